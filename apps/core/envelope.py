@@ -1,0 +1,159 @@
+"""One shape for every refusal: `{"error": {message, code, status, details?, requestId}}`."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+import orjson
+from django.core.exceptions import PermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, HttpResponse
+from rest_framework import exceptions
+from rest_framework.response import Response
+
+from apps.core import request_id
+from apps.core.errors import Code, ServiceError
+
+log = logging.getLogger(__name__)
+
+STATUS: Final[Mapping[Code, int]] = {
+    Code.VALIDATION_ERROR: 400,
+    Code.INVALID_SYMBOL: 400,
+    Code.UNAUTHORIZED: 401,
+    Code.INVALID_TOKEN: 401,
+    Code.TOKEN_EXPIRED: 401,
+    Code.FORBIDDEN: 403,
+    Code.DAILY_LOSS_LIMIT: 403,
+    Code.NOT_FOUND: 404,
+    Code.ALGORITHM_NOT_FOUND: 404,
+    Code.BACKTEST_NOT_FOUND: 404,
+    Code.CONFLICT: 409,
+    Code.UNPROCESSABLE_ENTITY: 422,
+    Code.ALGORITHM_ALREADY_ACTIVE: 422,
+    Code.ALGORITHM_INCOMPLETE: 422,
+    Code.INSUFFICIENT_DATA: 422,
+    Code.BACKTEST_RUNNING: 422,
+    Code.INSUFFICIENT_BALANCE: 422,
+    Code.POSITION_LIMIT_REACHED: 422,
+    Code.TOO_MANY_REQUESTS: 429,
+    Code.BROKER_RATE_LIMIT: 429,
+    Code.INTERNAL_SERVER_ERROR: 500,
+    Code.SERVICE_UNAVAILABLE: 503,
+    Code.BROKER_CONNECTION_FAILED: 503,
+}
+
+# Refusals of HTTP itself that the table of codes does not list keep their status; `reason` tells them apart.
+REASONS: Final[Mapping[int, tuple[str, str]]] = {
+    400: ("bad_request", "The request cannot be understood."),
+    403: ("forbidden", "This may not be done."),
+    405: ("method_not_allowed", "This address does not take this method."),
+    406: ("not_acceptable", "The answer is JSON; the Accept header does not take it."),
+    413: ("payload_too_large", "The body is too large."),
+    414: ("uri_too_long", "The address is too long."),
+    415: ("unsupported_media_type", "The body must be application/json in UTF-8."),
+    431: ("headers_too_large", "The headers are too large."),
+}
+RETRY_AFTER_SECONDS: Final = 5
+
+Body: TypeAlias = dict[str, dict[str, object]]
+
+
+def body_of(
+    code: Code, message: str, *, status: int, details: Mapping[str, object] | None = None
+) -> Body:
+    error: dict[str, object] = {"message": message, "code": code.value, "status": status}
+    if details:
+        error["details"] = dict(details)
+    error["requestId"] = request_id.current()
+    return {"error": error}
+
+
+def refusal_of_http(status: int) -> Body:
+    """The envelope of a status that HTTP itself gives: an unknown address, a wrong method, a crash."""
+    if status == 404:
+        return body_of(Code.NOT_FOUND, "Nothing is found at this address.", status=404)
+    if status == 503:
+        return unavailable()
+    if status not in REASONS:
+        message = "Something went wrong on our side; quote the requestId when you report it."
+        return body_of(Code.INTERNAL_SERVER_ERROR, message, status=status)
+    reason, message = REASONS[status]
+    code = Code.FORBIDDEN if status == 403 else Code.VALIDATION_ERROR
+    return body_of(code, message, status=status, details={"reason": reason})
+
+
+def unavailable() -> Body:
+    details = {"retryAfter": RETRY_AFTER_SECONDS}
+    message = "The service cannot reach its database just now; please try again."
+    return body_of(Code.SERVICE_UNAVAILABLE, message, status=503, details=details)
+
+
+def http_response(body: Body, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """The envelope as a plain Django response, for what never reaches a view."""
+    status = int(str(body["error"]["status"]))
+    return HttpResponse(
+        orjson.dumps(body),
+        status=status,
+        content_type="application/json",
+        headers=_headers(status, headers),
+    )
+
+
+def _headers(status: int, more: Mapping[str, str] | None) -> dict[str, str]:
+    headers = dict(more or {})
+    if status == 401:
+        headers.setdefault("WWW-Authenticate", "Bearer")
+    if status == 503:
+        headers.setdefault("Retry-After", str(RETRY_AFTER_SECONDS))
+    return headers
+
+
+def render_service_error(error: ServiceError) -> Body:
+    return body_of(error.code, str(error), status=STATUS[error.code], details=error.details)
+
+
+def for_exception(error: Exception) -> tuple[Body, Mapping[str, str]]:
+    """The envelope and headers that answer this exception; what nobody foresaw is logged and is a 500."""
+    match error:
+        case ServiceError():
+            return render_service_error(error), error.headers
+        case exceptions.NotAuthenticated():
+            message = (
+                "This address needs an access token: send Authorization: Bearer <access token>."
+            )
+            return body_of(Code.UNAUTHORIZED, message, status=401), {}
+        case exceptions.MethodNotAllowed():
+            return refusal_of_http(405), {}
+        case exceptions.APIException():
+            return refusal_of_http(error.status_code), {}
+        case Http404():
+            return refusal_of_http(404), {}
+        case PermissionDenied():
+            return refusal_of_http(403), {}
+        case OperationalError() | InterfaceError():
+            log.error("database unreachable or refusing", exc_info=error)
+            return unavailable(), {}
+    log.error("unforeseen error", exc_info=error)
+    return refusal_of_http(500), {}
+
+
+def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response:
+    """REST framework's exception handler. Any in DRF's signature: the context is its own."""
+    body, headers = for_exception(error)
+    status = int(str(body["error"]["status"]))
+    return Response(body, status=status, headers=_headers(status, headers))
+
+
+def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """`handler404`: an unknown address, with a token or without."""
+    return http_response(refusal_of_http(404))
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """`handler500`: Django has logged the exception."""
+    return http_response(refusal_of_http(500))
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """`handler400`: a bad Host header and the like."""
+    return http_response(refusal_of_http(400))

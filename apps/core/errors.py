@@ -1,0 +1,124 @@
+"""What can go wrong, in one vocabulary: every code of the interface, and the errors that carry them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Final
+
+
+class Code(StrEnum):
+    """Every `error.code` the service answers with. The HTTP status of each stands in `envelope.STATUS`."""
+
+    VALIDATION_ERROR = "VALIDATION_ERROR"
+    INVALID_SYMBOL = "INVALID_SYMBOL"
+    UNAUTHORIZED = "UNAUTHORIZED"
+    INVALID_TOKEN = "INVALID_TOKEN"
+    TOKEN_EXPIRED = "TOKEN_EXPIRED"
+    FORBIDDEN = "FORBIDDEN"
+    DAILY_LOSS_LIMIT = "DAILY_LOSS_LIMIT"
+    NOT_FOUND = "NOT_FOUND"
+    ALGORITHM_NOT_FOUND = "ALGORITHM_NOT_FOUND"
+    BACKTEST_NOT_FOUND = "BACKTEST_NOT_FOUND"
+    CONFLICT = "CONFLICT"
+    UNPROCESSABLE_ENTITY = "UNPROCESSABLE_ENTITY"
+    ALGORITHM_ALREADY_ACTIVE = "ALGORITHM_ALREADY_ACTIVE"
+    ALGORITHM_INCOMPLETE = "ALGORITHM_INCOMPLETE"
+    INSUFFICIENT_DATA = "INSUFFICIENT_DATA"
+    BACKTEST_RUNNING = "BACKTEST_RUNNING"
+    INSUFFICIENT_BALANCE = "INSUFFICIENT_BALANCE"
+    POSITION_LIMIT_REACHED = "POSITION_LIMIT_REACHED"
+    TOO_MANY_REQUESTS = "TOO_MANY_REQUESTS"
+    BROKER_RATE_LIMIT = "BROKER_RATE_LIMIT"
+    INTERNAL_SERVER_ERROR = "INTERNAL_SERVER_ERROR"
+    SERVICE_UNAVAILABLE = "SERVICE_UNAVAILABLE"
+    BROKER_CONNECTION_FAILED = "BROKER_CONNECTION_FAILED"
+
+
+class _Secret:
+    """Stands for a value that must not be echoed."""
+
+    def __repr__(self) -> str:
+        return "<withheld>"
+
+
+WITHHELD: Final = _Secret()
+_VALUE_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with what a client sent.
+
+    `field` is a dotted path such as `entryConditions.conditions[0].indicator1.period`; `value` is what was sent
+    (`WITHHELD` for a secret or where nothing was sent); `allowed` is the closed set of good values, if there is one.
+    """
+
+    field: str
+    message: str
+    value: object = WITHHELD
+    allowed: Sequence[object] | None = None
+
+    def as_details(self) -> dict[str, object]:
+        details: dict[str, object] = {"field": self.field, "message": self.message}
+        if self.value is not WITHHELD:
+            details["value"] = _shortened(self.value)
+        if self.allowed is not None:
+            details["allowedValues"] = list(self.allowed)
+        return details
+
+
+def _shortened(value: object) -> object:
+    """A large value is not sent back whole: its beginning tells which one it was."""
+    if isinstance(value, str) and len(value) > _VALUE_SHOWN:
+        return value[:_VALUE_SHOWN] + "…"
+    if isinstance(value, dict | list) and len(repr(value)) > _VALUE_SHOWN:
+        return f"{type(value).__name__} of {len(value)}"
+    return value
+
+
+class ServiceError(Exception):
+    """A refusal that a client can act on.
+
+    A subclass stands beside the rule that raises it and states its code and a message; the keyword arguments are the
+    `details` of the envelope, under their wire names, and fill the message's places.
+    """
+
+    code: ClassVar[Code]
+    message: ClassVar[str]
+    headers: Mapping[str, str] = {}
+
+    def __init__(self, **details: object) -> None:
+        self.details: dict[str, object] = details
+        super().__init__(self.message.format_map(details))
+
+
+class InvalidInput(ServiceError):
+    """What a client sent fails validation. The first fault leads, `details.errors` holds all when there are several."""
+
+    code = Code.VALIDATION_ERROR
+    message = "{message}"
+
+    def __init__(self, *faults: Fault) -> None:
+        first = faults[0]
+        details = first.as_details()
+        if len(faults) > 1:
+            details["errors"] = [fault.as_details() for fault in faults]
+        super().__init__(**details)
+        self.faults = faults
+        # The first fault's message is the error's own message; details need not repeat it.
+        self.details.pop("message")
+        self.args = (f"{first.field}: {first.message}" if first.field else first.message,)
+
+
+class NotFound(ServiceError):
+    """Nothing of the caller's stands at this address; what is somebody else's cannot be told from what is not there."""
+
+    code = Code.NOT_FOUND
+    message = "Nothing is found at this address."
+
+
+class Forbidden(ServiceError):
+    """The caller is known and may not do this."""
+
+    code = Code.FORBIDDEN
+    message = "{reason}"

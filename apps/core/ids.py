@@ -1,0 +1,33 @@
+"""Identifiers: 24 hexadecimal characters, time-ordered, as the interface's examples show them."""
+
+import re
+import secrets
+import time
+
+from django.db import models
+
+_FORM = re.compile(r"[0-9a-f]{24}")
+
+
+def new_id() -> str:
+    """Eight characters of the second, then 64 random bits: sorts by age and cannot be guessed."""
+    return f"{int(time.time()):08x}{secrets.token_hex(8)}"
+
+
+def is_id(text: str) -> bool:
+    """Whether the text has the form of an identifier; says nothing of whether it stands for anything."""
+    return _FORM.fullmatch(text) is not None
+
+
+class IdField(models.CharField[str, str]):
+    """A primary key of 24 hexadecimal characters."""
+
+    def __init__(self, **options: object) -> None:
+        options.update(max_length=24, primary_key=True, default=new_id, editable=False)
+        super().__init__(**options)  # type: ignore[arg-type]
+
+    def deconstruct(self) -> tuple[str, str, list[object], dict[str, object]]:  # type: ignore[override]
+        name, path, args, options = super().deconstruct()
+        for fixed in ("max_length", "primary_key", "default", "editable"):
+            options.pop(fixed, None)
+        return name, path, list(args), dict(options)

@@ -1,0 +1,90 @@
+"""What every request passes, outermost first: the envelope and the request id, then the size of the body."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from apps.core import envelope, request_id
+
+log = logging.getLogger("request")
+
+Handler = Callable[[HttpRequest], HttpResponseBase]
+
+API: Final = "/api"
+API_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+MAX_BODY: Final = 1024 * 1024
+MAX_AUTH_BODY: Final = 64 * 1024
+MAX_DRAINED: Final = 8 * MAX_BODY
+
+
+class EnvelopeMiddleware:
+    """Gives the request its id and makes every refusal leave in the envelope, whatever raised it."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        known = request_id.begin(request.headers.get(request_id.HEADER))
+        begun = time.monotonic()
+        response = _in_envelope(request, self.get_response(request))
+        response[request_id.HEADER] = known
+        if _under_api(request.path):
+            for name, value in API_HEADERS.items():
+                response[name] = value
+        log.info(
+            "%s %s %d", request.method, request.path, response.status_code,
+            extra={"milliseconds": round((time.monotonic() - begun) * 1000, 1)},
+        )  # fmt: skip
+        return response
+
+
+def _under_api(path: str) -> bool:
+    return path == API or path.startswith(API + "/")
+
+
+def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
+    """The admin's own pages stay pages; every other refusal is JSON, and one that is JSON already stays."""
+    kind = response.get("Content-Type", "").partition(";")[0]
+    if (
+        response.status_code < 400
+        or kind == "application/json"
+        or request.path.startswith("/admin/")
+    ):
+        return response
+    kept = {name: response[name] for name in ("Allow", "WWW-Authenticate") if name in response}
+    return envelope.http_response(envelope.refusal_of_http(response.status_code), kept)
+
+
+class BodySizeMiddleware:
+    """Refuses a body that is too large before anything reads it."""
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        length = _declared_length(request)
+        limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else MAX_BODY
+        if length <= limit:
+            return self.get_response(request)
+        return _too_large(request, length)
+
+
+def _declared_length(request: HttpRequest) -> int:
+    text = request.META.get("CONTENT_LENGTH") or "0"
+    return int(text) if text.isascii() and text.isdigit() else 0
+
+
+def _too_large(request: HttpRequest, length: int) -> HttpResponse:
+    """A client reads the answer only after it has sent its body: a moderate one is read and thrown away."""
+    left = length if length <= MAX_DRAINED else 0
+    while left > 0 and (piece := request.read(min(left, 64 * 1024))):
+        left -= len(piece)
+    return envelope.http_response(envelope.refusal_of_http(413), {"Connection": "close"})

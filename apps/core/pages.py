@@ -1,0 +1,102 @@
+"""Lists: `{data, pagination: {page, limit, total, totalPages}}`, and the strict reading of their query."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.http import QueryDict
+
+from apps.core.errors import Fault, InvalidInput
+
+DEFAULT_LIMIT: Final = 20
+MAX_LIMIT: Final = 100
+MAX_PAGE: Final = 1_000_000
+_INTEGER = re.compile(r"[0-9]{1,9}")
+
+Row = TypeVar("Row", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which part of a list is wanted; pages count from 1."""
+
+    number: int
+    limit: int
+
+
+class Query:
+    """The query string of one request, read strictly: each parameter at most once, each value from its set."""
+
+    def __init__(self, query: QueryDict) -> None:
+        self._query = query
+
+    def text(self, name: str) -> str | None:
+        """The value as sent, None when absent; NUL and halves of surrogate pairs are refused."""
+        values = self._query.getlist(name)
+        if len(values) > 1:
+            raise InvalidInput(Fault(name, "stands more than once in the query", values))
+        if values and re.search("[\x00\ud800-\udfff]", values[0]):
+            raise InvalidInput(Fault(name, "holds a NUL or half of a surrogate pair"))
+        return values[0] if values else None
+
+    def required(self, name: str) -> str:
+        value = self.text(name)
+        if not value:
+            raise InvalidInput(Fault(name, "is required"))
+        return value
+
+    def integer(self, name: str, *, default: int, most: int) -> int:
+        """A plain integer of 1 to `most`."""
+        text = self.text(name)
+        if text is None:
+            return default
+        if not _INTEGER.fullmatch(text) or not 1 <= int(text) <= most:
+            raise InvalidInput(Fault(name, f"must be a whole number from 1 to {most}", text))
+        return int(text)
+
+    def choice(self, name: str, allowed: Sequence[str]) -> str | None:
+        text = self.text(name)
+        if text is not None and text not in allowed:
+            raise InvalidInput(Fault(name, "is not one of the allowed values", text, allowed))
+        return text
+
+    def page(self) -> Page:
+        return Page(
+            number=self.integer("page", default=1, most=MAX_PAGE),
+            limit=self.integer("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT),
+        )
+
+    def ordering(self, columns: Mapping[str, str], *, default: str) -> tuple[str, str]:
+        """`sort` and `order` as the arguments of `order_by`: the wanted column, then the key, so that pages are stable."""
+        column = columns[self.choice("sort", list(columns)) or default]
+        sign = "" if self.choice("order", ("asc", "desc")) == "asc" else "-"
+        return sign + column, sign + "pk"
+
+
+def page_of(
+    rows: QuerySet[Row, Any], page: Page, render: Callable[[Row], dict[str, object]]
+) -> dict[str, object]:
+    """One page of `rows`, each rendered; past the end it is empty. Any: the queryset may yield whatever it likes."""
+    first = (page.number - 1) * page.limit
+    data = [render(row) for row in rows[first : first + page.limit]]
+    return {"data": data, "pagination": _pagination(page, rows.count())}
+
+
+def page_of_list(items: Sequence[dict[str, object]], page: Page) -> dict[str, object]:
+    """As `page_of`, of items that are in memory."""
+    first = (page.number - 1) * page.limit
+    return {
+        "data": list(items[first : first + page.limit]),
+        "pagination": _pagination(page, len(items)),
+    }
+
+
+def _pagination(page: Page, total: int) -> dict[str, int]:
+    return {
+        "page": page.number,
+        "limit": page.limit,
+        "total": total,
+        "totalPages": -(-total // page.limit),
+    }

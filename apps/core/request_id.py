@@ -1,0 +1,30 @@
+"""The id under which a request is known: to the client, in every answer, and in every log line."""
+
+import logging
+import re
+import uuid
+from contextvars import ContextVar
+
+HEADER = "X-Request-ID"
+_FORM = re.compile(r"[A-Za-z0-9._-]{1,128}")
+_current: ContextVar[str] = ContextVar("request_id", default="-")
+
+
+def begin(offered: str | None) -> str:
+    """Take the client's id when it has a harmless form, else a new one; it is the current one from now on."""
+    known = offered if offered and _FORM.fullmatch(offered) else uuid.uuid4().hex
+    _current.set(known)
+    return known
+
+
+def current() -> str:
+    """The id of the request being served, `-` outside of one."""
+    return _current.get()
+
+
+class AddRequestId(logging.Filter):
+    """Puts the current id on every log record."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.requestId = current()
+        return True

@@ -1,0 +1,27 @@
+"""Whether the process is up, and whether it can do its work."""
+
+from django.db import DatabaseError, connection
+from django.db.migrations.executor import MigrationExecutor
+from django.http import HttpRequest, JsonResponse
+
+
+def healthz(request: HttpRequest) -> JsonResponse:
+    """The process answers; says nothing of what it depends on."""
+    return JsonResponse({"status": "ok"})
+
+
+def readyz(request: HttpRequest) -> JsonResponse:
+    """200 when the database answers, all migrations are applied and the queue's tables are there; else 503 naming what is not."""
+    checks = {"database": "ok", "migrations": "ok", "queue": "ok"}
+    try:
+        executor = MigrationExecutor(connection)
+        waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        if waiting:
+            checks["migrations"] = f"{waiting} not applied"
+        if "procrastinate_jobs" not in connection.introspection.table_names():
+            checks["queue"] = "not set up"
+    except DatabaseError:
+        checks = {"database": "unreachable", "migrations": "unknown", "queue": "unknown"}
+    ready = set(checks.values()) == {"ok"}
+    status = "ok" if ready else "unavailable"
+    return JsonResponse({"status": status, "checks": checks}, status=200 if ready else 503)

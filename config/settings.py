@@ -1,0 +1,274 @@
+"""Every setting of the service, and the only place that reads the environment.
+
+With nothing set, `manage.py up` just works on one machine. README.md lists what can be set.
+"""
+
+import hashlib
+import os
+import secrets
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from config.postgres import socket_directory
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+
+def env_flag(name: str, *, default: bool) -> bool:
+    text = os.environ.get(name, "").strip().lower()
+    if text not in ("", "0", "1", "true", "false", "yes", "no"):
+        raise ImproperlyConfigured(f"{name}={text!r}: use 1 or 0")
+    return text in ("1", "true", "yes") if text else default
+
+
+def env_count(name: str, *, default: int, least: int, most: int) -> int:
+    text = os.environ.get(name, "").strip() or str(default)
+    if not (text.isascii() and text.isdigit() and least <= int(text) <= most):
+        raise ImproperlyConfigured(f"{name}={text!r}: use a whole number from {least} to {most}")
+    return int(text)
+
+
+def env_list(name: str, *, default: str) -> list[str]:
+    text = os.environ.get(name, default)
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def env_choice(name: str, *, allowed: tuple[str, ...]) -> str:
+    text = os.environ.get(name, "").strip() or allowed[0]
+    if text not in allowed:
+        raise ImproperlyConfigured(f"{name}={text!r}: use one of {', '.join(allowed)}")
+    return text
+
+
+# Where the service keeps what it must not lose: the embedded database, its secret, compiled kernels.
+DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").resolve()
+# Numba reads this when it is imported, so it is set before anything imports the engine.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(DATA_DIR / "numba"))
+
+
+def secret_key() -> str:
+    """`SECRET_KEY`, else one that is made on the first start and kept, readable by the owner alone."""
+    given = os.environ.get("SECRET_KEY", "").strip()
+    if given:
+        if len(given) < 32:
+            raise ImproperlyConfigured("SECRET_KEY is too short: use at least 32 characters")
+        return given
+    DATA_DIR.mkdir(parents=True, exist_ok=True)
+    path = DATA_DIR / "secret"
+    if not path.exists():
+        draft = path.with_name(f"secret.{os.getpid()}")
+        draft.touch(mode=0o600)
+        draft.write_text(secrets.token_hex(32))
+        # Of two processes that start at once, the first to link gives the key to both.
+        try:
+            os.link(draft, path)
+        except FileExistsError:
+            pass
+        finally:
+            draft.unlink()
+    return path.read_text()
+
+
+HOST = os.environ.get("HOST", "").strip() or "127.0.0.1"
+PORT = env_count("PORT", default=8000, least=1, most=65535)
+WEB_WORKERS = env_count("WEB_WORKERS", default=2, least=1, most=64)
+BACKTEST_WORKERS = env_count(
+    "BACKTEST_WORKERS", default=max(1, (os.cpu_count() or 2) - 1), least=1, most=64
+)
+
+DEBUG = env_flag("DEBUG", default=False)
+SECRET_KEY = secret_key()
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
+
+INSTALLED_APPS = [
+    "config",
+    "apps.core",
+    "apps.accounts",
+    "apps.symbols",
+    "apps.market",
+    "apps.algorithms",
+    "apps.backtests",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "corsheaders",
+    "rest_framework",
+    "procrastinate.contrib.django",
+]
+
+MIDDLEWARE = [
+    "apps.core.middleware.EnvelopeMiddleware",
+    "corsheaders.middleware.CorsMiddleware",
+    "apps.core.middleware.BodySizeMiddleware",
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+APPEND_SLASH = False
+DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+
+# ---------------------------------------------------------------------------------------- database
+
+
+def database() -> dict[str, Any]:
+    """`DATABASE_URL`, else the embedded server's socket. Any: Django's own shape of a database."""
+    url = os.environ.get("DATABASE_URL", "").strip()
+    options: dict[str, object] = {"connect_timeout": 3}
+    if not url:
+        host, name, user, password, port = (
+            str(socket_directory(DATA_DIR)),
+            "algotrade",
+            "algotrade",
+            "",
+            "",
+        )
+    else:
+        parts = urlsplit(url)
+        if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
+            raise ImproperlyConfigured(
+                "DATABASE_URL: use postgresql://user:password@host:port/name"
+            )
+        name, user = unquote(parts.path.strip("/")), unquote(parts.username or "")
+        host, password = unquote(parts.hostname or ""), unquote(parts.password or "")
+        port = str(parts.port or "")
+        options |= dict(parse_qsl(parts.query))
+        # A Unix socket's directory cannot stand before the path: it is ?host=/path.
+        host = str(options.pop("host", host))
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": name,
+        "USER": user,
+        "PASSWORD": password,
+        "HOST": host,
+        "PORT": port,
+        "OPTIONS": options,
+        "CONN_MAX_AGE": 600,
+        "CONN_HEALTH_CHECKS": True,
+    }
+
+
+EMBEDDED_DATABASE = not os.environ.get("DATABASE_URL", "").strip()
+DATABASES = {"default": database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+# ---------------------------------------------------------------------------------------- accounts
+
+AUTH_USER_MODEL = "accounts.User"
+PASSWORD_HASHERS = [
+    "apps.accounts.hashers.LeanArgon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+PASSWORD_VALIDATORS = env_choice("PASSWORD_VALIDATORS", allowed=("basic", "strict"))
+AUTH_PASSWORD_VALIDATORS = (
+    [
+        {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+        {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    ]
+    if PASSWORD_VALIDATORS == "strict"
+    else []
+)
+SIMPLE_JWT = {
+    "ACCESS_TOKEN_LIFETIME": timedelta(minutes=15),
+    "REFRESH_TOKEN_LIFETIME": timedelta(days=7),
+    "ALGORITHM": "HS256",
+    # A key of its own: nothing else that is signed with SECRET_KEY can be passed off as a token.
+    "SIGNING_KEY": hashlib.blake2b(
+        b"access and refresh tokens", key=SECRET_KEY.encode()[:64]
+    ).hexdigest(),
+    "UPDATE_LAST_LOGIN": False,
+}
+
+# ------------------------------------------------------------------------------------------- HTTP
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.authentication.SessionTokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["apps.core.renderers.JsonRenderer"],
+    "EXCEPTION_HANDLER": "apps.core.envelope.answer_exception",
+    "DEFAULT_METADATA_CLASS": None,
+    "URL_FORMAT_OVERRIDE": None,
+    "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+CORS_ALLOWED_ORIGINS = env_list(
+    "CORS_ALLOWED_ORIGINS", default="http://localhost:3000,http://localhost:5173"
+)
+CORS_ALLOW_CREDENTIALS = True
+CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
+CORS_ALLOW_HEADERS = [
+    "content-type",
+    "authorization",
+    "x-request-id",
+    *env_list("CORS_EXTRA_HEADERS", default=""),
+]
+CORS_EXPOSE_HEADERS = ["X-Request-ID", "Retry-After"]
+CORS_URLS_REGEX = r"^/api/"
+
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "no-referrer"
+SESSION_COOKIE_SECURE = True
+SESSION_COOKIE_SAMESITE = "Strict"
+CSRF_COOKIE_SECURE = True
+X_FRAME_OPTIONS = "DENY"
+# TLS ends at the proxy in front of the service, which also redirects and sets HSTS.
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
+
+STATIC_URL = "/static/"
+USE_I18N = False
+USE_TZ = True
+TIME_ZONE = "UTC"
+
+# ------------------------------------------------------------------------------------------- logs
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"requestId": {"()": "apps.core.request_id.AddRequestId"}},
+    "formatters": {
+        "json": {
+            "()": "pythonjsonlogger.json.JsonFormatter",
+            "format": "%(asctime)s %(levelname)s %(name)s %(message)s %(requestId)s",
+            "rename_fields": {"asctime": "time", "levelname": "level", "name": "logger"},
+        }
+    },
+    "handlers": {
+        "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["requestId"]}
+    },
+    "root": {"handlers": ["stderr"], "level": "INFO"},
+    "loggers": {
+        "django": {"level": "WARNING"},
+        # Every request is logged once, by the envelope; Django's own warnings of 4xx would double it.
+        "django.request": {"level": "ERROR"},
+        "django.security.DisallowedHost": {"level": "CRITICAL"},
+        "procrastinate": {"level": "WARNING"},
+    },
+}

@@ -1,0 +1,51 @@
+"""The cast and the client that tests share."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from apps.accounts import tokens
+from apps.accounts.models import User
+from tests import make
+
+Api = Callable[..., APIClient]
+
+
+@pytest.fixture
+def api(db: None) -> Api:
+    """`api()` is anonymous, `api(user)` carries an access token of a fresh session."""
+
+    def client(user: User | None = None) -> APIClient:
+        made = APIClient(raise_request_exception=False)
+        made.default_format = "json"
+        if user is not None:
+            issued = tokens.issue(
+                user=user, now=timezone.now(), address="127.0.0.1", user_agent="tests"
+            )
+            made.credentials(HTTP_AUTHORIZATION=f"Bearer {issued.access}")
+        return made
+
+    return client
+
+
+@pytest.fixture
+def alice(db: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture
+def bob(db: None) -> User:
+    return make.user("bob")
+
+
+@pytest.fixture(scope="session")
+def market_data() -> Path:
+    """The folder of real market files; without it the test is skipped and says so."""
+    folder = os.environ.get("MARKET_DATA_DIR", "")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("no real market files: set MARKET_DATA_DIR")
+    return Path(folder)

@@ -1,0 +1,102 @@
+"""Whatever refuses a request, the refusal has one shape."""
+
+import pytest
+from django.test import Client
+
+from apps.core.envelope import REASONS, STATUS, refusal_of_http
+from apps.core.errors import Code, Fault, InvalidInput
+from tests.envelope import assert_error
+
+
+@pytest.fixture
+def client() -> Client:
+    return Client(raise_request_exception=False)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api", "/api/", "/api/nope", "/api/auth/login/", "/API/auth/login", "//x"]
+)
+def test_an_unknown_address_is_not_found_and_never_a_redirect(client: Client, path: str) -> None:
+    assert_error(client.post(path), 404, "NOT_FOUND")
+    assert_error(client.get(path), 404, "NOT_FOUND")
+
+
+def test_a_foreign_host_header_is_refused_in_the_envelope(client: Client) -> None:
+    assert_error(client.get("/api/nope", headers={"host": "evil.example"}), 404, "NOT_FOUND")
+    response = client.get("/admin/login/", headers={"host": "a b"})
+    assert response.status_code == 400
+
+
+def test_a_wrong_method_names_the_right_ones(client: Client) -> None:
+    response = client.delete("/api/auth/login")
+    assert_error(response, 405, "VALIDATION_ERROR", reason="method_not_allowed")
+    assert "POST" in response["Allow"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "taken"),
+    [
+        ("abc-1._Z", True),
+        ("x" * 128, True),
+        ("x" * 129, False),
+        ("a b", False),
+        ("\x1b[31m", False),
+        ("", False),
+    ],
+)
+def test_the_request_id_is_the_clients_when_it_is_harmless(
+    client: Client, sent: str, *, taken: bool
+) -> None:
+    response = client.get("/api/nope", headers={"x-request-id": sent})
+    assert (response["X-Request-ID"] == sent) is taken
+    assert response.json()["error"]["requestId"] == response["X-Request-ID"]
+
+
+def test_answers_under_api_are_never_stored_or_sniffed(client: Client) -> None:
+    response = client.get("/api/nope")
+    assert response["Cache-Control"] == "no-store"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize(
+    ("path", "size"), [("/api/auth/login", 64 * 1024 + 1), ("/api/x", 1024 * 1024 + 1)]
+)
+def test_a_body_that_is_too_large_is_refused(client: Client, path: str, size: int) -> None:
+    response = client.post(path, b"x" * size, content_type="application/json")
+    assert_error(response, 413, "VALIDATION_ERROR", reason="payload_too_large")
+
+
+def test_every_code_has_one_status() -> None:
+    assert set(STATUS) == set(Code)
+
+
+@pytest.mark.parametrize("status", sorted(REASONS))
+def test_refusals_of_http_keep_their_status(status: int) -> None:
+    error = refusal_of_http(status)["error"]
+    assert error["status"] == status
+    assert error["details"] == {"reason": REASONS[status][0]}
+
+
+def test_the_first_fault_leads_and_all_are_listed() -> None:
+    error = InvalidInput(Fault("a", "is required"), Fault("b[0].c", "is not allowed", 7, (1, 2)))
+    assert str(error) == "a: is required"
+    assert error.details == {
+        "field": "a",
+        "errors": [
+            {"field": "a", "message": "is required"},
+            {"field": "b[0].c", "message": "is not allowed", "value": 7, "allowedValues": [1, 2]},
+        ],
+    }
+
+
+def test_the_process_says_that_it_is_up(client: Client) -> None:
+    response = client.get("/healthz")
+    assert (response.status_code, response.json()) == (200, {"status": "ok"})
+
+
+@pytest.mark.django_db
+def test_a_migrated_database_is_ready(client: Client) -> None:
+    response = client.get("/readyz")
+    assert response.status_code == 200
+    assert response.json()["checks"] == {"database": "ok", "migrations": "ok", "queue": "ok"}

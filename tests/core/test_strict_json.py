@@ -1,0 +1,73 @@
+"""JSON is read exactly or refused with the path of what is wrong."""
+
+import pytest
+
+from apps.core import strict_json
+from apps.core.errors import InvalidInput
+
+
+@pytest.mark.parametrize(
+    ("body", "document"),
+    [
+        (b'{"a": 1, "b": [true, null, "x"]}', {"a": 1, "b": [True, None, "x"]}),
+        (b'{"a": 1.0}', {"a": 1.0}),
+        (b'{"a": 1000000000000}', {"a": 10**12}),
+        ('{"a": "[{ \\" ]"}'.encode(), {"a": '[{ " ]'}),
+        ('{"n": "😀"}'.encode(), {"n": "😀"}),
+        (b'{"n": "\\ud83d\\ude00"}', {"n": "😀"}),
+        (b"[" * 20 + b"]" * 20, [[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]),
+    ],
+)
+def test_good_documents_are_read(body: bytes, document: object) -> None:
+    assert strict_json.read(body) == document
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"   ",
+        b"{",
+        b'{"name":"a",}',
+        b"{'name':'a'}",
+        b'{"name":"a"} x',
+        b"{}{}",
+        b"/*x*/{}",
+        b"\xef\xbb\xbf{}",
+        '{"name":"a"}'.encode("utf-16"),
+        b'{"name":"\xff\xfe"}',
+        b'{"name":"\xc0\xaf"}',
+        b'{"name":"\xed\xa0\x80"}',
+        b'{"name":"a\nb"}',
+        b"[" * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b"[" * 21 + b"]" * 21,
+        b'"' + b"\\" * 99_999,
+    ],
+)
+def test_what_is_not_json_is_refused(body: bytes) -> None:
+    with pytest.raises(InvalidInput):
+        strict_json.read(body)
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (b'{"name":"a","name":"b"}', "name"),
+        (b'{"a":{"b":[1,{"c":1,"c":1}]}}', "a.b[1].c"),
+        (b'{"a":[0,NaN]}', "a[1]"),
+        (b'{"a":-Infinity}', "a"),
+        (b'{"a":1e400}', "a"),
+        (b'{"a":1e13}', "a"),
+        (b'{"a":-1000000000001}', "a"),
+        (b'{"a":' + b"9" * 5000 + b"}", "a"),
+        (b'{"a":"x\\u0000"}', "a"),
+        (b'{"a":{"\\u0000":1}}', "a"),
+        (b'{"a":["\\ud83d"]}', "a[0]"),
+        (b'{"\\ud83d":1}', ""),
+    ],
+)
+def test_a_refused_value_is_named_by_its_path(body: bytes, field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        strict_json.read(body)
+    assert refused.value.faults[0].field == field

@@ -1,0 +1,26 @@
+"""What every refusal must look like."""
+
+from typing import Any
+
+from apps.core.errors import Code
+
+
+def assert_error(response: Any, status: int, code: str, **details: object) -> dict[str, Any]:
+    """The response is this refusal, whole and well formed, and its details hold at least these; returns the error."""
+    assert response.status_code == status, response.content
+    assert response["Content-Type"] == "application/json"
+    body = response.json()
+    assert set(body) == {"error"}
+    error: dict[str, Any] = body["error"]
+    assert {"message", "code", "status", "requestId"} <= set(error) <= {
+        "message", "code", "status", "requestId", "details", "retryAfter",
+    }  # fmt: skip
+    assert error["status"] == status
+    assert error["code"] == code == Code(code)
+    assert error["message"]
+    assert error["requestId"] == response["X-Request-ID"]
+    found = error.get("details", {})
+    assert isinstance(found, dict)
+    for name, value in details.items():
+        assert found.get(name) == value, found
+    return error

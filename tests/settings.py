@@ -1,0 +1,14 @@
+"""The service's settings with what tests need: a fixed secret, a fast hasher, one cache of compiled kernels."""
+
+import os
+from pathlib import Path
+
+os.environ.setdefault("SECRET_KEY", "tests-only-0123456789abcdef0123456789abcdef")
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".data" / "numba")
+)
+
+from config.settings import *  # noqa: E402, F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+ALLOWED_HOSTS = ["testserver", "localhost"]
