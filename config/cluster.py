@@ -1,0 +1,282 @@
+"""One PostgreSQL data directory: made, started, asked, stopped.
+
+The server listens on a Unix socket alone, in a directory that only its owner can enter, and knows
+its clients by what the kernel says of them (peer): the user who starts it, the owner of DATA_DIR,
+and root. There is no password that could leak.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from config import keeper
+from config.binaries import (
+    SHARED,
+    Account,
+    Binaries,
+    NoDatabaseError,
+    find,
+    for_account,
+    plain_environment,
+)
+
+ROLE = DATABASE = "algotrade"
+PORT = 5432  # part of the socket's file name; nothing listens on TCP
+PATIENCE = 120.0  # seconds: recovery after a crash replays what was written since the checkpoint
+
+SETTINGS = {
+    "listen_addresses": "",
+    "port": str(PORT),
+    "unix_socket_permissions": "0700",
+    "log_min_messages": "log",  # a refused statement is told to its client, which logs it
+    "log_checkpoints": "off",
+}
+THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+
+
+@dataclass(slots=True)
+class Cluster:
+    """The server of one DATA_DIR. `data` may be a link: where it leads is where the data lies."""
+
+    binaries: Binaries
+    account: Account
+    data: Path
+    socket: Path
+    lock: Path
+    log: Path
+    durable: bool
+    keeper: subprocess.Popen[bytes] | None = field(default=None, init=False)
+
+    @classmethod
+    def of(cls, directory: Path, *, socket: Path, lock: Path, durable: bool) -> "Cluster":
+        binaries = find()
+        data = directory / f"pg{binaries.major}"
+        _refuse_another_major(data)
+        _refuse_another_owner(data)
+        account = Account.for_data(data)
+        return cls(
+            binaries=for_account(binaries, account),
+            account=account,
+            data=data,
+            socket=socket,
+            lock=lock,
+            log=directory / "postgres.log",
+            durable=durable,
+        )
+
+    def ensure_running(self) -> None:
+        """Attach to the server when it answers, wait when it is starting, else start it."""
+        self._prepare_socket()
+        if self._problem(DATABASE) is None:
+            return
+        if self.process() is None:
+            self._start()
+        elif not self._wait():
+            raise NoDatabaseError(f"PostgreSQL ended while it was starting: see {self.log}")
+        self._create_database()
+
+    def connect(self, database: str = DATABASE) -> psycopg.Connection:
+        return psycopg.connect(
+            host=str(self.socket),
+            port=PORT,
+            user=ROLE,
+            dbname=database,
+            connect_timeout=10,
+            autocommit=True,
+        )
+
+    def process(self) -> int | None:
+        """The id of the running postmaster, if it is one and it is ours."""
+        pid = self._noted_process()
+        return pid if pid and str(self.data.resolve()) in _command_line(pid) else None
+
+    def stop(self) -> None:
+        """Fast shutdown: open transactions are rolled back, everything committed is on disk."""
+        pid = self.process()
+        deadline = 0.0
+        stop_signals = iter([signal.SIGINT, signal.SIGQUIT, signal.SIGKILL])
+        while pid is not None and self.process() == pid:
+            if time.monotonic() > deadline:
+                os.kill(pid, next(stop_signals))
+                deadline = time.monotonic() + keeper.SECONDS_FOR_A_FAST_STOP
+            time.sleep(0.01)
+        if self.keeper is not None:
+            self.keeper.wait()
+
+    def _problem(self, database: str) -> str | None:
+        """Why the server does not answer, or None: it answers, for this very data directory."""
+        try:
+            with self.connect(database) as connection:
+                found = connection.execute("SELECT current_setting('data_directory')").fetchone()
+        except psycopg.OperationalError as error:
+            return str(error)
+        if found is None or Path(found[0]).resolve() != self.data.resolve():
+            raise NoDatabaseError(
+                f"{self.socket} is in use by the server of another data directory"
+            )
+        return None
+
+    def _wait(self) -> bool:
+        """Until the server answers (True) or ends (False)."""
+        deadline = time.monotonic() + PATIENCE
+        while problem := self._problem("postgres"):
+            if "authentication failed" in problem or time.monotonic() > deadline:
+                raise NoDatabaseError(f"PostgreSQL runs but does not answer: {problem}")
+            if self.keeper.poll() is not None if self.keeper else self.process() is None:
+                return False
+            time.sleep(0.02)
+        return True
+
+    def _start(self) -> None:
+        if not (self.data / "PG_VERSION").exists():
+            self._create()
+        self._write_access_rules()
+        self._remove_stale_note()
+        for seconds in (0, 1, 3):  # after kill -9 its children may still hold its shared memory
+            time.sleep(seconds)
+            self.keeper = self._launch()
+            if self._wait():
+                return
+        raise NoDatabaseError(
+            f"PostgreSQL does not start: {_last_line(self.log)} (all: {self.log})"
+        )
+
+    def _launch(self) -> subprocess.Popen[bytes]:
+        """In a session of its own, so that Ctrl-C in the terminal does not reach the server."""
+        settings = SETTINGS | {"unix_socket_directories": str(self.socket)}
+        settings |= {} if self.durable else THROW_AWAY
+        user, group = self.account.user, self.account.group
+        with self.log.open("ab") as log:
+            return subprocess.Popen(
+                [
+                    *(sys.executable, "-I", "-S", keeper.__file__, self.lock),
+                    *("-" if user is None else str(user), "-" if group is None else str(group)),
+                    *(self.binaries.directory / "postgres", "-D", self.data.resolve()),
+                    *(word for pair in settings.items() for word in ("-c", "=".join(pair))),
+                ],
+                start_new_session=True,
+                env=plain_environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+
+    def _create(self) -> None:
+        """Made beside its place and moved there: what is in place is complete."""
+        place = self._place()
+        unfinished = place / f"{self.data.name}.new"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        unfinished.mkdir(mode=0o700)
+        self.account.own(unfinished)
+        answer = self.account.run(
+            *(self.binaries.directory / "initdb", "--pgdata", unfinished, "--username", ROLE),
+            *("--auth=peer", "--locale=C", "--encoding=UTF8"),
+            *([] if self.durable else ["--no-sync"]),
+        )
+        if answer.returncode != 0:
+            raise NoDatabaseError(f"initdb failed: {' '.join(answer.stderr.split())}")
+        if self.data.is_symlink():  # leads nowhere, else the data would have been found
+            self.data.unlink()
+        finished = unfinished.rename(place / self.data.name)
+        if finished != self.data:
+            self.data.symlink_to(finished)
+
+    def _place(self) -> Path:
+        """DATA_DIR, or for an account that cannot enter it (root's home) one that it can."""
+        if self.account.may_enter(self.data.parent):
+            return self.data.parent
+        SHARED.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix="data-", dir=SHARED))
+        place.chmod(0o711)
+        return place
+
+    def _create_database(self) -> None:
+        with self.connect("postgres") as connection:
+            known = connection.execute(
+                "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
+            ).fetchone()
+            if known is None:
+                connection.execute(f"CREATE DATABASE {DATABASE}")
+
+    def _prepare_socket(self) -> None:
+        """/tmp is everybody's: a directory that somebody else made there first is not used."""
+        server = os.geteuid() if self.account.user is None else self.account.user
+        try:
+            self.socket.mkdir(mode=0o700)
+            self.account.own(self.socket)
+        except FileExistsError:
+            found = self.socket.lstat()
+            if found.st_uid != server or found.st_mode & 0o170077 != 0o040000:
+                raise NoDatabaseError(
+                    f"{self.socket} is not a directory of the database's account alone: remove it"
+                ) from None
+
+    def _write_access_rules(self) -> None:
+        users = {os.geteuid(), self.data.parent.stat().st_uid, 0}
+        names = sorted(pwd.getpwuid(user).pw_name for user in users)
+        self._write("pg_hba.conf", f"local all {ROLE} peer map={ROLE}\n")
+        self._write("pg_ident.conf", "".join(f'{ROLE} "{name}" {ROLE}\n' for name in names))
+
+    def _write(self, name: str, text: str) -> None:
+        """By a new file: root follows no link in a directory that belongs to another account."""
+        handle, unfinished = tempfile.mkstemp(dir=self.data)
+        with os.fdopen(handle, "w") as file:
+            self.account.own(handle)
+            file.write(text)
+        os.replace(unfinished, self.data / name)
+
+    def _noted_process(self) -> int | None:
+        try:
+            return int((self.data / "postmaster.pid").read_text().split()[0])
+        except (FileNotFoundError, IndexError, ValueError):
+            return None
+
+    def _remove_stale_note(self) -> None:
+        """After a crash the noted id may belong to another program by now, and PostgreSQL would
+        wait for it to end. Every other kind of leftover note it clears up by itself."""
+        pid = self._noted_process()
+        if pid and (command := _command_line(pid)) and "postgres" not in command:
+            (self.data / "postmaster.pid").unlink()
+
+
+def _refuse_another_major(data: Path) -> None:
+    others = [path for path in data.parent.glob("pg[0-9]*") if path.name[2:].isdigit()]
+    if others and data not in others:
+        raise NoDatabaseError(
+            f"{others[0]} was made by PostgreSQL {others[0].name[2:]}, found is {data.name[2:]}: "
+            "set PG_BIN to the old one's bin directory, or DATA_DIR to another directory"
+        )
+
+
+def _refuse_another_owner(data: Path) -> None:
+    if not data.exists() or os.geteuid() in (0, data.stat().st_uid):
+        return
+    raise NoDatabaseError(
+        f"{data} belongs to another user ({data.owner()}): start as that user or as root, "
+        "or set DATA_DIR to another directory"
+    )
+
+
+def _command_line(pid: int) -> str:
+    """Of a running process; empty when there is none, or when it has ended and nobody asked."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+    except FileNotFoundError:
+        if Path("/proc/self").exists():
+            return ""
+    listing = ["ps", "-ww", "-o", "command=", "-p", str(pid)]
+    return subprocess.run(listing, capture_output=True, text=True, check=False).stdout
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").splitlines()
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,91 @@
+"""The database of DATA_DIR: shared by every command that needs it, stopped by the last of them.
+
+`attached` holds a shared lock while it is used, and the server's keeper (keeper.py) waits for it.
+So the server neither ends under somebody's feet nor outlives them, however they end.
+"""
+
+import fcntl
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from config.binaries import NoDatabaseError
+from config.cluster import DATABASE, ROLE, Cluster
+
+__all__ = ["DATABASE", "ROLE", "NoDatabaseError", "attached", "socket_directory"]
+
+
+def socket_directory(data_dir: Path) -> Path:
+    """Where the server listens: a short path, as a socket's has at most 104 bytes."""
+    digest = hashlib.sha256(os.fsencode(os.path.realpath(data_dir))).hexdigest()
+    return Path("/tmp") / f"algotrade-{digest[:16]}"
+
+
+@contextmanager
+def attached(data_dir: Path, *, durable: bool = True) -> Iterator[Cluster]:
+    """Use the database of DATA_DIR: the running one, or one started now.
+
+    `durable=False` is for data that is thrown away: nothing is forced to disk. Raises
+    NoDatabaseError, whose message is one line that says what to do.
+    """
+    directory = _writable(data_dir)
+    users, starting = directory / "postgres.lock", directory / "postgres.start"
+    with _locked(starting, fcntl.LOCK_EX):
+        hold = _lock(users, fcntl.LOCK_SH)  # waits while a keeper is stopping the server
+        try:
+            cluster = Cluster.of(
+                directory, socket=socket_directory(data_dir), lock=users, durable=durable
+            )
+            cluster.ensure_running()
+        except BaseException:
+            os.close(hold)
+            raise
+    try:
+        yield cluster
+    finally:
+        with _locked(starting, fcntl.LOCK_EX):
+            os.close(hold)
+            _stop_when_unused(cluster, users)
+
+
+def _stop_when_unused(cluster: Cluster, users: Path) -> None:
+    """Stop the server here if we were the last; if its keeper was faster, wait until it is done."""
+    descriptor = os.open(users, os.O_RDWR)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        cluster.stop()
+    except BlockingIOError:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+    finally:
+        os.close(descriptor)
+
+
+def _writable(data_dir: Path) -> Path:
+    directory = Path(os.path.realpath(data_dir))
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NoDatabaseError(f"cannot make DATA_DIR {directory}: {error.strerror}") from error
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise NoDatabaseError(f"cannot write to DATA_DIR {directory}")
+    return directory
+
+
+@contextmanager
+def _locked(path: Path, operation: int) -> Iterator[None]:
+    descriptor = _lock(path, operation)
+    try:
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _lock(path: Path, operation: int) -> int:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise NoDatabaseError(f"cannot write to DATA_DIR: {path}: {error.strerror}") from error
+    fcntl.flock(descriptor, operation)
+    return descriptor
