@@ -1,0 +1,236 @@
+"""Bars of one symbol as columns, the calendar they are read by, and their resampling.
+
+Times are epoch seconds UTC of a bar's START. A day is a date in Asia/Kolkata, which has had no
+change of clock since 1945, so a fixed offset is exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from apps.engine.errors import EngineError
+
+if TYPE_CHECKING:
+    from apps.engine.sessions import Sessions
+
+TIMEFRAMES = {
+    "1m": 60,
+    "5m": 300,
+    "15m": 900,
+    "30m": 1800,
+    "1h": 3600,
+    "4h": 14400,
+    "1d": 86400,
+    "1w": 604800,
+}
+DAY = 86400
+IST = 19800
+"""Seconds that Asia/Kolkata is ahead of UTC."""
+
+WARMUP_BARS = 2000
+"""Bars held before a block that its indicators are computed over (rule 11)."""
+
+_MONTHS_IN_BLOCK = {"1h": 12, "4h": 12, "1d": 120, "1w": 120}
+
+Number = TypeVar("Number", np.int64, np.float64)
+
+
+class InvalidCandles(EngineError):
+    """Columns that are no series of bars; the message names the first bar that is wrong."""
+
+
+class CannotResample(EngineError):
+    """The target timeframe is finer than the source."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candles:
+    """Bars of one symbol in one timeframe, oldest first: read-only contiguous columns.
+
+    `time` i8[n] strictly increasing; open, high, low, close f8[n] in rupees, above zero, with
+    low <= open, close <= high; `volume` f8[n], zero where there is none (an index).
+    """
+
+    time: NDArray[np.int64]
+    open: NDArray[np.float64]
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    close: NDArray[np.float64]
+    volume: NDArray[np.float64]
+
+    @classmethod
+    def build(
+        cls,
+        time: ArrayLike,
+        *,
+        open: ArrayLike,
+        high: ArrayLike,
+        low: ArrayLike,
+        close: ArrayLike,
+        volume: ArrayLike,
+    ) -> Candles:
+        """The columns as Candles, checked; InvalidCandles says what is wrong and at which bar."""
+        given = {"open": open, "high": high, "low": low, "close": close, "volume": volume}
+        columns = {name: _frozen(np.asarray(v, dtype=np.float64)) for name, v in given.items()}
+        candles = cls(time=_frozen(np.asarray(time, dtype=np.int64)), **columns)
+        _check(candles)
+        return candles
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def slice(self, start: int, stop: int) -> Candles:
+        """Bars [start, stop) by index, without copying."""
+        part = slice(start, stop)
+        return Candles(
+            self.time[part],
+            self.open[part],
+            self.high[part],
+            self.low[part],
+            self.close[part],
+            self.volume[part],
+        )
+
+    def between(self, start: int, end: int) -> Candles:
+        """Bars with start <= time < end (epoch seconds), without copying."""
+        first, last = np.searchsorted(self.time, (start, end))
+        return self.slice(int(first), int(last))
+
+
+def _frozen(values: NDArray[Number]) -> NDArray[Number]:
+    column = np.ascontiguousarray(values).view()
+    column.flags.writeable = False
+    return column
+
+
+def _check(candles: Candles) -> None:
+    shape = (candles.time.size,)
+    prices = (candles.open, candles.high, candles.low, candles.close)
+    if any(column.shape != shape for column in (candles.time, *prices, candles.volume)):
+        raise InvalidCandles("The columns of candles must be flat and of one length.")
+    later = np.diff(candles.time, prepend=np.int64(-(2**62))) > 0
+    _refuse(candles, ~later, "does not start after the bar before it")
+    for column in prices:
+        _refuse(candles, ~(np.isfinite(column) & (column > 0)), "has a price that is not above 0")
+    inside = (candles.low <= np.minimum(candles.open, candles.close)) & (
+        candles.high >= np.maximum(candles.open, candles.close)
+    )
+    _refuse(candles, ~inside, "has an open or close outside its low and high")
+    good_volume = np.isfinite(candles.volume) & (candles.volume >= 0)
+    _refuse(candles, ~good_volume, "has a volume below 0 or none")
+
+
+def _refuse(candles: Candles, wrong: NDArray[np.bool_], what: str) -> None:
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise InvalidCandles(f"Bar {index} (time {int(candles.time[index])}) {what}.")
+
+
+def ist_day(time: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Days from 1970-01-01 to the date in Asia/Kolkata of each epoch second."""
+    return ((time + IST) // DAY).astype(np.int32)
+
+
+def day_start(day: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Epoch seconds of 00:00 in Asia/Kolkata of each day number."""
+    return day.astype(np.int64) * DAY - IST
+
+
+def block_id(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
+    """The block of rule 11 each bar lies in, counted from 1970.
+
+    A block is a calendar month in Asia/Kolkata up to 30m, a calendar year for 1h and 4h, and a
+    decade (1970-79 is 0) for 1d and 1w.
+    """
+    month = (time + IST).astype("M8[s]").astype("M8[M]").astype(np.int64)
+    return month // _MONTHS_IN_BLOCK.get(timeframe, 1)
+
+
+def block_start(block: int, timeframe: str) -> int:
+    """Epoch seconds at which a block begins: 00:00 in Asia/Kolkata of its first day."""
+    month = np.datetime64(block * _MONTHS_IN_BLOCK.get(timeframe, 1), "M")
+    return int(month.astype("M8[s]").astype(np.int64)) - IST
+
+
+def resample(
+    candles: Candles,
+    source_timeframe: str,
+    target_timeframe: str,
+    sessions: Sessions | None,
+    *,
+    until: int | None = None,
+) -> Candles:
+    """The same bars in a longer timeframe (rule 17).
+
+    Intraday buckets start at the dated session's opening and end after their length or at the
+    session's close, whichever is first. Bars outside the session are not lost: they form buckets
+    of their own, counted from the same opening in both directions, that never reach into the
+    session. Without hours for a date (or without `sessions`) buckets count from midnight.
+    A day is all bars of its date, stamped 00:00; a week runs from Monday, stamped 00:00.
+
+    A bucket that the data may not have finished is kept. Give `until`, the moment up to which the
+    bars are known, to drop every bucket that ends later: a day ends at its session's close, a week
+    on the next Monday.
+    """
+    source, target = TIMEFRAMES[source_timeframe], TIMEFRAMES[target_timeframe]
+    if target < source:
+        raise CannotResample(f"{source_timeframe} bars cannot make {target_timeframe} bars.")
+    if target == source or not len(candles):
+        return candles
+    start, end = _buckets(candles.time, target, sessions)
+    first = np.flatnonzero(np.diff(start, prepend=start[0] - 1))
+    if until is not None:
+        kept = int(np.count_nonzero(end[first] <= until))
+        stop = int(first[kept]) if kept < len(first) else len(candles)
+        candles, first = candles.slice(0, stop), first[:kept]
+    return _gather(candles, first, start[first])
+
+
+def _gather(candles: Candles, first: NDArray[np.int64], start: NDArray[np.int64]) -> Candles:
+    """Bars [first[i], first[i+1]) as one bar stamped start[i]."""
+    if not len(first):
+        return candles.slice(0, 0)
+    last = np.append(first[1:], len(candles)) - 1
+    return Candles.build(
+        start,
+        open=candles.open[first],
+        high=np.maximum.reduceat(candles.high, first),
+        low=np.minimum.reduceat(candles.low, first),
+        close=candles.close[last],
+        volume=np.add.reduceat(candles.volume, first),
+    )
+
+
+def _buckets(
+    time: NDArray[np.int64], length: int, sessions: Sessions | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Start and end (epoch seconds) of the bucket each bar belongs to."""
+    day = ist_day(time)
+    if length == TIMEFRAMES["1w"]:
+        start = day_start(day - (day + 3) % 7)  # 1970-01-01 was a Thursday
+        return start, start + length
+    opens, closes = _hours(day, sessions)
+    if length == DAY:
+        return day_start(day), closes
+    start = opens + (time - opens) // length * length
+    end = start + length
+    late = time >= closes
+    return np.where(late, np.maximum(start, closes), start), np.where(
+        late, end, np.where(time < opens, end, np.minimum(end, closes))
+    )
+
+
+def _hours(
+    day: NDArray[np.int32], sessions: Sessions | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Opening and close of each day; the whole day where nothing is known of it."""
+    midnight = day_start(day)
+    if sessions is None:
+        return midnight, midnight + DAY
+    opens, closes = sessions.hours(day)
+    unknown = opens < 0
+    return np.where(unknown, midnight, opens), np.where(unknown, midnight + DAY, closes)

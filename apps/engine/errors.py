@@ -1,0 +1,51 @@
+"""What can be wrong with what the engine is given. Each error carries facts, not prose alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class EngineError(Exception):
+    """Base of everything the engine raises on purpose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that is wrong or missing in a strategy.
+
+    `field` is the dotted path (`entryConditions.conditions[0].indicator1.period`), `message` a
+    sentence that names it, `value` what was sent there (None where nothing was, or where it is too
+    large to repeat), `allowed` the closed set of values, if it is one.
+    """
+
+    field: str
+    message: str
+    value: object = None
+    allowed: tuple[object, ...] | None = None
+
+
+class InvalidStrategy(EngineError):
+    """A field of a strategy has a wrong type, range, value or name."""
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__(faults[0].message)
+        self.faults = faults
+
+
+class IncompleteStrategy(EngineError):
+    """Every field that is there is right, but steps are not finished."""
+
+    def __init__(self, missing: tuple[str, ...], faults: tuple[Fault, ...]) -> None:
+        super().__init__(f"These steps are not complete: {', '.join(missing)}.")
+        self.missing = missing
+        self.faults = faults
+
+
+class InsufficientData(EngineError):
+    """Too few bars of a symbol are left in the range once its indicators are warm."""
+
+    def __init__(self, symbol: str, *, held: int, needed: int) -> None:
+        super().__init__(f"{symbol} has {held} bars in the range after warm-up; {needed} needed.")
+        self.symbol = symbol
+        self.held = held
+        self.needed = needed

@@ -1,0 +1,126 @@
+"""When a market segment trades: dated hours, handed in by whoever keeps the market's calendar."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import DAY, day_start
+from apps.engine.errors import EngineError
+
+MONDAY_TO_FRIDAY = 0b0011111
+
+
+class InvalidSessions(EngineError):
+    """Regimes that overlap, or hours that are none."""
+
+
+class Regime(NamedTuple):
+    """Hours of the continuous session over a span of dates.
+
+    Days count from 1970-01-01 in Asia/Kolkata, both ends included; hours are seconds since
+    midnight there; `weekdays` is a mask, bit 0 Monday, of the days that have a session.
+    """
+
+    first_day: int
+    last_day: int
+    opens: int
+    closes: int
+    weekdays: int = MONDAY_TO_FRIDAY
+
+
+class Override(NamedTuple):
+    """One date that differs: its own hours, or none at all (a holiday: `opens` is None)."""
+
+    day: int
+    opens: int | None = None
+    closes: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sessions:
+    """The calendar of one exchange segment; make it with `Sessions.build`.
+
+    Columns of the regimes (i8[r], by date) and of the overrides (i8[k], by date, hours -1 where
+    the date is closed).
+    """
+
+    first_day: NDArray[np.int64]
+    last_day: NDArray[np.int64]
+    opens: NDArray[np.int64]
+    closes: NDArray[np.int64]
+    weekdays: NDArray[np.int64]
+    override_day: NDArray[np.int64]
+    override_opens: NDArray[np.int64]
+    override_closes: NDArray[np.int64]
+
+    @classmethod
+    def build(cls, regimes: Iterable[Regime], overrides: Iterable[Override] = ()) -> Sessions:
+        """Regimes that do not overlap, and at most one override a date, in any order."""
+        spans = sorted(regimes)
+        dates = {override.day: override for override in overrides}
+        for regime in spans:
+            _check_hours(regime.opens, regime.closes)
+        for before, after in pairwise(spans):
+            if after.first_day <= before.last_day:
+                raise InvalidSessions(f"Two regimes of hours hold on day {after.first_day}.")
+        rows = [_override_row(dates[day]) for day in sorted(dates)]
+        return cls(*_columns(spans, 5), *_columns(rows, 3))
+
+    def hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Opening and close (epoch seconds) of the continuous session of each date.
+
+        Whatever the weekday, so that bars of a special day nobody listed still have hours; of a
+        closed date, the hours of its regime. -1 where no regime covers the date.
+        """
+        regime, covered = self._regime(day)
+        opens, closes = self._take(self.opens, regime), self._take(self.closes, regime)
+        override, listed = self._override(day)
+        special = listed & (self._take(self.override_opens, override) >= 0)
+        opens = np.where(special, self._take(self.override_opens, override), opens)
+        closes = np.where(special, self._take(self.override_closes, override), closes)
+        known, midnight = covered | special, day_start(day)
+        return np.where(known, midnight + opens, -1), np.where(known, midnight + closes, -1)
+
+    def is_session(self, day: NDArray[np.int32]) -> NDArray[np.bool_]:
+        """Whether the calendar has a session on each date."""
+        regime, covered = self._regime(day)
+        weekday = (day.astype(np.int64) + 3) % 7  # 1970-01-01 was a Thursday
+        regular = covered & ((self._take(self.weekdays, regime) >> weekday) & 1).astype(bool)
+        override, listed = self._override(day)
+        return np.where(listed, self._take(self.override_opens, override) >= 0, regular)
+
+    def _regime(self, day: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        row = np.searchsorted(self.first_day, day, side="right") - 1
+        return row, (row >= 0) & (day <= self._take(self.last_day, row))
+
+    def _override(self, day: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+        row = np.searchsorted(self.override_day, day, side="right") - 1
+        return row, (row >= 0) & (day == self._take(self.override_day, row))
+
+    @staticmethod
+    def _take(column: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
+        """column[row]; rows of -1 and empty columns give -1, to be masked by the caller."""
+        return np.append(column, -1)[row]
+
+
+def _check_hours(opens: int, closes: int) -> None:
+    if not 0 <= opens < closes <= DAY:
+        raise InvalidSessions(f"Hours from {opens} to {closes} seconds are no part of one day.")
+
+
+def _override_row(override: Override) -> tuple[int, int, int]:
+    if override.opens is None or override.closes is None:
+        return override.day, -1, -1
+    _check_hours(override.opens, override.closes)
+    return override.day, override.opens, override.closes
+
+
+def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[NDArray[np.int64]]:
+    table = np.array(list(rows), dtype=np.int64).reshape(-1, width)
+    return [np.ascontiguousarray(column) for column in table.T]
