@@ -11,7 +11,9 @@ def healthz(request: HttpRequest) -> JsonResponse:
 
 
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when the database answers, all migrations are applied and the queue's tables are there; else 503 naming what is not."""
+    """200 when the database answers, all migrations are applied and the queue's tables are there;
+    else 503 naming what is not.
+    """
     checks = {"database": "ok", "migrations": "ok", "queue": "ok"}
     try:
         executor = MigrationExecutor(connection)

@@ -44,14 +44,17 @@ def env_choice(name: str, *, allowed: tuple[str, ...]) -> str:
     return text
 
 
-# Where the service keeps what it must not lose: the embedded database, its secret, compiled kernels.
+# Where the service keeps what it must not lose: the embedded database, its secret, compiled
+# kernels.
 DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").resolve()
 # Numba reads this when it is imported, so it is set before anything imports the engine.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(DATA_DIR / "numba"))
 
 
 def secret_key() -> str:
-    """`SECRET_KEY`, else one that is made on the first start and kept, readable by the owner alone."""
+    """`SECRET_KEY`, else one that is made on the first start and kept, readable by the owner
+    alone.
+    """
     given = os.environ.get("SECRET_KEY", "").strip()
     if given:
         if len(given) < 32:
@@ -266,7 +269,8 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django": {"level": "WARNING"},
-        # Every request is logged once, by the envelope; Django's own warnings of 4xx would double it.
+        # Every request is logged once, by the envelope; Django's own warnings of 4xx would double
+        # it.
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "procrastinate": {"level": "WARNING"},

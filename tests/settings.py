@@ -1,4 +1,6 @@
-"""The service's settings with what tests need: a fixed secret, a fast hasher, one cache of compiled kernels."""
+"""The service's settings with what tests need: a fixed secret, a fast hasher, one cache of
+compiled kernels.
+"""
 
 import os
 from pathlib import Path
@@ -8,7 +10,7 @@ os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".data" / "numba")
 )
 
-from config.settings import *  # noqa: E402, F403
+from config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 ALLOWED_HOSTS = ["testserver", "localhost"]

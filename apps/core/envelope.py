@@ -42,7 +42,8 @@ STATUS: Final[Mapping[Code, int]] = {
     Code.BROKER_CONNECTION_FAILED: 503,
 }
 
-# Refusals of HTTP itself that the table of codes does not list keep their status; `reason` tells them apart.
+# Refusals of HTTP itself that the table of codes does not list keep their status; `reason` tells
+# them apart.
 REASONS: Final[Mapping[int, tuple[str, str]]] = {
     400: ("bad_request", "The request cannot be understood."),
     403: ("forbidden", "This may not be done."),
@@ -69,7 +70,9 @@ def body_of(
 
 
 def refusal_of_http(status: int) -> Body:
-    """The envelope of a status that HTTP itself gives: an unknown address, a wrong method, a crash."""
+    """The envelope of a status that HTTP itself gives: an unknown address, a wrong method, a
+    crash.
+    """
     if status == 404:
         return body_of(Code.NOT_FOUND, "Nothing is found at this address.", status=404)
     if status == 503:
@@ -113,7 +116,9 @@ def render_service_error(error: ServiceError) -> Body:
 
 
 def for_exception(error: Exception) -> tuple[Body, Mapping[str, str]]:
-    """The envelope and headers that answer this exception; what nobody foresaw is logged and is a 500."""
+    """The envelope and headers that answer this exception; what nobody foresaw is logged and is a
+    500.
+    """
     match error:
         case ServiceError():
             return render_service_error(error), error.headers

@@ -1,4 +1,6 @@
-"""What can go wrong, in one vocabulary: every code of the interface, and the errors that carry them."""
+"""What can go wrong, in one vocabulary: every code of the interface, and the errors that carry
+them.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +9,9 @@ from typing import ClassVar, Final
 
 
 class Code(StrEnum):
-    """Every `error.code` the service answers with. The HTTP status of each stands in `envelope.STATUS`."""
+    """Every `error.code` the service answers with. The HTTP status of each stands in
+    `envelope.STATUS`.
+    """
 
     VALIDATION_ERROR = "VALIDATION_ERROR"
     INVALID_SYMBOL = "INVALID_SYMBOL"
@@ -49,8 +53,9 @@ _VALUE_SHOWN = 100
 class Fault:
     """One thing wrong with what a client sent.
 
-    `field` is a dotted path such as `entryConditions.conditions[0].indicator1.period`; `value` is what was sent
-    (`WITHHELD` for a secret or where nothing was sent); `allowed` is the closed set of good values, if there is one.
+    `field` is a dotted path such as `entryConditions.conditions[0].indicator1.period`; `value` is
+    what was sent (`WITHHELD` for a secret or where nothing was sent); `allowed` is the closed set
+    of good values, if there is one.
     """
 
     field: str
@@ -79,8 +84,9 @@ def _shortened(value: object) -> object:
 class ServiceError(Exception):
     """A refusal that a client can act on.
 
-    A subclass stands beside the rule that raises it and states its code and a message; the keyword arguments are the
-    `details` of the envelope, under their wire names, and fill the message's places.
+    A subclass stands beside the rule that raises it and states its code and a message; the keyword
+    arguments are the `details` of the envelope, under their wire names, and fill the message's
+    places.
     """
 
     code: ClassVar[Code]
@@ -93,7 +99,9 @@ class ServiceError(Exception):
 
 
 class InvalidInput(ServiceError):
-    """What a client sent fails validation. The first fault leads, `details.errors` holds all when there are several."""
+    """What a client sent fails validation. The first fault leads, `details.errors` holds all when
+    there are several.
+    """
 
     code = Code.VALIDATION_ERROR
     message = "{message}"
@@ -111,7 +119,9 @@ class InvalidInput(ServiceError):
 
 
 class NotFound(ServiceError):
-    """Nothing of the caller's stands at this address; what is somebody else's cannot be told from what is not there."""
+    """Nothing of the caller's stands at this address; what is somebody else's cannot be told from
+    what is not there.
+    """
 
     code = Code.NOT_FOUND
     message = "Nothing is found at this address."

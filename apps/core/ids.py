@@ -15,7 +15,9 @@ def new_id() -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether the text has the form of an identifier; says nothing of whether it stands for anything."""
+    """Whether the text has the form of an identifier; says nothing of whether it stands for
+    anything.
+    """
     return _FORM.fullmatch(text) is not None
 
 

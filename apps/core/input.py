@@ -1,4 +1,4 @@
-"""Reading request bodies strictly: the right types, nothing coerced, every fault reported at once."""
+"""Reading request bodies strictly: the right types, nothing coerced, every fault at once."""
 
 import difflib
 import re
@@ -10,12 +10,15 @@ from rest_framework import serializers
 
 from apps.core.errors import WITHHELD, Fault, InvalidInput
 
-# Control and format characters change what a reader sees (a line break in a log, a reversed name); the joiners build emoji.
+# Control and format characters change what a reader sees (a line break in a log, a reversed
+# name); the joiners build emoji.
 _JOINERS: Final = {"\u200c", "\u200d"}
 
 
 class TextField(serializers.CharField):
-    """A JSON string, trimmed and in NFC; `lines=True` admits line breaks and tabs, other control characters never pass."""
+    """A JSON string, trimmed and in NFC; `lines=True` admits line breaks and tabs, other control
+    characters never pass.
+    """
 
     def __init__(self, *, lines: bool = False, **options: Any) -> None:
         super().__init__(**options)
@@ -79,7 +82,9 @@ class ChoiceField(serializers.Field[str, str, str, Any]):
 
 
 class Body(serializers.Serializer[Any]):
-    """The body of a request. `Body.read(data)` gives the validated values or raises `InvalidInput` with every fault."""
+    """The body of a request. `Body.read(data)` gives the validated values or raises `InvalidInput`
+    with every fault.
+    """
 
     refuses_unknown: ClassVar[bool] = False
     ignored: ClassVar[frozenset[str]] = frozenset()
@@ -114,8 +119,9 @@ class Body(serializers.Serializer[Any]):
 
 
 def _first_message(messages: object) -> str:
-    """REST framework says `This field is required.`; beside the field's name that reads `is required`."""
+    """REST framework says `This field is required.`; beside the field's name that reads `is
+    required`.
+    """
     while isinstance(messages, list | dict):
         messages = messages[0] if isinstance(messages, list) else next(iter(messages.values()))
-    text = re.sub(r"^(This field|Ensure this field) ", "", str(messages)).rstrip(".")
-    return text
+    return re.sub(r"^(This field|Ensure this field) ", "", str(messages)).rstrip(".")

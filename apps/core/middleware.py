@@ -1,4 +1,6 @@
-"""What every request passes, outermost first: the envelope and the request id, then the size of the body."""
+"""What every request passes, outermost first: the envelope and the request id, then the size of
+the body.
+"""
 
 import logging
 import time
@@ -26,7 +28,7 @@ MAX_DRAINED: Final = 8 * MAX_BODY
 
 
 class EnvelopeMiddleware:
-    """Gives the request its id and makes every refusal leave in the envelope, whatever raised it."""
+    """Gives the request its id and makes every refusal leave in the envelope."""
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
@@ -51,7 +53,9 @@ def _under_api(path: str) -> bool:
 
 
 def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-    """The admin's own pages stay pages; every other refusal is JSON, and one that is JSON already stays."""
+    """The admin's own pages stay pages; every other refusal is JSON, and one that is JSON already
+    stays.
+    """
     kind = response.get("Content-Type", "").partition(";")[0]
     if (
         response.status_code < 400
@@ -83,7 +87,9 @@ def _declared_length(request: HttpRequest) -> int:
 
 
 def _too_large(request: HttpRequest, length: int) -> HttpResponse:
-    """A client reads the answer only after it has sent its body: a moderate one is read and thrown away."""
+    """A client reads the answer only after it has sent its body: a moderate one is read and thrown
+    away.
+    """
     left = length if length <= MAX_DRAINED else 0
     while left > 0 and (piece := request.read(min(left, 64 * 1024))):
         left -= len(piece)

@@ -1,4 +1,6 @@
-"""Lists: `{data, pagination: {page, limit, total, totalPages}}`, and the strict reading of their query."""
+"""Lists: `{data, pagination: {page, limit, total, totalPages}}`, and the strict reading of their
+query.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +29,9 @@ class Page:
 
 
 class Query:
-    """The query string of one request, read strictly: each parameter at most once, each value from its set."""
+    """The query string of one request, read strictly: each parameter at most once, each value from
+    its set.
+    """
 
     def __init__(self, query: QueryDict) -> None:
         self._query = query
@@ -69,7 +73,9 @@ class Query:
         )
 
     def ordering(self, columns: Mapping[str, str], *, default: str) -> tuple[str, str]:
-        """`sort` and `order` as the arguments of `order_by`: the wanted column, then the key, so that pages are stable."""
+        """`sort` and `order` as the arguments of `order_by`: the wanted column, then the key, so
+        that pages are stable.
+        """
         column = columns[self.choice("sort", list(columns)) or default]
         sign = "" if self.choice("order", ("asc", "desc")) == "asc" else "-"
         return sign + column, sign + "pk"
@@ -78,7 +84,9 @@ class Query:
 def page_of(
     rows: QuerySet[Row, Any], page: Page, render: Callable[[Row], dict[str, object]]
 ) -> dict[str, object]:
-    """One page of `rows`, each rendered; past the end it is empty. Any: the queryset may yield whatever it likes."""
+    """One page of `rows`, each rendered; past the end it is empty. Any: the queryset may yield
+    whatever it likes.
+    """
     first = (page.number - 1) * page.limit
     data = [render(row) for row in rows[first : first + page.limit]]
     return {"data": data, "pagination": _pagination(page, rows.count())}

@@ -10,12 +10,13 @@ from rest_framework.renderers import BaseRenderer
 
 from apps.core.times import wire_time
 
-
 _OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 
 
 class JsonRenderer(BaseRenderer):
-    """JSON by orjson: dates as ISO 8601 with Z, Decimals as numbers; a NaN is a programming error upstream."""
+    """JSON by orjson: dates as ISO 8601 with Z, Decimals as numbers; a NaN is a programming error
+    upstream.
+    """
 
     media_type = "application/json"
     format = "json"

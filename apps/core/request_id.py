@@ -11,7 +11,9 @@ _current: ContextVar[str] = ContextVar("request_id", default="-")
 
 
 def begin(offered: str | None) -> str:
-    """Take the client's id when it has a harmless form, else a new one; it is the current one from now on."""
+    """Take the client's id when it has a harmless form, else a new one; it is the current one from
+    now on.
+    """
     known = offered if offered and _FORM.fullmatch(offered) else uuid.uuid4().hex
     _current.set(known)
     return known

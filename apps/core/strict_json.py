@@ -1,7 +1,8 @@
 """JSON as this service reads it: exactly what the client meant, or a refusal that says where.
 
-Python's own reader keeps the last of duplicate keys, takes NaN and turns 1e400 into infinity; PostgreSQL refuses NUL and lone
-surrogates only when the row is written. All of that is refused here, before anything is done.
+Python's own reader keeps the last of duplicate keys, takes NaN and turns 1e400 into infinity;
+PostgreSQL refuses NUL and lone surrogates only when the row is written. All of that is refused
+here, before anything is done.
 """
 
 import json

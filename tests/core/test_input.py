@@ -41,10 +41,11 @@ def test_good_values_come_through() -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("name", 1), ("name", True), ("name", None), ("name", []), ("name", {}), ("name", ""), ("name", "  "),
-        ("name", "abcdef"), ("name", "a\r\nb"), ("name", "\u202eevil"), ("note", "a\x07"), ("note", "\u202e"),
-        ("kind", "BUY"), ("kind", ["buy"]), ("kind", None), ("capital", "2"), ("capital", True), ("capital", 0),
-        ("capital", 101), ("urgent", 1), ("urgent", "true"),
+        ("name", 1), ("name", True), ("name", None), ("name", []), ("name", {}), ("name", ""),
+        ("name", "  "), ("name", "abcdef"), ("name", "a\r\nb"), ("name", "\u202eevil"),
+        ("note", "a\x07"), ("note", "\u202e"), ("kind", "BUY"), ("kind", ["buy"]), ("kind", None),
+        ("capital", "2"), ("capital", True), ("capital", 0), ("capital", 101), ("urgent", 1),
+        ("urgent", "true"),
     ],
 )  # fmt: skip
 def test_a_wrong_value_is_named_and_shown(field: str, value: object) -> None:
