@@ -21,12 +21,12 @@ def is_id(text: str) -> bool:
     return _FORM.fullmatch(text) is not None
 
 
-class IdField(models.CharField[str, str]):
+class IdField(models.CharField):  # type: ignore[type-arg]  # at run time it takes no arguments
     """A primary key of 24 hexadecimal characters."""
 
     def __init__(self, **options: object) -> None:
         options.update(max_length=24, primary_key=True, default=new_id, editable=False)
-        super().__init__(**options)  # type: ignore[arg-type]
+        super().__init__(**options)
 
     def deconstruct(self) -> tuple[str, str, list[object], dict[str, object]]:  # type: ignore[override]
         name, path, args, options = super().deconstruct()

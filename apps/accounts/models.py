@@ -1,0 +1,128 @@
+"""Who uses the service, and the sessions in which they do."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import ClassVar
+
+from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Lower
+from django.utils import timezone
+
+from apps.accounts import addresses
+from apps.core.ids import IdField
+
+
+class Role(StrEnum):
+    """What a user may do beyond their own things, by rising power."""
+
+    USER = "user"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+class UserManager(BaseUserManager["User"]):
+    """What Django asks of a user model, for `createsuperuser` and the admin's login."""
+
+    def create_user(
+        self, *, email: str, password: str | None, name: str, now: datetime, **flags: bool
+    ) -> "User":
+        user = self.model(email=addresses.folded(email), name=name, created_at=now, **flags)
+        user.set_password(password)
+        user.save(force_insert=True)
+        return user
+
+    def create_superuser(self, *, email: str, name: str, password: str | None = None) -> "User":
+        """Called by the command of the same name, which has no clock to pass on."""
+        return self.create_user(
+            email=email,
+            password=password,
+            name=name,
+            now=timezone.now(),
+            is_staff=True,
+            is_superuser=True,
+        )
+
+    def get_by_natural_key(self, username: str | None) -> "User":
+        return self.get(email=addresses.folded(username or ""))
+
+
+class User(AbstractBaseUser):
+    """A person, known by an e-mail address.
+
+    Staff are operators: every page of the admin opens to them, and each limits what it lets change.
+    """
+
+    last_login = None  # each login is a Session
+
+    id = IdField()
+    email = models.CharField(
+        max_length=addresses.MAX_LENGTH,
+        unique=True,
+        validators=[addresses.check],
+    )
+    name = models.CharField(max_length=100)
+    email_verified = models.BooleanField(default=False)
+    is_active = models.BooleanField(default=True)
+    is_staff = models.BooleanField(default=False)
+    is_superuser = models.BooleanField(default=False)
+    created_at = models.DateTimeField()
+
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS = ["name"]
+
+    objects: ClassVar[UserManager] = UserManager()
+
+    class Meta:
+        constraints = [
+            # With the unique column beside it: addresses compare without case.
+            models.CheckConstraint(
+                condition=Q(email=Lower(F("email"))), name="email_is_stored_in_lower_case"
+            ),
+        ]
+
+    @property
+    def role(self) -> Role:
+        if self.is_superuser:
+            return Role.ADMIN
+        return Role.OPERATOR if self.is_staff else Role.USER
+
+    def has_perm(self, perm: str, obj: object = None) -> bool:
+        return self.is_active and self.is_staff
+
+    def has_module_perms(self, app_label: str) -> bool:
+        return self.is_active and self.is_staff
+
+
+class EndReason(models.TextChoices):
+    """Why a session ended before its time."""
+
+    LOGOUT = "logout"
+    OPERATOR = "operator"
+
+
+class Session(models.Model):
+    """One login on one device. Both its tokens carry its id and are worth nothing once it ends."""
+
+    id = IdField()
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
+    created_at = models.DateTimeField()
+    last_used_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    end_reason = models.CharField(max_length=20, choices=EndReason, blank=True)
+    address = models.GenericIPAddressField(null=True)
+    user_agent = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(ended_at=None, end_reason="")
+                | Q(ended_at__isnull=False) & ~Q(end_reason=""),
+                name="an_ended_session_says_why",
+            ),
+        ]
+
+    def is_live(self, *, now: datetime) -> bool:
+        return self.ended_at is None and now < self.expires_at and self.user.is_active
