@@ -1,0 +1,45 @@
+"""Market history as stored: blocks of bars, each one Parquet file in a column."""
+
+from django.db import models
+from django.db.models import F, Q
+
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.symbols import MAX_LENGTH
+
+
+class CandleBlock(models.Model):
+    """The held bars of one symbol and timeframe in one block of the calendar (rule 11).
+
+    A block is an IST month up to 30m, a year for 1h and 4h, a decade for 1d and 1w. It is replaced
+    as a whole when bars are added; `sha256` of its data is its version.
+    """
+
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
+    block_start = models.DateField(help_text="first day of the block, Asia/Kolkata")
+    bars = models.PositiveIntegerField()
+    first_time = models.DateTimeField(help_text="start of the first bar")
+    last_time = models.DateTimeField(help_text="start of the last bar")
+    days = models.BinaryField(help_text="one bit a day of the block: set where it has bars")
+    data = models.BinaryField(help_text="Parquet, as apps/market/blocks.py writes it")
+    sha256 = models.CharField(max_length=64)
+    synthetic = models.BooleanField(default=False, help_text="generated sample, not the market's")
+    updated_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["symbol", "timeframe", "block_start"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["symbol", "timeframe", "block_start"], name="one_block_per_period"
+            ),
+            models.CheckConstraint(
+                condition=Q(timeframe__in=list(TIMEFRAMES)), name="block_timeframe_is_known"
+            ),
+            models.CheckConstraint(condition=Q(bars__gte=1), name="block_holds_bars"),
+            models.CheckConstraint(
+                condition=Q(last_time__gte=F("first_time")), name="block_times_in_order"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.symbol} {self.timeframe} {self.block_start}"
