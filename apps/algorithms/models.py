@@ -1,0 +1,139 @@
+"""What a user has described: an algorithm, its five steps, and what it has achieved."""
+
+from typing import Final, Self
+
+from django.db import models
+from django.db.models import F, FloatField, IntegerField, JSONField, Q, TextField
+from django.db.models.fields.json import KT, KeyTransform
+from django.db.models.functions import Cast
+
+from apps.algorithms import performance
+from apps.algorithms.lifecycle import Status
+from apps.core.errors import Code, ServiceError
+from apps.core.ids import IdField, is_id
+
+STEPS: Final = {
+    "basicInfo": "basic_info",
+    "positionSizing": "position_sizing",
+    "entryConditions": "entry_conditions",
+    "exitConditions": "exit_conditions",
+    "riskParameters": "risk_parameters",
+    "executionSettings": "execution_settings",
+}
+"""The objects of the five steps (the fifth has two), by wire name, and their columns."""
+
+
+class AlgorithmNotFound(ServiceError):
+    """Unknown, malformed, archived or somebody else's: from outside all the same."""
+
+    code = Code.ALGORITHM_NOT_FOUND
+    message = "No algorithm has the id {algorithmId}."
+
+
+class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
+    def owned_by(self, owner: models.Model) -> Self:
+        """The owner's algorithms; archived ones are nobody's."""
+        return self.filter(owner_id=owner.pk).exclude(status=Status.ARCHIVED)
+
+    def locked(self) -> Self:
+        """Nobody else changes what is read until the transaction ends; rows may refer to it."""
+        return self.select_for_update(no_key=True)
+
+    def fetch(self, algorithm_id: str) -> "Algorithm":
+        """The one with this id; raises AlgorithmNotFound."""
+        found = self.filter(pk=algorithm_id).first() if is_id(algorithm_id) else None
+        if found is None:
+            raise AlgorithmNotFound(algorithmId=algorithm_id)
+        return found
+
+
+def _performance(name: str, kind: type[FloatField] | type[IntegerField]) -> models.GeneratedField:
+    """One field of the performance record as a column, kept by the database."""
+    return models.GeneratedField(
+        expression=Cast(KT(f"performance__{name}"), kind()), output_field=kind(), db_persist=True
+    )
+
+
+class Algorithm(models.Model):
+    """One algorithm, its steps stored as they were sent.
+
+    What is listed, filtered or sorted by stands beside them in columns the database derives, so
+    that the two cannot disagree and a list need not read the steps.
+    """
+
+    id = IdField()
+    owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="algorithms")
+    name = models.CharField(max_length=100)
+    number = models.BigIntegerField(
+        null=True, help_text="The highest n under which it was ever named Algorithm #n"
+    )
+    description = models.TextField(blank=True)
+    status = models.CharField(
+        max_length=8, default=Status.DRAFT.value, choices=[(s.value, s.value) for s in Status]
+    )
+    active = models.BooleanField(default=False)
+    version = models.PositiveIntegerField(default=1)
+    rev = models.PositiveBigIntegerField(default=1, help_text="Goes up with every write")
+
+    basic_info = JSONField(default=dict)
+    position_sizing = JSONField(default=dict)
+    entry_conditions = JSONField(default=dict)
+    exit_conditions = JSONField(default=dict)
+    risk_parameters = JSONField(default=dict)
+    execution_settings = JSONField(default=dict)
+
+    performance = JSONField(default=performance.new)
+    last_execution = JSONField(null=True)
+    walk_forward_config = JSONField(null=True)
+    walk_forward_results = JSONField(default=list)
+    monte_carlo_config = JSONField(null=True)
+    monte_carlo_results = JSONField(null=True)
+
+    is_template = models.BooleanField(default=False)
+    is_public = models.BooleanField(default=False)
+    cloned_from = models.ForeignKey("self", models.SET_NULL, null=True, related_name="clones")
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    strategy_type = models.GeneratedField(
+        expression=KT("basic_info__strategyType"), output_field=TextField(), db_persist=True
+    )
+    timeframe = models.GeneratedField(
+        expression=KT("basic_info__timeframe"), output_field=TextField(), db_persist=True
+    )
+    symbols = models.GeneratedField(
+        expression=KeyTransform("symbols", "basic_info"), output_field=JSONField(), db_persist=True
+    )
+    total_trades = _performance("totalTrades", IntegerField)
+    win_rate = _performance("winRate", FloatField)
+    total_profit = _performance("totalProfit", FloatField)
+    profit_factor = _performance("profitFactor", FloatField)
+
+    objects = AlgorithmQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=[status.value for status in Status]),
+                name="algorithm_status_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=Status.ACTIVE.value, active=True)
+                | ~Q(status=Status.ACTIVE.value) & Q(active=False),
+                name="active_flag_follows_status",
+            ),
+            models.CheckConstraint(
+                condition=Q(is_public=False) | Q(is_template=True),
+                name="only_templates_are_public",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                F("owner"), F("created_at").desc(), F("id").desc(),
+                name="algorithms_newest_first",
+                condition=~Q(status=Status.ARCHIVED.value),
+            ),
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.pk})"

@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class SymbolsConfig(AppConfig):
+    name = "apps.symbols"
+    label = "symbols"

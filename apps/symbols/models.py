@@ -1,0 +1,104 @@
+"""The instrument master: everything that can be named by an `EXCHANGE:SYMBOL`."""
+
+from datetime import date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.db import models
+from django.db.models import Q, Value
+from django.db.models.functions import Concat
+
+from apps.engine.symbols import EXCHANGES, MAX_LENGTH
+
+INDIA: Final = ZoneInfo("Asia/Kolkata")
+
+
+def trading_date(now: datetime) -> date:
+    """The date in India, by which contracts expire."""
+    return now.astimezone(INDIA).date()
+
+
+class Type(models.TextChoices):
+    EQUITY = "equity"
+    INDEX = "index"
+    FUTURES = "futures"
+    OPTIONS = "options"
+    COMMODITY = "commodity"
+
+
+class Segment(models.TextChoices):
+    CASH = "cash"
+    DERIVATIVES = "derivatives"
+    COMMODITY = "commodity"
+
+
+class OptionType(models.TextChoices):
+    CALL = "CE"
+    PUT = "PE"
+
+
+CASH: Final = Q(type__in=[Type.EQUITY, Type.INDEX])
+DERIVATIVE: Final = ~CASH
+
+
+class Instrument(models.Model):
+    """One thing that can be named and perhaps traded; a row of a master or of the bundled sample.
+
+    The collation C of what is searched lets one index serve both `LIKE 'REL%'` and the order.
+    """
+
+    symbol = models.CharField(max_length=MAX_LENGTH, db_collation="C", help_text="EXCHANGE:SYMBOL")
+    exchange = models.CharField(max_length=5, choices=[(name, name) for name in EXCHANGES])
+    segment = models.CharField(max_length=11, choices=Segment.choices)
+    code = models.CharField(
+        max_length=MAX_LENGTH, db_collation="C", help_text="The part after the colon"
+    )
+    exchange_name = models.CharField(
+        max_length=64, help_text="As the exchange writes it, such as M&M where the code is MM"
+    )
+    name = models.CharField(max_length=200)
+    type = models.CharField(max_length=9, choices=Type.choices)
+    underlying = models.CharField(
+        max_length=MAX_LENGTH, blank=True, help_text="What a derivative is derived from"
+    )
+    expiry = models.DateField(null=True, blank=True)
+    strike = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
+    option_type = models.CharField(max_length=2, choices=OptionType.choices, blank=True)
+    lot_size = models.PositiveIntegerField()
+    tick_size = models.DecimalField(
+        max_digits=10, decimal_places=4, null=True, blank=True, help_text="Rupees; empty if unknown"
+    )
+    isin = models.CharField(max_length=12, blank=True)
+    enabled = models.BooleanField(default=True, help_text="Switched off, it cannot be traded")
+    sample = models.BooleanField(default=False, help_text="From the bundled sample, not a master")
+    valid_from = models.DateField(null=True, blank=True)
+    valid_to = models.DateField(null=True, blank=True)
+    source = models.CharField(max_length=200)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["symbol"], name="one_instrument_per_symbol"),
+            models.CheckConstraint(
+                condition=Q(symbol=Concat("exchange", Value(":"), "code")),
+                name="symbol_is_exchange_and_code",
+            ),
+            models.CheckConstraint(
+                condition=Q(type=Type.OPTIONS, strike__isnull=False, option_type__in=["CE", "PE"])
+                | ~Q(type=Type.OPTIONS) & Q(strike__isnull=True, option_type=""),
+                name="options_alone_have_a_strike",
+            ),
+            models.CheckConstraint(
+                condition=Q(type__in=[Type.FUTURES, Type.OPTIONS], expiry__isnull=False)
+                | Q(type__in=[Type.EQUITY, Type.INDEX, Type.COMMODITY], expiry__isnull=True),
+                name="contracts_alone_expire",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["code", "exchange"], name="cash_by_code", condition=CASH),
+            models.Index(
+                fields=["code", "exchange"], name="derivatives_by_code", condition=DERIVATIVE
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.symbol
