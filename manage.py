@@ -3,13 +3,57 @@
 
 import os
 import sys
+from contextlib import AbstractContextManager, nullcontext
+
+# `up` attaches by itself, after it has looked at the port. Every other command finds the database
+# running, or has it started for its own time.
+WITHOUT_DATABASE = {
+    "up",
+    "backtest",
+    "check",
+    "collectstatic",
+    "compilemessages",
+    "diffsettings",
+    "help",
+    "makemessages",
+    "startapp",
+    "startproject",
+    "version",
+}
 
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
-    from django.core.management import execute_from_command_line
+    if sys.version_info < (3, 11):  # noqa: UP036 (whatever python3 is, it may be asked)
+        sys.exit(f"error: Python 3.11 or newer is needed, this is {sys.version.split()[0]}")
+    try:
+        from django.core.exceptions import ImproperlyConfigured
+        from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+        from config.postgres import NoDatabase
+    except ImportError as error:
+        sys.exit(f"error: {error}: run this with .venv/bin/python, which `make install` fills")
+    try:
+        with database(sys.argv):
+            execute_from_command_line(sys.argv)
+    except (ImproperlyConfigured, NoDatabase) as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+def database(arguments: list[str]) -> AbstractContextManager[object]:
+    """Attached for the command's time, when it needs a database and DATABASE_URL names none."""
+    from django.conf import settings
+
+    from config import postgres
+
+    asks = {"-h", "--help", "--version"}.intersection(arguments)
+    if len(arguments) < 2 or arguments[1] in WITHOUT_DATABASE or asks:
+        return nullcontext()
+    if not settings.EMBEDDED_DATABASE:
+        return nullcontext()
+    return postgres.attached(settings.DATA_DIR)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from pathlib import Path
 SHARED = Path("/var/lib/algotrade")
 
 
-class NoDatabaseError(Exception):
+class NoDatabase(Exception):
     """There is no database to work with; the message is one line for the person at the terminal."""
 
 
@@ -80,13 +80,13 @@ def plain_environment() -> dict[str, str]:
 
 
 def find() -> Binaries:
-    """PG_BIN, else the wheel, else the newest system installation, else NoDatabaseError."""
+    """PG_BIN, else the wheel, else the newest system installation, else NoDatabase."""
     for directory in _candidates():
         if (directory / "initdb").exists() and (major := _major(directory)):
             return Binaries(directory, major)
     if "PG_BIN" in os.environ:
-        raise NoDatabaseError(f"PG_BIN={os.environ['PG_BIN']} holds no working postgres and initdb")
-    raise NoDatabaseError(
+        raise NoDatabase(f"PG_BIN={os.environ['PG_BIN']} holds no working postgres and initdb")
+    raise NoDatabase(
         "no PostgreSQL found: install the package postgresql (Debian, Ubuntu) or postgresql@18 "
         "(Homebrew), or set PG_BIN to its bin directory, or DATABASE_URL to a running server"
     )
@@ -97,7 +97,7 @@ def for_account(binaries: Binaries, account: Account) -> Binaries:
     if account.run(binaries.directory / "postgres", "--version").returncode == 0:
         return binaries
     if binaries.directory != _wheel():
-        raise NoDatabaseError(
+        raise NoDatabase(
             f"{binaries.directory} cannot be run by another account than root, and PostgreSQL "
             "refuses root: start as an ordinary user"
         )

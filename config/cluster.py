@@ -7,13 +7,16 @@ and root. There is no password that could leak.
 
 import os
 import pwd
+import select
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
@@ -23,7 +26,7 @@ from config.binaries import (
     SHARED,
     Account,
     Binaries,
-    NoDatabaseError,
+    NoDatabase,
     find,
     for_account,
     plain_environment,
@@ -43,7 +46,7 @@ SETTINGS = {
 THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Cluster:
     """The server of one DATA_DIR. `data` may be a link: where it leads is where the data lies."""
 
@@ -54,7 +57,6 @@ class Cluster:
     lock: Path
     log: Path
     durable: bool
-    keeper: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, directory: Path, *, socket: Path, lock: Path, durable: bool) -> "Cluster":
@@ -80,8 +82,8 @@ class Cluster:
             return
         if self.process() is None:
             self._start()
-        elif not self._wait():
-            raise NoDatabaseError(f"PostgreSQL ended while it was starting: see {self.log}")
+        elif not self._wait(ended=lambda: self.process() is None):
+            raise NoDatabase(f"PostgreSQL ended while it was starting: see {self.log}")
         self._create_database()
 
     def connect(self, database: str = DATABASE) -> psycopg.Connection:
@@ -109,8 +111,6 @@ class Cluster:
                 os.kill(pid, next(stop_signals))
                 deadline = time.monotonic() + keeper.SECONDS_FOR_A_FAST_STOP
             time.sleep(0.01)
-        if self.keeper is not None:
-            self.keeper.wait()
 
     def _problem(self, database: str) -> str | None:
         """Why the server does not answer, or None: it answers, for this very data directory."""
@@ -120,18 +120,16 @@ class Cluster:
         except psycopg.OperationalError as error:
             return str(error)
         if found is None or Path(found[0]).resolve() != self.data.resolve():
-            raise NoDatabaseError(
-                f"{self.socket} is in use by the server of another data directory"
-            )
+            raise NoDatabase(f"{self.socket} is in use by the server of another data directory")
         return None
 
-    def _wait(self) -> bool:
+    def _wait(self, *, ended: Callable[[], bool]) -> bool:
         """Until the server answers (True) or ends (False)."""
         deadline = time.monotonic() + PATIENCE
         while problem := self._problem("postgres"):
             if "authentication failed" in problem or time.monotonic() > deadline:
-                raise NoDatabaseError(f"PostgreSQL runs but does not answer: {problem}")
-            if self.keeper.poll() is not None if self.keeper else self.process() is None:
+                raise NoDatabase(f"PostgreSQL runs but does not answer: {problem}")
+            if ended():
                 return False
             time.sleep(0.02)
         return True
@@ -143,20 +141,23 @@ class Cluster:
         self._remove_stale_note()
         for seconds in (0, 1, 3):  # after kill -9 its children may still hold its shared memory
             time.sleep(seconds)
-            self.keeper = self._launch()
-            if self._wait():
-                return
-        raise NoDatabaseError(
-            f"PostgreSQL does not start: {_last_line(self.log)} (all: {self.log})"
-        )
+            with self._launch() as ended:
+                if self._wait(ended=ended):
+                    return
+        raise NoDatabase(f"PostgreSQL does not start: {_last_line(self.log)} (all: {self.log})")
 
-    def _launch(self) -> subprocess.Popen[bytes]:
-        """In a session of its own, so that Ctrl-C in the terminal does not reach the server."""
+    @contextmanager
+    def _launch(self) -> Iterator[Callable[[], bool]]:
+        """Start the keeper, in a session of its own that Ctrl-C in the terminal does not reach.
+
+        Yields a question: has it ended? It alone holds the write end of a pipe.
+        """
         settings = SETTINGS | {"unix_socket_directories": str(self.socket)}
         settings |= {} if self.durable else THROW_AWAY
         user, group = self.account.user, self.account.group
-        with self.log.open("ab") as log:
-            return subprocess.Popen(
+        end, held = os.pipe()
+        with open(end, "rb"), self.log.open("ab") as log:
+            subprocess.run(
                 [
                     *(sys.executable, "-I", "-S", keeper.__file__, self.lock),
                     *("-" if user is None else str(user), "-" if group is None else str(group)),
@@ -164,11 +165,15 @@ class Cluster:
                     *(word for pair in settings.items() for word in ("-c", "=".join(pair))),
                 ],
                 start_new_session=True,
+                pass_fds=[held],
                 env=plain_environment(),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                check=True,
             )
+            os.close(held)
+            yield lambda: bool(select.select([end], [], [], 0)[0])
 
     def _create(self) -> None:
         """Made beside its place and moved there: what is in place is complete."""
@@ -183,7 +188,7 @@ class Cluster:
             *([] if self.durable else ["--no-sync"]),
         )
         if answer.returncode != 0:
-            raise NoDatabaseError(f"initdb failed: {' '.join(answer.stderr.split())}")
+            raise NoDatabase(f"initdb failed: {' '.join(answer.stderr.split())}")
         if self.data.is_symlink():  # leads nowhere, else the data would have been found
             self.data.unlink()
         finished = unfinished.rename(place / self.data.name)
@@ -216,7 +221,7 @@ class Cluster:
         except FileExistsError:
             found = self.socket.lstat()
             if found.st_uid != server or found.st_mode & 0o170077 != 0o040000:
-                raise NoDatabaseError(
+                raise NoDatabase(
                     f"{self.socket} is not a directory of the database's account alone: remove it"
                 ) from None
 
@@ -251,7 +256,7 @@ class Cluster:
 def _refuse_another_major(data: Path) -> None:
     others = [path for path in data.parent.glob("pg[0-9]*") if path.name[2:].isdigit()]
     if others and data not in others:
-        raise NoDatabaseError(
+        raise NoDatabase(
             f"{others[0]} was made by PostgreSQL {others[0].name[2:]}, found is {data.name[2:]}: "
             "set PG_BIN to the old one's bin directory, or DATA_DIR to another directory"
         )
@@ -260,7 +265,7 @@ def _refuse_another_major(data: Path) -> None:
 def _refuse_another_owner(data: Path) -> None:
     if not data.exists() or os.geteuid() in (0, data.stat().st_uid):
         return
-    raise NoDatabaseError(
+    raise NoDatabase(
         f"{data} belongs to another user ({data.owner()}): start as that user or as root, "
         "or set DATA_DIR to another directory"
     )

@@ -4,7 +4,8 @@
 
 Every process that uses the embedded server holds a shared lock on LOCK. The kernel takes it away
 from a process however that process ends, kill -9 included, so an exclusive lock is granted here
-once the last of them is gone: then the server is stopped. Standard library only: a script.
+once the last of them is gone: then the server is stopped. It leaves its parent at once, since
+whoever needs the server first may end first. Standard library only: a script.
 """
 
 import fcntl
@@ -27,6 +28,8 @@ def stop_when_unused(lock: int, server: subprocess.Popen[bytes]) -> None:
 
 
 def main(lock_path: str, user: str, group: str, *command: str) -> None:
+    if os.fork():
+        os._exit(0)
     lock = os.open(lock_path, os.O_RDWR)
     server = subprocess.Popen(
         command,

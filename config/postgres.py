@@ -11,10 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from config.binaries import NoDatabaseError
+from config.binaries import NoDatabase
 from config.cluster import DATABASE, ROLE, Cluster
 
-__all__ = ["DATABASE", "ROLE", "NoDatabaseError", "attached", "socket_directory"]
+__all__ = [
+    "DATABASE",
+    "ROLE",
+    "Cluster",
+    "NoDatabase",
+    "attached",
+    "revive",
+    "socket_directory",
+]
 
 
 def socket_directory(data_dir: Path) -> Path:
@@ -28,7 +36,7 @@ def attached(data_dir: Path, *, durable: bool = True) -> Iterator[Cluster]:
     """Use the database of DATA_DIR: the running one, or one started now.
 
     `durable=False` is for data that is thrown away: nothing is forced to disk. Raises
-    NoDatabaseError, whose message is one line that says what to do.
+    NoDatabase, whose message is one line that says what to do.
     """
     directory = _writable(data_dir)
     users, starting = directory / "postgres.lock", directory / "postgres.start"
@@ -50,6 +58,12 @@ def attached(data_dir: Path, *, durable: bool = True) -> Iterator[Cluster]:
             _stop_when_unused(cluster, users)
 
 
+def revive(cluster: Cluster) -> None:
+    """Start the server of an attached database again; of several who try, one does."""
+    with _locked(cluster.lock.with_name("postgres.start"), fcntl.LOCK_EX):
+        cluster.ensure_running()
+
+
 def _stop_when_unused(cluster: Cluster, users: Path) -> None:
     """Stop the server here if we were the last; if its keeper was faster, wait until it is done."""
     descriptor = os.open(users, os.O_RDWR)
@@ -67,9 +81,9 @@ def _writable(data_dir: Path) -> Path:
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NoDatabaseError(f"cannot make DATA_DIR {directory}: {error.strerror}") from error
+        raise NoDatabase(f"cannot make DATA_DIR {directory}: {error.strerror}") from error
     if not os.access(directory, os.W_OK | os.X_OK):
-        raise NoDatabaseError(f"cannot write to DATA_DIR {directory}")
+        raise NoDatabase(f"cannot write to DATA_DIR {directory}")
     return directory
 
 
@@ -86,6 +100,6 @@ def _lock(path: Path, operation: int) -> int:
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise NoDatabaseError(f"cannot write to DATA_DIR: {path}: {error.strerror}") from error
+        raise NoDatabase(f"cannot write to DATA_DIR: {path}: {error.strerror}") from error
     fcntl.flock(descriptor, operation)
     return descriptor

@@ -1,0 +1,188 @@
+"""The whole service on one machine: database, web, workers; one Ctrl-C ends all."""
+
+import errno
+import http.client
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connection, connections
+
+from config import postgres
+from config.supervisor import Backoff, Child, Supervisor
+
+MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates and the rest wait
+
+
+class Command(BaseCommand):
+    help = "Run everything: database, web and workers. Ctrl-C stops it, a second Ctrl-C at once."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with suppress(KeyboardInterrupt):
+            require_free_port()
+            with self.database() as keep_database:
+                self.prepare()
+                self.supervise(keep_database)
+        self.say("stopped")
+
+    def say(self, line: str) -> None:
+        """The terminal may be gone; the service need not be."""
+        with suppress(OSError):
+            self.stdout.write(line)
+            self.stdout.flush()
+
+    @contextmanager
+    def database(self) -> Iterator[Callable[[], None]]:
+        """The database for as long as we run, and what to call now and then to keep it running."""
+        if not settings.EMBEDDED_DATABASE:
+            self.say("database  DATABASE_URL")
+            yield lambda: None
+            return
+        with postgres.attached(settings.DATA_DIR) as cluster:
+            self.say(f"database  PostgreSQL {cluster.binaries.major} in {cluster.data}")
+            yield DatabaseWatch(cluster, self.say).look
+            connections.close_all()
+
+    def prepare(self) -> None:
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+        except OperationalError as error:
+            first_line = str(error).strip().splitlines()[0]
+            raise CommandError(f"the database cannot be reached: {first_line}") from error
+        call_command("migrate", interactive=False, verbosity=0)
+        self.seed()
+        connections.close_all()  # lets go of the lock
+
+    def seed(self) -> None:
+        from apps.symbols.models import Instrument
+
+        if not Instrument.objects.exists():
+            self.say("symbols   none yet: loading the list that ships with the service")
+            call_command("seed_symbols", stdout=self.stdout)
+
+    def supervise(self, keep_database: Callable[[], None]) -> None:
+        backtests = settings.BACKTEST_WORKERS
+        self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
+        self.say(f"workers   1 for small jobs, {backtests} for backtests")
+        self.say("Ctrl-C stops everything")
+        announce = Announcement(self.say)
+
+        def each_round() -> None:
+            keep_database()
+            announce.look()
+
+        workers = [worker("small"), *(worker("backtests") for _ in range(backtests))]
+        Supervisor([[web()], workers], directory=settings.BASE_DIR, say=self.say).run(
+            each_round=each_round
+        )
+        self.say("stopping")
+
+
+class DatabaseWatch:
+    """Starts the embedded server again when it has ended."""
+
+    def __init__(self, cluster: postgres.Cluster, say: Callable[[str], None]) -> None:
+        self.cluster = cluster
+        self.say = say
+        self.started = time.monotonic()
+        self.backoff = Backoff()
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now < self.backoff.due or self.cluster.process() is not None:
+            return
+        wait = self.backoff.ended(started=self.started, now=now)
+        self.say("database ended: starting it again")
+        try:
+            postgres.revive(self.cluster)
+            self.started = time.monotonic()
+        except postgres.NoDatabase as error:
+            self.say(f"{error}: trying again in {wait:g} s")
+
+
+class Announcement:
+    """Says once that the service is ready, when its own /readyz says so."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self.say = say
+        self.said = False
+
+    def look(self) -> None:
+        if not self.said and is_ready():
+            self.said = True
+            self.say(f"ready: {address()}")
+
+
+def web() -> Child:
+    """gunicorn. Django decides what it says; this bounds what it has to read before that."""
+    arguments = {
+        "bind": f"{bracketed(settings.HOST)}:{settings.PORT}",
+        "workers": str(settings.WEB_WORKERS),
+        "worker-class": "gthread",
+        "threads": "4",
+        "graceful-timeout": "5",
+        "limit-request-line": "8190",
+        "limit-request-fields": "100",
+        "limit-request-field_size": "8190",
+        "log-level": "warning",
+    }
+    words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
+    return Child("web", "gunicorn", [*words, "--no-control-socket", "config.wsgi"])
+
+
+def worker(queue: str) -> Child:
+    return Child(f"worker ({queue})", "django", ["work", "--queue", queue])
+
+
+def require_free_port() -> None:
+    host, port = settings.HOST, settings.PORT
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[
+            0
+        ]
+        with closing(socket.socket(family, kind, protocol)) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(target)
+    except OSError as error:
+        raise CommandError(port_problem(error, host, port)) from error
+
+
+def port_problem(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} is taken: stop what uses it, or set PORT to another"
+    if error.errno == errno.EACCES:
+        return f"port {port} is reserved for root: set PORT to 1024 or higher"
+    return f"HOST={host}: not an address of this machine ({error.strerror})"
+
+
+def local_host() -> str:
+    """Where this machine reaches a server that listens on HOST."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.HOST, settings.HOST)
+
+
+def bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def address() -> str:
+    return f"http://{bracketed(local_host())}:{settings.PORT}"
+
+
+def is_ready() -> bool:
+    named = settings.ALLOWED_HOSTS[0].lstrip(".*") or local_host()
+    request = http.client.HTTPConnection(local_host(), settings.PORT, timeout=2)
+    with closing(request):
+        try:
+            request.request("GET", "/readyz", headers={"Host": named})
+            return request.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False

@@ -1,0 +1,30 @@
+"""A worker: takes jobs from the queue and does them until it is stopped."""
+
+import argparse
+from typing import Any
+
+from django.core.management.base import BaseCommand
+from procrastinate.contrib.django import app
+
+# A backtest is all computation and gets a process to itself; the small jobs mostly wait.
+QUEUES = {"small": ["small", "default", "builtin"], "backtests": ["backtests"]}
+CONCURRENCY = {"small": 4, "backtests": 1}
+SECONDS_TO_FINISH = 5.0  # then a job is told to abort, and is taken up again after the restart
+
+
+class Command(BaseCommand):
+    help = "Do the jobs of one queue until SIGTERM or Ctrl-C."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--queue", choices=list(QUEUES), required=True)
+
+    def handle(self, *args: Any, queue: str, **options: Any) -> None:
+        with app.replace_connector(app.connector.get_worker_connector()) as worker:
+            worker.run_worker(
+                name=queue,
+                queues=QUEUES[queue],
+                concurrency=CONCURRENCY[queue],
+                shutdown_graceful_timeout=SECONDS_TO_FINISH,
+                delete_jobs="successful",
+            )
