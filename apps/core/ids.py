@@ -26,9 +26,9 @@ class IdField(models.CharField):  # type: ignore[type-arg]  # at run time it tak
 
     def __init__(self, **options: object) -> None:
         options.update(max_length=24, primary_key=True, default=new_id, editable=False)
-        super().__init__(**options)
+        super().__init__(**options)  # type: ignore[arg-type]
 
-    def deconstruct(self) -> tuple[str, str, list[object], dict[str, object]]:  # type: ignore[override]
+    def deconstruct(self) -> tuple[str, str, list[object], dict[str, object]]:
         name, path, args, options = super().deconstruct()
         for fixed in ("max_length", "primary_key", "default", "editable"):
             options.pop(fixed, None)

@@ -81,6 +81,15 @@ class ChoiceField(serializers.Field[str, str, str, Any]):
         return data
 
 
+class ListField(serializers.Field[list[object], list[object], list[object], Any]):
+    """A JSON array; what its items must be is the business of whoever reads them."""
+
+    def to_internal_value(self, data: object) -> list[object]:
+        if not isinstance(data, list):
+            raise serializers.ValidationError("must be an array")
+        return data
+
+
 class Body(serializers.Serializer[Any]):
     """The body of a request. `Body.read(data)` gives the validated values or raises `InvalidInput`
     with every fault.

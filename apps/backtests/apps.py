@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class BacktestsConfig(AppConfig):
+    name = "apps.backtests"
+    label = "backtests"
