@@ -1,0 +1,128 @@
+"""The two tokens of a session: JSON Web Tokens that name the session, the user and their own kind.
+
+The access token (15 minutes) goes with each call; the refresh token (7 days) only fetches new
+access tokens. Neither is stored: a token is good while its signature and its time are, and while
+the session that it names lives.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypeGuard
+
+from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
+from rest_framework_simplejwt.settings import api_settings
+from rest_framework_simplejwt.tokens import AccessToken, RefreshToken, Token
+
+from apps.accounts.models import Session, User
+from apps.core.errors import Code, ServiceError
+from apps.core.ids import is_id
+
+ACCESS_LIFETIME: Final[timedelta] = api_settings.ACCESS_TOKEN_LIFETIME
+REFRESH_LIFETIME: Final[timedelta] = api_settings.REFRESH_TOKEN_LIFETIME
+_SESSION: Final = "sid"
+_USER: Final = "sub"
+
+Kind = type[AccessToken] | type[RefreshToken]
+
+
+class TokenRefused(ServiceError):
+    """No good token was sent; the subclasses say what was."""
+
+
+class NoToken(TokenRefused):
+    code = Code.UNAUTHORIZED
+    message = "This call needs an access token: send Authorization: Bearer <access token>."
+
+
+class InvalidToken(TokenRefused):
+    code = Code.INVALID_TOKEN
+    message = "The token is invalid: damaged, of the wrong kind, or not from this service."
+
+
+class TokenExpired(TokenRefused):
+    code = Code.TOKEN_EXPIRED
+    message = "The token has expired; fetch a new access token."
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a good token says of itself."""
+
+    session_id: str
+    user_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new session and the two tokens that prove it."""
+
+    session: Session
+    access: str
+    refresh: str
+
+
+def issue(*, user: User, now: datetime, address: str | None, user_agent: str) -> Issued:
+    """Open a session for this user."""
+    session = Session.objects.create(
+        user=user,
+        created_at=now,
+        last_used_at=now,
+        expires_at=now + REFRESH_LIFETIME,
+        address=address,
+        user_agent=user_agent,
+    )
+    return Issued(
+        session=session,
+        access=access_token(session, now=now),
+        refresh=_signed(RefreshToken(), session, now=now),
+    )
+
+
+def access_token(session: Session, *, now: datetime) -> str:
+    return _signed(AccessToken(), session, now=now)
+
+
+def _signed(token: Token, session: Session, *, now: datetime) -> str:
+    token.set_iat(at_time=now)
+    token.set_exp(from_time=now)
+    token[_USER] = session.user_id
+    token[_SESSION] = session.pk
+    return str(token)
+
+
+def read(text: str | None, kind: Kind) -> Claims:
+    """The claims of a good token of this kind; raises `TokenRefused`. The session is not read."""
+    if text is None:
+        raise NoToken
+    token = _verified(text, kind)
+    session_id, user_id = token.get(_SESSION), token.get(_USER)
+    if not (_is_id(session_id) and _is_id(user_id)):
+        raise InvalidToken
+    return Claims(session_id=session_id, user_id=user_id)
+
+
+def _verified(text: str, kind: Kind) -> Token:
+    try:
+        token = kind(text)  # type: ignore[arg-type]  # the library annotates text as a token
+    except ExpiredTokenError:
+        # Its signature is right, so its payload can be believed.
+        _check_kind(kind(text, verify=False))  # type: ignore[arg-type]
+        raise TokenExpired from None
+    except (TokenError, TypeError, ValueError, OverflowError, OSError) as error:
+        # The last four: a moment that is no number, or so large that it is no date.
+        raise InvalidToken from error
+    if str(token) != text:
+        # Base64 has several spellings of one signature and JSON of one payload; only ours is good.
+        raise InvalidToken
+    return token
+
+
+def _check_kind(token: Token) -> None:
+    try:
+        token.verify_token_type()
+    except TokenError as error:
+        raise InvalidToken from error
+
+
+def _is_id(claim: object) -> TypeGuard[str]:
+    return isinstance(claim, str) and is_id(claim)
