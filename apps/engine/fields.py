@@ -1,0 +1,69 @@
+"""The kinds of field a strategy is made of: strict types with the ranges that make sense.
+
+Numbers are what JSON calls numbers: "1" is no 1, true is no 1, but 1.0 is the whole number 1.
+Lower bounds stand above zero so that no division, tick or step can meet a denormal.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Generic, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+LARGEST = 1e12
+
+
+class Part(BaseModel):
+    """An object of a strategy: strict, frozen, without keys that the service does not know."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+T = TypeVar("T")
+if TYPE_CHECKING:
+    Maybe: TypeAlias = T | None
+else:
+
+    class Maybe(Generic[T]):
+        """A field that may be absent, and is None then. A null that is sent is refused."""
+
+        def __class_getitem__(cls, kind):
+            return kind
+
+
+def refused(message: str, field: str | None = None) -> PydanticCustomError:
+    """A fault that no range says; `message` follows the path, `field` is under the object."""
+    return PydanticCustomError("refused", "{message}", {"message": message, "field": field})
+
+
+def incomplete(message: str, field: str | None = None) -> PydanticCustomError:
+    """What is there is right, but something is missing."""
+    return PydanticCustomError("incomplete", "{message}", {"message": message, "field": field})
+
+
+def _whole(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _not_denormal(value: float) -> float:
+    if value and abs(value) < 1e-9:
+        raise refused("must be 0 or at least 1e-09 away from it")
+    return value
+
+
+Percent = Annotated[float, Field(ge=0.0001, le=100)]
+LargePercent = Annotated[float, Field(ge=0.0001, le=1000)]
+Rupees = Annotated[float, Field(ge=0.01, le=LARGEST)]
+Points = Annotated[float, Field(ge=0.0001, le=LARGEST)]
+Multiplier = Annotated[float, Field(ge=0.01, le=100)]
+Ratio = Annotated[float, Field(ge=0.01, le=1000)]
+Level = Annotated[float, Field(ge=-LARGEST, le=LARGEST), AfterValidator(_not_denormal)]
+Whole = BeforeValidator(_whole)
+AtrPeriod = Annotated[int, Field(ge=1, le=1000), Whole]
+TimeOfDay = Annotated[str, Field(pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+
+
+def seconds_of_day(time: str) -> int:
+    """Seconds since midnight of a TimeOfDay, "15:15" for example."""
+    return int(time[:2]) * 3600 + int(time[3:]) * 60

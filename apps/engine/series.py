@@ -1,0 +1,110 @@
+"""Indicators computed: what a row of the catalogue means as columns over candles.
+
+Formulas are TA-Lib's, with TA-Lib's seeding (an EMA starts from the simple mean of its first
+values, MACD starts both averages together), except PRICE and VOLUME, which are columns, and VWAP,
+which restarts at each session where TA-Lib's accumulates from the first bar.
+
+A value that is not there yet, or that would divide by nothing, is NaN. No value depends on a
+later bar, but the last bits of almost all depend on the first (running sums), so the place where
+an array starts is a rule of its own (rule 11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import talib
+from numpy.typing import NDArray
+from talib import abstract
+
+from apps.engine.candles import Candles, ist_day
+from apps.engine.indicators import CATALOGUE
+
+Column = NDArray[np.float64]
+
+
+class Series(NamedTuple):
+    """A computation by its whole identity: equal series are computed once."""
+
+    formula: str
+    inputs: tuple[str, ...]
+    arguments: tuple[tuple[str, float], ...]
+
+
+def series(type: str, output: str, source: str, parameters: Mapping[str, float]) -> Series:
+    """The computation behind an output of a catalogue row, with every parameter given."""
+    row = CATALOGUE[type]
+    return Series(
+        row.output(output).formula,
+        tuple(source if name == "source" else name for name in row.inputs),
+        tuple(
+            (argument, parameters[parameter.name])
+            for parameter in row.parameters
+            for argument in parameter.arguments
+        ),
+    )
+
+
+def compute(series: Series, candles: Candles) -> tuple[Column, ...]:
+    """All columns of a series, f8[n] each, NaN where unknown, from the first bar of `candles`."""
+    inputs = [_input(candles, name) for name in series.inputs]
+    own = _OWN.get(series.formula)
+    formula = own or getattr(talib, series.formula)
+    result = formula(*inputs, **dict(series.arguments))
+    columns = result if isinstance(result, tuple) else (result,)
+    return tuple(_known(column, lookback(series)) for column in columns)
+
+
+def _known(column: NDArray[np.generic], warmup: int) -> Column:
+    # TA-Lib fills the start of whole-number outputs with 0, and a division by zero gives infinity.
+    values = column.astype(np.float64)
+    values[:warmup] = np.nan
+    values[~np.isfinite(values)] = np.nan
+    return values
+
+
+@lru_cache(maxsize=4096)
+def lookback(series: Series) -> int:
+    """Bars before the first value."""
+    if series.formula in _OWN:
+        return 0
+    function = abstract.Function(series.formula)  # type: ignore[attr-defined]
+    if series.arguments:
+        function.parameters = dict(series.arguments)
+    return int(function.lookback)
+
+
+def _input(candles: Candles, name: str) -> NDArray[np.generic]:
+    match name:
+        case "hl2":
+            return (candles.high + candles.low) / 2
+        case "hlc3":
+            return (candles.high + candles.low + candles.close) / 3
+        case "ohlc4":
+            return (candles.open + candles.high + candles.low + candles.close) / 4
+        case "day":
+            return ist_day(candles.time)
+    column: Column = getattr(candles, name)
+    return column
+
+
+def _column(values: Column) -> Column:
+    return values
+
+
+def _session_vwap(day: NDArray[np.int32], price: Column, volume: Column) -> Column:
+    """Sum of price x volume over sum of volume since the first bar of the date; NaN without."""
+    vwap = np.full(len(price), np.nan)
+    edges = np.flatnonzero(np.diff(day, prepend=-1, append=-1))
+    value = price * volume
+    for start, stop in pairwise(edges):
+        traded = np.cumsum(volume[start:stop])
+        np.divide(np.cumsum(value[start:stop]), traded, out=vwap[start:stop], where=traded > 0)
+    return vwap
+
+
+_OWN: dict[str, Callable[..., Column]] = {"COLUMN": _column, "SESSION_VWAP": _session_vwap}

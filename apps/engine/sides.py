@@ -1,0 +1,138 @@
+"""What must be true to be long, and what to be short: conditions resolved for each side.
+
+The short side of an algorithm that trades both is the long side in a market turned upside down.
+There a price, an average, an oscillator around a centre runs the other way, so `above` becomes
+`below`, the upper band the lower, the high the low, RSI 70 becomes RSI 30. What says nothing of
+direction (ADX, ATR, VOLUME) is the same in both, and so is a condition made of it. +DI and -DI
+change places and keep their operator. A condition that sets the one kind against the other has no
+mirror and is kept as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from apps.engine.conditions import (
+    Condition,
+    EntryConditions,
+    IndicatorIndicator,
+    IndicatorValue,
+    Operand,
+    Side,
+    TimeWindow,
+)
+from apps.engine.fields import seconds_of_day
+from apps.engine.indicators import CATALOGUE, Mirror
+from apps.engine.series import Series, lookback, series
+
+_OPPOSITE_OPERATOR = {
+    "above": "below",
+    "below": "above",
+    "at_or_above": "at_or_below",
+    "at_or_below": "at_or_above",
+    "crosses_above": "crosses_below",
+    "crosses_below": "crosses_above",
+    "rising": "falling",
+    "falling": "rising",
+}
+_OPPOSITE_SOURCE = {"high": "low", "low": "high"}
+
+
+class Read(NamedTuple):
+    """A value per bar: a column of a series, so many bars back."""
+
+    series: Series
+    column: int
+    offset: int
+
+    @property
+    def warmup(self) -> int:
+        """Bars before its first value."""
+        return lookback(self.series) + self.offset
+
+
+class Comparison(NamedTuple):
+    """A value against another, or against a number."""
+
+    left: Read
+    operator: str
+    right: Read | float
+
+
+class Movement(NamedTuple):
+    """A value that rises or falls strictly, over so many steps in a row."""
+
+    read: Read
+    operator: str
+    steps: int
+
+
+class Hours(NamedTuple):
+    """Bars that start in [start, end), seconds of the exchange's day."""
+
+    start: int
+    end: int
+
+
+Test: TypeAlias = Comparison | Movement | Hours
+
+
+def tests_for(side: Side, entry: EntryConditions) -> tuple[Test, ...]:
+    """The tests of one side; for the side that is not traded, the mirror of the one that is."""
+    written_for = "short" if entry.positionType == "short" else "long"
+    return tuple(
+        _resolve(condition, mirrored=condition.side is None and side != written_for)
+        for condition in entry.conditions
+        if condition.side in (None, side)
+    )
+
+
+def _resolve(condition: Condition, *, mirrored: bool) -> Test:
+    match condition:
+        case TimeWindow():
+            return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))
+        case IndicatorIndicator():
+            return _compare(condition, mirrored=mirrored)
+        case IndicatorValue():
+            return _measure(condition, mirrored=mirrored)
+
+
+def _compare(condition: IndicatorIndicator, *, mirrored: bool) -> Comparison:
+    left, right, operator = condition.indicator1, condition.indicator2, condition.operator
+    turns = _mirror(left) is not Mirror.NONE
+    if not mirrored or turns != (_mirror(right) is not Mirror.NONE):
+        return Comparison(_as_written(left), operator, _as_written(right))
+    operator_there = _OPPOSITE_OPERATOR[operator] if turns else operator
+    return Comparison(_opposite(left), operator_there, _opposite(right))
+
+
+def _measure(condition: IndicatorValue, *, mirrored: bool) -> Comparison | Movement:
+    operand, operator, value = condition.indicator, str(condition.operator), condition.value
+    read = _opposite(operand) if mirrored else _as_written(operand)
+    if mirrored and _mirror(operand) is not Mirror.NONE:
+        operator = _OPPOSITE_OPERATOR[operator]
+    if value is None:
+        return Movement(read, operator, condition.candles or 1)
+    return Comparison(read, operator, _mirror(operand).level(value) if mirrored else value)
+
+
+def _mirror(operand: Operand) -> Mirror:
+    """How the operand turns; what is taken of the volume does not."""
+    if operand.source == "volume":
+        return Mirror.NONE
+    return CATALOGUE[operand.type].output(operand.output).mirror
+
+
+def _as_written(operand: Operand) -> Read:
+    column = CATALOGUE[operand.type].output(operand.output).column
+    return Read(operand.series, column, operand.offset)
+
+
+def _opposite(operand: Operand) -> Read:
+    if operand.source == "volume":
+        return _as_written(operand)
+    row = CATALOGUE[operand.type]
+    output = CATALOGUE[row.opposite].output(row.output(operand.output).opposite)
+    source = _OPPOSITE_SOURCE.get(operand.source, operand.source)
+    there = series(row.opposite, output.name, source, operand.parameters)
+    return Read(there, output.column, operand.offset)

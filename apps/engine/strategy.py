@@ -1,0 +1,190 @@
+"""A strategy: the configuration steps of an algorithm, checked, with defaults applied.
+
+The models of `steps`, `conditions` and `exits` are the one description of the steps: they read
+what users send, they are what the engine runs, and their JSON schema is the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.conditions import EntryConditions
+from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.exits import (
+    AtrStop,
+    AtrTarget,
+    ExitConditions,
+    PercentageStop,
+    PercentageTarget,
+    PointsStop,
+    PointsTarget,
+    RiskRewardTarget,
+)
+from apps.engine.faults import tell
+from apps.engine.fields import Part
+from apps.engine.steps import BasicInfo, ExecutionSettings, PositionSizing, RiskParameters
+
+
+class Strategy(Part):
+    """The steps, by their names on the wire."""
+
+    basicInfo: BasicInfo
+    positionSizing: PositionSizing
+    entryConditions: EntryConditions
+    exitConditions: ExitConditions
+    riskParameters: RiskParameters
+    executionSettings: ExecutionSettings
+
+    @property
+    def exits_on_opposite_signal(self) -> bool:
+        """Whether an opposite signal closes a position, the default applied."""
+        written = self.exitConditions.exitOnOppositeSignal
+        return self.entryConditions.positionType == "both" if written is None else written
+
+    @property
+    def is_intraday(self) -> bool:
+        """Whether positions are squared off every session, the default applied."""
+        product = self.executionSettings.productType
+        below_a_day = TIMEFRAMES[self.basicInfo.timeframe] < DAY
+        return below_a_day if product is None else product == "intraday"
+
+
+STEPS = tuple(Strategy.model_fields)
+"""The names of the steps, in the order users fill them in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one pass over the steps finds.
+
+    `faults` is what is wrong; `missing` names the steps that are not complete, in order, and
+    `gaps` says what each lacks. `strategy` is there when both are empty.
+    """
+
+    strategy: Strategy | None
+    faults: tuple[Fault, ...]
+    missing: tuple[str, ...]
+    gaps: tuple[Fault, ...]
+
+
+def read(steps: Mapping[str, object]) -> Reading:
+    """Judge steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
+    strategy: Strategy | None = None
+    faults: tuple[Fault, ...] = ()
+    gaps = _unmet_needs(steps)
+    try:
+        strategy = Strategy.model_validate(dict(steps))
+    except ValidationError as error:
+        told = tell(error, Strategy)
+        faults, gaps = told.faults, told.gaps + gaps
+    incomplete = {gap.field.partition(".")[0] for gap in gaps}
+    missing = tuple(step for step in STEPS if step in incomplete)
+    return Reading(None if gaps else strategy, faults, missing, gaps)
+
+
+def parse(steps: Mapping[str, object]) -> Strategy:
+    """The strategy of complete steps; raises InvalidStrategy, then IncompleteStrategy."""
+    reading = read(steps)
+    if reading.faults:
+        raise InvalidStrategy(reading.faults)
+    if reading.strategy is None:
+        raise IncompleteStrategy(reading.missing, reading.gaps)
+    return reading.strategy
+
+
+def _unmet_needs(steps: Mapping[str, object]) -> tuple[Fault, ...]:
+    """What one step needs of another: a stop loss, in exitConditions or in riskParameters."""
+    if _at(steps, "exitConditions", "stopLoss") or _at(steps, "riskParameters", "stopLoss"):
+        return ()
+    needy = {
+        "positionSizing.method risk_based": _at(steps, "positionSizing", "method") == "risk_based",
+        "exitConditions.takeProfit risk_reward": (
+            _at(steps, "exitConditions", "takeProfit", "type") == "risk_reward"
+        ),
+    }
+    where = "set exitConditions.stopLoss or riskParameters.stopLoss"
+    return tuple(
+        Fault("exitConditions.stopLoss", f"{who} needs a stop loss: {where}.")
+        for who, needs in needy.items()
+        if needs
+    )
+
+
+def _at(steps: Mapping[str, object], *path: str) -> object:
+    place: object = steps
+    for name in path:
+        place = place.get(name) if isinstance(place, Mapping) else None
+    return place
+
+
+def warnings(strategy: Strategy) -> tuple[Fault, ...]:
+    """What is allowed, but probably not meant."""
+    found = (_low_reward(strategy), _idle_square_off(strategy), *_idle_sides(strategy))
+    return tuple(fault for fault in found if fault is not None)
+
+
+def _low_reward(strategy: Strategy) -> Fault | None:
+    wanted, offered = strategy.riskParameters.riskRewardRatio, _offered_ratio(strategy)
+    if wanted is None or offered is None or offered >= wanted:
+        return None
+    message = f"The exits offer {offered:g} times the risk, less than the {wanted:g} asked for."
+    return Fault("riskParameters.riskRewardRatio", message, wanted)
+
+
+def _offered_ratio(strategy: Strategy) -> float | None:
+    """Reward over risk; None unless every distance is known and of one kind."""
+    exits, risk = strategy.exitConditions, strategy.riskParameters
+    if isinstance(exits.takeProfit, RiskRewardTarget):
+        return exits.takeProfit.ratio
+    stops = [_distance(exits.stopLoss), _distance(risk.stopLoss)]
+    target = _distance(exits.takeProfit) or _distance(risk.takeProfit)
+    set_stops = [stop for stop in stops if stop is not None]
+    if target is None or not set_stops or any(kind != target[0] for kind, _ in set_stops):
+        return None
+    return target[1] / min(distance for _, distance in set_stops)
+
+
+def _distance(
+    rule: PercentageStop
+    | PointsStop
+    | AtrStop
+    | PercentageTarget
+    | PointsTarget
+    | AtrTarget
+    | float
+    | None,
+) -> tuple[object, float] | None:
+    """(kind, amount) of a stop or target; a bare number is percent."""
+    match rule:
+        case PercentageStop(percentage=percent) | PercentageTarget(percentage=percent):
+            return "percentage", percent
+        case PointsStop(points=points) | PointsTarget(points=points):
+            return "points", points
+        case AtrStop() | AtrTarget():
+            return ("atr", rule.atrPeriod), rule.atrMultiplier
+        case float():
+            return "percentage", rule
+    return None
+
+
+def _idle_square_off(strategy: Strategy) -> Fault | None:
+    time = strategy.exitConditions.squareOffTime
+    if time is None or strategy.is_intraday or TIMEFRAMES[strategy.basicInfo.timeframe] < DAY:
+        return None
+    message = "A square-off time has no effect on daily or weekly candles with this product."
+    return Fault("exitConditions.squareOffTime", message, time)
+
+
+def _idle_sides(strategy: Strategy) -> tuple[Fault, ...]:
+    entry = strategy.entryConditions
+    traded = ("long", "short") if entry.positionType == "both" else (entry.positionType,)
+    served = {side for c in entry.conditions for side in ((c.side,) if c.side else traded)}
+    return tuple(
+        Fault("entryConditions.conditions", f"No condition can open a {side} position.")
+        for side in traded
+        if side not in served
+    )
