@@ -62,28 +62,28 @@ class Reading:
     """What one pass over the steps finds.
 
     `faults` is what is wrong; `missing` names the steps that are not complete, in order, and
-    `gaps` says what each lacks. `strategy` is there when both are empty.
+    `incomplete` says what each lacks. `strategy` is there when nothing is wrong or missing.
     """
 
     strategy: Strategy | None
     faults: tuple[Fault, ...]
     missing: tuple[str, ...]
-    gaps: tuple[Fault, ...]
+    incomplete: tuple[Fault, ...]
 
 
 def read(steps: Mapping[str, object]) -> Reading:
     """Judge steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
     strategy: Strategy | None = None
     faults: tuple[Fault, ...] = ()
-    gaps = _unmet_needs(steps)
+    incomplete = _unmet_needs(steps)
     try:
         strategy = Strategy.model_validate(dict(steps))
     except ValidationError as error:
         told = tell(error, Strategy)
-        faults, gaps = told.faults, told.gaps + gaps
-    incomplete = {gap.field.partition(".")[0] for gap in gaps}
-    missing = tuple(step for step in STEPS if step in incomplete)
-    return Reading(None if gaps else strategy, faults, missing, gaps)
+        faults, incomplete = told.faults, told.gaps + incomplete
+    unfinished = {gap.field.partition(".")[0] for gap in incomplete}
+    missing = tuple(step for step in STEPS if step in unfinished)
+    return Reading(None if incomplete else strategy, faults, missing, incomplete)
 
 
 def parse(steps: Mapping[str, object]) -> Strategy:
@@ -92,7 +92,7 @@ def parse(steps: Mapping[str, object]) -> Strategy:
     if reading.faults:
         raise InvalidStrategy(reading.faults)
     if reading.strategy is None:
-        raise IncompleteStrategy(reading.missing, reading.gaps)
+        raise IncompleteStrategy(reading.missing, reading.incomplete)
     return reading.strategy
 
 
