@@ -6,7 +6,7 @@ alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, Union
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
@@ -103,6 +103,12 @@ class IndicatorIndicator(Part):
     indicator2: AnyIndicator
     side: Maybe[Side] = None
 
+    @property
+    def warmup(self) -> int:
+        """Bars before the first one at which it can be true."""
+        before = self.operator.startswith("crosses")
+        return max(self.indicator1.warmup, self.indicator2.warmup) + before
+
 
 class IndicatorValue(Part):
     """An indicator compared with a number, or with itself some candles ago (rising, falling)."""
@@ -113,6 +119,13 @@ class IndicatorValue(Part):
     value: Maybe[Level] = None
     candles: Maybe[Annotated[int, Field(ge=1, le=100), Whole]] = None
     side: Maybe[Side] = None
+
+    @property
+    def warmup(self) -> int:
+        """Bars before the first one at which it can be true."""
+        if self.operator in ("rising", "falling"):
+            return self.indicator.warmup + (self.candles or 1)
+        return self.indicator.warmup + self.operator.startswith("crosses")
 
     @model_validator(mode="after")
     def _has_what_its_operator_needs(self) -> IndicatorValue:
@@ -133,6 +146,7 @@ class TimeWindow(Part):
     from_: TimeOfDay = Field(alias="from")
     to: TimeOfDay
     side: Maybe[Side] = None
+    warmup: ClassVar[int] = 0
 
     @model_validator(mode="after")
     def _runs_forward(self) -> TimeWindow:

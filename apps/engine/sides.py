@@ -23,7 +23,7 @@ from apps.engine.conditions import (
 )
 from apps.engine.fields import seconds_of_day
 from apps.engine.indicators import CATALOGUE, Mirror
-from apps.engine.series import Series, lookback, series
+from apps.engine.series import Series, series
 
 _OPPOSITE_OPERATOR = {
     "above": "below",
@@ -44,11 +44,6 @@ class Read(NamedTuple):
     series: Series
     column: int
     offset: int
-
-    @property
-    def warmup(self) -> int:
-        """Bars before its first value."""
-        return lookback(self.series) + self.offset
 
 
 class Comparison(NamedTuple):

@@ -17,6 +17,7 @@ from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
 from apps.engine.exits import (
     AtrStop,
     AtrTarget,
+    AtrTrail,
     ExitConditions,
     PercentageStop,
     PercentageTarget,
@@ -26,7 +27,13 @@ from apps.engine.exits import (
 )
 from apps.engine.faults import tell
 from apps.engine.fields import Part
-from apps.engine.steps import BasicInfo, ExecutionSettings, PositionSizing, RiskParameters
+from apps.engine.steps import (
+    BasicInfo,
+    ExecutionSettings,
+    PositionSizing,
+    RiskParameters,
+    VolatilityBased,
+)
 
 
 class Strategy(Part):
@@ -51,6 +58,18 @@ class Strategy(Part):
         product = self.executionSettings.productType
         below_a_day = TIMEFRAMES[self.basicInfo.timeframe] < DAY
         return below_a_day if product is None else product == "intraday"
+
+    @property
+    def atr_periods(self) -> tuple[int, int, int, int]:
+        """Periods of the average true ranges of size, stop, target and trail; 0 where unused."""
+        sizing, exits = self.positionSizing, self.exitConditions
+        stop, target, trail = exits.stopLoss, exits.takeProfit, exits.trailingStop
+        return (
+            sizing.atrPeriod if isinstance(sizing, VolatilityBased) else 0,
+            stop.atrPeriod if isinstance(stop, AtrStop) else 0,
+            target.atrPeriod if isinstance(target, AtrTarget) else 0,
+            trail.atrPeriod if isinstance(trail, AtrTrail) and trail.enabled else 0,
+        )
 
 
 STEPS = tuple(Strategy.model_fields)
@@ -119,6 +138,14 @@ def _at(steps: Mapping[str, object], *path: str) -> object:
     for name in path:
         place = place.get(name) if isinstance(place, Mapping) else None
     return place
+
+
+def warmup_bars(strategy: Strategy) -> int:
+    """Bars of history before the first one at which everything the strategy reads is known."""
+    entry = strategy.entryConditions
+    confirming = max(entry.confirmationCandles, 1) - 1
+    conditions = (condition.warmup + confirming for condition in entry.conditions)
+    return max(*conditions, *strategy.atr_periods)
 
 
 def warnings(strategy: Strategy) -> tuple[Fault, ...]:

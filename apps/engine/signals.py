@@ -1,0 +1,208 @@
+"""From conditions to signals: bits per bar, computed by blocks (rule 11).
+
+At a bar of block b every value, at earlier bars too, is read from one array: the indicator over
+the WARMUP_BARS held bars before block b, and block b up to that bar. So a signal depends neither
+on where a range starts nor on what comes after it, to the last bit, and a live bar reads the same
+numbers as a backtest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import (
+    DAY,
+    IST,
+    WARMUP_BARS,
+    Candles,
+    block_id,
+    block_start,
+)
+from apps.engine.conditions import EntryConditions, Side
+from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.series import Column, Series, compute, series
+from apps.engine.sides import Comparison, Hours, Movement, Read, Test, tests_for
+from apps.engine.strategy import Strategy
+
+Truth = NDArray[np.bool_]
+
+
+def signals_of(
+    strategy: Strategy, candles: Candles, timeframe: str, first: int, last: int
+) -> NDArray[np.uint8]:
+    """Signal bits u1[n] at the close of each bar; 0 outside the bars [first, last).
+
+    `candles` holds the symbol's history in `timeframe`: all of it, or at least WARMUP_BARS bars
+    before the block of bar `first`. Both entry bits are set where both sides are true; what that
+    means is the kernel's to say. The exit bits are those of exitOnOppositeSignal for an algorithm
+    that trades one side.
+    """
+    entry = strategy.entryConditions
+    bits = np.zeros(len(candles), dtype=np.uint8)
+    wanted = [(bit, tests_for(side, entry)) for bit, side in _bits_and_sides(strategy)]
+    for block in _blocks(candles, timeframe, first, last):
+        values = _Values(block.candles)
+        for bit, tests in wanted:
+            true = _all_or_any(tests, values, entry)[block.kept]
+            bits[block.rows] |= np.where(true, np.uint8(bit), np.uint8(0))
+    return bits
+
+
+def atr_columns(
+    strategy: Strategy, candles: Candles, timeframe: str, first: int, last: int
+) -> Column:
+    """The average true ranges that size, stop, target and trail ask for, f8[n, 4] in that order.
+
+    NaN where none is asked for, where it is not known yet and outside [first, last); f8[0, 4]
+    when no rule asks. `candles` as for `signals_of`.
+    """
+    periods = strategy.atr_periods
+    if not any(periods):
+        return np.empty((0, 4))
+    columns = np.full((len(candles), 4), np.nan)
+    for block in _blocks(candles, timeframe, first, last):
+        values = _Values(block.candles)
+        for place, period in enumerate(periods):
+            if period:
+                columns[block.rows, place] = values.read(_atr(period))[block.kept]
+    return columns
+
+
+def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:
+    match strategy.entryConditions.positionType, strategy.exits_on_opposite_signal:
+        case "both", _:
+            return [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
+        case "long", False:
+            return [(ENTER_LONG, "long")]
+        case "long", True:
+            return [(ENTER_LONG, "long"), (EXIT_LONG, "short")]
+        case "short", False:
+            return [(ENTER_SHORT, "short")]
+    return [(ENTER_SHORT, "short"), (EXIT_SHORT, "long")]
+
+
+def _atr(period: int) -> Read:
+    return Read(series("ATR", "value", "close", {"period": period}), 0, 0)
+
+
+class _Block(NamedTuple):
+    """One block of the wanted range: the array its values come from, and its rows.
+
+    `candles` are the bars of that array, `kept` the wanted ones in it, `rows` the same bars in
+    the whole history.
+    """
+
+    candles: Candles
+    kept: slice
+    rows: slice
+
+
+def _blocks(candles: Candles, timeframe: str, first: int, last: int) -> Iterator[_Block]:
+    if first >= last:
+        return
+    ends = candles.time[np.array([first, last - 1])]
+    low, high = (int(block) for block in block_id(ends, timeframe))
+    starts = [block_start(block, timeframe) for block in range(low, high + 2)]
+    edges = np.searchsorted(candles.time, starts).tolist()
+    for begin, end in pairwise(edges):
+        start, stop = max(begin, first), min(end, last)
+        if start < stop:
+            array = max(0, begin - WARMUP_BARS)
+            yield _Block(
+                candles.slice(array, stop), slice(start - array, stop - array), slice(start, stop)
+            )
+
+
+class _Values:
+    """Columns over one array, each series computed once."""
+
+    def __init__(self, candles: Candles) -> None:
+        self.candles = candles
+        self._columns: dict[Series, tuple[Column, ...]] = {}
+
+    def read(self, read: Read) -> Column:
+        if read.series not in self._columns:
+            self._columns[read.series] = compute(read.series, self.candles)
+        return _back(self._columns[read.series][read.column], read.offset)
+
+
+def _all_or_any(tests: tuple[Test, ...], values: _Values, entry: EntryConditions) -> Truth:
+    """A side without tests is never true."""
+    if not tests:
+        return np.zeros(len(values.candles), dtype=np.bool_)
+    candles = max(entry.confirmationCandles, 1)
+    truths = [_confirmed(test, values, candles) for test in tests]
+    join = np.logical_and if entry.logicalOperator == "AND" else np.logical_or
+    true: Truth = join.reduce(truths)
+    return true
+
+
+def _confirmed(test: Test, values: _Values, candles: int) -> Truth:
+    """Whether the test holds at each bar, confirmed by so many candles.
+
+    Levels and movements hold on each of them. A cross happened at the first of them, and its side
+    has held since. Hours count at the last one.
+    """
+    match test:
+        case Hours(start, end):
+            second = (values.candles.time + IST) % DAY
+            return (second >= start) & (second < end)
+        case Movement(read, operator, steps):
+            return _held(_steps(values.read(read), operator), steps + candles - 1)
+        case Comparison(left, operator, right):
+            a = values.read(left)
+            b = values.read(right) if isinstance(right, Read) else np.full(len(a), right)
+            if operator in ("crosses_above", "crosses_below"):
+                return _crossed(a, b, operator, candles)
+            return _held(_level(a, operator, b), candles)
+
+
+def _level(a: Column, operator: str, b: Column) -> Truth:
+    match operator:
+        case "above":
+            return a > b
+        case "below":
+            return a < b
+        case "at_or_above":
+            return a >= b
+    return a <= b
+
+
+def _steps(a: Column, operator: str) -> Truth:
+    return a > _back(a, 1) if operator == "rising" else a < _back(a, 1)
+
+
+def _crossed(a: Column, b: Column, operator: str, candles: int) -> Truth:
+    side = a > b if operator == "crosses_above" else a < b
+    before_a, before_b = _back(a, 1), _back(b, 1)
+    other_side = before_a <= before_b if operator == "crosses_above" else before_a >= before_b
+    return _earlier(side & other_side, candles - 1) & _held(side, candles)
+
+
+def _held(truth: Truth, candles: int) -> Truth:
+    """True where it is true on each of the last so many candles."""
+    held = truth.copy()
+    for step in range(1, candles):
+        held &= _earlier(truth, step)
+    return held
+
+
+def _earlier(truth: Truth, steps: int) -> Truth:
+    """The truth so many bars ago; false before the array starts."""
+    moved = np.zeros(len(truth), dtype=np.bool_)
+    moved[steps:] = truth[: max(len(truth) - steps, 0)]
+    return moved
+
+
+def _back(column: Column, steps: int) -> Column:
+    """The value so many bars ago; unknown before the array starts."""
+    if not steps:
+        return column
+    moved = np.full(len(column), np.nan)
+    moved[steps:] = column[: max(len(column) - steps, 0)]
+    return moved
