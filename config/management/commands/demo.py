@@ -1,0 +1,98 @@
+"""The whole journey against a fresh service that leaves nothing behind."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from config.journey import Client, JourneyFailed, walk
+
+SECONDS_TO_BE_READY: Final = 90.0
+
+
+class Command(BaseCommand):
+    help = "Start a fresh service beside any other, walk the main job over HTTP, and clean up."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with tempfile.TemporaryDirectory(prefix="algotrade-demo-") as directory:
+            environment = _environment(directory)
+            self.say(f"Start a fresh service at port {environment['PORT']}")
+            with _running(environment) as service:
+                address = f"http://127.0.0.1:{environment['PORT']}"
+                _wait_until_ready(service, address)
+                self.say("Load sample candles (generated, not market data)")
+                _run(environment, "load_candles", "--sample")
+                try:
+                    walk(Client(address, self.say), password=secrets.token_urlsafe())
+                except JourneyFailed as error:
+                    raise CommandError(str(error)) from error
+        self.say("Done: the service is stopped and its files are gone")
+
+    def say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _environment(directory: str) -> dict[str, str]:
+    """Ours, less what would point the service at somebody's real data."""
+    ours = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    os.chmod(directory, 0o755)  # the database's own user passes through it when we are root
+    ours |= {"DATA_DIR": directory, "PORT": str(_free_port()), "HOST": "127.0.0.1"}
+    return ours | {
+        "WEB_WORKERS": "1",
+        "BACKTEST_WORKERS": "1",
+        "NUMBA_CACHE_DIR": f"{directory}/numba",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
+
+
+@contextmanager
+def _running(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """`manage.py up`, its output in a log that is shown only when it fails."""
+    with open(f"{environment['DATA_DIR']}/up.log", "wb") as log:
+        service = subprocess.Popen(_command("up"), env=environment, stdout=log, stderr=log)
+        try:
+            yield service
+        finally:
+            service.send_signal(signal.SIGTERM)
+            service.wait(30)
+
+
+def _wait_until_ready(service: subprocess.Popen[bytes], address: str) -> None:
+    begun = time.monotonic()
+    while time.monotonic() - begun < SECONDS_TO_BE_READY:
+        if service.poll() is not None:
+            raise CommandError(f"the service ended with exit code {service.returncode}")
+        try:
+            with urllib.request.urlopen(address + "/readyz", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise CommandError(f"the service was not ready after {SECONDS_TO_BE_READY:.0f} s")
+
+
+def _run(environment: dict[str, str], *arguments: str) -> None:
+    done = subprocess.run(_command(*arguments), env=environment, capture_output=True, text=True)
+    if done.returncode:
+        raise CommandError(f"manage.py {' '.join(arguments)} failed:\n{done.stderr}")

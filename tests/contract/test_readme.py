@@ -1,0 +1,85 @@
+"""README.md is true: its routes, settings, commands and examples are those of the service."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from django.core.management import get_commands
+from django.urls import URLPattern, get_resolver
+
+from apps.accounts.models import User
+from tests.conftest import Api
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def table(heading: str) -> str:
+    return README.split(f"## {heading}\n")[1].split("\n## ")[0]
+
+
+def documented_routes() -> set[str]:
+    found = set()
+    for row in re.findall(r"^\| (`/.*?) \|", table("Routes"), re.MULTILINE):
+        names = re.findall(r"`([^`]+)`", row)
+        first = names[0]
+        for name in names:
+            if name.startswith("/"):
+                found.add(name)
+            elif first.endswith(">"):
+                found.add(f"{first}/{name}")
+            else:
+                found.add(f"{first.rsplit('/', 1)[0]}/{name}")
+    return found
+
+
+def served_routes() -> set[str]:
+    patterns = [p for p in get_resolver().url_patterns if isinstance(p, URLPattern)]
+    paths = {"/" + re.sub(r"<[^>]+>", "<>", str(p.pattern)) for p in patterns}
+    return paths | {"/admin/"}
+
+
+def test_every_route_is_documented_and_none_is_invented() -> None:
+    assert {re.sub(r"<[^>]+>", "<>", path) for path in documented_routes()} == served_routes()
+
+
+def test_every_setting_is_documented_and_none_is_invented() -> None:
+    sources = [ROOT / "config" / name for name in ("settings.py", "binaries.py")]
+    text = "\n".join(path.read_text() for path in sources)
+    read = set(re.findall(r'(?:environ(?:\.get\(|\[)|env_[a-z]+\(\s*)"([A-Z_]+)"', text))
+    rows = re.findall(r"^\| (`[A-Z_]+`[^|]*) \|", table("Settings"), re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
+    assert named == read - {"PATH"}
+
+
+def test_every_command_exists() -> None:
+    commands = set(re.findall(r"^\| `(\w+)", table("Commands"), re.MULTILINE))
+    assert commands <= set(get_commands())
+    used = set(re.findall(r"manage\.py (\w+)", README))
+    assert used <= commands
+
+
+def test_every_link_leads_somewhere() -> None:
+    links = re.findall(r"\]\((?!http)([^)]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+@pytest.mark.parametrize("rule", ["run", "test", "demo", "check"])
+def test_every_make_rule_exists(rule: str) -> None:
+    assert f"make {rule}" in README
+    assert re.search(rf"^{rule}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+
+
+def test_the_example_algorithm_is_ready_as_soon_as_it_is_created(api: Api, alice: User) -> None:
+    body = json.loads(README.split("-d '{\n")[1].split("}'\n")[0].join(("{", "}")))
+    answer = api(alice).post("/api/trading/algorithms", body)
+    assert answer.status_code == 201, answer.json()
+    assert answer.json()["status"] == "stopped"
+
+
+def test_the_example_sign_up_works(api: Api) -> None:
+    example = re.search(r"signup.*?-d '(\{.*?\})'", README, re.DOTALL)
+    assert example is not None
+    assert api().post("/api/auth/signup", json.loads(example[1])).status_code == 201

@@ -1,0 +1,50 @@
+"""What holds for every route, so that a new one is covered on the day it is added."""
+
+import re
+
+import pytest
+from django.urls import URLPattern, get_resolver
+
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PUBLIC = {
+    "/api/auth/signup": "post",
+    "/api/auth/login": "post",
+    "/api/auth/refresh-token": "post",
+    "/api/auth/logout": "post",
+}
+
+
+def routes() -> list[tuple[str, str]]:
+    """Every (method, path) under /api, with a plausible value in each place."""
+    found = []
+    for pattern in get_resolver().url_patterns:
+        if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
+            path = "/" + re.sub(r"<[^>]*symbol[^>]*>", "NSE:TCS", str(pattern.pattern))
+            path = re.sub(r"<[^>]+>", "0" * 24, path)
+            found += [(method, path) for method in pattern.callback.actions]  # type: ignore[union-attr]
+    return found
+
+
+@pytest.mark.parametrize(("method", "path"), routes())
+def test_a_route_needs_a_token_unless_it_is_public(api: Api, method: str, path: str) -> None:
+    response = getattr(api(), method)(path)
+    if PUBLIC.get(path) == method:
+        assert response.status_code in (200, 400, 401)
+    else:
+        assert_error(response, 401, "UNAUTHORIZED")
+        assert response["WWW-Authenticate"] == "Bearer"
+
+
+@pytest.mark.parametrize("path", sorted({path for _, path in routes()}))
+def test_a_wrong_method_is_refused_with_the_right_ones(api: Api, path: str) -> None:
+    response = api().generic("PROPFIND", path)
+    assert_error(response, 405, "VALIDATION_ERROR", reason="method_not_allowed")
+    allowed = {method.strip().lower() for method in response["Allow"].split(",")}
+    assert {method for method, known in routes() if known == path} <= allowed
+
+
+@pytest.mark.parametrize("path", sorted({path for _, path in routes()}))
+def test_a_slash_at_the_end_is_another_address(api: Api, path: str) -> None:
+    assert_error(api().get(path + "/"), 404, "NOT_FOUND")
