@@ -11,6 +11,7 @@ import hashlib
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -44,7 +45,7 @@ def split(candles: Candles, timeframe: str) -> list[Block]:
     edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(candles)]
     return [
         Block(block_start(int(blocks[first]), timeframe), candles.slice(first, stop))
-        for first, stop in zip(edges[:-1], edges[1:], strict=True)
+        for first, stop in pairwise(edges)
     ]
 
 
@@ -66,7 +67,7 @@ def encode(candles: Candles) -> bytes:
 
 def decode(data: bytes) -> Candles:
     """The bars of a Parquet file that `encode` wrote, bit for bit."""
-    table = pq.read_table(pa.BufferReader(data), use_threads=False)
+    table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
     scale = (table.schema.metadata or {}).get(_SCALE)
     step = 10.0 ** int(scale) if scale is not None else 1.0
     columns = {name: table[name].to_numpy() for name in ("time", *PRICES, "volume")}
@@ -106,7 +107,7 @@ def _scale_of(prices: Mapping[str, NDArray[np.float64]]) -> int | None:
 
 
 def _survives(column: NDArray[np.float64], step: float) -> bool:
-    """Whether column * step rounds to whole numbers whose quotient is the column again, bit for bit."""
+    """Whether the rounded column * step, divided by step, is the column again, bit for bit."""
     whole = np.rint(column * step)
     return bool((np.abs(whole) < _EXACT).all() and (whole / step == column).all())
 
