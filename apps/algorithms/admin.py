@@ -5,7 +5,7 @@ from apps.algorithms.models import Algorithm
 
 
 @admin.register(Algorithm)
-class AlgorithmAdmin(admin.ModelAdmin):
+class AlgorithmAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
     """For looking only: an algorithm changes through its owner's requests."""
 
     list_display = ("name", "owner", "status", "strategy_type", "timeframe", "created_at")

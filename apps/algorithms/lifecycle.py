@@ -34,7 +34,7 @@ MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
 }
 
 
-def editable(status: Status) -> bool:
+def is_editable(status: Status) -> bool:
     """What may be archived may be edited, and the other way round."""
     return status in MOVES[Move.ARCHIVE][0]
 

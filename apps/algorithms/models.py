@@ -1,6 +1,6 @@
 """What a user has described: an algorithm, its five steps, and what it has achieved."""
 
-from typing import Final, Self
+from typing import Any, Self
 
 from django.db import models
 from django.db.models import F, FloatField, IntegerField, JSONField, Q, TextField
@@ -11,16 +11,6 @@ from apps.algorithms import performance
 from apps.algorithms.lifecycle import Status
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
-
-STEPS: Final = {
-    "basicInfo": "basic_info",
-    "positionSizing": "position_sizing",
-    "entryConditions": "entry_conditions",
-    "exitConditions": "exit_conditions",
-    "riskParameters": "risk_parameters",
-    "executionSettings": "execution_settings",
-}
-"""The objects of the five steps (the fifth has two), by wire name, and their columns."""
 
 
 class AlgorithmNotFound(ServiceError):
@@ -47,10 +37,10 @@ class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
         return found
 
 
-def _performance(name: str, kind: type[FloatField] | type[IntegerField]) -> models.GeneratedField:
+def _performance(name: str, kind: "models.Field[Any, Any]") -> models.GeneratedField:
     """One field of the performance record as a column, kept by the database."""
     return models.GeneratedField(
-        expression=Cast(KT(f"performance__{name}"), kind()), output_field=kind(), db_persist=True
+        expression=Cast(KT(f"performance__{name}"), kind), output_field=kind, db_persist=True
     )
 
 
@@ -104,10 +94,10 @@ class Algorithm(models.Model):
     symbols = models.GeneratedField(
         expression=KeyTransform("symbols", "basic_info"), output_field=JSONField(), db_persist=True
     )
-    total_trades = _performance("totalTrades", IntegerField)
-    win_rate = _performance("winRate", FloatField)
-    total_profit = _performance("totalProfit", FloatField)
-    profit_factor = _performance("profitFactor", FloatField)
+    total_trades = _performance("totalTrades", IntegerField())
+    win_rate = _performance("winRate", FloatField())
+    total_profit = _performance("totalProfit", FloatField())
+    profit_factor = _performance("profitFactor", FloatField())
 
     objects = AlgorithmQuerySet.as_manager()
 

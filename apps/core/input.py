@@ -99,7 +99,8 @@ class Body(serializers.Serializer[Any]):
     ignored: ClassVar[frozenset[str]] = frozenset()
 
     @classmethod
-    def read(cls, data: Mapping[str, object]) -> dict[str, Any]:
+    def read(cls, data: Any) -> dict[str, Any]:
+        """Any: REST framework's type of `request.data`; the parser lets only objects through."""
         body = cls(data=data)
         faults = list(body._unknown(data)) if cls.refuses_unknown else []
         if not body.is_valid():

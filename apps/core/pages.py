@@ -5,7 +5,7 @@ query.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from django.db.models import Model, QuerySet
 from django.http import QueryDict
@@ -18,6 +18,7 @@ MAX_PAGE: Final = 1_000_000
 _INTEGER = re.compile(r"[0-9]{1,9}")
 
 Row = TypeVar("Row", bound=Model)
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +83,9 @@ class Query:
 
 
 def page_of(
-    rows: QuerySet[Row, Any], page: Page, render: Callable[[Row], dict[str, object]]
+    rows: QuerySet[Row, Item], page: Page, render: Callable[[Item], dict[str, object]]
 ) -> dict[str, object]:
-    """One page of `rows`, each rendered; past the end it is empty. Any: the queryset may yield
-    whatever it likes.
-    """
+    """One page of `rows`, each rendered; past the end it is empty."""
     first = (page.number - 1) * page.limit
     data = [render(row) for row in rows[first : first + page.limit]]
     return {"data": data, "pagination": _pagination(page, rows.count())}

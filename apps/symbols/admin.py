@@ -5,7 +5,7 @@ from apps.symbols.models import Instrument
 
 
 @admin.register(Instrument)
-class InstrumentAdmin(admin.ModelAdmin):
+class InstrumentAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
     """Facts come from the master; an operator may only switch an instrument off and on."""
 
     list_display = ("symbol", "name", "type", "expiry", "enabled", "sample")

@@ -1,21 +1,13 @@
 """The instrument master: everything that can be named by an `EXCHANGE:SYMBOL`."""
 
-from datetime import date, datetime
+from datetime import date
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from django.db import models
 from django.db.models import Q, Value
 from django.db.models.functions import Concat
 
 from apps.engine.symbols import EXCHANGES, MAX_LENGTH
-
-INDIA: Final = ZoneInfo("Asia/Kolkata")
-
-
-def trading_date(now: datetime) -> date:
-    """The date in India, by which contracts expire."""
-    return now.astimezone(INDIA).date()
 
 
 class Type(models.TextChoices):
@@ -98,7 +90,22 @@ class Instrument(models.Model):
             models.Index(
                 fields=["code", "exchange"], name="derivatives_by_code", condition=DERIVATIVE
             ),
+            models.Index(
+                fields=["exchange"], name="masters_by_exchange", condition=Q(sample=False)
+            ),
         ]
 
     def __str__(self) -> str:
         return self.symbol
+
+    def obstacle(self, day: date) -> str | None:
+        """Why it cannot be traded on `day`; None when it can."""
+        if not self.enabled:
+            return "It has been switched off here."
+        if self.expiry is not None and self.expiry < day:
+            return f"The contract expired on {self.expiry}."
+        if self.valid_to is not None and self.valid_to < day:
+            return f"It was delisted on {self.valid_to}."
+        if self.valid_from is not None and day < self.valid_from:
+            return f"It is listed from {self.valid_from} on."
+        return None

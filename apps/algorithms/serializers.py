@@ -1,0 +1,132 @@
+"""Algorithms on the wire."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from rest_framework import serializers
+
+from apps.algorithms.models import Algorithm
+from apps.algorithms.services import Changes, Review
+from apps.core.errors import Fault
+from apps.core.input import Body, FlagField, TextField
+from apps.core.times import wire_time
+
+MAX_FREE_OBJECT: Final = 16 * 1024
+
+
+class StepField(serializers.Field[dict[str, Any], dict[str, Any], dict[str, Any], Any]):
+    """A step as it was sent; what is in it is judged by the engine, all steps together."""
+
+    def to_internal_value(self, data: object) -> dict[str, Any]:
+        if not isinstance(data, dict):
+            raise serializers.ValidationError("must be an object")
+        return data
+
+
+class FreeField(StepField):
+    """An object with any keys, kept for whoever reads it later."""
+
+    def to_internal_value(self, data: object) -> dict[str, Any]:
+        value = super().to_internal_value(data)
+        if len(json.dumps(value)) > MAX_FREE_OBJECT:
+            raise serializers.ValidationError(f"must take at most {MAX_FREE_OBJECT} bytes")
+        return value
+
+
+class AlgorithmBody(Body):
+    """What a client may set; everything is optional, and what the service owns is passed over, so
+    that an algorithm that was read can be sent back.
+    """
+
+    refuses_unknown = True
+    ignored = frozenset(
+        {
+            "id", "userId", "status", "active", "version", "performance", "walkForwardResults",
+            "monteCarloResults", "clonedFrom", "lastExecution", "createdAt", "updatedAt",
+        }
+    )  # fmt: skip
+
+    name = TextField(required=False, max_length=100)
+    description = TextField(
+        required=False, allow_null=True, allow_blank=True, lines=True, max_length=2000
+    )
+    basicInfo = StepField(required=False, source="basic_info")
+    positionSizing = StepField(required=False, source="position_sizing")
+    entryConditions = StepField(required=False, source="entry_conditions")
+    exitConditions = StepField(required=False, source="exit_conditions")
+    riskParameters = StepField(required=False, source="risk_parameters")
+    executionSettings = StepField(required=False, source="execution_settings")
+    walkForwardConfig = FreeField(required=False, allow_null=True, source="walk_forward_config")
+    monteCarloConfig = FreeField(required=False, allow_null=True, source="monte_carlo_config")
+    isTemplate = FlagField(required=False, source="is_template")
+    isPublic = FlagField(required=False, source="is_public")
+
+
+def changes_in(data: Any) -> Changes:
+    """What a body asks for; null, where it may stand, means absent. Any: as of `Body.read`."""
+    read = AlgorithmBody.read(data)
+    return cast(Changes, {name: value for name, value in read.items() if value is not None})
+
+
+def algorithm_out(algorithm: Algorithm) -> dict[str, object]:
+    return {
+        "id": algorithm.pk,
+        "userId": algorithm.owner_id,
+        "name": algorithm.name,
+        "description": algorithm.description,
+        "status": algorithm.status,
+        "active": algorithm.active,
+        "version": algorithm.version,
+        "basicInfo": algorithm.basic_info,
+        "positionSizing": algorithm.position_sizing,
+        "entryConditions": algorithm.entry_conditions,
+        "exitConditions": algorithm.exit_conditions,
+        "riskParameters": algorithm.risk_parameters,
+        "executionSettings": algorithm.execution_settings,
+        "performance": algorithm.performance,
+        "walkForwardConfig": algorithm.walk_forward_config,
+        "walkForwardResults": algorithm.walk_forward_results,
+        "monteCarloConfig": algorithm.monte_carlo_config,
+        "monteCarloResults": algorithm.monte_carlo_results,
+        "isTemplate": algorithm.is_template,
+        "isPublic": algorithm.is_public,
+        "clonedFrom": algorithm.cloned_from_id,
+        "lastExecution": algorithm.last_execution,
+        "createdAt": wire_time(algorithm.created_at),
+        "updatedAt": wire_time(algorithm.updated_at),
+    }
+
+
+def item_out(row: Mapping[str, Any]) -> dict[str, object]:
+    """One row of a list: `services.LISTED`, under its wire names."""
+    return {
+        "id": row["id"],
+        "name": row["name"],
+        "status": row["status"],
+        "active": row["active"],
+        "strategyType": row["strategy_type"],
+        "timeframe": row["timeframe"],
+        "symbols": row["symbols"] or [],
+        "performance": {
+            "totalTrades": row["total_trades"],
+            "winRate": row["win_rate"],
+            "totalProfit": row["total_profit"],
+            "profitFactor": row["profit_factor"],
+        },
+        "createdAt": wire_time(row["created_at"]),
+        "updatedAt": wire_time(row["updated_at"]),
+    }
+
+
+def review_out(review: Review) -> dict[str, object]:
+    return {
+        "valid": review.valid,
+        "missingFields": list(review.missing),
+        "errors": [_remark(fault) for fault in review.errors],
+        "warnings": [_remark(fault) for fault in review.warnings],
+    }
+
+
+def _remark(fault: Fault) -> dict[str, object]:
+    return {"field": fault.field, "message": fault.message}

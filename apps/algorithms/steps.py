@@ -1,0 +1,55 @@
+"""The configuration steps: their names, and what the engine says of them.
+
+The engine describes the steps (`apps.engine.strategy`); here its findings become refusals, missing
+steps and warnings.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final, get_args
+
+from apps.core.errors import WITHHELD, Fault, InvalidInput
+from apps.engine import errors as engine
+from apps.engine import strategy
+from apps.engine.steps import BasicInfo
+
+Configuration = dict[str, dict[str, object]]
+"""All six objects of the five steps, by wire name."""
+
+STEPS: Final[Mapping[str, str]] = {
+    "basicInfo": "basic_info",
+    "positionSizing": "position_sizing",
+    "entryConditions": "entry_conditions",
+    "exitConditions": "exit_conditions",
+    "riskParameters": "risk_parameters",
+    "executionSettings": "execution_settings",
+}
+"""The wire name of each object of the five steps (the fifth has two), and its column."""
+
+STRATEGY_TYPES: Final[tuple[str, ...]] = get_args(BasicInfo.model_fields["strategyType"].annotation)
+
+
+def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
+    """Whether every step is complete and valid; raises InvalidInput for what is wrong in `sent`.
+
+    A step that was stored before a rule became stricter does not refuse a change elsewhere: the
+    configuration is then merely not complete.
+    """
+    reading = strategy.read(configuration)
+    refused = [told(fault) for fault in reading.faults if step_of(fault) in sent]
+    if refused:
+        raise InvalidInput(*refused)
+    return reading.strategy is not None
+
+
+def step_of(fault: engine.Fault) -> str:
+    return fault.field.partition(".")[0]
+
+
+def told(fault: engine.Fault) -> Fault:
+    """The engine's fault in the service's shape; there the path is not repeated in the message."""
+    return Fault(
+        field=fault.field,
+        message=fault.message.removeprefix(f"{fault.field} "),
+        value=WITHHELD if fault.value is None else fault.value,
+        allowed=fault.allowed,
+    )

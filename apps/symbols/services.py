@@ -1,0 +1,141 @@
+"""What can be named, what of it can be traded, and the bundled sample."""
+
+import calendar
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+from zoneinfo import ZoneInfo
+
+from django.db import transaction
+
+from apps.core.errors import NotFound
+from apps.engine.symbols import InvalidSymbol, Symbol, parse
+from apps.symbols import sample
+from apps.symbols.models import Instrument
+from apps.symbols.search import search as search_among
+
+INDIA: Final = ZoneInfo("Asia/Kolkata")
+# All but the key and the operator's switch.
+_FACTS: Final = [
+    field.name for field in Instrument._meta.fields if field.name not in ("id", "symbol", "enabled")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known of a symbol: its form, its type, and why it cannot be traded, if it cannot.
+
+    `type` is the instrument's when it is known, else what the form says; `exchange` and `type` are
+    None where they could not be read.
+    """
+
+    symbol: str
+    valid: bool
+    exchange: str | None
+    type: str | None
+    reason: str | None
+    instrument: Instrument | None
+
+    @property
+    def tradable(self) -> bool:
+        return self.reason is None
+
+
+def check(*, symbol: str, now: datetime) -> Verdict:
+    return check_all(symbols=[symbol], now=now)[0]
+
+
+def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
+    """A verdict on each, in their order.
+
+    The master decides; for an exchange of which none has been loaded (the bundled sample is none),
+    whatever is well formed and has not expired by its form counts as tradable.
+    """
+    wanted = list(symbols)
+    known = Instrument.objects.in_bulk(wanted, field_name="symbol")
+    mastered = {name for name in {text.partition(":")[0] for text in wanted} if _has_master(name)}
+    today = now.astimezone(INDIA).date()
+    return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
+
+
+def _has_master(exchange: str) -> bool:
+    return Instrument.objects.filter(exchange=exchange, sample=False).exists()
+
+
+def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> Verdict:
+    try:
+        form = parse(symbol)
+    except InvalidSymbol as error:
+        reason = error.reason + _suggestion(symbol)
+        return Verdict(symbol, False, error.exchange, None, reason, None)
+    if row is not None and row.sample and row.exchange in mastered:
+        row = None
+    obstacle = row.obstacle(today) if row else _obstacle(form, mastered, today)
+    return Verdict(symbol, True, form.exchange, row.type if row else form.type, obstacle, row)
+
+
+def _obstacle(form: Symbol, mastered: set[str], today: date) -> str | None:
+    """Why a symbol that no row describes cannot be traded."""
+    if form.exchange in mastered:
+        return f"The instrument master of {form.exchange} does not list it."
+    if (last := _last_day(form)) is not None and last < today:
+        return "The contract has expired."
+    return None
+
+
+def _last_day(form: Symbol) -> date | None:
+    """The last day on which a contract can live by its form: a monthly one's day is not in it."""
+    if form.year is None or form.month is None:
+        return None
+    return date(form.year, form.month, form.day or calendar.monthrange(form.year, form.month)[1])
+
+
+def _suggestion(symbol: str) -> str:
+    """The symbol of what the exchange writes so: M&M is known here as MM."""
+    exchange, _, name = symbol.partition(":")
+    row = Instrument.objects.filter(exchange=exchange, exchange_name=name).first()
+    return f" {name} is {row.symbol} here." if row else ""
+
+
+def look_up(*, symbol: str, now: datetime) -> tuple[Instrument, Verdict]:
+    """The instrument of that symbol with the verdict on it; raises NotFound."""
+    verdict = check(symbol=symbol, now=now)
+    if verdict.instrument is None:
+        raise NotFound
+    return verdict.instrument, verdict
+
+
+def search(*, query: str, exchange: str | None, type: str | None, limit: int) -> list[Instrument]:
+    """At most `limit` instruments that match what was typed, the best match first."""
+    among = Instrument.objects.filter(enabled=True)
+    if exchange:
+        among = among.filter(exchange=exchange)
+    if type:
+        among = among.filter(type=type)
+    return search_among(among, query=query, limit=limit)
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    added: int
+    changed: int
+    unchanged: int
+
+
+@transaction.atomic
+def seed_sample() -> Seeded:
+    """Bring the bundled sample in; what a master has described since is left alone."""
+    rows = sample.instruments()
+    held = Instrument.objects.in_bulk([row.symbol for row in rows], field_name="symbol")
+    added = [row for row in rows if row.symbol not in held]
+    changed = [row for row in rows if row.symbol in held and _differs(row, held[row.symbol])]
+    for row in changed:
+        row.pk = held[row.symbol].pk
+    Instrument.objects.bulk_create(added, ignore_conflicts=True)
+    Instrument.objects.bulk_update(changed, _FACTS)
+    return Seeded(len(added), len(changed), len(rows) - len(added) - len(changed))
+
+
+def _differs(row: Instrument, held: Instrument) -> bool:
+    return held.sample and any(getattr(row, name) != getattr(held, name) for name in _FACTS)

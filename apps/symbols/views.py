@@ -1,0 +1,41 @@
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from apps.core.errors import Fault, InvalidInput
+from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, Query
+from apps.engine.symbols import EXCHANGES
+from apps.symbols import services
+from apps.symbols.models import Type
+from apps.symbols.serializers import SymbolBody, instrument_out, match_out, verdict_out
+
+LONGEST_QUERY = 100
+
+
+class SymbolView(ViewSet):
+    def validate(self, request: Request) -> Response:
+        symbol = SymbolBody.read(request.data)["symbol"]
+        return Response(verdict_out(services.check(symbol=symbol, now=timezone.now())))
+
+    def search(self, request: Request) -> Response:
+        query = Query(request.query_params)
+        found = services.search(
+            query=_typed(query),
+            exchange=query.choice("exchange", EXCHANGES),
+            type=query.choice("type", Type.values),
+            limit=query.integer("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT),
+        )
+        return Response({"results": [match_out(row) for row in found]})
+
+    def show(self, request: Request, symbol: str) -> Response:
+        instrument, verdict = services.look_up(symbol=symbol, now=timezone.now())
+        return Response(instrument_out(instrument, verdict))
+
+
+def _typed(query: Query) -> str:
+    text = query.required("query").strip()
+    if not text or len(text) > LONGEST_QUERY:
+        message = f"must hold 1 to {LONGEST_QUERY} characters"
+        raise InvalidInput(Fault("query", message, text))
+    return text
