@@ -123,11 +123,11 @@ class Announcement:
 
 
 def web() -> Child:
-    """gunicorn. Django decides what it says; this bounds what it has to read before that."""
+    """gunicorn, with bounds on what it reads before Django sees a request."""
     arguments = {
         "bind": f"{bracketed(settings.HOST)}:{settings.PORT}",
         "workers": str(settings.WEB_WORKERS),
-        "worker-class": "gthread",
+        "worker-class": "config.web.Worker",
         "threads": "4",
         "graceful-timeout": "5",
         "limit-request-line": "8190",
