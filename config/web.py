@@ -6,14 +6,18 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
-from gunicorn.http.errors import LimitRequestHeaders, LimitRequestLine, ParseException
-from gunicorn.workers.gthread import ThreadWorker
+from gunicorn.http.errors import (  # type: ignore[import-untyped]
+    LimitRequestHeaders,
+    LimitRequestLine,
+    ParseException,
+)
+from gunicorn.workers.gthread import ThreadWorker  # type: ignore[import-untyped]
 
 # What cannot be parsed never becomes a request; the most telling kind comes first.
 REFUSALS: Final = {LimitRequestLine: 414, LimitRequestHeaders: 431, ParseException: 400}
 
 
-class Worker(ThreadWorker):
+class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     """`--worker-class config.web.Worker`."""
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:

@@ -1,10 +1,11 @@
 """A worker: takes jobs from the queue and does them until it is stopped."""
 
 import argparse
-from typing import Any
+from typing import Any, cast
 
 from django.core.management.base import BaseCommand
 from procrastinate.contrib.django import app
+from procrastinate.contrib.django.django_connector import DjangoConnector
 
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait.
 QUEUES = {"small": ["small", "default", "builtin"], "backtests": ["backtests"]}
@@ -20,7 +21,8 @@ class Command(BaseCommand):
         parser.add_argument("--queue", choices=list(QUEUES), required=True)
 
     def handle(self, *args: Any, queue: str, **options: Any) -> None:
-        with app.replace_connector(app.connector.get_worker_connector()) as worker:
+        connector = cast(DjangoConnector, app.connector).get_worker_connector()
+        with app.replace_connector(connector) as worker:
             worker.run_worker(
                 name=queue,
                 queues=QUEUES[queue],
