@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, Union
 
 from pydantic import AfterValidator, Field, create_model, model_validator
 
-from apps.engine.fields import Level, Maybe, Part, TimeOfDay, Whole, incomplete, refused
+from apps.engine.fields import Level, Maybe, Part, TimeOfDay, Whole, at_most, incomplete, refused
 from apps.engine.indicators import CATALOGUE, LONGEST_WARMUP, SOURCES, Indicator, Parameter
 from apps.engine.series import Series, lookback, series
 
@@ -173,5 +173,6 @@ class EntryConditions(Part):
     conditions: Annotated[
         tuple[Annotated[Condition, Field(discriminator="type")], ...],
         Field(strict=False, max_length=20),
+        at_most(20),
         AfterValidator(_some),
     ]

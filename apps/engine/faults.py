@@ -33,7 +33,6 @@ _MESSAGES = {
     "string_too_long": "must have at most {max_length} characters",
     "string_pattern_mismatch": 'must be a time of the form "HH:MM"',
     "tuple_type": "must be an array",
-    "too_long": "must have at most {max_length} entries",
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
 }

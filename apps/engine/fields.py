@@ -42,6 +42,17 @@ def incomplete(message: str, field: str | None = None) -> PydanticCustomError:
     return PydanticCustomError("incomplete", "{message}", {"message": message, "field": field})
 
 
+def at_most(entries: int) -> BeforeValidator:
+    """Refuse a longer array before looking into it; the schema's own limit comes after."""
+
+    def check(value: object) -> object:
+        if isinstance(value, list) and len(value) > entries:
+            raise refused(f"must have at most {entries} entries")
+        return value
+
+    return BeforeValidator(check)
+
+
 def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 

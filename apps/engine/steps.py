@@ -17,6 +17,7 @@ from apps.engine.fields import (
     Ratio,
     Rupees,
     Whole,
+    at_most,
     incomplete,
     refused,
 )
@@ -56,6 +57,7 @@ class BasicInfo(Part):
     symbols: Annotated[
         tuple[Annotated[str, AfterValidator(_well_formed)], ...],
         Field(strict=False, max_length=50),
+        at_most(50),
         AfterValidator(_some_and_distinct),
     ]
 

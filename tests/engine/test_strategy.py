@@ -1,0 +1,641 @@
+"""Steps as users send them: what is accepted, what is incomplete, what is refused and how."""
+
+import math
+from typing import Any
+
+import pytest
+
+from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.strategy import STEPS, Strategy, parse, read, warmup_bars, warnings
+from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering, without
+
+FIRST = "entryConditions__conditions__0"
+
+
+def only_fault(steps: dict[str, Any]) -> Fault:
+    (fault,) = read(steps).faults
+    return fault
+
+
+def lacking(steps: dict[str, Any]) -> list[str]:
+    """Paths of what is missing, where nothing is wrong."""
+    reading = read(steps)
+    assert reading.faults == ()
+    assert reading.strategy is None or not reading.missing
+    return [gap.field for gap in reading.incomplete]
+
+
+# Complete
+
+
+def test_complete_steps_make_a_strategy_with_its_defaults() -> None:
+    strategy = parse(without("executionSettings.slippage", "positionSizing.pyramiding"))
+    assert strategy.basicInfo.symbols == ("NSE:RELIANCE", "NSE:NIFTY24JANFUT")
+    assert strategy.executionSettings.slippage == 0.0
+    assert strategy.executionSettings.initialCapital == 1_000_000.0
+    assert strategy.positionSizing.pyramiding.enabled is False
+    assert strategy.positionSizing.pyramiding.maxEntries == 2
+    rsi = strategy.entryConditions.conditions[1].indicator
+    assert (rsi.parameters, rsi.source, rsi.output, rsi.offset) == (
+        {"period": 14},
+        "close",
+        "value",
+        0,
+    )
+
+
+def test_a_strategy_cannot_be_changed() -> None:
+    strategy = parse(complete())
+    with pytest.raises(ValueError, match="frozen"):
+        strategy.basicInfo.timeframe = "1d"
+
+
+def test_equal_steps_make_equal_strategies() -> None:
+    assert parse(complete()) == parse(complete())
+    assert hash(parse(complete())) == hash(parse(complete()))
+
+
+@pytest.mark.parametrize(
+    "sizing",
+    [
+        {"method": "fixed_quantity", "quantity": 100},
+        {"method": "fixed_quantity", "quantity": 100.0},
+        {"method": "fixed_amount", "amount": 25000},
+        {"method": "percentage_of_equity", "percentage": 100},
+        {"method": "volatility_based", "riskPercentage": 1},
+        {"method": "risk_based", "riskPercentage": 1, "pyramiding": {"maxEntries": 10}},
+    ],
+)
+def test_every_way_to_size_is_read(sizing: dict[str, Any]) -> None:
+    assert parse(complete(positionSizing=sizing)).positionSizing.method == sizing["method"]
+
+
+@pytest.mark.parametrize(
+    "exits",
+    [
+        {"stopLoss": {"type": "points", "points": 5}},
+        {"stopLoss": {"type": "atr"}},
+        {"stopLoss": {"type": "atr", "atrPeriod": 10.0, "atrMultiplier": 1.5}},
+        {"takeProfit": {"type": "percentage", "percentage": 150}},
+        {"takeProfit": {"type": "points", "points": 5}},
+        {"takeProfit": {"type": "atr", "atrPeriod": 20, "atrMultiplier": 3}},
+        {"takeProfit": {"type": "risk_reward", "ratio": 2}},
+        {"trailingStop": {"enabled": True, "percentage": 1}},
+        {"trailingStop": {"enabled": True, "type": "points", "points": 5}},
+        {"trailingStop": {"enabled": True, "type": "atr", "activationThreshold": 0}},
+        {"squareOffTime": "15:15"},
+        {"maxHoldingCandles": 10},
+        {"exitOnOppositeSignal": True},
+        {"maxHoldingCandles": 10, "trailingStop": {"enabled": False}},
+    ],
+)
+def test_one_way_out_is_enough(exits: dict[str, Any]) -> None:
+    assert lacking(complete(exitConditions=exits)) == []
+
+
+@pytest.mark.parametrize(
+    ("timeframe", "product", "intraday"),
+    [("4h", None, True), ("1d", None, False), ("1d", "intraday", True), ("1m", "delivery", False)],
+)
+def test_below_a_day_the_product_is_intraday_unless_said(
+    timeframe: str, product: str | None, intraday: bool
+) -> None:
+    written = {"productType": product} if product else {}
+    settings = complete()["executionSettings"] | written
+    steps = complete(basicInfo__timeframe=timeframe, executionSettings=settings)
+    assert parse(steps).is_intraday is intraday
+
+
+@pytest.mark.parametrize(
+    ("position", "written", "exits"),
+    [
+        ("both", None, True),
+        ("both", False, False),
+        ("long", None, False),
+        ("short", True, True),
+    ],
+)
+def test_opposite_signals_close_by_default_where_both_sides_trade(
+    position: str, written: bool | None, exits: bool
+) -> None:
+    ways_out = {"maxHoldingCandles": 5}
+    if written is not None:
+        ways_out["exitOnOppositeSignal"] = written
+    steps = complete(entryConditions__positionType=position, exitConditions=ways_out)
+    steps["riskParameters"]["stopLoss"] = 1
+    assert parse(steps).exits_on_opposite_signal is exits
+
+
+def test_the_schema_documents_every_step_and_indicator() -> None:
+    schema = Strategy.model_json_schema()
+    assert schema["required"] == list(STEPS)
+    assert schema["$defs"]["MACD"]["properties"]["slowPeriod"] == {
+        "default": 26,
+        "maximum": 1000,
+        "minimum": 2,
+        "title": "Slowperiod",
+        "type": "integer",
+    }
+    assert "from" in schema["$defs"]["TimeWindow"]["properties"]
+
+
+# Incomplete
+
+
+def test_nothing_at_all_lacks_every_step() -> None:
+    reading = read({})
+    assert reading.missing == (
+        "basicInfo",
+        "positionSizing",
+        "entryConditions",
+        "exitConditions",
+        "riskParameters",
+        "executionSettings",
+    )
+    assert reading.faults == ()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_empty_step_is_incomplete(step: str) -> None:
+    reading = read(complete(**{step: {}}))
+    assert (reading.faults, reading.strategy) == ((), None)
+    assert step in reading.missing
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "basicInfo.strategyType",
+        "basicInfo.timeframe",
+        "basicInfo.symbols",
+        "positionSizing.method",
+        "positionSizing.riskPercentage",
+        "entryConditions.positionType",
+        "entryConditions.conditions",
+        "exitConditions.stopLoss.type",
+        "exitConditions.stopLoss.percentage",
+        "exitConditions.takeProfit.ratio",
+        "exitConditions.trailingStop.enabled",
+        "exitConditions.trailingStop.percentage",
+        "riskParameters.maxPositionSize",
+        "riskParameters.maxDailyLoss",
+        "riskParameters.maxOpenPositions",
+        "executionSettings.mode",
+        "executionSettings.exchange",
+        "executionSettings.orderType",
+    ],
+)
+def test_a_required_field_that_is_missing_is_incomplete_not_wrong(path: str) -> None:
+    steps = without(path)
+    assert lacking(steps) == [path]
+    assert read(steps).missing == (path.partition(".")[0],)
+
+
+@pytest.mark.parametrize(
+    ("condition", "missing"),
+    [
+        ({}, "type"),
+        ({"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above"}, "value"),
+        ({"type": "indicator_value", "operator": "rising"}, "indicator"),
+        (CROSS | {"indicator2": {}}, "indicator2.type"),
+        (CROSS | {"indicator2": {"period": 9}}, "indicator2.type"),
+        ({"type": "time_window", "from": "09:15"}, "to"),
+    ],
+)
+def test_a_condition_may_be_unfinished(condition: dict[str, Any], missing: str) -> None:
+    assert lacking(entering(CROSS, condition)) == [f"entryConditions.conditions[1].{missing}"]
+
+
+def test_no_symbols_and_no_conditions_are_incomplete() -> None:
+    assert lacking(complete(basicInfo__symbols=[])) == ["basicInfo.symbols"]
+    assert lacking(entering()) == ["entryConditions.conditions"]
+
+
+@pytest.mark.parametrize(
+    "exits", [{"exitOnOppositeSignal": False}, {"trailingStop": {"enabled": False}}]
+)
+def test_without_a_way_out_the_exits_are_incomplete(exits: dict[str, Any]) -> None:
+    assert lacking(complete(exitConditions=exits)) == ["exitConditions"]
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        complete(exitConditions={"maxHoldingCandles": 5}),
+        complete(
+            positionSizing={"method": "fixed_quantity", "quantity": 1},
+            exitConditions={"takeProfit": {"type": "risk_reward", "ratio": 2}},
+        ),
+    ],
+    ids=["risk_based", "risk_reward"],
+)
+def test_what_needs_a_stop_is_met_by_exits_or_by_risk(steps: dict[str, Any]) -> None:
+    assert lacking(steps) == []
+    del steps["riskParameters"]["stopLoss"]
+    assert lacking(steps) == ["exitConditions.stopLoss"]
+    assert read(steps).missing == ("exitConditions",)
+    steps["exitConditions"]["stopLoss"] = {"type": "points", "points": 3}
+    assert lacking(steps) == []
+
+
+def test_missing_steps_are_named_in_order() -> None:
+    steps = without("riskParameters", "basicInfo.symbols")
+    with pytest.raises(IncompleteStrategy) as refused:
+        parse(steps)
+    assert refused.value.missing == ("basicInfo", "riskParameters")
+    assert {fault.field for fault in refused.value.faults} == {
+        "basicInfo.symbols",
+        "riskParameters",
+    }
+
+
+# Wrong
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("basicInfo__strategyType", "hodl"),
+        ("basicInfo__timeframe", "2h"),
+        ("basicInfo__timeframe", "1D"),
+        ("positionSizing__method", "martingale"),
+        ("positionSizing__method", 5),
+        ("positionSizing__method", []),
+        ("entryConditions__positionType", "sideways"),
+        ("entryConditions__logicalOperator", "XOR"),
+        (f"{FIRST}__type", "astrology"),
+        (f"{FIRST}__operator", "bogus"),
+        (f"{FIRST}__operator", "rising"),
+        (f"{FIRST}__indicator1__type", "ema"),
+        (f"{FIRST}__indicator1__source", "typical"),
+        (f"{FIRST}__indicator1__output", "upper"),
+        ("exitConditions__stopLoss__type", "mental"),
+        ("exitConditions__trailingStop__type", "risk_reward"),
+        ("executionSettings__mode", "yolo"),
+        ("executionSettings__exchange", "NFO"),
+        ("executionSettings__orderType", "limit"),
+        ("executionSettings__productType", "margin"),
+        ("executionSettings__charges", True),
+    ],
+)
+def test_a_value_outside_a_closed_set_is_told_with_the_set(place: str, value: object) -> None:
+    fault = only_fault(complete(**{place: value}))
+    assert fault.field == dotted(place)
+    assert fault.value == value
+    assert fault.allowed
+    assert value not in fault.allowed
+    assert fault.message.startswith(f"{fault.field} must be ")
+    assert str(fault.allowed[-1]) in fault.message
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "positionSizing__riskPercentage",
+        "riskParameters__maxPositionSize",
+        "riskParameters__riskRewardRatio",
+        "executionSettings__initialCapital",
+        "exitConditions__stopLoss__percentage",
+        "entryConditions__conditions__1__value",
+    ],
+)
+@pytest.mark.parametrize(
+    "value", [True, "1", None, [], {}, math.nan, math.inf, -math.inf, 1e13, -1e13, 10**400, 1e-320]
+)
+def test_a_number_is_a_finite_number_within_reason(place: str, value: object) -> None:
+    assert only_fault(complete(**{place: value})).field == dotted(place)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        f"{FIRST}__indicator1__period",
+        f"{FIRST}__indicator1__offset",
+        "entryConditions__confirmationCandles",
+        "riskParameters__maxOpenPositions",
+        "positionSizing__pyramiding__maxEntries",
+        "exitConditions__maxHoldingCandles",
+    ],
+)
+@pytest.mark.parametrize(
+    "value", [1.5, True, "14", None, -1, 100_000_000, 2**63, 10**400, math.inf]
+)
+def test_a_whole_number_is_one_within_its_range(place: str, value: object) -> None:
+    assert only_fault(complete(**{place: value})).field == dotted(place)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("positionSizing__riskPercentage", 0),
+        ("positionSizing__riskPercentage", 100.01),
+        ("positionSizing__pyramiding__maxEntries", 1),
+        ("positionSizing__pyramiding__maxEntries", 11),
+        ("entryConditions__confirmationCandles", 11),
+        (f"{FIRST}__indicator1__period", 0),
+        (f"{FIRST}__indicator1__period", 100_000),
+        (f"{FIRST}__indicator1__offset", 501),
+        ("exitConditions__stopLoss__percentage", 0),
+        ("exitConditions__stopLoss__percentage", -5),
+        ("exitConditions__stopLoss__percentage", 101),
+        ("exitConditions__takeProfit__ratio", 0),
+        ("exitConditions__trailingStop__activationThreshold", -1),
+        ("riskParameters__maxOpenPositions", 0),
+        ("riskParameters__maxOpenPositions", 51),
+        ("riskParameters__maxPositionSize", -1),
+        ("riskParameters__maxDailyLoss", 0),
+        ("riskParameters__riskRewardRatio", 0),
+        ("executionSettings__slippage", 5.1),
+        ("executionSettings__slippage", -0.1),
+        ("executionSettings__initialCapital", 0),
+    ],
+)
+def test_a_number_outside_its_range_is_told_with_the_limit(place: str, value: float) -> None:
+    fault = only_fault(complete(**{place: value}))
+    assert (fault.field, fault.value) == (dotted(place), value)
+    assert "must be at " in fault.message
+
+
+def test_one_point_zero_is_one() -> None:
+    strategy = parse(complete(riskParameters__maxOpenPositions=3.0))
+    assert repr(strategy.riskParameters.maxOpenPositions) == "3"
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "says"),
+    [
+        ("basicInfo", [], "an object"),
+        ("basicInfo", "x", "an object"),
+        ("basicInfo", None, "an object"),
+        ("positionSizing", 5, "an object"),
+        ("positionSizing", None, "an object"),
+        ("positionSizing__pyramiding", None, "an object"),
+        ("positionSizing__pyramiding__enabled", 1, "true or false"),
+        ("entryConditions__conditions", {}, "an array"),
+        (FIRST, 5, "an object"),
+        (f"{FIRST}__indicator1", "EMA", "an object"),
+        ("exitConditions__stopLoss", None, "an object"),
+        ("exitConditions__trailingStop", [], "an object"),
+        ("exitConditions__exitOnOppositeSignal", None, "true or false"),
+        ("exitConditions__squareOffTime", None, "a string"),
+        ("basicInfo__symbols", "NSE:TCS", "an array"),
+        ("executionSettings__broker", 1, "a string"),
+    ],
+)
+def test_a_wrong_type_is_told(place: str, value: object, says: str) -> None:
+    fault = only_fault(complete(**{place: value}))
+    assert fault == Fault(dotted(place), f"{dotted(place)} must be {says}.", value)
+
+
+@pytest.mark.parametrize(
+    "clock", ["9:15", "24:00", "09:60", "0915", "09:15:00", "09:15\n", "०९:१५"]
+)
+def test_a_time_of_day_has_one_form(clock: str) -> None:
+    fault = only_fault(complete(exitConditions__squareOffTime=clock))
+    assert fault.message == 'exitConditions.squareOffTime must be a time of the form "HH:MM".'
+
+
+@pytest.mark.parametrize(
+    ("place", "meant"),
+    [
+        ("exitConditions__stoploss", "stopLoss"),
+        ("exitConditions__stopLoss__percent", "percentage"),
+        ("entryConditions__confirmationCandle", "confirmationCandles"),
+        (f"{FIRST}__indicator1__perod", "period"),
+        (f"{FIRST}__indicator_2", "indicator2"),
+        ("riskParameters__MaxDailyLoss", "maxDailyLoss"),
+    ],
+)
+def test_an_unknown_key_is_told_with_the_one_probably_meant(place: str, meant: str) -> None:
+    fault = only_fault(complete(**{place: 1}))
+    assert fault.field == dotted(place)
+    assert fault.message.endswith(f"is not a known field; did you mean {meant}?")
+    assert fault.allowed is not None
+    assert meant in fault.allowed
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("exitConditions__conditions", []),
+        ("exitConditions__logicalOperator", "AND"),
+        ("executionSettings__limitOffset", 1),
+        (f"{FIRST}__indicator1__timeframe", "1h"),
+        ("exitConditions__takeProfit__percentage", 5),  # a field of another type of target
+        ("basicInfo__zzzzzz", 1),
+    ],
+)
+def test_any_key_the_service_does_not_know_is_refused(place: str, value: object) -> None:
+    fault = only_fault(complete(**{place: value}))
+    assert (fault.field, fault.value) == (dotted(place), value)
+
+
+def test_a_symbol_is_judged_by_its_form_and_its_place() -> None:
+    faults = read(complete(basicInfo__symbols=[1, "NSE:TCS", None, "NSE:tcs"])).faults
+    assert [fault.field for fault in faults] == [
+        "basicInfo.symbols[0]",
+        "basicInfo.symbols[2]",
+        "basicInfo.symbols[3]",
+    ]
+    assert faults[2].value == "NSE:tcs"
+
+
+def test_symbols_are_distinct_and_at_most_fifty() -> None:
+    twice = only_fault(complete(basicInfo__symbols=["NSE:TCS", "NSE:INFY", "NSE:TCS"]))
+    assert twice.field == "basicInfo.symbols"
+    assert "NSE:TCS more than once" in twice.message
+    many = only_fault(complete(basicInfo__symbols=[f"NSE:A{i}" for i in range(10_001)]))
+    assert many == Fault("basicInfo.symbols", "basicInfo.symbols must have at most 50 entries.")
+
+
+@pytest.mark.parametrize(
+    ("condition", "field"),
+    [
+        (RSI_ABOVE_50 | {"operator": "rising"}, ".value"),
+        (RSI_ABOVE_50 | {"candles": 2}, ".candles"),
+        ({"type": "time_window", "from": "10:00", "to": "10:00"}, ".to"),
+        (CROSS | {"indicator1": {"type": "MACD", "fastPeriod": 26}}, ".indicator1.slowPeriod"),
+        (CROSS | {"indicator1": {"type": "DEMA", "period": 502}}, ".indicator1"),
+        (CROSS | {"indicator1": {"type": "SMA", "period": 600, "offset": 450}}, ".indicator1"),
+        (CROSS | {"indicator1": {"type": "PRICE", "period": 3}}, ".indicator1.period"),
+        (CROSS | {"indicator1": {"type": "ATR", "source": "high"}}, ".indicator1.source"),
+    ],
+)
+def test_a_condition_that_makes_no_sense_is_refused(condition: dict[str, Any], field: str) -> None:
+    assert only_fault(entering(condition)).field == f"entryConditions.conditions[0]{field}"
+
+
+def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
+    longest = CROSS | {"indicator1": {"type": "DEMA", "period": 501}}
+    assert lacking(entering(longest)) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "field"),
+    [
+        ("positionSizing", {"riskPercentage": -5}, "positionSizing.riskPercentage"),
+        ("positionSizing", {"quantty": 5}, "positionSizing.quantty"),
+        (FIRST, {"operator": "bogus"}, "entryConditions.conditions[0].operator"),
+        (FIRST, {"operater": "above"}, "entryConditions.conditions[0].operater"),
+        (
+            FIRST,
+            {"indicator1": {"period": True}},
+            "entryConditions.conditions[0].indicator1.period",
+        ),
+        ("exitConditions__takeProfit", {"ratio": "2"}, "exitConditions.takeProfit.ratio"),
+    ],
+)
+def test_what_does_not_say_its_kind_is_still_judged(place: str, value: object, field: str) -> None:
+    reading = read(complete(**{place: value}))
+    assert [fault.field for fault in reading.faults] == [field]
+    assert reading.missing == (dotted(place).partition(".")[0],)
+
+
+def test_a_value_that_fits_some_kind_is_not_refused_before_the_kind_is_known() -> None:
+    """150 percent is too much for a stop, but the target may still become one in percent."""
+    assert lacking(complete(exitConditions__takeProfit={"percentage": 150})) == [
+        "exitConditions.takeProfit.type"
+    ]
+
+
+def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None:
+    steps = complete(basicInfo__timeframe="2h", riskParameters={"maxDailyLoss": -1})
+    with pytest.raises(InvalidStrategy) as refused:
+        parse(steps)
+    assert [fault.field for fault in refused.value.faults] == [
+        "basicInfo.timeframe",
+        "riskParameters.maxDailyLoss",
+    ]
+
+
+def test_ten_thousand_unknown_keys_are_told_a_hundred_times() -> None:
+    exits = complete()["exitConditions"] | {f"key{i}": 1 for i in range(10_000)}
+    assert len(read(complete(exitConditions=exits)).faults) == 100
+
+
+def test_what_is_repeated_of_a_value_is_short() -> None:
+    long = only_fault(complete(executionSettings__broker="x" * 100_000))
+    assert isinstance(long.value, str)
+    assert len(long.value) < 300
+    assert only_fault(complete(basicInfo=[0] * 100_000)).value is None
+
+
+# Warnings and warm-up
+
+
+def warned(steps: dict[str, Any]) -> list[str]:
+    return [fault.field for fault in warnings(parse(steps))]
+
+
+@pytest.mark.parametrize(
+    ("exits", "risk", "low"),
+    [
+        ({"takeProfit": {"type": "risk_reward", "ratio": 1.9}}, {"stopLoss": 1}, True),
+        ({"takeProfit": {"type": "risk_reward", "ratio": 2}}, {"stopLoss": 1}, False),
+        ({"takeProfit": {"type": "percentage", "percentage": 3}}, {"stopLoss": 2}, True),
+        ({"takeProfit": {"type": "percentage", "percentage": 4}}, {"stopLoss": 2}, False),
+        (
+            {"stopLoss": {"type": "percentage", "percentage": 1}},
+            {"stopLoss": 9, "takeProfit": 2},
+            False,
+        ),
+        ({"stopLoss": {"type": "percentage", "percentage": 1}}, {"takeProfit": 1.9}, True),
+        (
+            {
+                "stopLoss": {"type": "points", "points": 4},
+                "takeProfit": {"type": "points", "points": 4},
+            },
+            {},
+            True,
+        ),
+        (
+            {
+                "stopLoss": {"type": "atr", "atrMultiplier": 2},
+                "takeProfit": {"type": "atr", "atrMultiplier": 3},
+            },
+            {},
+            True,
+        ),
+        (  # of two kinds, which cannot be compared
+            {"stopLoss": {"type": "atr"}, "takeProfit": {"type": "percentage", "percentage": 0.1}},
+            {},
+            False,
+        ),
+        ({"stopLoss": {"type": "percentage", "percentage": 1}}, {}, False),  # no target
+    ],
+)
+def test_less_reward_than_asked_for_is_a_warning(
+    exits: dict[str, Any], risk: dict[str, float], low: bool
+) -> None:
+    limits = {"maxPositionSize": 1e5, "maxDailyLoss": 5e3, "maxOpenPositions": 1}
+    steps = complete(exitConditions=exits, riskParameters=limits | risk | {"riskRewardRatio": 2})
+    assert warned(steps) == (["riskParameters.riskRewardRatio"] if low else [])
+
+
+@pytest.mark.parametrize(
+    ("timeframe", "product", "idle"),
+    [("1d", "delivery", True), ("1w", None, True), ("1d", "intraday", False), ("1h", None, False)],
+)
+def test_a_square_off_time_on_days_is_a_warning_unless_intraday(
+    timeframe: str, product: str | None, idle: bool
+) -> None:
+    steps = complete(basicInfo__timeframe=timeframe, exitConditions__squareOffTime="15:15")
+    if product:
+        steps["executionSettings"]["productType"] = product
+    assert warned(steps) == (["exitConditions.squareOffTime"] if idle else [])
+
+
+@pytest.mark.parametrize(
+    ("position", "side", "idle"),
+    [("long", "short", 1), ("both", "short", 1), ("short", "short", 0), ("both", None, 0)],
+)
+def test_a_side_that_no_condition_serves_is_a_warning(
+    position: str, side: str | None, idle: int
+) -> None:
+    condition = CROSS | ({"side": side} if side else {})
+    assert (
+        warned(entering(condition, positionType=position)) == ["entryConditions.conditions"] * idle
+    )
+
+
+@pytest.mark.parametrize(
+    ("steps", "bars"),
+    [
+        (entering({"type": "time_window", "from": "09:15", "to": "10:00"}), 0),
+        (entering(RSI_ABOVE_50), 14),
+        (entering(CROSS), 21),  # the slow average from bar 20 on, and one bar before the cross
+        (entering(CROSS, confirmationCandles=3), 23),
+        (entering(CROSS, confirmationCandles=0), 21),
+        (entering(CROSS | {"indicator2": {"type": "SMA", "period": 20, "offset": 5}}), 25),
+        (
+            entering(
+                {
+                    "type": "indicator_value",
+                    "indicator": {"type": "PRICE"},
+                    "operator": "rising",
+                    "candles": 4,
+                }
+            ),
+            4,
+        ),
+        (complete(exitConditions__stopLoss={"type": "atr", "atrPeriod": 50}), 50),
+    ],
+)
+def test_warm_up_is_the_longest_any_part_needs(steps: dict[str, Any], bars: int) -> None:
+    assert warmup_bars(parse(steps)) == bars
+
+
+def test_lists_far_too_long_do_not_make_answers_far_too_long() -> None:
+    steps = complete(basicInfo__symbols=["x"] * 10_000)
+    steps["entryConditions"]["conditions"] = [{}] * 10_000
+    reading = read(steps)
+    assert [fault.field for fault in reading.faults] == [
+        "basicInfo.symbols",
+        "entryConditions.conditions",
+    ]
+    assert reading.incomplete == ()
+
+
+def dotted(place: str) -> str:
+    parts = place.split("__")
+    return "".join(f"[{p}]" if p.isdigit() else f".{p}" for p in parts).removeprefix(".")
