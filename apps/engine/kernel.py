@@ -1,0 +1,581 @@
+"""The simulation: one step per row of the market, resumable after any row, to the last bit.
+
+A backtest is `run` over all rows and then `finish`; trading live is `run` over each new row. There
+is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
+The rules are numbered in README.md; the names of the functions below are their subjects.
+
+Work in a row, in this order (rule 2): exits at the open, entries at the open in the listed order of
+symbols, stop and target inside the bar, the close of a session's last bar, then the mark, trailing
+stops, the daily loss, and the signals that trade at each symbol's next open.
+
+All compiled code of the engine stands in this file: a cached function does not notice a change in
+a compiled function of another file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    from apps.engine.records import Array, Market, Out, State
+
+step = njit(nogil=True, error_model="numpy")  # never fastmath: it would cost the equal bits
+kernel = njit(nogil=True, error_model="numpy", cache=True)  # a kernel's cache holds its steps
+
+# Signals: one byte per row and symbol, 0 where the symbol has no bar.
+ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT = 1, 2, 4, 8
+ENTER = ENTER_LONG | ENTER_SHORT
+FLATTEN = 16
+"""Not a signal: the kernel's own mark on a position that a breach of the daily loss closes."""
+
+# What is special about a bar where positions are squared off (rule 9).
+AFTER_SQUARE_OFF, LAST_OF_SESSION = 1, 2
+
+# The column of each average true range (rule 5).
+SIZE, STOP, TARGET, TRAIL = range(4)
+
+# Why a position was closed; codes index EXIT_REASONS.
+EXIT_REASONS = (
+    "",
+    "stop_loss",
+    "take_profit",
+    "trailing_stop",
+    "opposite_signal",
+    "square_off",
+    "max_holding",
+    "daily_loss_limit",
+    "end_of_data",
+)
+(
+    OPEN,
+    BY_STOP,
+    BY_TARGET,
+    BY_TRAIL,
+    BY_OPPOSITE,
+    BY_SQUARE_OFF,
+    BY_HOLDING,
+    BY_DAILY_LOSS,
+    BY_END_OF_DATA,
+) = range(len(EXIT_REASONS))
+
+# Why an entry signal was not traded; codes index REJECTIONS.
+REJECTIONS = (
+    "position_limit",
+    "insufficient_cash",
+    "below_one_lot",
+    "daily_loss_limit",
+    "outside_session",
+    "both_sides",
+)
+(
+    POSITION_LIMIT,
+    INSUFFICIENT_CASH,
+    BELOW_ONE_LOT,
+    DAILY_LOSS_LIMIT,
+    OUTSIDE_SESSION,
+    BOTH_SIDES,
+) = range(len(REJECTIONS))
+TRADED, IGNORED = -1, -2
+
+# How a position is sized: units, rupees, fraction of equity, fraction of equity that is lost at the
+# stop or over so many average true ranges.
+BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
+
+RUNNING, RUINED = 0, 1
+
+Record = Any
+"""A NumPy record: compiled code reads its fields as attributes, which no type can say."""
+
+TICKS_PER_RUPEE = 10_000.0
+"""CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500."""
+
+
+class Plan(NamedTuple):
+    """One strategy in numbers: fractions, not percent.
+
+    A distance is rate x price + points + multiple x average true range at the signal; 0 is none.
+    """
+
+    size_by: int = BY_QUANTITY
+    size: float = 1.0
+    size_atr: float = 0.0
+    stop_rate: float = 0.0
+    stop_points: float = 0.0
+    stop_atr: float = 0.0
+    second_stop_rate: float = 0.0
+    target_ratio: float = 0.0  # of the distance to the stop
+    target_rate: float = 0.0
+    target_points: float = 0.0
+    target_atr: float = 0.0
+    trail_rate: float = 0.0
+    trail_points: float = 0.0
+    trail_atr: float = 0.0
+    trail_from: float = 0.0  # gain over the average entry that arms the trailing stop
+    slippage: float = 0.0
+    max_entries: int = 1
+    max_positions: int = 1
+    max_holding: int = 0  # bars; 0 is no limit
+    max_position_value: float = np.inf
+    max_daily_loss: float = np.inf
+    reverse: bool = True  # an entry signal against the position closes it
+
+
+# --------------------------------------------------------------------------------- prices, money
+
+
+@step
+def tick_down(price: float, tick: float) -> float:
+    """To the tick below (rule 3). The quotient is the double that the written decimal is too."""
+    return np.floor(price * TICKS_PER_RUPEE / tick + 1e-6) * tick / TICKS_PER_RUPEE
+
+
+@step
+def tick_up(price: float, tick: float) -> float:
+    return np.ceil(price * TICKS_PER_RUPEE / tick - 1e-6) * tick / TICKS_PER_RUPEE
+
+
+@step
+def paise(rupees: float) -> float:
+    """Whole paise, half up; the margin absorbs binary halves such as 0.285 rupees."""
+    return np.floor(rupees * 100 + 0.5 + 1e-9)
+
+
+@step
+def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array) -> float:
+    """Rupees of one fill: each item rounded, then their sum (rule 10)."""
+    k = -1
+    for i in range(rates.size):
+        if rates[i].segment == segment and rates[i].first_day <= day:
+            k = i
+    if k < 0:
+        return 0.0
+    rate = rates[k]
+    brokerage = min(rate.brokerage * value, rate.brokerage_cap)
+    exchange, regulator = rate.exchange * value, rate.regulator * value
+    total = paise(brokerage) + paise(exchange) + paise(regulator) + paise(rate.ipft * value)
+    total += paise((rate.tax_buy if buying else rate.tax_sell) * value)
+    if buying:
+        total += paise(rate.stamp_buy * value)
+    return (total + paise(rate.gst * (brokerage + exchange + regulator))) / 100
+
+
+@step
+def worth(p: Record, price: float) -> float:
+    """What a position adds to equity at this price."""
+    return p.locked + p.exposure * (price - p.average)
+
+
+# -------------------------------------------------------------------------------------- distances
+
+
+@step
+def stop_distance(price: float, atr: float, plan: Plan) -> float:
+    """From the entry to the stop: the smaller where two are set (rule 3); 0 is no stop."""
+    first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * atr
+    second = plan.second_stop_rate * price
+    if first > 0 and second > 0:
+        return min(first, second)
+    return max(first, second)
+
+
+@step
+def set_levels(p: Record, plan: Plan, contract: Record) -> None:
+    """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
+    tick = contract.tick
+    distance = stop_distance(p.average, p.atr[STOP], plan)
+    if distance > 0:
+        level = p.average - p.side * distance
+        level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
+        if not (p.stop - level) * p.side >= 0:  # an add never loosens a stop
+            p.stop, p.trailed = level, 0
+    distance = plan.target_ratio * distance + plan.target_rate * p.average + plan.target_points
+    distance += plan.target_atr * p.atr[TARGET]
+    if distance > 0:
+        level = p.average + p.side * distance
+        p.target = tick_up(level, tick) if p.side > 0 else tick_down(level, tick)
+
+
+@step
+def trail(p: Record, bar: Record, plan: Plan, contract: Record) -> None:
+    """Move the stop after the extreme of completed bars; it lives from the next bar (rule 5)."""
+    best = bar.high if p.side > 0 else bar.low
+    if (best - p.extreme) * p.side > 0:
+        p.extreme = best
+    if (p.extreme - p.average) * p.side >= plan.trail_from * p.average:
+        distance = plan.trail_rate * p.extreme + plan.trail_points + plan.trail_atr * p.atr[TRAIL]
+        level = p.extreme - p.side * distance
+        tick = contract.tick
+        level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
+        if not (p.stop - level) * p.side >= 0:
+            p.stop, p.trailed = level, 1
+
+
+# ------------------------------------------------------------------------------------------ exits
+
+
+@step
+def exit_at_open(p: Record, price: float, flag: int, plan: Plan) -> tuple[int, float]:
+    """(reason, fill) of an exit at the open; OPEN when there is none (rules 2, 3, 4, 9, 12)."""
+    fill = price * (1 - p.side * plan.slippage)
+    against = ENTER_SHORT if p.side > 0 else ENTER_LONG
+    if p.pending & (EXIT_LONG if p.side > 0 else EXIT_SHORT):
+        return BY_OPPOSITE, fill
+    if plan.reverse and p.pending & against:
+        return BY_OPPOSITE, fill
+    if p.pending & FLATTEN:
+        return BY_DAILY_LOSS, fill
+    if flag & AFTER_SQUARE_OFF:
+        return BY_SQUARE_OFF, fill
+    if 0 < plan.max_holding <= p.bars:
+        return BY_HOLDING, fill
+    if (price - p.stop) * p.side <= 0:
+        return BY_TRAIL if p.trailed else BY_STOP, fill
+    if (price - p.target) * p.side >= 0:
+        return BY_TARGET, price
+    return OPEN, price
+
+
+@step
+def exit_inside(p: Record, bar: Record, plan: Plan) -> tuple[int, float]:
+    """(reason, fill) of stop or target inside the bar, the stop first (rules 3 and 4)."""
+    worst, best = (bar.low, bar.high) if p.side > 0 else (bar.high, bar.low)
+    if (worst - p.stop) * p.side <= 0:
+        # Slippage can put the stop of a new position beyond the open that it was filled at.
+        level = p.stop if (bar.open - p.stop) * p.side > 0 else bar.open
+        return BY_TRAIL if p.trailed else BY_STOP, level * (1 - p.side * plan.slippage)
+    if (best - p.target) * p.side >= 0:
+        return BY_TARGET, p.target
+    return OPEN, bar.close
+
+
+@step
+def leave(
+    account: Record,
+    p: Record,
+    symbol: int,
+    price: float,
+    reason: int,
+    time: int,
+    day: int,
+    contract: Record,
+    rates: Array,
+    trade: Record,
+) -> None:
+    """Close the whole position and write its trade."""
+    value = p.quantity * price * contract.multiplier
+    fee = charges_on(value, p.side < 0, contract.segment, day, rates)
+    gross = p.exposure * (price - p.average)
+    account.cash += p.locked + gross - fee
+    account.charges += fee
+    account.trades += 1
+    trade.entry_time, trade.exit_time, trade.symbol, trade.bars = p.entry_time, time, symbol, p.bars
+    trade.side, trade.reason, trade.quantity = p.side, reason, p.quantity
+    trade.entry_price, trade.exit_price = p.average, price
+    trade.value = p.average * p.quantity * contract.multiplier
+    trade.gross, trade.charges = gross, p.charges + fee
+    p.side, p.quantity, p.exposure, p.locked = 0.0, 0.0, 0.0, 0.0
+
+
+# ---------------------------------------------------------------------------------------- entries
+
+
+@step
+def refusal(p: Record, flag: int, n_open: int, plan: Plan) -> int:
+    """Why the entry that waits may not trade before any price is known; TRADED when it may."""
+    long = p.pending & ENTER_LONG != 0
+    if p.side != 0 and (p.entries >= plan.max_entries or (p.side > 0) != long):
+        return IGNORED
+    if flag & AFTER_SQUARE_OFF:
+        return OUTSIDE_SESSION
+    if p.side == 0 and n_open >= plan.max_positions:
+        return POSITION_LIMIT
+    return TRADED
+
+
+@step
+def cost(
+    lots: float, price: float, side: float, day: int, contract: Record, rates: Array
+) -> tuple[float, float]:
+    """(money locked, charges) of an entry of so many lots."""
+    value = lots * contract.lot * price * contract.multiplier
+    return value * contract.margin, charges_on(value, side > 0, contract.segment, day, rates)
+
+
+@step
+def affordable(
+    lots: float, cash: float, price: float, side: float, day: int, contract: Record, rates: Array
+) -> float:
+    """The most lots, at most `lots`, that `cash` pays with their own charges; by bisection."""
+    paid, beyond = 0.0, lots + 1.0
+    middle = lots
+    while beyond - paid > 1:
+        locked, fee = cost(middle, price, side, day, contract, rates)
+        if locked + fee <= cash:
+            paid = middle
+        else:
+            beyond = middle
+        middle = np.floor((paid + beyond) / 2)
+    return paid
+
+
+@step
+def lots_for(
+    p: Record,
+    price: float,
+    side: float,
+    atr: Array,
+    equity: float,
+    cash: float,
+    day: int,
+    plan: Plan,
+    contract: Record,
+    rates: Array,
+) -> tuple[int, float]:
+    """(reason, lots): the wanted, then the position's limit, then what cash pays (rule 6)."""
+    unit = price * contract.multiplier
+    if plan.size_by == BY_QUANTITY:
+        wanted = plan.size
+    elif plan.size_by == BY_AMOUNT:
+        wanted = plan.size / unit
+    elif plan.size_by == BY_EQUITY:
+        wanted = equity * plan.size / unit
+    elif plan.size_by == BY_RISK:
+        distance = stop_distance(price, atr[STOP], plan)
+        wanted = equity * plan.size / (distance * contract.multiplier)
+    else:
+        wanted = equity * plan.size / (plan.size_atr * atr[SIZE] * contract.multiplier)
+    lots = np.floor(wanted / contract.lot + 1e-9)
+    if not lots >= 1:
+        return BELOW_ONE_LOT, 0.0
+    room = np.floor((plan.max_position_value / unit - p.quantity) / contract.lot + 1e-9)
+    lots = min(lots, room)
+    if lots < 1:
+        return POSITION_LIMIT, 0.0
+    lots = affordable(lots, cash, price, side, day, contract, rates)
+    if lots < 1:
+        return INSUFFICIENT_CASH, 0.0
+    return TRADED, lots
+
+
+@step
+def enter(
+    account: Record,
+    p: Record,
+    price: float,
+    equity: float,
+    time: int,
+    plan: Plan,
+    contract: Record,
+    rates: Array,
+) -> int:
+    """Fill the entry that waits on `p` at the open `price`, or say why not (rules 3 to 7)."""
+    side = 1.0 if p.pending & ENTER_LONG else -1.0
+    price = price * (1 + side * plan.slippage)
+    atr = p.order_atr if p.side == 0 else p.atr
+    reason, lots = lots_for(
+        p, price, side, atr, equity, account.cash, account.day, plan, contract, rates
+    )
+    if reason != TRADED:
+        return reason
+    locked, fee = cost(lots, price, side, account.day, contract, rates)
+    quantity = lots * contract.lot
+    account.cash -= locked + fee
+    account.charges += fee
+    if p.side == 0:
+        p.side, p.average, p.quantity, p.locked, p.charges = side, price, quantity, locked, fee
+        p.entry_time, p.extreme, p.stop, p.target = time, price, np.nan, np.nan
+        p.entries, p.bars, p.trailed = 1, 0, 0
+        p.atr[:] = p.order_atr
+    else:
+        p.average = (p.average * p.quantity + price * quantity) / (p.quantity + quantity)
+        p.quantity += quantity
+        p.locked += locked
+        p.charges += fee
+        p.entries += 1
+    p.exposure = side * p.quantity * contract.multiplier
+    set_levels(p, plan, contract)
+    return TRADED
+
+
+@step
+def insert(symbols: Array, n: int, symbol: int) -> None:
+    """Into a sorted list, so that its order, and so every sum over it, is free of history."""
+    while n > 0 and symbols[n - 1] > symbol:
+        symbols[n] = symbols[n - 1]
+        n -= 1
+    symbols[n] = symbol
+
+
+# ----------------------------------------------------------------------------------------- kernel
+
+
+@kernel
+def run(
+    state: State,
+    market: Market,
+    signals: Array,
+    start: int,
+    stop: int,
+    plan: Plan,
+    contracts: Array,
+    rates: Array,
+    out: Out,
+) -> tuple[int, int]:
+    """Rows [start, stop). Returns (next row, trades written).
+
+    The next row is before `stop` when `out.trades` might not hold another row's trades (drain it
+    and go on from there), or when the money is gone (rule 6: then no further row is run).
+    """
+    account, positions, bars, flags = state.account[0], state.positions, market.bars, market.flags
+    time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
+    signals, curve = signals[start:stop], out.equity[start:stop]
+    size, full = positions.size, out.trades.size - 2 * positions.size
+    trailing = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
+    squaring, ranged = flags.size > 0, market.atr.size > 0
+    equity = account.equity
+    opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    n_open = n_wait = n_trades = 0
+    for s in range(size):  # never saved: they follow from the positions
+        if positions[s].side != 0:
+            opened[n_open] = s
+            n_open += 1
+        if positions[s].pending != 0:
+            waiting[n_wait] = s
+            n_wait += 1
+
+    done = 0
+    for t in range(day.size if account.status == RUNNING else 0):
+        done += 1
+        if day[t] != account.day:
+            account.day, account.day_start, account.halted = day[t], equity, 0
+
+        still = 0  # exits at the open
+        for k in range(n_open):
+            s = opened[k]
+            at, p, reason = cell[t, s], positions[s], OPEN
+            when, date = time[t], day[t]
+            if at >= 0:
+                if squaring and p.day != date:  # its last session had no last bar
+                    reason, fill = BY_SQUARE_OFF, p.close * (1 - p.side * plan.slippage)
+                    when, date = p.time, p.day
+                else:
+                    flag = flags[at] if squaring else 0
+                    reason, fill = exit_at_open(p, bars[at].open, flag, plan)
+            if reason != OPEN:
+                trade = out.trades[n_trades]
+                leave(account, p, s, fill, reason, when, date, contracts[s], rates, trade)
+                n_trades += 1
+            else:
+                if still < k:
+                    opened[still] = s
+                still += 1
+        n_open = still
+
+        still = 0  # entries at the open
+        for k in range(n_wait):
+            s = waiting[k]
+            at, p = cell[t, s], positions[s]
+            if at < 0:
+                waiting[still] = s
+                still += 1
+                continue
+            if p.pending & ENTER:
+                reason = refusal(p, flags[at] if squaring else 0, n_open, plan)
+                if reason == TRADED:
+                    funds = account.cash  # equity, marked at this row's opens
+                    for j in range(n_open):
+                        q, b = positions[opened[j]], cell[t, opened[j]]
+                        funds += worth(q, bars[b].open if b >= 0 else q.close)
+                    flat = p.side == 0
+                    reason = enter(
+                        account, p, bars[at].open, funds, time[t], plan, contracts[s], rates
+                    )
+                    if reason == TRADED and flat:
+                        insert(opened, n_open, s)
+                        n_open += 1
+                if reason >= 0:
+                    account.rejected[reason] += 1
+            p.pending = 0
+        n_wait = still
+
+        still = 0  # inside the bar, and its close
+        held = 0.0
+        for k in range(n_open):
+            s = opened[k]
+            at, p = cell[t, s], positions[s]
+            if at >= 0:
+                bar = bars[at]
+                p.bars += 1
+                reason, fill = exit_inside(p, bar, plan)
+                if reason == OPEN and squaring and flags[at] & LAST_OF_SESSION:
+                    reason, fill = BY_SQUARE_OFF, bar.close * (1 - p.side * plan.slippage)
+                if reason != OPEN:
+                    trade = out.trades[n_trades]
+                    leave(account, p, s, fill, reason, time[t], day[t], contracts[s], rates, trade)
+                    n_trades += 1
+                    continue
+                p.close, p.time, p.day = bar.close, time[t], day[t]
+                if trailing:
+                    trail(p, bar, plan, contracts[s])
+            held += worth(p, p.close)
+            if still < k:
+                opened[still] = s
+            still += 1
+        n_open = still
+
+        equity = account.cash + held  # the row's close
+        if curve.size > 0:
+            curve[t] = equity
+        if account.day_start - equity >= plan.max_daily_loss and account.halted == 0:
+            account.halted = 1  # close what is open, drop what waits (rule 8)
+            for k in range(n_open):
+                p = positions[opened[k]]
+                if p.pending == 0:
+                    insert(waiting, n_wait, opened[k])
+                    n_wait += 1
+                p.pending |= FLATTEN
+            for k in range(n_wait):
+                p = positions[waiting[k]]
+                if p.pending & ENTER:
+                    account.rejected[DAILY_LOSS_LIMIT] += 1
+                    p.pending &= ~ENTER
+        for s in range(size):
+            signal = signals[t, s]
+            if signal != 0:
+                p = positions[s]
+                if signal & ENTER == ENTER:
+                    account.rejected[BOTH_SIDES] += 1
+                    signal &= ~ENTER
+                if signal & ENTER and account.halted:
+                    account.rejected[DAILY_LOSS_LIMIT] += 1
+                    signal &= ~ENTER
+                if p.pending == 0 and signal != 0:
+                    insert(waiting, n_wait, s)
+                    n_wait += 1
+                p.pending |= signal
+                if ranged and signal & ENTER:
+                    p.order_atr[:] = market.atr[cell[t, s]]
+        if equity <= 0:
+            account.status = RUINED
+        if equity <= 0 or n_trades > full:
+            break
+    account.equity = equity
+    account.rows += done
+    return start + done, n_trades
+
+
+@kernel
+def finish(state: State, contracts: Array, rates: Array, trades: Array) -> int:
+    """Close what is open at its last close (rule 13); returns how many trades were written."""
+    account, n = state.account[0], 0
+    for s in range(state.positions.size):
+        p = state.positions[s]
+        if p.side != 0:
+            trade = trades[n]
+            leave(account, p, s, p.close, BY_END_OF_DATA, p.time, p.day, contracts[s], rates, trade)
+            n += 1
+    account.equity = account.cash
+    return n

@@ -1,0 +1,176 @@
+"""What the kernel reads and writes: records, the state that survives a row, the market, results."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.errors import EngineError
+from apps.engine.kernel import REJECTIONS
+
+ENGINE_VERSION = 1
+"""Goes up with every change of a rule, of a figure in a result or of what State holds."""
+
+Array = NDArray[Any]
+"""Any: records and plain numbers alike."""
+
+ACCOUNT = np.dtype(
+    [
+        ("cash", "f8"),  # free: what open positions lock is in their records
+        ("equity", "f8"),  # at the last close
+        ("day_start", "f8"),  # the last mark before the session
+        ("charges", "f8"),  # paid so far
+        ("rows", "i8"),
+        ("trades", "i8"),
+        ("rejected", "i8", (len(REJECTIONS),)),
+        ("day", "i4"),
+        ("status", "i2"),
+        ("halted", "i2"),  # a breach of the daily loss today
+    ]
+)
+POSITION = np.dtype(
+    # A level that does not exist is NaN, so every comparison with it is false. Written for flat
+    # symbols too, where `side` is 0 and only `pending` and `order_atr` mean something.
+    [
+        ("side", "f8"),  # 1 long, -1 short
+        ("quantity", "f8"),
+        ("exposure", "f8"),  # side x quantity x contract multiplier
+        ("average", "f8"),  # entry price
+        ("stop", "f8"),
+        ("target", "f8"),
+        ("extreme", "f8"),  # the best price of completed bars since entry
+        ("locked", "f8"),
+        ("charges", "f8"),  # of its entries
+        ("close", "f8"),  # its last close, with the bar's time and day
+        ("time", "i8"),
+        ("entry_time", "i8"),
+        ("atr", "f8", (4,)),  # of the first entry, and
+        ("order_atr", "f8", (4,)),  # of the entry that waits
+        ("bars", "i4"),
+        ("day", "i4"),
+        ("entries", "i2"),
+        ("trailed", "u1"),  # the stop is where trailing put it
+        ("pending", "u1"),  # signals that wait for the symbol's next bar
+    ]
+)
+BAR = np.dtype([("open", "f8"), ("high", "f8"), ("low", "f8"), ("close", "f8")])
+CONTRACT = np.dtype(
+    [("lot", "f8"), ("multiplier", "f8"), ("margin", "f8"), ("tick", "f8"), ("segment", "i8")]
+)
+RATE = np.dtype(
+    # Fractions of the traded value. Sorted by first_day; in force is the last row that has begun.
+    [
+        ("segment", "i8"),
+        ("first_day", "i8"),
+        ("brokerage", "f8"),
+        ("brokerage_cap", "f8"),
+        ("tax_buy", "f8"),
+        ("tax_sell", "f8"),
+        ("exchange", "f8"),
+        ("ipft", "f8"),
+        ("regulator", "f8"),
+        ("stamp_buy", "f8"),
+        ("gst", "f8"),
+    ]
+)
+TRADE = np.dtype(
+    [
+        ("entry_time", "i8"),
+        ("exit_time", "i8"),
+        ("symbol", "i4"),
+        ("bars", "i4"),
+        ("side", "i2"),
+        ("reason", "i2"),
+        ("quantity", "f8"),
+        ("entry_price", "f8"),
+        ("exit_price", "f8"),
+        ("value", "f8"),  # average entry x quantity x multiplier
+        ("gross", "f8"),
+        ("charges", "f8"),
+    ]
+)
+
+
+class ForeignState(EngineError):
+    """Saved state of another engine version, of another layout, or cut short."""
+
+
+class Misfit(EngineError):
+    """Arrays of a simulation that do not fit each other."""
+
+
+class State(NamedTuple):
+    """All that survives a row. It holds no index of a row or bar, so any market may continue it."""
+
+    account: Array  # ACCOUNT[1]
+    positions: Array  # POSITION[symbols]
+
+
+class Market(NamedTuple):
+    """Rows of the union of all symbols' timelines; each symbol's bars lie together."""
+
+    time: NDArray[np.int64]  # [rows] epoch seconds
+    day: NDArray[np.int32]  # [rows] date in Asia/Kolkata, as a day number
+    cell: NDArray[np.int32]  # [rows, symbols] index into `bars`, -1 where the symbol has no bar
+    bars: Array  # BAR[bars]
+    atr: NDArray[np.float64]  # [bars, 4], or [0, 4]: no rule of the plan asks for any
+    flags: NDArray[np.uint8]  # [bars], or empty: nothing is squared off
+
+
+class Out(NamedTuple):
+    """Where results are written."""
+
+    trades: Array  # TRADE[at least 2 x symbols]
+    equity: NDArray[np.float64]  # [rows], or empty: no curve is wanted
+
+
+def new_state(*, symbols: int, cash: float) -> State:
+    """Before the first row: flat, with `cash` rupees."""
+    account, positions = np.zeros(1, ACCOUNT), np.zeros(symbols, POSITION)
+    for field in ("cash", "equity", "day_start"):
+        account[field] = cash
+    account["day"] = -1
+    return State(account, positions)
+
+
+_LAYOUT = repr((ENGINE_VERSION, ACCOUNT.descr, POSITION.descr)).encode()
+_HEADER = b"state\0" + ENGINE_VERSION.to_bytes(2, "big") + sha256(_LAYOUT).digest()[:8]
+
+
+def save(state: State) -> bytes:
+    return _HEADER + state.account.tobytes() + state.positions.tobytes()
+
+
+def load(data: bytes) -> State:
+    """What `save` made, as writable arrays; raises ForeignState for anything else."""
+    head = len(_HEADER)
+    size = len(data) - head - ACCOUNT.itemsize
+    if data[:head] != _HEADER or size < 0 or size % POSITION.itemsize:
+        raise ForeignState("This state was not saved by this version of the engine.")
+    buffer = bytearray(data[head:])  # compiled code would write into immutable bytes all the same
+    return State(
+        np.frombuffer(buffer, ACCOUNT, 1), np.frombuffer(buffer, POSITION, offset=ACCOUNT.itemsize)
+    )
+
+
+def check(state: State, market: Market, signals: Array, contracts: Array, out: Out) -> None:
+    """Raise Misfit where `run` would read or write beside its arrays: it checks no bounds."""
+    rows, symbols = market.cell.shape
+    bars = market.bars.size
+    fits = (
+        market.time.shape == market.day.shape == (rows,)
+        and signals.shape == (rows, symbols)
+        and state.positions.shape == contracts.shape == (symbols,)
+        and market.atr.shape in ((0, 4), (bars, 4))
+        and market.flags.shape in ((0,), (bars,))
+        and market.cell.max(initial=-1) < bars
+        and out.trades.size >= 2 * symbols
+        and out.equity.size in (0, rows)
+    )
+    if not fits or np.any(signals[market.cell < 0]):
+        raise Misfit("The arrays of the simulation do not fit each other.")
+    if not all(array.flags.writeable and array.flags.c_contiguous for array in (*state, *out)):
+        raise Misfit("State and results must be writable and contiguous.")

@@ -1,0 +1,139 @@
+"""Properties that hold of every simulation, over random strategies and random paths."""
+
+import numpy as np
+import pytest
+
+from apps.engine import kernel as k
+from apps.engine import records as r
+from tests.engine.cases import (
+    Case,
+    Outcome,
+    random_case,
+    row_by_row,
+    twin_of,
+    whole,
+    with_idle_symbols,
+)
+
+QUICK, LONG = range(40), range(1000, 4000)
+seeds = pytest.mark.parametrize(
+    "seeds", [pytest.param(QUICK, id="40"), pytest.param(LONG, id="3000", marks=pytest.mark.slow)]
+)
+
+
+def cases(seeds: range, symbols: int | None = None) -> list[tuple[Case, np.random.Generator]]:
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    return [(random_case(rng, symbols=symbols), rng) for rng in generators]
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_the_kernel_equals_the_twin_bit_for_bit(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        twin, outcome = twin_of(case), whole(case)
+        account = r.load(outcome.state).account[0]
+        assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
+        assert np.frombuffer(outcome.curve).tolist() == twin.curve
+        for name in ("cash", "equity", "charges", "day_start", "day"):
+            assert account[name] == getattr(twin, name), name
+        assert rejected(outcome) == twin.rejected
+        assert (account["status"] == k.RUINED) == twin.ruined
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_the_end_of_data_equals_the_twins(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        twin, state = twin_of(case), r.load(whole(case).state)
+        trades, before = np.zeros(2 * len(state.positions), r.TRADE), len(twin.trades)
+        written = k.finish(state, case.contracts, case.rates, trades)
+        twin.finish()
+        assert trades[:written].tolist() == twin.trades[before:]
+        assert state.account[0]["equity"] == twin.equity
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_a_run_cut_anywhere_and_resumed_from_bytes_is_the_same_run(seeds: range) -> None:
+    for case, rng in cases(seeds):
+        rows, expected = case.market.time.size, whole(case)
+        assert whole(case, cuts=(int(rng.integers(0, rows + 1)),)) == expected
+        assert whole(case, cuts=tuple(sorted(rng.integers(0, rows, 5).tolist()))) == expected
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_rows_fed_one_at_a_time_give_the_backtest(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        assert row_by_row(case) == whole(case)
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_the_future_changes_nothing_before_it(seeds: range) -> None:
+    for case, rng in cases(seeds):
+        rows, full = case.market.time.size, whole(case)
+        end = int(rng.integers(1, rows))
+        early = whole(case, end=end)
+        assert full.trades.startswith(early.trades)
+        assert full.curve.startswith(early.curve)
+        signals, bars = case.signals.copy(), case.market.bars.copy()
+        later = case.market.cell[end:]
+        signals[end:] = rng.integers(0, 16, later.shape) * (later >= 0)
+        bars[later[later >= 0]] = (50.0, 60.0, 40.0, 55.0)
+        other = case._replace(signals=signals, market=case.market._replace(bars=bars))
+        assert whole(other, end=end) == early
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_symbols_that_never_signal_change_nothing(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        alone, among = whole(case), whole(with_idle_symbols(case, 3))
+        assert (among.trades, among.curve) == (alone.trades, alone.curve)
+        assert among.state.startswith(alone.state)
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_money_is_neither_made_nor_lost(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        outcome = whole(case)
+        state, trades = r.load(outcome.state), np.frombuffer(outcome.trades, r.TRADE)
+        rest = np.zeros(2 * len(state.positions), r.TRADE)
+        rest = rest[: k.finish(state, case.contracts, case.rates, rest)]
+        profit = sum((t["gross"] - t["charges"]).sum() for t in (trades, rest))
+        account = state.account[0]
+        assert account["cash"] == account["equity"]
+        assert account["cash"] == pytest.approx(case.cash + profit, rel=1e-11, abs=1e-6)
+        paid = trades["charges"].sum() + rest["charges"].sum()
+        assert account["charges"] == pytest.approx(paid, rel=1e-11)
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        market, slippage = case.market, case.plan.slippage
+        for trade in np.frombuffer(whole(case).trades, r.TRADE):
+            row = int((trade["exit_time"] - market.time[0]) // 60)
+            bar = market.bars[market.cell[row, trade["symbol"]]]
+            slips = trade["reason"] != k.BY_TARGET
+            price = trade["exit_price"] / (1 - slips * trade["side"] * slippage)
+            assert bar["low"] - 1e-6 <= price <= bar["high"] + 1e-6
+
+
+def test_the_random_cases_meet_every_reason() -> None:
+    reasons, rejections = set(), set()
+    for case, _ in cases(QUICK):
+        outcome = whole(case)
+        trades = np.frombuffer(outcome.trades, r.TRADE)
+        reasons |= {k.EXIT_REASONS[code] for code in trades["reason"]}
+        rejections |= set(rejected(outcome))
+    assert reasons == set(k.EXIT_REASONS[1:]) - {"end_of_data"}
+    assert rejections == set(k.REJECTIONS)
+
+
+def rejected(outcome: Outcome) -> dict[str, int]:
+    counts = r.load(outcome.state).account[0]["rejected"].tolist()
+    return {name: count for name, count in zip(k.REJECTIONS, counts, strict=True) if count}

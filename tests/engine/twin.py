@@ -1,0 +1,407 @@
+"""The rules once more, in slow plain Python: no NumPy, no Numba, no code of the kernel's.
+
+It shares the kernel's codes and the names of a plan's fields, nothing else. Read it beside the
+README of the engine: each block is one sentence of it. Arithmetic is written in the kernel's order,
+because results must be equal to the last bit, not close.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import ceil, floor, inf, isnan, nan
+from typing import NamedTuple
+
+from apps.engine import kernel as k
+
+
+class Bar(NamedTuple):
+    open: float
+    high: float
+    low: float
+    close: float
+
+
+class Contract(NamedTuple):
+    lot: float
+    multiplier: float
+    margin: float
+    tick: float  # ten-thousandths of a rupee
+    segment: int
+
+
+class Rate(NamedTuple):
+    segment: int
+    first_day: int
+    brokerage: float
+    brokerage_cap: float
+    tax_buy: float
+    tax_sell: float
+    exchange: float
+    ipft: float
+    regulator: float
+    stamp_buy: float
+    gst: float
+
+
+class Ranges(NamedTuple):
+    """Average true ranges at the signal's bar."""
+
+    size: float = 0.0
+    stop: float = 0.0
+    target: float = 0.0
+    trail: float = 0.0
+
+
+class Seen(NamedTuple):
+    """What a row holds of one symbol."""
+
+    bar: Bar
+    signal: int
+    ranges: Ranges
+    flag: int
+
+
+@dataclass
+class Held:
+    """A position."""
+
+    side: int
+    entry_time: int
+    ranges: Ranges
+    extreme: float
+    quantity: float = 0.0
+    average: float = 0.0
+    locked: float = 0.0
+    charges: float = 0.0
+    entries: int = 0
+    bars: int = 0
+    stop: float = nan
+    target: float = nan
+    trailed: bool = False
+    close: float = nan
+    time: int = 0
+    day: int = 0
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether a is the better price to have reached, or the tighter stop."""
+        return a > b if self.side > 0 else a < b
+
+
+@dataclass
+class Exit:
+    reason: int
+    price: float
+
+
+@dataclass
+class Twin:
+    cash: float
+    plan: k.Plan
+    contracts: list[Contract]
+    rates: list[Rate]
+    squaring: bool
+    held: dict[int, Held] = field(default_factory=dict)
+    waiting: dict[int, int] = field(default_factory=dict)  # signal by symbol
+    ranges: dict[int, Ranges] = field(default_factory=dict)  # of the entries that wait
+    trades: list[tuple[float, ...]] = field(default_factory=list)
+    curve: list[float] = field(default_factory=list)
+    rejected: dict[str, int] = field(default_factory=dict)
+    charges: float = 0.0
+    day: int = -1
+    halted: bool = False
+    ruined: bool = False
+
+    def __post_init__(self) -> None:
+        self.equity = self.day_start = self.cash
+
+    def row(self, time: int, day: int, seen: Mapping[int, Seen]) -> None:
+        if self.ruined:
+            return
+        if day != self.day:
+            self.day, self.day_start, self.halted = day, self.equity, False
+        for s in self.held_in(seen):
+            self.exit_at_open(s, time, seen[s])
+        for s in sorted(self.waiting.keys() & seen.keys()):
+            self.try_entry(s, time, seen)
+        for s in self.held_in(seen):
+            self.live_through(s, time, seen[s])
+        self.equity = self.cash + in_order(
+            self.worth(s, self.held[s].close) for s in sorted(self.held)
+        )
+        self.curve.append(self.equity)
+        if not self.halted and self.day_start - self.equity >= self.plan.max_daily_loss:
+            self.halt()
+        for s in sorted(seen):
+            self.read(s, seen[s].signal, seen[s].ranges)
+        self.ruined = self.equity <= 0
+
+    def held_in(self, seen: Mapping[int, Seen]) -> list[int]:
+        return sorted(self.held.keys() & seen.keys())
+
+    def finish(self) -> None:
+        for s in sorted(self.held):
+            held = self.held[s]
+            self.leave(s, Exit(k.BY_END_OF_DATA, held.close), held.time, held.day)
+        self.equity = self.cash
+
+    # ---------------------------------------------------------------------- the close of a row
+
+    def halt(self) -> None:
+        """A breach of the daily loss: close what is open, drop every entry that waits."""
+        self.halted = True
+        for s, signal in self.waiting.items():
+            if signal & k.ENTER:
+                self.reject("daily_loss_limit")
+                self.waiting[s] = signal & ~k.ENTER
+        for s in self.held:
+            self.waiting[s] = self.waiting.get(s, 0) | k.FLATTEN
+
+    def read(self, s: int, signal: int, ranges: Ranges) -> None:
+        """A signal known at this close, to be traded at the symbol's next open."""
+        if signal & k.ENTER == k.ENTER:
+            self.reject("both_sides")
+            signal &= ~k.ENTER
+        if signal & k.ENTER and self.halted:
+            self.reject("daily_loss_limit")
+            signal &= ~k.ENTER
+        if signal:
+            self.waiting[s] = self.waiting.get(s, 0) | signal
+        if signal & k.ENTER:
+            self.ranges[s] = ranges
+
+    def reject(self, reason: str) -> None:
+        self.rejected[reason] = self.rejected.get(reason, 0) + 1
+
+    # ------------------------------------------------------------------------------------ exits
+
+    def exit_at_open(self, s: int, time: int, seen: Seen) -> None:
+        held, signal, price = self.held[s], self.waiting.get(s, 0), seen.bar.open
+        if self.squaring and held.day != self.day:  # left open by a session without a last bar
+            self.leave(
+                s, Exit(k.BY_SQUARE_OFF, self.slipped(held, held.close)), held.time, held.day
+            )
+            return
+        long = held.side > 0
+        reason = k.OPEN
+        if signal & (k.EXIT_LONG if long else k.EXIT_SHORT) or (
+            self.plan.reverse and signal & (k.ENTER_SHORT if long else k.ENTER_LONG)
+        ):
+            reason = k.BY_OPPOSITE
+        elif signal & k.FLATTEN:
+            reason = k.BY_DAILY_LOSS
+        elif seen.flag & k.AFTER_SQUARE_OFF:
+            reason = k.BY_SQUARE_OFF
+        elif self.plan.max_holding and held.bars >= self.plan.max_holding:
+            reason = k.BY_HOLDING
+        elif price <= held.stop if long else price >= held.stop:
+            reason = k.BY_TRAIL if held.trailed else k.BY_STOP
+        elif price >= held.target if long else price <= held.target:
+            self.leave(s, Exit(k.BY_TARGET, price), time, self.day)
+            return
+        if reason != k.OPEN:
+            self.leave(s, Exit(reason, self.slipped(held, price)), time, self.day)
+
+    def live_through(self, s: int, time: int, seen: Seen) -> None:
+        """One bar of an open position: stop, then target, then the session's end, then trail."""
+        held, bar = self.held[s], seen.bar
+        long = held.side > 0
+        held.bars += 1
+        if bar.low <= held.stop if long else bar.high >= held.stop:
+            level = min(bar.open, held.stop) if long else max(bar.open, held.stop)
+            reason = k.BY_TRAIL if held.trailed else k.BY_STOP
+            self.leave(s, Exit(reason, self.slipped(held, level)), time, self.day)
+        elif bar.high >= held.target if long else bar.low <= held.target:
+            self.leave(s, Exit(k.BY_TARGET, held.target), time, self.day)
+        elif seen.flag & k.LAST_OF_SESSION:
+            self.leave(s, Exit(k.BY_SQUARE_OFF, self.slipped(held, bar.close)), time, self.day)
+        else:
+            held.close, held.time, held.day = bar.close, time, self.day
+            self.trail(s, held, bar)
+
+    def trail(self, s: int, held: Held, bar: Bar) -> None:
+        plan = self.plan
+        if not (plan.trail_rate or plan.trail_points or plan.trail_atr):
+            return
+        best = bar.high if held.side > 0 else bar.low
+        if held.better(best, held.extreme):
+            held.extreme = best
+        if (held.extreme - held.average) * held.side < plan.trail_from * held.average:
+            return
+        distance = plan.trail_rate * held.extreme + plan.trail_points
+        distance += plan.trail_atr * held.ranges.trail
+        level = held.extreme - held.side * distance
+        level = self.away_from(s, level, down=held.side > 0)
+        if isnan(held.stop) or held.better(level, held.stop):
+            held.stop, held.trailed = level, True
+
+    def slipped(self, held: Held, price: float) -> float:
+        return price * (1 - held.side * self.plan.slippage)
+
+    def leave(self, s: int, exit_: Exit, time: int, day: int) -> None:
+        held, multiplier = self.held.pop(s), self.contracts[s].multiplier
+        fee = self.charge(s, held.quantity * exit_.price * multiplier, held.side < 0, day)
+        gross = held.side * held.quantity * multiplier * (exit_.price - held.average)
+        self.cash += held.locked + gross - fee
+        self.charges += fee
+        self.trades.append(
+            (
+                held.entry_time,
+                time,
+                s,
+                held.bars,
+                held.side,
+                exit_.reason,
+                held.quantity,
+                held.average,
+                exit_.price,
+                held.average * held.quantity * multiplier,
+                gross,
+                held.charges + fee,
+            )
+        )
+
+    # ---------------------------------------------------------------------------------- entries
+
+    def try_entry(self, s: int, time: int, seen: Mapping[int, Seen]) -> None:
+        signal = self.waiting.pop(s)
+        if signal & k.ENTER:
+            side = 1 if signal & k.ENTER_LONG else -1
+            rejection = self.enter(s, side, time, seen)
+            if rejection:
+                self.reject(rejection)
+
+    def enter(self, s: int, side: int, time: int, seen: Mapping[int, Seen]) -> str | None:
+        """Why the entry is rejected; None when it is filled, or is none to a position like this."""
+        plan, held = self.plan, self.held.get(s)
+        if held and (held.side != side or held.entries >= plan.max_entries):
+            return None
+        if seen[s].flag & k.AFTER_SQUARE_OFF:
+            return "outside_session"
+        if not held and len(self.held) >= plan.max_positions:
+            return "position_limit"
+        price = seen[s].bar.open * (1 + side * plan.slippage)
+        ranges = held.ranges if held else self.ranges[s]
+        lots = self.wanted_lots(s, price, self.equity_at_opens(seen), ranges)
+        if lots < 1:
+            return "below_one_lot"
+        lots = min(lots, self.lots_in_limit(s, price, held.quantity if held else 0.0))
+        if lots < 1:
+            return "position_limit"
+        lots = self.lots_cash_pays(s, side, price, lots)
+        if lots < 1:
+            return "insufficient_cash"
+        if not held:
+            held = self.held[s] = Held(side, time, ranges, price)
+        self.fill(s, held, lots, price)
+        return None
+
+    def equity_at_opens(self, seen: Mapping[int, Seen]) -> float:
+        equity = self.cash
+        for s in sorted(self.held):
+            equity += self.worth(s, seen[s].bar.open if s in seen else self.held[s].close)
+        return equity
+
+    def wanted_lots(self, s: int, price: float, equity: float, ranges: Ranges) -> int:
+        plan, (lot, multiplier, *_) = self.plan, self.contracts[s]
+        unit = price * multiplier
+        if plan.size_by == k.BY_QUANTITY:
+            wanted = plan.size
+        elif plan.size_by == k.BY_AMOUNT:
+            wanted = plan.size / unit
+        elif plan.size_by == k.BY_EQUITY:
+            wanted = equity * plan.size / unit
+        elif plan.size_by == k.BY_RISK:
+            wanted = equity * plan.size / (self.stop_distance(price, ranges) * multiplier)
+        else:
+            wanted = equity * plan.size / (plan.size_atr * ranges.size * multiplier)
+        return floor(wanted / lot + 1e-9)
+
+    def lots_in_limit(self, s: int, price: float, already: float) -> float:
+        lot, multiplier, *_ = self.contracts[s]
+        if self.plan.max_position_value == inf:
+            return inf
+        room = self.plan.max_position_value / (price * multiplier) - already
+        return floor(room / lot + 1e-9)
+
+    def lots_cash_pays(self, s: int, side: int, price: float, lots: float) -> float:
+        """Step down from what cash would pay without charges: slow, and plainly the most."""
+        lot, multiplier, margin, *_ = self.contracts[s]
+        lots = min(lots, floor(max(self.cash, 0) / (lot * price * multiplier * margin)) + 1)
+        while lots >= 1:
+            value = lots * lot * price * multiplier
+            if value * margin + self.charge(s, value, side > 0, self.day) <= self.cash:
+                break
+            lots -= 1
+        return lots
+
+    def fill(self, s: int, held: Held, lots: float, price: float) -> None:
+        lot, multiplier, margin, *_ = self.contracts[s]
+        value = lots * lot * price * multiplier
+        fee = self.charge(s, value, held.side > 0, self.day)
+        quantity = lots * lot
+        self.cash -= value * margin + fee
+        self.charges += fee
+        if held.entries:
+            held.average = (held.average * held.quantity + price * quantity) / (
+                held.quantity + quantity
+            )
+        else:
+            held.average = price
+        held.quantity += quantity
+        held.locked += value * margin
+        held.charges += fee
+        held.entries += 1
+        self.set_levels(s, held)
+
+    def set_levels(self, s: int, held: Held) -> None:
+        plan = self.plan
+        stop = self.stop_distance(held.average, held.ranges)
+        if stop > 0:
+            level = self.away_from(s, held.average - held.side * stop, down=held.side > 0)
+            if isnan(held.stop) or held.better(level, held.stop):  # an add never loosens it
+                held.stop, held.trailed = level, False
+        target = plan.target_ratio * stop + plan.target_rate * held.average + plan.target_points
+        target += plan.target_atr * held.ranges.target
+        if target > 0:
+            held.target = self.away_from(s, held.average + held.side * target, down=held.side < 0)
+
+    def stop_distance(self, price: float, ranges: Ranges) -> float:
+        """The smaller of the two that may be set; 0 where there is none."""
+        plan = self.plan
+        first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * ranges.stop
+        both = [first, plan.second_stop_rate * price]
+        return min((distance for distance in both if distance > 0), default=0.0)
+
+    # ------------------------------------------------------------------------------------ money
+
+    def away_from(self, s: int, level: float, *, down: bool) -> float:
+        tick = self.contracts[s].tick
+        if down:
+            return floor(level * 10_000.0 / tick + 1e-6) * tick / 10_000.0
+        return ceil(level * 10_000.0 / tick - 1e-6) * tick / 10_000.0
+
+    def worth(self, s: int, price: float) -> float:
+        held = self.held[s]
+        exposure = held.side * held.quantity * self.contracts[s].multiplier
+        return held.locked + exposure * (price - held.average)
+
+    def charge(self, s: int, value: float, buying: bool, day: int) -> float:
+        segment = self.contracts[s].segment
+        begun = [r for r in self.rates if r.segment == segment and r.first_day <= day]
+        if not begun:
+            return 0.0
+        rate = begun[-1]
+        brokerage = min(rate.brokerage * value, rate.brokerage_cap)
+        exchange, regulator = rate.exchange * value, rate.regulator * value
+        items = [brokerage, exchange, regulator, rate.ipft * value]
+        items.append((rate.tax_buy if buying else rate.tax_sell) * value)
+        items.append(rate.stamp_buy * value if buying else 0.0)
+        items.append(rate.gst * (brokerage + exchange + regulator))
+        return sum(floor(item * 100 + 0.5 + 1e-9) for item in items) / 100
+
+
+def in_order(values: Iterable[float]) -> float:
+    """Left to right from 0.0: `sum` of Python 3.12 compensates rounding and differs in the end."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
