@@ -5,7 +5,7 @@ from typing import Any
 from apps.core.errors import Code
 
 
-def assert_error(response: Any, status: int, code: str, **details: object) -> dict[str, Any]:
+def assert_error(response: Any, status: int, code: str, /, **details: object) -> dict[str, Any]:
     """The response is this refusal, whole and well formed, and its details hold at least these;
     returns the error.
     """

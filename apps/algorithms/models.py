@@ -1,5 +1,6 @@
 """What a user has described: an algorithm, its five steps, and what it has achieved."""
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 from django.db import models
@@ -28,6 +29,17 @@ class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
     def locked(self) -> Self:
         """Nobody else changes what is read until the transaction ends; rows may refer to it."""
         return self.select_for_update(no_key=True)
+
+    def in_order(self, columns: Iterable[str]) -> Self:
+        """By `column` or `-column`; a figure that is not known comes last either way."""
+        return self.order_by(
+            *(
+                F(name[1:]).desc(nulls_last=True)
+                if name.startswith("-")
+                else F(name).asc(nulls_last=True)
+                for name in columns
+            )
+        )
 
     def fetch(self, algorithm_id: str) -> "Algorithm":
         """The one with this id; raises AlgorithmNotFound."""
@@ -119,11 +131,13 @@ class Algorithm(models.Model):
         ]
         indexes = [
             models.Index(
-                F("owner"), F("created_at").desc(), F("id").desc(),
+                F("owner"),
+                F("created_at").desc(nulls_last=True),  # as `in_order` sorts
+                F("id").desc(nulls_last=True),
                 name="algorithms_newest_first",
                 condition=~Q(status=Status.ARCHIVED.value),
             ),
-        ]  # fmt: skip
+        ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.pk})"

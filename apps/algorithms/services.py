@@ -132,12 +132,12 @@ def listed(
     *, owner: User, status: str | None, strategy_type: str | None, ordering: Iterable[str]
 ) -> QuerySet[Algorithm, dict[str, Any]]:
     """The owner's algorithms as rows of LISTED. Any: the columns are of many types."""
-    rows: QuerySet[Algorithm] = Algorithm.objects.owned_by(owner)
+    rows = Algorithm.objects.owned_by(owner)
     if status:
         rows = rows.filter(status=status)
     if strategy_type:
         rows = rows.filter(strategy_type=strategy_type)
-    listed: QuerySet[Algorithm, dict[str, Any]] = rows.order_by(*ordering).values(*LISTED)
+    listed: QuerySet[Algorithm, dict[str, Any]] = rows.in_order(ordering).values(*LISTED)
     return listed
 
 

@@ -1,0 +1,211 @@
+"""POST /api/trading/algorithms"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from apps.algorithms.models import Algorithm
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/trading/algorithms"
+Post = Callable[..., Any]
+
+
+@pytest.fixture
+def post(api: Api, alice: User) -> Post:
+    client = api(alice)
+    return lambda **body: client.post(PATH, body)
+
+
+def test_an_empty_body_makes_a_draft_with_a_number(post: Post, alice: User) -> None:
+    response = post()
+    assert response.status_code == 201
+    body = response.json()
+    assert len(body.pop("id")) == 24
+    assert body.pop("createdAt") == body.pop("updatedAt")
+    zero = {
+        "totalTrades": 0, "winningTrades": 0, "losingTrades": 0, "totalProfit": 0, "totalLoss": 0,
+        "winRate": 0, "profitFactor": 0, "sharpeRatio": 0, "maxDrawdown": 0, "averageWin": 0,
+        "averageLoss": 0, "netProfit": 0, "roi": 0, "maxDrawdownAmount": 0, "expectancy": 0,
+        "riskRewardRatio": 0,
+    }  # fmt: skip
+    assert body == {
+        "userId": alice.pk, "name": "Algorithm #1", "description": "", "status": "draft",
+        "active": False, "version": 1, "basicInfo": {}, "positionSizing": {}, "entryConditions": {},
+        "exitConditions": {}, "riskParameters": {}, "executionSettings": {}, "performance": zero,
+        "walkForwardConfig": None, "walkForwardResults": [], "monteCarloConfig": None,
+        "monteCarloResults": None, "isTemplate": False, "isPublic": False, "clonedFrom": None,
+        "lastExecution": None,
+    }  # fmt: skip
+
+
+def test_complete_steps_make_it_stopped_and_come_back_as_sent(post: Post) -> None:
+    body = post(name="Cross", description="two\nlines", **make.steps()).json()
+    assert (body["status"], body["active"], body["version"]) == ("stopped", False, 1)
+    assert {name: body[name] for name in make.steps()} == make.steps()
+    assert (body["name"], body["description"]) == ("Cross", "two\nlines")
+
+
+@pytest.mark.parametrize("step", list(make.steps()))
+def test_without_one_of_the_steps_it_is_a_draft(post: Post, step: str) -> None:
+    assert post(**make.steps(**{step: {}})).json()["status"] == "draft"
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        {"basicInfo": {"timeframe": "5m"}},
+        {"basicInfo": {"strategyType": "swing", "timeframe": "1d", "symbols": []}},
+        {"entryConditions": {"positionType": "long", "conditions": []}},
+        {"positionSizing": {}},
+    ],
+)
+def test_a_draft_may_be_partial(post: Post, steps: dict[str, Any]) -> None:
+    response = post(**make.steps(**steps))
+    assert response.status_code == 201
+    assert response.json()["status"] == "draft"
+
+
+def test_a_step_that_needs_a_stop_loss_is_incomplete_without_one(post: Post) -> None:
+    exits = {"maxHoldingCandles": 10}
+    assert post(**make.steps(exitConditions=exits)).json()["status"] == "draft"
+    risk = make.steps()["riskParameters"] | {"stopLoss": 1}
+    steps = make.steps(exitConditions=exits, riskParameters=risk)
+    assert post(**steps).json()["status"] == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": ""}, "name"), ({"name": "   "}, "name"), ({"name": "x" * 101}, "name"),
+        ({"name": 1}, "name"), ({"name": True}, "name"), ({"name": None}, "name"),
+        ({"name": []}, "name"), ({"name": "a\r\nb"}, "name"), ({"name": "\u202eevil"}, "name"),
+        ({"description": "x" * 2001}, "description"), ({"description": 5}, "description"),
+        ({"isTemplate": "true"}, "isTemplate"), ({"isTemplate": 1}, "isTemplate"),
+        ({"isPublic": True}, "isPublic"),
+        ({"walkForwardConfig": []}, "walkForwardConfig"),
+        ({"monteCarloConfig": {"a": "x" * 20_000}}, "monteCarloConfig"),
+        ({"basicInfo": []}, "basicInfo"), ({"basicInfo": "x"}, "basicInfo"),
+        ({"basicInfo": None}, "basicInfo"),
+        ({"basicInfo": {"symbols": "NSE:TCS"}}, "basicInfo.symbols"),
+        ({"basicInfo": {"symbols": ["NSE:TCS", 1]}}, "basicInfo.symbols[1]"),
+        ({"basicInfo": {"symbols": ["nse:TCS"]}}, "basicInfo.symbols[0]"),
+        ({"basicInfo": {"symbols": ["NSE:TCS", "NSE:TCS"]}}, "basicInfo.symbols"),
+        ({"basicInfo": {"timeframe": "2h"}}, "basicInfo.timeframe"),
+        ({"basicInfo": {"symbol": ["NSE:TCS"]}}, "basicInfo.symbol"),
+        ({"riskParameters": {"maxOpenPositions": 0}}, "riskParameters.maxOpenPositions"),
+        ({"riskParameters": {"maxDailyLoss": "5"}}, "riskParameters.maxDailyLoss"),
+        ({"exitConditions": {"stopLoss": {"type": "percentage", "percentage": 0}}},
+         "exitConditions.stopLoss.percentage"),
+        ({"executionSettings": {"mode": "yolo"}}, "executionSettings.mode"),
+        ({"captial": 5}, "captial"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_refused_and_named(post: Post, body: dict[str, Any], field: str) -> None:
+    assert_error(post(**body), 400, "VALIDATION_ERROR", field=field)
+    assert not Algorithm.objects.exists()
+
+
+def test_a_closed_set_is_told(post: Post) -> None:
+    error = assert_error(post(basicInfo={"strategyType": "hodl"}), 400, "VALIDATION_ERROR")
+    assert error["details"]["value"] == "hodl"
+    assert "momentum" in error["details"]["allowedValues"]
+
+
+def test_several_faults_are_told_at_once(post: Post) -> None:
+    conditions = [{"type": "indicator_value", "indicator": {"type": "RSI", "period": "14"}}]
+    steps = {
+        "entryConditions": {"positionType": "sideways", "conditions": conditions},
+        "executionSettings": {"slippage": 6},
+    }
+    error = assert_error(post(**steps), 400, "VALIDATION_ERROR")
+    assert {fault["field"] for fault in error["details"]["errors"]} == {
+        "entryConditions.positionType",
+        "entryConditions.conditions[0].indicator.period",
+        "executionSettings.slippage",
+    }
+
+
+def test_a_mistyped_key_in_a_step_is_refused_with_the_one_meant(post: Post) -> None:
+    response = post(exitConditions={"stoploss": {"type": "percentage", "percentage": 1}})
+    error = assert_error(response, 400, "VALIDATION_ERROR", field="exitConditions.stoploss")
+    assert "did you mean stopLoss?" in error["message"]
+
+
+def test_ten_thousand_unknown_keys_are_refused_in_a_short_answer(post: Post) -> None:
+    response = post(exitConditions={f"key{n}": n for n in range(10_000)})
+    assert_error(response, 400, "VALIDATION_ERROR")
+    assert len(response.content) < 100_000
+
+
+def test_what_the_service_owns_is_passed_over(post: Post, bob: User) -> None:
+    first = post(name="Mine", **make.steps()).json()
+    assert first["status"] == "stopped"
+    again = post(**first | {"userId": bob.pk, "status": "active", "active": True, "version": 9})
+    assert again.status_code == 201
+    second = again.json()
+    assert second["id"] != first["id"]
+    for name in ("userId", "status", "active", "version", "performance"):
+        assert second[name] == first[name]
+
+
+def test_null_for_an_optional_field_is_absent(post: Post) -> None:
+    body = post(description=None, walkForwardConfig=None, monteCarloConfig=None).json()
+    assert (body["description"], body["walkForwardConfig"]) == ("", None)
+
+
+def test_free_objects_keep_any_keys(post: Post) -> None:
+    config = {"windows": 5, "anything": {"at": ["all"]}}
+    assert post(walkForwardConfig=config).json()["walkForwardConfig"] == config
+
+
+def test_a_name_comes_back_as_it_is_meant(post: Post) -> None:
+    for name in ("<script>alert(1)</script>", "Robert'); DROP TABLE x;--", "%s%n{0}", "🚀" * 100):
+        assert post(name=name).json()["name"] == name
+    assert post(name="e\u0301").json()["name"] == "é"
+
+
+def test_numbers_go_on_after_the_highest_ever(api: Api, alice: User, bob: User) -> None:
+    mine = api(alice)
+    names = [mine.post(PATH, {}).json()["name"] for _ in range(2)]
+    assert names == ["Algorithm #1", "Algorithm #2"]
+    mine.post(PATH, {"name": "Algorithm #7"})
+    eighth = mine.post(PATH, {}).json()
+    assert eighth["name"] == "Algorithm #8"
+    mine.patch(f"{PATH}/{eighth['id']}", {"name": "Renamed"})
+    mine.delete(f"{PATH}/{eighth['id']}")
+    assert mine.post(PATH, {}).json()["name"] == "Algorithm #9"
+    assert api(bob).post(PATH, {}).json()["name"] == "Algorithm #1"
+
+
+def test_an_anonymous_caller_is_refused(api: Api) -> None:
+    assert_error(api().post(PATH, {}), 401, "UNAUTHORIZED")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_drafts_get_numbers_of_their_own() -> None:
+    owner = make.user()
+
+    def one(_: int) -> str:
+        try:
+            return services.create(owner=owner, changes={}, now=make.NOW).name
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        names = set(pool.map(one, range(24)))
+    assert names == {f"Algorithm #{n}" for n in range(1, 25)}
+
+
+def test_a_client_without_json_is_told(api: Api, alice: User) -> None:
+    client: APIClient = api(alice)
+    response = client.post(PATH, "name=x", content_type="application/x-www-form-urlencoded")
+    assert_error(response, 415, "VALIDATION_ERROR")

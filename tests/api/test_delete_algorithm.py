@@ -1,0 +1,43 @@
+"""DELETE /api/trading/algorithms/<id>"""
+
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/trading/algorithms/"
+
+
+@pytest.mark.parametrize("status", ["draft", "stopped", "error"])
+def test_it_is_gone_for_its_owner_and_kept_in_the_database(
+    api: Api, alice: User, status: str
+) -> None:
+    algorithm = make.algorithm(alice)
+    Algorithm.objects.filter(pk=algorithm.pk).update(status=status)
+    mine = api(alice)
+    response = mine.delete(PATH + algorithm.pk)
+    assert (response.status_code, response.content) == (204, b"")
+    for again in (mine.get, mine.put, mine.patch, mine.delete):
+        assert_error(
+            again(PATH + algorithm.pk), 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk
+        )
+    algorithm.refresh_from_db()
+    assert algorithm.status == "archived"
+
+
+@pytest.mark.parametrize("status", ["active", "paused"])
+def test_one_that_runs_cannot_be_deleted(api: Api, alice: User, status: str) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
+    response = api(alice).delete(PATH + algorithm.pk)
+    assert_error(response, 403, "FORBIDDEN", algorithmId=algorithm.pk, status=status)
+    assert api(alice).get(PATH + algorithm.pk).json()["status"] == status
+
+
+def test_its_name_may_be_used_again(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice, name="Cross")
+    api(alice).delete(PATH + algorithm.pk)
+    assert api(alice).post(PATH[:-1], {"name": "Cross"}).status_code == 201

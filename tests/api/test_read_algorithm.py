@@ -1,0 +1,59 @@
+"""GET /api/trading/algorithms/<id>"""
+
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/trading/algorithms/"
+UNKNOWN = "0123456789abcdef01234567"
+
+
+def test_the_owner_reads_what_was_created(api: Api, alice: User) -> None:
+    mine = api(alice)
+    created = mine.post(PATH[:-1], make.steps()).json()
+    response = mine.get(PATH + created["id"])
+    assert response.status_code == 200
+    assert response.json() == created
+
+
+def test_nobody_else_can_tell_that_it_exists(api: Api, alice: User, bob: User) -> None:
+    algorithm = make.algorithm(alice)
+    foreign = assert_error(api(bob).get(PATH + algorithm.pk), 404, "ALGORITHM_NOT_FOUND")
+    unknown = assert_error(api(bob).get(PATH + UNKNOWN), 404, "ALGORITHM_NOT_FOUND")
+    assert foreign["details"] == {"algorithmId": algorithm.pk}
+    assert foreign["message"].replace(algorithm.pk, UNKNOWN) == unknown["message"]
+
+
+def test_an_archived_one_is_gone(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice)
+    services.archive(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
+    response = api(alice).get(PATH + algorithm.pk)
+    assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk)
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "1", "a" * 23, "a" * 25, "g" * 24, "A" * 24, "0" * 24, "9" * 200, "%00", "%ff"]
+)
+def test_a_malformed_id_is_not_found(api: Api, alice: User, text: str) -> None:
+    assert_error(api(alice).get(PATH + text), 404, "ALGORITHM_NOT_FOUND")
+
+
+@pytest.mark.parametrize("method", ["put", "patch", "delete"])
+def test_every_verb_says_the_same_to_a_stranger(
+    api: Api, alice: User, bob: User, method: str
+) -> None:
+    algorithm = make.algorithm(alice)
+    response = getattr(api(bob), method)(PATH + algorithm.pk, {})
+    assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk)
+
+
+def test_an_address_with_a_slash_at_the_end_is_none(api: Api, alice: User) -> None:
+    assert_error(api(alice).get(PATH + make.algorithm(alice).pk + "/"), 404, "NOT_FOUND")
+
+
+def test_an_anonymous_caller_is_refused(api: Api, alice: User) -> None:
+    assert_error(api().get(PATH + make.algorithm(alice).pk), 401, "UNAUTHORIZED")

@@ -1,0 +1,156 @@
+"""PUT and PATCH /api/trading/algorithms/<id>"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from apps.algorithms.models import Algorithm
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/trading/algorithms/"
+VERBS = pytest.mark.parametrize("verb", ["put", "patch"])
+
+
+def send(api: Api, owner: User, algorithm: Algorithm, verb: str = "patch", **body: object) -> Any:
+    return getattr(api(owner), verb)(PATH + algorithm.pk, body)
+
+
+@VERBS
+def test_what_is_sent_replaces_and_what_is_absent_stays(api: Api, alice: User, verb: str) -> None:
+    algorithm = make.algorithm(alice, name="Old", description="kept", **make.steps())
+    sizing = {"method": "fixed_quantity", "quantity": 10}
+    response = send(api, alice, algorithm, verb, name="New", positionSizing=sizing)
+    assert response.status_code == 200
+    body = response.json()
+    assert (body["name"], body["description"]) == ("New", "kept")
+    assert {name: body[name] for name in make.steps()} == make.steps(positionSizing=sizing)
+    assert body == api(alice).get(PATH + algorithm.pk).json()
+
+
+def test_the_version_counts_changes_of_the_steps_alone(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    for body, version in [
+        ({"name": "Other", "description": "text"}, 1),
+        ({"walkForwardConfig": {"windows": 5}}, 1),
+        (make.steps(), 1),
+        ({"positionSizing": {"method": "risk_based", "riskPercentage": 1.50}}, 1),
+        ({"positionSizing": {"method": "risk_based", "riskPercentage": 2}}, 2),
+        (make.steps(), 3),
+        (make.steps(positionSizing={}, riskParameters={}), 4),
+    ]:
+        assert send(api, alice, algorithm, **body).json()["version"] == version, body
+
+
+def test_the_status_follows_the_configuration(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice)
+    steps = make.steps()
+    last = {"executionSettings": steps.pop("executionSettings")}
+    assert send(api, alice, algorithm, **steps).json()["status"] == "draft"
+    assert send(api, alice, algorithm, **last).json()["status"] == "stopped"
+    assert send(api, alice, algorithm, name="Same").json()["status"] == "stopped"
+    assert send(api, alice, algorithm, entryConditions={}).json()["status"] == "draft"
+
+
+def test_one_that_had_an_error_keeps_that_status(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    Algorithm.objects.filter(pk=algorithm.pk).update(status="error")
+    assert send(api, alice, algorithm, **make.steps()).json()["status"] == "error"
+
+
+@VERBS
+@pytest.mark.parametrize("status", ["active", "paused"])
+def test_one_that_runs_cannot_be_updated(api: Api, alice: User, verb: str, status: str) -> None:
+    algorithm = make.algorithm(alice, name="Old", **make.steps())
+    Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
+    response = send(api, alice, algorithm, verb, name="New")
+    error = assert_error(response, 403, "FORBIDDEN", algorithmId=algorithm.pk, status=status)
+    assert status in error["message"]
+    algorithm.refresh_from_db()
+    assert algorithm.name == "Old"
+
+
+@VERBS
+def test_a_refused_update_changes_nothing(api: Api, alice: User, verb: str) -> None:
+    algorithm = make.algorithm(alice, name="Old", **make.steps())
+    before = api(alice).get(PATH + algorithm.pk).json()
+    exits = {"stopLoss": {"type": "percentage", "percentage": -5}}
+    response = send(api, alice, algorithm, verb, name="New", exitConditions=exits)
+    field = "exitConditions.stopLoss.percentage"
+    assert_error(response, 400, "VALIDATION_ERROR", field=field, value=-5)
+    assert api(alice).get(PATH + algorithm.pk).json() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"name": None}, "name"), ({"name": ""}, "name"), ({"descripton": "x"}, "descripton"),
+        ({"entryConditions": None}, "entryConditions"), ({"isPublic": True}, "isPublic"),
+        ({"isTemplate": None}, "isTemplate"),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_refused_and_named(
+    api: Api, alice: User, body: dict[str, Any], field: str
+) -> None:
+    response = send(api, alice, make.algorithm(alice), **body)
+    assert_error(response, 400, "VALIDATION_ERROR", field=field)
+
+
+def test_what_was_read_can_be_sent_back(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice, description="text", isTemplate=True, **make.steps())
+    read = api(alice).get(PATH + algorithm.pk).json()
+    again = send(api, alice, algorithm, "put", **read).json()
+    assert again | {"updatedAt": None} == read | {"updatedAt": None}
+
+
+def test_what_the_service_owns_is_passed_over(api: Api, alice: User, bob: User) -> None:
+    algorithm = make.algorithm(alice, name="Mine")
+    owned = {"status": "active", "active": True, "version": 99, "userId": bob.pk, "performance": 1}
+    body = send(api, alice, algorithm, **owned).json()
+    assert (body["status"], body["active"], body["version"]) == ("draft", False, 1)
+    assert body["userId"] == alice.pk
+
+
+def test_a_template_may_be_public_and_no_longer_be_a_template_alone(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice)
+    body = send(api, alice, algorithm, isTemplate=True, isPublic=True).json()
+    assert (body["isTemplate"], body["isPublic"]) == (True, True)
+    response = send(api, alice, algorithm, isTemplate=False)
+    assert_error(response, 400, "VALIDATION_ERROR", field="isPublic")
+    body = send(api, alice, algorithm, isTemplate=False, isPublic=False).json()
+    assert (body["isTemplate"], body["isPublic"]) == (False, False)
+
+
+def test_a_stored_step_that_rules_have_left_behind_does_not_refuse_another(
+    api: Api, alice: User
+) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    Algorithm.objects.filter(pk=algorithm.pk).update(basic_info={"timeframe": "7m"})
+    response = send(api, alice, algorithm, riskParameters=make.steps()["riskParameters"])
+    assert (response.status_code, response.json()["status"]) == (200, "draft")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_updates_of_different_steps_all_hold() -> None:
+    owner = make.user()
+    algorithm = make.algorithm(owner)
+    columns = services.STEPS
+
+    def one(item: tuple[str, Any]) -> None:
+        wire, step = item
+        changes: Any = {columns[wire]: step}
+        try:
+            services.update(owner=owner, algorithm_id=algorithm.pk, changes=changes, now=make.NOW)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(one, make.steps().items()))
+    algorithm.refresh_from_db()
+    assert services.configuration(algorithm) == make.steps()
+    assert (algorithm.status, algorithm.version, algorithm.rev) == ("stopped", 7, 7)

@@ -1,0 +1,79 @@
+"""POST /api/trading/algorithms/<id>/validate"""
+
+from typing import Any
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+
+def validate(api: Api, owner: User, algorithm: Algorithm) -> dict[str, Any]:
+    response = api(owner).post(f"/api/trading/algorithms/{algorithm.pk}/validate")
+    assert response.status_code == 200
+    body: dict[str, Any] = response.json()
+    return body
+
+
+def fields(remarks: list[dict[str, str]]) -> list[str]:
+    assert all(set(remark) == {"field", "message"} and remark["message"] for remark in remarks)
+    return [remark["field"] for remark in remarks]
+
+
+def test_a_complete_one_is_valid(api: Api, alice: User) -> None:
+    basic = make.steps()["basicInfo"] | {"symbols": ["NSE:TCS"]}
+    algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
+    assert validate(api, alice, algorithm) == {
+        "valid": True, "missingFields": [], "errors": [], "warnings": [],
+    }  # fmt: skip
+
+
+def test_an_empty_draft_misses_every_step(api: Api, alice: User) -> None:
+    body = validate(api, alice, make.algorithm(alice))
+    assert (body["valid"], body["missingFields"]) == (False, list(make.steps()))
+    assert "basicInfo.timeframe" in fields(body["errors"])
+
+
+def test_the_errors_say_what_a_step_lacks(api: Api, alice: User) -> None:
+    steps = make.steps(basicInfo={"strategyType": "swing", "timeframe": "1d", "symbols": []})
+    body = validate(api, alice, make.algorithm(alice, **steps))
+    assert body["missingFields"] == ["basicInfo"]
+    assert fields(body["errors"]) == ["basicInfo.symbols"]
+
+
+def test_stored_values_that_rules_have_left_behind_are_errors(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    stored = make.steps()["basicInfo"] | {"timeframe": "7m"}
+    Algorithm.objects.filter(pk=algorithm.pk).update(basic_info=stored)
+    body = validate(api, alice, algorithm)
+    assert (body["valid"], fields(body["errors"])) == (False, ["basicInfo.timeframe"])
+
+
+def test_what_is_probably_not_meant_is_a_warning(api: Api, alice: User) -> None:
+    risk = make.steps()["riskParameters"] | {"riskRewardRatio": 3}
+    basic = make.steps()["basicInfo"] | {"symbols": ["NSE:TCS", "NSE:NIFTY24JANFUT"]}
+    algorithm = make.algorithm(alice, **make.steps(riskParameters=risk, basicInfo=basic))
+    body = validate(api, alice, algorithm)
+    assert body["valid"] is True
+    assert fields(body["warnings"]) == [
+        "riskParameters.riskRewardRatio", "basicInfo.symbols[1]",
+    ]  # fmt: skip
+    assert "expired" in body["warnings"][1]["message"]
+
+
+def test_it_changes_nothing(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    before = api(alice).get(f"/api/trading/algorithms/{algorithm.pk}").json()
+    validate(api, alice, algorithm)
+    assert api(alice).get(f"/api/trading/algorithms/{algorithm.pk}").json() == before
+
+
+def test_any_content_type_will_do_without_a_body(api: Api, alice: User) -> None:
+    path = f"/api/trading/algorithms/{make.algorithm(alice).pk}/validate"
+    assert api(alice).post(path, b"", content_type="text/plain").status_code == 200
+
+
+def test_a_stranger_gets_not_found(api: Api, alice: User, bob: User) -> None:
+    path = f"/api/trading/algorithms/{make.algorithm(alice).pk}/validate"
+    assert_error(api(bob).post(path), 404, "ALGORITHM_NOT_FOUND")
