@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-SECONDS_TO_FINISH = 10.0
+SECONDS_TO_FINISH = 5.0
 
 
 def end_when_closed(descriptor: int) -> None:

@@ -118,7 +118,7 @@ def service(port: int, data_dir: Path) -> Iterator[subprocess.Popen[str]]:
     with manage("up", PORT=str(port), DATA_DIR=str(data_dir), BACKTEST_WORKERS="1") as process:
         wait_for(process, f"ready: http://127.0.0.1:{port}")
         yield process
-        process.kill()
+        process.terminate()
 
 
 def postmaster(data_dir: Path) -> int:

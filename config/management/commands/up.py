@@ -136,7 +136,8 @@ def web() -> Child:
         "log-level": "warning",
     }
     words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
-    return Child("web", "gunicorn", [*words, "--no-control-socket", "config.wsgi"])
+    switches = ["--preload", "--no-control-socket"]  # preload: the processes share one start
+    return Child("web", "gunicorn", [*words, *switches, "config.wsgi"])
 
 
 def worker(queue: str) -> Child:
