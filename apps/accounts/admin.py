@@ -1,31 +1,53 @@
-"""What operators can look up and change of accounts: mark an address verified, set a password."""
+"""What operators look up and change of accounts: mark an address verified, set a password."""
+
+from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
+from django.contrib.auth.forms import AdminPasswordChangeForm
 from django.contrib.auth.models import Group
+from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils import timezone
 
-from apps.accounts.models import Session, User
+from apps.accounts import services
+from apps.accounts.models import EndReason, Session, User
 
-# Roles are three flags of the user; Django's groups would say nothing here.
+# Roles are flags of the user; Django's groups would say nothing here.
 admin.site.unregister(Group)
+
+
+class NewPasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
+    """Whoever knew the old password is signed out."""
+
+    def save(self, commit: bool = True) -> User:
+        user: User = super().save(commit)
+        services.end(user.sessions.all(), reason=EndReason.OPERATOR, now=timezone.now())
+        return user
 
 
 @admin.register(User)
 class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Accounts are made by signing up and are switched off, not deleted: their algorithms stay."""
+    """Accounts are made by signing up and are switched off, not deleted: their algorithms stay.
 
+    Operators change users; only admins change operators and admins, and who is one.
+    """
+
+    change_password_form = NewPasswordForm
     list_display = ("email", "name", "email_verified", "is_active", "role", "created_at")
     list_filter = ("email_verified", "is_active", "is_staff", "is_superuser")
     search_fields = ("email", "name")
     ordering = ("email",)
     filter_horizontal = ()
-    readonly_fields = ("id", "email", "created_at")
     fieldsets = (
         (None, {"fields": ("id", "email", "password", "name", "created_at")}),
         ("State", {"fields": ("email_verified", "is_active")}),
         ("Role", {"fields": ("is_staff", "is_superuser")}),
     )
+
+    def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
+        fixed = ("id", "email", "created_at")
+        return fixed if _is_admin(request) else (*fixed, "is_staff", "is_superuser")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -33,15 +55,35 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at ru
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return False
 
+    def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
+        is_above = obj is not None and (obj.is_staff or obj.is_superuser)
+        return super().has_change_permission(request, obj) and (_is_admin(request) or not is_above)
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """A user who is switched off is signed out, so that switching on revives no session."""
+        super().save_model(request, obj, form, change)
+        if not obj.is_active:
+            services.end(obj.sessions.all(), reason=EndReason.OPERATOR, now=timezone.now())
+
+
+def _is_admin(request: HttpRequest) -> bool:
+    return isinstance(request.user, User) and request.user.is_superuser
+
 
 @admin.register(Session)
 class SessionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Who is signed in, from where."""
+    """Who is signed in, from where; sessions can be ended."""
 
     list_display = ("user", "created_at", "last_used_at", "expires_at", "ended_at", "end_reason")
     list_filter = ("end_reason",)
+    list_select_related = ("user",)
     search_fields = ("user__email", "address")
     ordering = ("-created_at",)
+    actions = ("end",)
+
+    @admin.action(description="End the selected sessions")
+    def end(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
+        services.end(sessions, reason=EndReason.OPERATOR, now=timezone.now())
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

@@ -101,15 +101,11 @@ def log_out(*, access_token: str | None, refresh_token: str | None, now: datetim
             refusals.append(refusal)
     if not proven:
         raise refusals[-1]  # by what the access token was
-    _end(Session.objects.filter(pk__in=proven), reason=EndReason.LOGOUT, now=now)
+    end(Session.objects.filter(pk__in=proven), reason=EndReason.LOGOUT, now=now)
 
 
-def end_sessions(*, user: User, reason: EndReason, now: datetime) -> None:
-    """Sign the user out everywhere."""
-    _end(user.sessions.all(), reason=reason, now=now)
-
-
-def _end(sessions: QuerySet[Session], *, reason: EndReason, now: datetime) -> None:
+def end(sessions: QuerySet[Session], *, reason: EndReason, now: datetime) -> None:
+    """End those that still live: their tokens are refused from now on."""
     sessions.filter(ended_at=None).update(ended_at=now, end_reason=reason)
 
 
