@@ -100,6 +100,10 @@ def _suggestion(symbol: str) -> str:
 
 def look_up(*, symbol: str, now: datetime) -> tuple[Instrument, Verdict]:
     """The instrument of that symbol with the verdict on it; raises NotFound."""
+    try:
+        parse(symbol)
+    except InvalidSymbol:
+        raise NotFound from None
     verdict = check(symbol=symbol, now=now)
     if verdict.instrument is None:
         raise NotFound

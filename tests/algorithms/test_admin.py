@@ -1,0 +1,34 @@
+"""Operators look at algorithms and instruments; only an instrument's switch is theirs to turn."""
+
+from django.test import Client
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.symbols.models import Instrument
+from tests import make
+from tests.symbols.instruments import equity
+
+
+def admin_client() -> Client:
+    client = Client()
+    client.force_login(
+        User.objects.create_superuser(email="root@example.com", name="Root", password="x" * 12)
+    )
+    return client
+
+
+def test_an_algorithm_is_shown_and_cannot_be_changed(alice: User) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    client = admin_client()
+    assert client.get(reverse("admin:algorithms_algorithm_changelist")).status_code == 200
+    address = reverse("admin:algorithms_algorithm_change", args=[algorithm.pk])
+    assert client.get(address).status_code == 200
+    assert client.post(address, {"name": "Other"}).status_code == 403
+
+
+def test_an_instrument_can_be_switched_off(db: None) -> None:
+    row = equity("NSE:TCS")
+    address = reverse("admin:symbols_instrument_change", args=[row.pk])
+    assert admin_client().post(address, {"name": "Other"}).status_code == 302
+    row = Instrument.objects.get()
+    assert (row.enabled, row.name) == (False, "Tcs")

@@ -1,0 +1,46 @@
+"""The states of an algorithm, the moves between them, and the numbers of its names."""
+
+import pytest
+
+from apps.algorithms.lifecycle import LISTED, MOVES, Status, after_save, is_editable
+from apps.algorithms.naming import number_in, numbered
+
+
+@pytest.mark.parametrize(
+    ("before", "complete", "after"),
+    [
+        ("draft", True, "stopped"),
+        ("draft", False, "draft"),
+        ("stopped", True, "stopped"),
+        ("stopped", False, "draft"),
+        ("error", True, "error"),
+        ("error", False, "error"),
+    ],
+)
+def test_a_save_leads_where_the_configuration_says(before: str, complete: bool, after: str) -> None:
+    assert after_save(Status(before), complete=complete) == after
+
+
+def test_only_what_does_not_trade_can_be_edited() -> None:
+    assert {status for status in Status if is_editable(status)} == {"draft", "stopped", "error"}
+
+
+def test_no_move_leads_out_of_the_archive() -> None:
+    assert not any(Status.ARCHIVED in sources for sources, _ in MOVES.values())
+
+
+def test_a_list_is_filtered_by_every_status_but_the_archive() -> None:
+    assert set(LISTED) == {"draft", "active", "paused", "stopped", "error"}
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        ("Algorithm #1", 1), ("Algorithm #120", 120), ("Algorithm #0", 0), ("Algorithm #01", 0),
+        ("algorithm #5", 0), ("Algorithm #5 (copy)", 0), ("Algorithm #٥", 0), ("", 0),
+        ("Algorithm #" + "9" * 50, 0),
+    ],
+)  # fmt: skip
+def test_the_number_of_a_name(name: str, number: int) -> None:
+    assert number_in(name) == number
+    assert number == 0 or numbered(number) == name

@@ -1,0 +1,40 @@
+"""GET /api/symbols/<EXCHANGE:SYMBOL>"""
+
+from datetime import date
+
+import pytest
+
+from apps.accounts.models import User
+from apps.symbols import services
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.symbols.instruments import option
+
+PATH = "/api/symbols/"
+
+
+def test_a_share(api: Api, alice: User) -> None:
+    services.seed_sample()
+    assert api(alice).get(PATH + "NSE:MM").json() == {
+        "symbol": "NSE:MM", "exchange": "NSE", "exchangeName": "M&M",
+        "name": "Mahindra & Mahindra Limited", "type": "equity", "isin": "INE101A01026",
+        "underlying": None, "expiry": None, "strike": None, "optionType": None, "lotSize": 1,
+        "tickSize": 0.1, "tradable": True,
+    }  # fmt: skip
+
+
+def test_an_option_that_has_expired(api: Api, alice: User) -> None:
+    option("NSE:NIFTY24JAN21500CE", expiry=date(2024, 1, 25), strike=21500, option_type="CE")
+    body = api(alice).get(PATH + "NSE:NIFTY24JAN21500CE").json()
+    assert (body["expiry"], body["strike"], body["optionType"]) == ("2024-01-25", 21500, "CE")
+    assert (body["isin"], body["tickSize"], body["tradable"]) == (None, None, False)
+
+
+@pytest.mark.parametrize("symbol", ["NSE:ZZZZZZ", "nse:MM", "NSE:M&M", "MM", "NSE:", "%00", "%ff"])
+def test_what_is_not_listed_is_not_found(api: Api, alice: User, symbol: str) -> None:
+    services.seed_sample()
+    assert_error(api(alice).get(PATH + symbol), 404, "NOT_FOUND")
+
+
+def test_an_anonymous_caller_is_refused(api: Api) -> None:
+    assert_error(api().get(PATH + "NSE:MM"), 401, "UNAUTHORIZED")

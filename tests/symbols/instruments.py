@@ -1,0 +1,40 @@
+"""Rows of an instrument master, for tests."""
+
+from datetime import date
+from typing import Any
+
+from apps.symbols.models import Instrument, Segment, Type
+
+
+def equity(symbol: str, **fields: Any) -> Instrument:
+    return _instrument(symbol, **{"type": Type.EQUITY, "segment": Segment.CASH} | fields)
+
+
+def future(symbol: str, *, expiry: date, **fields: Any) -> Instrument:
+    kind = {"type": Type.FUTURES, "segment": Segment.DERIVATIVES, "expiry": expiry}
+    return _instrument(symbol, **kind | fields)
+
+
+def option(symbol: str, *, expiry: date, strike: int, option_type: str) -> Instrument:
+    return _instrument(
+        symbol,
+        type=Type.OPTIONS,
+        segment=Segment.DERIVATIVES,
+        expiry=expiry,
+        strike=strike,
+        option_type=option_type,
+    )
+
+
+def _instrument(symbol: str, **fields: Any) -> Instrument:
+    exchange, _, code = symbol.partition(":")
+    facts = {
+        "symbol": symbol,
+        "exchange": exchange,
+        "code": code,
+        "exchange_name": code,
+        "name": code.title(),
+        "lot_size": 1,
+        "source": "test",
+    }
+    return Instrument.objects.create(**facts | fields)
