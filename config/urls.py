@@ -5,6 +5,7 @@ from django.urls import path
 
 from apps.accounts import views as accounts
 from apps.algorithms import views as algorithms
+from apps.market import views as market
 from apps.symbols import views as symbols
 from config import health
 
@@ -23,6 +24,8 @@ urlpatterns = [
     path("api/symbols/search", symbols.SymbolView.as_view({"get": "search"})),
     path("api/symbols/<str:symbol>", symbols.SymbolView.as_view({"get": "show"})),
     # ------------------------------------------------------------------------------------- market
+    path("api/market/candles", market.MarketView.as_view({"get": "candles"})),
+    path("api/market/coverage", market.MarketView.as_view({"get": "coverage"})),
     # --------------------------------------------------------------------------------- algorithms
     path(
         "api/trading/algorithms",

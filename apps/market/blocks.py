@@ -9,7 +9,7 @@ Volume is a whole number, else float64. One year of minutes takes about 7 bytes 
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import Candles, block_id, block_start, ist_day
 
 PRICES: Final = ("open", "high", "low", "close")
+EMPTY: Final = Candles.build([], open=[], high=[], low=[], close=[], volume=[])
 _SCALE: Final = b"scale"
 _SCALES: Final = range(9)
 _DELTA: Final = "DELTA_BINARY_PACKED"
@@ -47,6 +48,29 @@ def split(candles: Candles, timeframe: str) -> list[Block]:
         Block(block_start(int(blocks[first]), timeframe), candles.slice(first, stop))
         for first, stop in pairwise(edges)
     ]
+
+
+def joined(pieces: Iterable[Candles]) -> Candles:
+    """Bars of pieces that share no moment, as one series."""
+    filled = [piece for piece in pieces if len(piece)]
+    if len(filled) < 2:
+        return filled[0] if filled else EMPTY
+    filled.sort(key=lambda piece: int(piece.time[0]))
+    times = np.concatenate([piece.time for piece in filled])
+    order = slice(None) if (np.diff(times) > 0).all() else np.argsort(times, kind="stable")
+    columns = {
+        name: np.concatenate([getattr(piece, name) for piece in filled])[order]
+        for name in (*PRICES, "volume")
+    }
+    return Candles.build(times[order], **columns)
+
+
+def picked(bars: Candles, which: NDArray[np.bool_]) -> Candles:
+    """The bars where `which` is true."""
+    if which.all():
+        return bars
+    columns = {name: getattr(bars, name)[which] for name in (*PRICES, "volume")}
+    return Candles.build(bars.time[which], **columns)
 
 
 def encode(candles: Candles) -> bytes:

@@ -1,0 +1,137 @@
+"""Bring candle files into the store."""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone as clock
+from tqdm import tqdm
+
+from apps.core.errors import ServiceError
+from apps.engine.candles import IST, TIMEFRAMES
+from apps.engine.symbols import InvalidSymbol, parse
+from apps.market import services
+from apps.market.importers import Loaded, read_candle_file
+from apps.market.importers.checks import REPAIRABLE
+from apps.market.sample import samples
+from apps.market.services import Appended
+
+_INDIA = timezone(timedelta(seconds=IST))
+
+
+class Command(BaseCommand):
+    help = "Load candle files (CSV, also .gz, or Parquet): all of them or, if one is refused, none."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+        parser.add_argument("--symbol", type=_symbol, help="EXCHANGE:SYMBOL, else told by the file")
+        parser.add_argument("--timeframe", choices=list(TIMEFRAMES), help="else told by the file")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="check and report, store nothing"
+        )
+        parser.add_argument(
+            "--strict", action="store_true", help="refuse bars outside the session's hours"
+        )
+        parser.add_argument(
+            "--sample", action="store_true", help="load generated bars to try things out on"
+        )
+
+    # Any: the options as Django passes them.
+    def handle(self, **options: Any) -> None:
+        if options["sample"] == bool(options["files"]):
+            raise CommandError("give FILEs to load, or --sample")
+        if options["sample"] and options["dry_run"]:
+            raise CommandError("--sample has no dry run: it is the same every time")
+        try:
+            with transaction.atomic():
+                self._sample() if options["sample"] else self._files(**options)
+        except ServiceError as error:
+            raise CommandError(f"{error}\nNothing was loaded.") from error
+
+    def _files(
+        self,
+        *,
+        files: Sequence[Path],
+        symbol: str | None,
+        timeframe: str | None,
+        strict: bool,
+        dry_run: bool,
+        **_: object,
+    ) -> None:
+        now = clock.now()
+        for path in _with_progress(files):
+            loaded = read_candle_file(path, symbol=symbol, timeframe=timeframe, strict=strict)
+            done = None if dry_run else _store(loaded, now=now)
+            lines = [*_report(loaded), _verdict(done)]
+            self.stdout.write("\n  ".join([path.name, *lines]))
+
+    def _sample(self) -> None:
+        now, total = clock.now(), Appended()
+        for sample in samples():
+            done = services.append(
+                symbol=sample.symbol,
+                timeframe=sample.timeframe,
+                candles=sample.candles,
+                synthetic=True,
+                now=now,
+            )
+            total += done
+            self.stdout.write(f"{sample.symbol} {sample.timeframe}: {len(sample.candles)} bars")
+        self.stdout.write(f"generated sample, not market data; {_verdict(total)}")
+
+
+def _symbol(text: str) -> str:
+    try:
+        return str(parse(text))
+    except InvalidSymbol as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
+
+
+def _with_progress(files: Sequence[Path]) -> Iterator[Path]:
+    yield from tqdm(files, unit="file", file=sys.stderr, disable=None, leave=False)
+
+
+def _store(loaded: Loaded, *, now: datetime) -> Appended:
+    return services.append(
+        symbol=loaded.symbol, timeframe=loaded.timeframe, candles=loaded.candles, now=now
+    )
+
+
+def _report(loaded: Loaded) -> list[str]:
+    report = loaded.report
+    named = f" as {loaded.called!r}" if loaded.called else ""
+    lines = [
+        f"{loaded.symbol} {loaded.timeframe} (symbol {loaded.told_by}{named})",
+        f"{report.kept} bars kept of {report.rows} rows, {report.days} days,"
+        f" {_moment(report.first)} to {_moment(report.last)} IST",
+    ]
+    counted = {
+        "repeated rows dropped": report.repeated,
+        "rows without a trade dropped": report.untraded,
+        f"bars repaired (high or low moved, at most {report.largest_repair:.3%}"
+        f" of the price; {REPAIRABLE:.1%} is refused)": report.repaired,
+        "rows out of order, sorted": report.out_of_order,
+        "bars moved to the beginning of their day or week": report.moved,
+        "bars outside the session's hours, kept": report.off_session,
+        "days with fewer bars than their session has": report.short_days,
+        "days that the calendar has no session on, kept": report.unlisted_days,
+    }
+    return lines + [f"{count} {what}" for what, count in counted.items() if count]
+
+
+def _verdict(done: Appended | None) -> str:
+    if done is None:
+        return "dry run: nothing stored"
+    parts = [f"{done.added} added", f"{done.repeated} held already", f"{done.replaced} replaced"]
+    if done.sample_dropped:
+        parts.append(f"{done.sample_dropped} bars of the generated sample dropped")
+    return ", ".join(parts)
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, tz=_INDIA).strftime("%Y-%m-%d %H:%M")

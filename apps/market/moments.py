@@ -1,0 +1,33 @@
+"""Ends of a range as clients write them (engine rule 18)."""
+
+import math
+import re
+from datetime import datetime, timedelta, timezone
+from typing import Final
+
+from apps.core.errors import Fault, InvalidInput
+from apps.engine.candles import IST
+
+_INDIA: Final = timezone(timedelta(seconds=IST))
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:45:00Z"
+
+
+def read_moment(field: str, text: str | None, *, last: bool) -> int | None:
+    """Epoch seconds of one end of a range, None for none.
+
+    A date is a day in Asia/Kolkata: its beginning, or with `last` the beginning of the next, so
+    that the last day is included. A timestamp is itself.
+    """
+    if text is None:
+        return None
+    try:
+        if _DATE.fullmatch(text):
+            day = datetime.fromisoformat(text).replace(tzinfo=_INDIA)
+            return int((day + timedelta(days=1 if last else 0)).timestamp())
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise InvalidInput(Fault(field, f"is no moment: write {_FORMS}", text)) from None
+    if moment.tzinfo is None:
+        raise InvalidInput(Fault(field, f"has no zone: write {_FORMS}", text))
+    return math.ceil(moment.timestamp())

@@ -1,0 +1,119 @@
+"""Reading history: stored bars where there are any, else bars resampled from a finer timeframe.
+
+Which it is is decided for each session day (engine rule 17): the wanted timeframe if the day has
+stored bars in it, else the coarsest finer one that has. Weeks are stored, else made from days.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from django.db.models import Max, Min, Sum
+
+from apps.core.times import wire_time
+from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start
+from apps.market.blocks import joined
+from apps.market.history import History, history_of
+from apps.market.models import CandleBlock
+
+_ALWAYS: Final = 2**62
+
+
+def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = False) -> Candles:
+    """Bars with start <= time < end (epoch seconds); none where nothing is held.
+
+    With `warmup` also the bars that indicators at `start` are computed over (engine rule 11): those
+    from the beginning of the block that holds `start`, and WARMUP_BARS before that block.
+    """
+    history = history_of(symbol, timeframe)
+    first = _block_of(start, timeframe)
+    wanted = [block for block in history.blocks if first <= block < end]
+    history.fetch(wanted)
+    bars = joined(history.bars_of(block) for block in wanted)
+    if not warmup:
+        return bars.between(start, end)
+    return joined([_newest(history, -_ALWAYS, first, WARMUP_BARS), bars.between(first, end)])
+
+
+def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
+    """How many bars `read` with `warmup` gives before `start`, and from `start` to `end`."""
+    before = len(read(symbol, timeframe, start=start, end=start, warmup=True))
+    history = history_of(symbol, timeframe)
+    within = 0
+    for block in history.blocks:
+        stop = _block_after(block, timeframe)
+        if start <= block and stop <= end:
+            within += history.count_of(block)
+        elif block < end and stop > start:
+            within += len(history.bars_of(block).between(start, end))
+    return before, within
+
+
+def page(symbol: str, timeframe: str, *, start: int | None, end: int | None, limit: int) -> Candles:
+    """The first `limit` bars from `start` on, or without `start` the last `limit`, before `end`."""
+    history = history_of(symbol, timeframe)
+    stop = _ALWAYS if end is None else end
+    if start is None:
+        return _newest(history, -_ALWAYS, stop, limit)
+    kept: list[Candles] = []
+    for block in history.blocks:
+        if block < stop and _block_after(block, timeframe) > start and limit > 0:
+            kept.append(history.bars_of(block).between(start, stop))
+            kept[-1] = kept[-1].slice(0, limit)
+            limit -= len(kept[-1])
+    return joined(kept)
+
+
+def coverage(symbol: str) -> Sequence[Mapping[str, object]]:
+    """What is stored, by timeframe: `timeframe`, `first`, `last` (start of a bar), `bars`.
+
+    `synthetic: True` stands only on bars that were generated.
+    """
+    stored = CandleBlock.objects.filter(symbol=symbol).order_by()
+    found = stored.values("timeframe", "synthetic").annotate(
+        first=Min("first_time"), last=Max("last_time"), count=Sum("bars")
+    )
+    rows = sorted(found, key=lambda row: TIMEFRAMES[row["timeframe"]])
+    return [_coverage_row(**row) for row in rows]
+
+
+def _coverage_row(
+    *, timeframe: str, synthetic: bool, first: datetime, last: datetime, count: int
+) -> Mapping[str, object]:
+    row = {
+        "timeframe": timeframe,
+        "first": wire_time(first),
+        "last": wire_time(last),
+        "bars": count,
+    }
+    return row | {"synthetic": True} if synthetic else row
+
+
+def synthetic_among(symbols: Iterable[str]) -> list[str]:
+    """Those of the symbols whose bars are a generated sample, in order of name."""
+    found = CandleBlock.objects.filter(symbol__in=list(symbols), synthetic=True)
+    return list(found.order_by("symbol").values_list("symbol", flat=True).distinct())
+
+
+def _newest(history: History, start: int, stop: int, limit: int) -> Candles:
+    kept: list[Candles] = []
+    for block in reversed(history.blocks):
+        if block < stop and limit > 0:
+            bars = history.bars_of(block).between(start, stop)
+            kept.append(bars.slice(max(0, len(bars) - limit), len(bars)))
+            limit -= len(kept[-1])
+    return joined(kept)
+
+
+def _block_of(time: int, timeframe: str) -> int:
+    """The first moment of the block that holds a moment."""
+    return block_start(_block_id(time, timeframe), timeframe)
+
+
+def _block_after(start: int, timeframe: str) -> int:
+    return block_start(_block_id(start, timeframe) + 1, timeframe)
+
+
+def _block_id(time: int, timeframe: str) -> int:
+    return int(block_id(np.array([time], dtype=np.int64), timeframe)[0])
