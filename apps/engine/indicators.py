@@ -218,7 +218,7 @@ _ROWS = (
     ),
     _several(
         "KC",
-        "Keltner channel: exponential average and average true ranges",
+        "Keltner channel: exponential average of (high + low + close) / 3, average true ranges",
         _HLC,
         _band("KC"),
         _period(20),

@@ -1,0 +1,340 @@
+"""The catalogue against two outside sources, and the properties every row must have."""
+
+import csv
+import gzip
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles
+from apps.engine.indicators import CATALOGUE, SOURCES, Indicator, Mirror, Output, Parameter
+from apps.engine.series import compute, lookback, series
+from tests.engine.market_files import market_file
+
+Column = NDArray[np.float64]
+EVERY_OUTPUT = [(row, output) for row in CATALOGUE.values() for output in row.outputs]
+NAMES = [f"{row.type}.{output.name}" for row, output in EVERY_OUTPUT]
+
+
+def column(
+    candles: Candles, type: str, output: str = "", source: str = "close", **changes: float
+) -> Column:
+    """An output with the defaults of the catalogue and these changes."""
+    row = CATALOGUE[type]
+    chosen = row.output(output or row.outputs[0].name)
+    defaults = {parameter.name: parameter.default for parameter in row.parameters}
+    wanted = series(type, chosen.name, source, defaults | changes)
+    return compute(wanted, candles)[chosen.column]
+
+
+def random_candles(count: int, seed: int = 0) -> Candles:
+    """A walk of one-minute bars, 375 a day, with prices and volumes of a share."""
+    rng = np.random.default_rng(seed)
+    close = 1000 + np.cumsum(rng.normal(0, 2, count))
+    opened = close + rng.normal(0, 1, count)
+    bar = np.arange(count)
+    return Candles.build(
+        1704080700 + bar // 375 * 86400 + bar % 375 * 60,
+        open=opened,
+        high=np.maximum(opened, close) + rng.random(count),
+        low=np.minimum(opened, close) - rng.random(count),
+        close=close,
+        volume=rng.integers(0, 1000, count).astype(float),
+    )
+
+
+def upside_down(candles: Candles, level: float = 3000.0) -> Candles:
+    return Candles.build(
+        candles.time,
+        open=level - candles.open,
+        high=level - candles.low,
+        low=level - candles.high,
+        close=level - candles.close,
+        volume=candles.volume,
+    )
+
+
+# Outside sources
+
+
+def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin() -> None:
+    """The outside run is rounded to 8 decimals."""
+    with gzip.open(market_file("nse_raw_SBIN_2008-26.csv.gz"), "rt", newline="") as file:
+        rows = list(csv.DictReader(file))
+    days = np.array([row["date"] for row in rows], dtype="M8[D]").astype(np.int64)
+    names = ("open", "high", "low", "close", "volume")
+    columns = {name: [float(row[name]) for row in rows] for name in names}
+    sbin = Candles.build(days * 86400 - 19800, **columns)
+    with gzip.open(market_file("oracle_talib_sbin_daily.csv.gz"), "rt", newline="") as file:
+        outside = list(csv.DictReader(file))
+    for name, type, output, changes in (
+        ("sma20", "SMA", "", {}),
+        ("ema9", "EMA", "", {"period": 9}),
+        ("ema21", "EMA", "", {"period": 21}),
+        ("wma20", "WMA", "", {}),
+        ("rsi14", "RSI", "", {}),
+        ("macd", "MACD", "macd", {}),
+        ("macd_signal", "MACD", "signal", {}),
+        ("macd_hist", "MACD", "histogram", {}),
+        ("bb_up", "BBANDS", "upper", {}),
+        ("bb_mid", "BBANDS", "middle", {}),
+        ("bb_low", "BBANDS", "lower", {}),
+        ("atr14", "ATR", "", {}),
+        ("adx14", "ADX", "adx", {}),
+        ("pdi14", "ADX", "plusDI", {}),
+        ("mdi14", "MINUS_DI", "", {}),
+        ("stoch_k", "STOCH", "k", {}),
+        ("stoch_d", "STOCH", "d", {}),
+        ("cci20", "CCI", "", {}),
+        ("willr14", "WILLR", "", {}),
+        ("roc10", "ROC", "", {}),
+        ("mom10", "MOM", "", {}),
+        ("stddev20", "STDDEV", "", {}),
+        ("sar", "SAR", "", {}),
+    ):
+        theirs = np.array([float(row[name] or "nan") for row in outside])
+        np.testing.assert_allclose(
+            column(sbin, type, output, **changes), theirs, rtol=0, atol=1e-8, err_msg=name
+        )
+    for name, type, source in (("max20", "MAX", "high"), ("min20", "MIN", "low")):
+        theirs = np.array([float(row[name] or "nan") for row in outside])
+        np.testing.assert_array_equal(column(sbin, type, source=source), theirs)
+
+
+def quotes(name: str) -> tuple[list[str], dict[str, list[float]]]:
+    with gzip.open(market_file(name), "rt", encoding="utf-8-sig", newline="") as file:
+        rows = list(csv.DictReader(file))
+    names = ("open", "high", "low", "close", "volume")
+    return [row["date"] for row in rows], {n: [float(row[n]) for row in rows] for n in names}
+
+
+@pytest.fixture(scope="module")
+def published() -> tuple[Candles, dict[str, list[dict[str, Any]]]]:
+    """502 daily bars, and 34 indicators that another library publishes for them."""
+    _, columns = quotes("oracle_si_quotes_502.csv.gz")
+    with gzip.open(market_file("oracle_si_results_502.json.gz"), "rt") as file:
+        return Candles.build([86400 * i for i in range(502)], **columns), json.load(file)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "field", "type", "output", "changes"),
+    [
+        ("sma", "sma", "SMA", "", {}),
+        ("ema", "ema", "EMA", "", {}),
+        ("wma", "wma", "WMA", "", {"period": 14}),
+        ("hma", "hma", "HMA", "", {"period": 14}),
+        ("kama", "kama", "KAMA", "", {}),
+        ("vwma", "vwma", "VWMA", "", {"period": 14}),
+        ("rsi", "rsi", "RSI", "", {}),
+        ("bb", "upperBand", "BBANDS", "upper", {}),
+        ("bb", "lowerBand", "BBANDS", "lower", {}),
+        ("atr", "atr", "ATR", "", {}),
+        ("atr", "atrp", "NATR", "", {}),
+        ("stoch", "k", "STOCH", "k", {}),
+        ("stoch", "d", "STOCH", "d", {}),
+        ("stoch-rsi", "stochRsi", "STOCHRSI", "k", {}),
+        ("stoch-rsi", "signal", "STOCHRSI", "d", {}),
+        ("supertrend", "superTrend", "SUPERTREND", "supertrend", {}),
+        ("cci", "cci", "CCI", "", {}),
+        ("mfi", "mfi", "MFI", "", {}),
+        ("willr", "williamsR", "WILLR", "", {}),
+        ("roc", "roc", "ROC", "", {"period": 14}),
+        ("roc", "momentum", "MOM", "", {"period": 14}),
+        ("cmf", "cmf", "CMF", "", {}),
+        ("stdev", "stdDev", "STDDEV", "", {"period": 14}),
+        ("heikinashi", "open", "HA", "open", {}),
+        ("heikinashi", "high", "HA", "high", {}),
+    ],
+)
+def test_indicators_equal_another_librarys(  # noqa: PLR0917
+    published: tuple[Candles, dict[str, list[dict[str, Any]]]],
+    theirs: str,
+    field: str,
+    type: str,
+    output: str,
+    changes: dict[str, float],
+) -> None:
+    candles, results = published
+    expected = np.array([row[field] for row in results[theirs]], dtype=float)
+    ours = column(candles, type, output, **changes)
+    both = ~np.isnan(ours) & ~np.isnan(expected)
+    assert both.sum() > 440
+    np.testing.assert_allclose(ours[both], expected[both], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "field", "type", "output", "changes"),
+    [
+        ("macd", "macd", "MACD", "macd", {}),
+        ("macd", "signal", "MACD", "signal", {}),
+        ("dema", "dema", "DEMA", "", {"period": 14}),
+        ("tema", "tema", "TEMA", "", {}),
+        ("adx", "adx", "ADX", "adx", {}),
+        ("adx", "pdi", "PLUS_DI", "", {}),
+        ("psar", "sar", "SAR", "", {}),
+        ("aroon", "aroonUp", "AROON", "aroonUp", {}),
+        ("aroon", "oscillator", "AROONOSC", "", {}),
+    ],
+)
+def test_where_seeding_or_ties_differ_the_values_meet(  # noqa: PLR0917
+    published: tuple[Candles, dict[str, list[dict[str, Any]]]],
+    theirs: str,
+    field: str,
+    type: str,
+    output: str,
+    changes: dict[str, float],
+) -> None:
+    candles, results = published
+    expected = np.array([row[field] for row in results[theirs]], dtype=float)
+    ours = column(candles, type, output, **changes)
+    np.testing.assert_allclose(ours[-100:], expected[-100:], rtol=0, atol=1e-8)
+
+
+def test_on_balance_volume_moves_as_another_librarys(
+    published: tuple[Candles, dict[str, list[dict[str, Any]]]],
+) -> None:
+    candles, results = published
+    expected = np.diff([row["obv"] for row in results["obv"]])
+    assert np.diff(column(candles, "OBV")).tolist() == expected.tolist()
+
+
+def test_a_donchian_channel_includes_the_candle_itself(
+    published: tuple[Candles, dict[str, list[dict[str, Any]]]],
+) -> None:
+    """The other library's band is that of the candles before, an offset of one here."""
+    candles, results = published
+    expected = np.array([row["upperBand"] for row in results["donchian"]], dtype=float)
+    np.testing.assert_array_equal(column(candles, "DONCHIAN", "upper")[19:-1], expected[20:])
+
+
+def test_a_keltner_channel_is_as_wide_as_another_librarys(
+    published: tuple[Candles, dict[str, list[dict[str, Any]]]],
+) -> None:
+    """Its middle is an average of closes there, of typical prices here."""
+    candles, results = published
+    theirs = [row["upperBand"] - row["lowerBand"] for row in results["keltner"][-100:]]
+    ours = column(candles, "KC", "upper") - column(candles, "KC", "lower")
+    np.testing.assert_allclose(ours[-100:], theirs, rtol=0, atol=1e-8)
+    middle = column(candles, "KC", "middle")
+    assert middle.tolist()[19:] == column(candles, "EMA", source="hlc3").tolist()[19:]
+
+
+def test_vwap_restarts_at_each_session() -> None:
+    """Values published for 1,564 one-minute bars of four days."""
+    dates, columns = quotes("oracle_si_intraday.csv.gz")
+    times = np.array(dates, dtype="M8[s]").astype(np.int64) - 19800
+    candles = Candles.build(times, **columns)
+    vwap = column(candles, "VWAP")
+    assert [round(float(vwap[bar]), 4) for bar in (0, 1, 369, 390)] == [
+        367.4800,
+        367.4223,
+        367.9494,
+        368.1804,
+    ]
+    first = candles.slice(391, 392)
+    assert vwap[391] == pytest.approx((first.high + first.low + first.close)[0] / 3)
+
+
+# Properties of every row
+
+
+@pytest.mark.parametrize(("row", "output"), EVERY_OUTPUT, ids=NAMES)
+def test_no_value_depends_on_a_later_bar(row: Indicator, output: Output) -> None:
+    candles = random_candles(900)
+    whole = column(candles, row.type, output.name)
+    for bars in (1, 2, 25, 60, 374, 375, 376, 500, 777):
+        part = column(candles.slice(0, bars), row.type, output.name)
+        assert part.tobytes() == whole[:bars].tobytes()
+
+
+@pytest.mark.parametrize(("row", "output"), EVERY_OUTPUT, ids=NAMES)
+def test_values_begin_where_the_look_back_says(row: Indicator, output: Output) -> None:
+    candles = random_candles(400)
+    values = column(candles, row.type, output.name)
+    defaults = {parameter.name: parameter.default for parameter in row.parameters}
+    first = lookback(series(row.type, output.name, "close", defaults))
+    first += int(np.argmax(candles.volume > 0)) if row.type == "VWAP" else 0
+    assert np.isnan(values[:first]).all()
+    assert np.isfinite(values[first:]).all()
+
+
+@pytest.mark.parametrize(
+    ("row", "parameter"),
+    [(row, parameter) for row in CATALOGUE.values() for parameter in row.parameters],
+    ids=[f"{row.type}.{p.name}" for row in CATALOGUE.values() for p in row.parameters],
+)
+def test_both_ends_of_every_range_are_computable(row: Indicator, parameter: Parameter) -> None:
+    candles = random_candles(3100)
+    for end in (parameter.low, parameter.high):
+        for output in row.outputs:
+            values = column(candles, row.type, output.name, **{parameter.name: end})
+            assert np.isfinite(values[-1])
+
+
+@pytest.mark.parametrize("row", CATALOGUE.values(), ids=list(CATALOGUE))
+def test_defaults_lie_in_their_ranges_and_names_are_distinct(row: Indicator) -> None:
+    assert all(p.low <= p.default <= p.high for p in row.parameters)
+    names = [p.name for p in row.parameters] + ["type", "output", "source", "offset"]
+    assert len(set(names)) == len(names)
+    assert len({output.name for output in row.outputs}) == len(row.outputs)
+
+
+@pytest.mark.parametrize(("row", "output"), EVERY_OUTPUT, ids=NAMES)
+def test_the_opposite_of_the_opposite_is_the_output_itself(row: Indicator, output: Output) -> None:
+    there = CATALOGUE[row.opposite]
+    back = there.output(output.opposite)
+    assert (there.opposite, back.opposite, back.mirror) == (row.type, output.name, output.mirror)
+
+
+INEXACT = {"ROC", "TRIX", "NATR", "MFI"}
+"""Ratios to the price's own level, whose mirror is the usual one and not an equation."""
+
+
+@pytest.mark.parametrize(
+    ("row", "output"), [pair for pair in EVERY_OUTPUT if pair[0].type not in INEXACT]
+)
+def test_the_mirror_is_what_a_market_upside_down_shows(row: Indicator, output: Output) -> None:
+    candles = random_candles(1500)
+    there = column(upside_down(candles), row.opposite, output.opposite)
+    here = column(candles, row.type, output.name)
+    expected = np.array([output.mirror.level(value) for value in here])
+    if output.mirror is Mirror.SAME:
+        expected = 3000.0 - here
+    if row.type in ("OBV", "AD"):  # whose level is arbitrary
+        expected, there = np.diff(expected), np.diff(there)
+    # Parabolic stops find their direction in the first bars.
+    np.testing.assert_allclose(there[600:], expected[600:], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_every_source_is_a_column_of_prices_or_volumes(source: str) -> None:
+    candles = random_candles(30)
+    values = compute(series("PRICE", "value", source, {}), candles)[0]
+    high, low, close, opened = candles.high, candles.low, candles.close, candles.open
+    combined = {
+        "hl2": (high + low) / 2,
+        "hlc3": (high + low + close) / 3,
+        "ohlc4": (opened + high + low + close) / 4,
+    }
+    expected = combined[source] if source in combined else getattr(candles, source)
+    assert values.tolist() == expected.tolist()
+
+
+def test_an_index_without_volume_has_no_volume_weighted_price() -> None:
+    with_volume = random_candles(400)
+    price = with_volume.close
+    index = Candles.build(
+        with_volume.time, open=price, high=price, low=price, close=price, volume=price * 0
+    )
+    assert np.isnan(column(index, "VWAP")).all()
+    assert np.isnan(column(index, "VWMA")).all()
+
+
+def test_computing_leaves_the_candles_alone() -> None:
+    candles = random_candles(50)
+    before = candles.close.tobytes()
+    column(candles, "PRICE")[:] = 0.0
+    assert candles.close.tobytes() == before
