@@ -21,6 +21,7 @@ ACCESS_LIFETIME: Final[timedelta] = api_settings.ACCESS_TOKEN_LIFETIME
 REFRESH_LIFETIME: Final[timedelta] = api_settings.REFRESH_TOKEN_LIFETIME
 _SESSION: Final = "sid"
 _USER: Final = "sub"
+_CLAIMS: Final = {"token_type", "exp", "iat", "jti", _USER, _SESSION}
 
 Kind = type[AccessToken] | type[RefreshToken]
 
@@ -111,8 +112,8 @@ def _verified(text: str, kind: Kind) -> Token:
     except (TokenError, TypeError, ValueError, OverflowError, OSError) as error:
         # The last four: a moment that is no number, or so large that it is no date.
         raise InvalidToken from error
-    if str(token) != text:
-        # Base64 has several spellings of one signature and JSON of one payload; only ours is good.
+    # Base64 has several spellings of one signature and JSON of one payload; only ours is good.
+    if str(token) != text or token.payload.keys() != _CLAIMS:
         raise InvalidToken
     return token
 

@@ -1,0 +1,127 @@
+"""What the admin's pages let operators and admins do to accounts."""
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from apps.accounts import tokens
+from apps.accounts.models import EndReason, Session, User
+from tests import make
+
+USERS = "/admin/accounts/user/"
+NEW = {"usable_password": "true", "password1": "set by hand 1", "password2": "set by hand 1"}
+
+
+def opened(user: User) -> Session:
+    return tokens.issue(user=user, now=timezone.now(), address=None, user_agent="").session
+
+
+def signed_in(user: User, **flags: bool) -> Client:
+    User.objects.filter(pk=user.pk).update(**flags)
+    client = Client()
+    assert client.login(email=user.email.upper(), password=make.PASSWORD)
+    return client
+
+
+@pytest.fixture
+def operator(db: None) -> Client:
+    return signed_in(make.user("olga"), is_staff=True)
+
+
+@pytest.fixture
+def admin(db: None) -> Client:
+    return signed_in(make.user("ada"), is_staff=True, is_superuser=True)
+
+
+def form_of(user: User, **ticked: bool) -> dict[str, str]:
+    flags = {"is_active": user.is_active, "email_verified": user.email_verified} | ticked
+    return {"name": user.name} | {name: "on" for name, on in flags.items() if on}
+
+
+def test_users_have_no_way_in(alice: User) -> None:
+    client = signed_in(alice)
+    response = client.get(USERS)
+    assert response.status_code == 302
+    assert response["Location"].startswith("/admin/login/")
+
+
+@pytest.mark.parametrize("path", ["", "accounts/", "accounts/user/", "accounts/session/"])
+def test_an_operator_sees_the_pages(operator: Client, alice: User, path: str) -> None:
+    opened(alice)
+    assert operator.get(f"/admin/{path}").status_code == 200
+
+
+def test_an_operator_marks_an_address_verified(operator: Client, alice: User) -> None:
+    path = f"{USERS}{alice.pk}/change/"
+    assert operator.get(path).status_code == 200
+    assert operator.post(path, form_of(alice, email_verified=True)).status_code == 302
+    alice.refresh_from_db()
+    assert alice.email_verified
+    assert alice.check_password(make.PASSWORD)
+
+
+def test_switching_a_user_off_ends_their_sessions(operator: Client, alice: User) -> None:
+    session = opened(alice)
+    operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_active=False))
+    session.refresh_from_db()
+    assert session.end_reason == EndReason.OPERATOR
+
+
+def test_a_password_set_by_an_operator_ends_all_sessions(operator: Client, alice: User) -> None:
+    session = opened(alice)
+    assert operator.post(f"{USERS}{alice.pk}/password/", NEW).status_code == 302
+    alice.refresh_from_db()
+    session.refresh_from_db()
+    assert alice.check_password("set by hand 1")
+    assert session.end_reason == EndReason.OPERATOR
+
+
+def test_a_short_password_is_refused_here_too(operator: Client, alice: User) -> None:
+    short = NEW | {"password1": "short", "password2": "short"}
+    assert operator.post(f"{USERS}{alice.pk}/password/", short).status_code == 200
+    alice.refresh_from_db()
+    assert alice.check_password(make.PASSWORD)
+
+
+def test_an_operator_cannot_make_operators(operator: Client, alice: User) -> None:
+    powers = {"is_staff": True, "is_superuser": True}
+    operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, **powers))
+    alice.refresh_from_db()
+    assert alice.role == "user"
+
+
+def test_an_operator_cannot_change_an_admin(operator: Client, alice: User) -> None:
+    User.objects.filter(pk=alice.pk).update(is_staff=True, is_superuser=True)
+    assert operator.post(f"{USERS}{alice.pk}/change/", form_of(alice)).status_code == 403
+    assert operator.post(f"{USERS}{alice.pk}/password/", NEW).status_code == 403
+    alice.refresh_from_db()
+    assert alice.check_password(make.PASSWORD)
+
+
+def test_an_admin_makes_operators(admin: Client, alice: User) -> None:
+    admin.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_staff=True))
+    alice.refresh_from_db()
+    assert alice.role == "operator"
+
+
+def test_sessions_are_ended_from_their_list(operator: Client, alice: User) -> None:
+    ended, left = opened(alice), opened(alice)
+    body = {"action": "end", "_selected_action": [ended.pk]}
+    operator.post("/admin/accounts/session/", body)
+    ended.refresh_from_db()
+    left.refresh_from_db()
+    assert ended.end_reason == EndReason.OPERATOR
+    assert left.ended_at is None
+
+
+@pytest.mark.parametrize("verb", ["change", "delete"])
+def test_sessions_cannot_be_edited(admin: Client, alice: User, verb: str) -> None:
+    session = opened(alice)
+    path = f"/admin/accounts/session/{session.pk}/{verb}/"
+    assert admin.post(path, {"post": "yes"}).status_code == 403
+    assert Session.objects.filter(pk=session.pk, ended_at=None).exists()
+
+
+@pytest.mark.parametrize("path", ["add/", "{}/delete/"])
+def test_accounts_are_neither_made_nor_deleted_here(admin: Client, alice: User, path: str) -> None:
+    assert admin.post(USERS + path.format(alice.pk), {"post": "yes"}).status_code == 403

@@ -1,0 +1,134 @@
+"""POST /api/auth/login"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.hashers import get_hasher
+
+from apps.accounts.models import Session, User
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/auth/login"
+LogIn = Callable[[object, object], Any]
+
+
+@pytest.fixture
+def log_in(api: Api, alice: User) -> LogIn:
+    return lambda email, password: api().post(PATH, {"email": email, "password": password})
+
+
+def test_the_right_password_opens_a_session(log_in: LogIn, alice: User) -> None:
+    response = log_in(alice.email, make.PASSWORD)
+    assert response.status_code == 200
+    body = response.json()
+    assert body.pop("accessToken").count(".") == 2
+    assert body == {
+        "success": True,
+        "message": "Logged in.",
+        "user": {
+            "id": alice.pk,
+            "email": "alice@example.com",
+            "name": "Alice",
+            "emailVerified": False,
+            "role": "user",
+        },
+        "expiresIn": 900,
+    }
+    assert response.cookies["refreshToken"]["max-age"] == "604800"
+    assert alice.sessions.count() == 1
+
+
+def test_each_login_is_a_session_of_its_own(log_in: LogIn, alice: User) -> None:
+    first, second = (log_in(alice.email, make.PASSWORD).json() for _ in range(2))
+    assert first["accessToken"] != second["accessToken"]
+    assert alice.sessions.count() == 2
+
+
+def test_the_case_of_an_address_does_not_count(log_in: LogIn) -> None:
+    assert log_in("ALICE@Example.COM", make.PASSWORD).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("flags", "role"),
+    [({"is_staff": True}, "operator"), ({"is_staff": True, "is_superuser": True}, "admin")],
+)
+def test_the_role_is_told(log_in: LogIn, alice: User, flags: dict[str, bool], role: str) -> None:
+    User.objects.filter(pk=alice.pk).update(**flags)
+    assert log_in(alice.email, make.PASSWORD).json()["user"]["role"] == role
+
+
+def test_unknown_wrong_and_switched_off_are_told_the_same(log_in: LogIn, alice: User) -> None:
+    unknown = assert_error(log_in("nobody@example.com", make.PASSWORD), 401, "UNAUTHORIZED")
+    wrong = assert_error(log_in(alice.email, "wrong password"), 401, "UNAUTHORIZED")
+    User.objects.update(is_active=False)
+    off = assert_error(log_in(alice.email, make.PASSWORD), 401, "UNAUTHORIZED")
+    assert unknown["message"] == wrong["message"] == off["message"]
+    assert not Session.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("email", "password"),
+    [
+        ("not an address", "x"), ("   ", "   "), ("a\tb", "\u202e"), ("x" * 5000, "y" * 5000),
+        ("\u0130@example.com", "short"), (" alice@example.com ", make.PASSWORD),
+    ],
+)  # fmt: skip
+def test_any_other_pair_of_strings_is_wrong_not_malformed(
+    log_in: LogIn, email: str, password: str
+) -> None:
+    response = log_in(email, password)
+    assert_error(response, 401, "UNAUTHORIZED")
+    assert response["WWW-Authenticate"] == "Bearer"
+    assert "refreshToken" not in response.cookies
+
+
+@pytest.mark.parametrize("bad", ["", None, 5, True, ["x"], {"x": 1}])
+def test_what_is_no_string_or_empty_is_malformed(log_in: LogIn, alice: User, bad: object) -> None:
+    assert_error(log_in(bad, make.PASSWORD), 400, "VALIDATION_ERROR", field="email")
+    error = assert_error(log_in(alice.email, bad), 400, "VALIDATION_ERROR", field="password")
+    assert "value" not in error["details"]
+
+
+def test_both_are_required(api: Api) -> None:
+    for response in (api().post(PATH, {}), api().post(PATH)):
+        error = assert_error(response, 400, "VALIDATION_ERROR", field="email")
+        assert [fault["field"] for fault in error["details"]["errors"]] == ["email", "password"]
+
+
+def test_unknown_keys_are_ignored(api: Api, alice: User) -> None:
+    body = {"email": alice.email, "password": make.PASSWORD, "remember": True, "role": "admin"}
+    assert api().post(PATH, body).json()["user"]["role"] == "user"
+
+
+def test_a_form_of_another_site_cannot_log_a_browser_in(api: Api, alice: User) -> None:
+    body = '{"email": "alice@example.com", "password": "' + make.PASSWORD + '"}'
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+        assert_error(api().post(PATH, body, content_type=kind), 415, "VALIDATION_ERROR")
+
+
+def test_a_stale_token_beside_it_is_not_read(api: Api, alice: User) -> None:
+    client = api()
+    client.credentials(HTTP_AUTHORIZATION="Bearer stale")
+    body = {"email": alice.email, "password": make.PASSWORD}
+    assert client.post(PATH, body).status_code == 200
+
+
+def test_an_unknown_address_costs_a_hash_like_a_known_one(
+    log_in: LogIn, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasher = type(get_hasher())
+    hashed: list[str] = []
+    encode = hasher.encode
+
+    def counted(self: Any, password: str, *arguments: Any) -> str:
+        hashed.append(password)
+        return encode(self, password, *arguments)
+
+    monkeypatch.setattr(hasher, "encode", counted)
+    log_in(alice.email, "wrong password")
+    known = len(hashed)
+    log_in("nobody@example.com", "wrong password")
+    assert len(hashed) - known == known > 0
