@@ -8,7 +8,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from config.binaries import NoDatabase
@@ -70,6 +70,8 @@ def _stop_when_unused(cluster: Cluster, users: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         cluster.stop()
+        with suppress(OSError):  # not empty after a crash: the next server clears up
+            cluster.socket.rmdir()
     except BlockingIOError:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
     finally:

@@ -26,7 +26,6 @@ def pytest_load_initial_conftests() -> None:
     _RUN.callback(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o711)  # root hands the server to another account, which must get in
     cluster = _RUN.enter_context(attached(directory, durable=False))
-    _RUN.callback(shutil.rmtree, cluster.socket, ignore_errors=True)
     os.environ["DATABASE_URL"] = (
         f"postgresql://{ROLE}@/{DATABASE}?host={quote(str(cluster.socket), safe='')}"
     )

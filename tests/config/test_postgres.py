@@ -4,7 +4,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,26 +22,30 @@ with attached(Path(sys.argv[1]), durable=False) as cluster:
 """
 
 
-@pytest.fixture
-def empty_dir() -> Iterator[Path]:
+@contextmanager
+def scratch() -> Iterator[Path]:
     """Not tmp_path: the account that root hands the server to could not get in."""
     directory = Path(tempfile.mkdtemp(prefix="algotrade-test-"))
     directory.chmod(0o711)
-    yield directory
-    shutil.rmtree(directory)
-    with suppress(FileNotFoundError):
-        shutil.rmtree(socket_directory(directory))
+    try:
+        yield directory
+    finally:
+        shutil.rmtree(directory)
+        shutil.rmtree(socket_directory(directory), ignore_errors=True)
+
+
+@pytest.fixture
+def empty_dir() -> Iterator[Path]:
+    with scratch() as directory:
+        yield directory
 
 
 @pytest.fixture(scope="module")
 def made_dir() -> Iterator[Path]:
-    directory = Path(tempfile.mkdtemp(prefix="algotrade-test-"))
-    directory.chmod(0o711)
-    with attached(directory, durable=False):
-        pass
-    yield directory
-    shutil.rmtree(directory)
-    shutil.rmtree(socket_directory(directory))
+    with scratch() as directory:
+        with attached(directory, durable=False):
+            pass
+        yield directory
 
 
 def running(directory: Path) -> int:
@@ -59,6 +63,7 @@ def test_the_last_to_leave_stops_the_server(made_dir: Path) -> None:
             assert second.process() == pid
         assert is_alive(pid)
     assert not is_alive(pid)
+    assert not socket_directory(made_dir).exists()
 
 
 def test_other_processes_use_the_same_server(made_dir: Path) -> None:
@@ -167,7 +172,6 @@ def test_root_keeps_data_and_programs_where_another_account_can_reach_them(
         assert place.stat().st_uid != 0
     finally:
         shutil.rmtree(place.parent)
-        shutil.rmtree(socket_directory(tmp_path))
 
 
 @pytest.mark.slow
