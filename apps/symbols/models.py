@@ -5,7 +5,7 @@ from typing import Final
 
 from django.db import models
 from django.db.models import Q, Value
-from django.db.models.functions import Concat
+from django.db.models.functions import Concat, Upper
 
 from apps.engine.symbols import EXCHANGES, MAX_LENGTH
 
@@ -46,9 +46,11 @@ class Instrument(models.Model):
         max_length=MAX_LENGTH, db_collation="C", help_text="The part after the colon"
     )
     exchange_name = models.CharField(
-        max_length=64, help_text="As the exchange writes it, such as M&M where the code is MM"
+        max_length=64,
+        db_collation="C",
+        help_text="As the exchange writes it, such as M&M where the code is MM",
     )
-    name = models.CharField(max_length=200)
+    name = models.CharField(max_length=200, db_collation="C")
     type = models.CharField(max_length=9, choices=Type.choices)
     underlying = models.CharField(
         max_length=MAX_LENGTH, blank=True, help_text="What a derivative is derived from"
@@ -87,6 +89,9 @@ class Instrument(models.Model):
         ]
         indexes = [
             models.Index(fields=["code", "exchange"], name="cash_by_code", condition=CASH),
+            models.Index(Upper("name"), name="cash_by_name", condition=CASH),
+            models.Index(Upper("exchange_name"), name="cash_by_exchange_name", condition=CASH),
+            models.Index(fields=["isin"], name="cash_by_isin", condition=CASH),
             models.Index(
                 fields=["code", "exchange"], name="derivatives_by_code", condition=DERIVATIVE
             ),
