@@ -92,6 +92,8 @@ TRADE = np.dtype(
         ("charges", "f8"),
     ]
 )
+CURVE = np.dtype([("time", "i8"), ("equity", "f8")])
+"""One row: its bars' start, and equity at their close."""
 
 
 class ForeignState(EngineError):

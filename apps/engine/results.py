@@ -1,0 +1,63 @@
+"""What users read of a result: its trades and its curve, under their names on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.kernel import EXIT_REASONS
+from apps.engine.metrics import drawdowns, net_profits, trade_returns
+from apps.engine.records import Array
+
+
+def trade_dicts(trades: Array, symbols: Sequence[str]) -> list[dict[str, object]]:
+    """TRADE records as clients see them; `symbols` in the order of the simulation.
+
+    Prices and money in rupees; `profit` is net of charges, `returnPercentage` is of the entry's
+    value; `bars` counts the bars the position lived through, the entry bar is 1.
+    """
+    columns = {
+        "symbol": [symbols[index] for index in trades["symbol"]],
+        "side": ["long" if side > 0 else "short" for side in trades["side"]],
+        "quantity": trades["quantity"].tolist(),
+        "entryTime": wire_times(trades["entry_time"]),
+        "entryPrice": trades["entry_price"].tolist(),
+        "exitTime": wire_times(trades["exit_time"]),
+        "exitPrice": trades["exit_price"].tolist(),
+        "exitReason": [EXIT_REASONS[code] for code in trades["reason"]],
+        "grossProfit": trades["gross"].tolist(),
+        "charges": trades["charges"].tolist(),
+        "profit": net_profits(trades).tolist(),
+        "returnPercentage": (trade_returns(trades) * 100).tolist(),
+        "bars": trades["bars"].tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
+    """CURVE records in at most `points` buckets that keep what a thinner curve would lose.
+
+    Of n rows bucket i holds rows floor(i n / points) to floor((i + 1) n / points) - 1: time and
+    equity of its last row, its low and high, and its largest drawdown in percent of the running
+    peak of the whole curve (rule 15).
+    """
+    n = len(curve)
+    edges = np.arange(min(points, n) + 1) * n // max(min(points, n), 1)
+    first, last = edges[:-1], edges[1:] - 1
+    equity = curve["equity"]
+    columns = {
+        "time": wire_times(curve["time"][last]),
+        "equity": equity[last].tolist(),
+        "low": np.minimum.reduceat(equity, first).tolist(),
+        "high": np.maximum.reduceat(equity, first).tolist(),
+        "drawdown": (np.maximum.reduceat(drawdowns(equity), first) * 100).tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def wire_times(time: NDArray[np.int64]) -> list[str]:
+    """ISO 8601 in UTC with milliseconds and Z."""
+    texts: list[str] = np.datetime_as_string(time.astype("M8[s]"), "ms", timezone="UTC").tolist()
+    return texts

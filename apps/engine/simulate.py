@@ -1,0 +1,168 @@
+"""A backtest: a strategy over the history of its symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from apps.engine import kernel
+from apps.engine.candles import Candles
+from apps.engine.kernel import REJECTIONS, RUINED, Plan
+from apps.engine.metrics import Performance, performance
+from apps.engine.plan import (
+    NO_CHARGES,
+    ChargeRow,
+    Contract,
+    MissingCalendar,
+    Schedule,
+    contract_rows,
+    plan_of,
+    rate_rows,
+)
+from apps.engine.receipt import notes_on, receipt
+from apps.engine.records import CURVE, TRADE, Array, Market, Out, check, new_state
+from apps.engine.strategy import Strategy
+from apps.engine.timeline import History, Track, join, track_of
+
+__all__ = [
+    "NO_CHARGES",
+    "ChargeRow",
+    "Contract",
+    "History",
+    "MissingCalendar",
+    "Result",
+    "Schedule",
+    "simulate",
+    "warm_up",
+]
+
+Progress = Callable[[float], None]
+
+ROWS_AT_A_TIME = 5_000
+"""Rows between two reports of progress: a few milliseconds of work."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What a simulation found.
+
+    `trades`: TRADE records in the order of their exits, `symbol` an index into `symbols`; `curve`:
+    CURVE records, one a row; `results` turns both into what clients read. `performance`: see
+    `metrics`. `receipt`: what the result rests on, with `notes` on how far it can be trusted.
+    """
+
+    symbols: tuple[str, ...]
+    trades: Array
+    curve: Array
+    performance: Performance
+    receipt: dict[str, object]
+
+
+class _Played(NamedTuple):
+    trades: Array
+    curve: Array
+    rejected: dict[str, int]
+    ruined: bool
+
+
+def simulate(
+    strategy: Strategy,
+    histories: Sequence[History],
+    *,
+    start: int,
+    end: int,
+    capital: float,
+    schedule: Schedule = NO_CHARGES,
+    seed: int = 0,
+    on_progress: Progress | None = None,
+) -> Result:
+    """Run `strategy` over the bars with start <= time < end (epoch seconds), from `capital` rupees.
+
+    Symbols trade in the order of `histories`. `on_progress` is told the fraction that is done, at
+    least every ROWS_AT_A_TIME rows; what it raises ends the simulation. `seed` is for whoever
+    draws from the result later; it is only recorded. Raises InsufficientData, MissingCalendar.
+    """
+    report = on_progress or _to_nobody
+    plan = plan_of(strategy)
+    if strategy.executionSettings.charges == "none":
+        schedule = NO_CHARGES
+    tracks = []
+    for history in histories:
+        tracks.append(track_of(strategy, plan, history, start, end))
+        report(0.0)
+    contracts = [history.contract for history in histories]
+    trades, curve, rejected, ruined = _play(
+        plan, tracks, contracts, schedule, capital=capital, report=report
+    )
+    return Result(
+        symbols=tuple(history.symbol for history in histories),
+        trades=trades,
+        curve=curve,
+        performance=performance(trades, curve, capital=capital, rejected=rejected),
+        receipt=receipt(
+            strategy,
+            histories,
+            tracks,
+            schedule,
+            start=start,
+            end=end,
+            capital=capital,
+            seed=seed,
+            notes=notes_on(strategy, histories, tracks, schedule, ruined=ruined),
+        ),
+    )
+
+
+def _to_nobody(done: float) -> None:
+    """Progress that nobody asked for."""
+
+
+def _play(
+    plan: Plan,
+    tracks: Sequence[Track],
+    contracts: Sequence[Contract],
+    schedule: Schedule,
+    *,
+    capital: float,
+    report: Progress,
+) -> _Played:
+    """Step through the rows, then close what is open."""
+    market, signals = join(tracks)
+    segments = {c.segment: number for number, c in enumerate(contracts)}
+    units, rates = contract_rows(contracts, segments), rate_rows(schedule, segments)
+    state = new_state(symbols=len(tracks), cash=capital)
+    account = state.account[0]
+    out = Out(np.zeros(2 * len(tracks) + ROWS_AT_A_TIME, TRADE), np.zeros(len(market.time)))
+    check(state, market, signals, units, out)
+    row, rows, drained = 0, len(market.time), []
+    while row < rows and account["status"] != RUINED:
+        stop = min(row + ROWS_AT_A_TIME, rows)
+        row, written = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
+        drained.append(out.trades[:written].copy())
+        report(row / rows)
+    drained.append(out.trades[: kernel.finish(state, units, rates, out.trades)])
+    trades = np.concatenate(drained)
+    out.equity[row - 1] = account["equity"]
+    return _Played(
+        trades[np.argsort(trades["exit_time"], kind="stable")],
+        _curve(market, out, row),
+        dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True)),
+        bool(account["status"] == RUINED),
+    )
+
+
+def _curve(market: Market, out: Out, rows: int) -> Array:
+    curve = np.empty(rows, CURVE)
+    curve["time"], curve["equity"] = market.time[:rows], out.equity[:rows]
+    return curve
+
+
+def warm_up() -> None:
+    """Compile the kernel, or load it from its cache: the first simulation then does not wait."""
+    one = np.ones(2)
+    bars = Candles.build([0, 60], open=one, high=one, low=one, close=one, volume=one)
+    track = Track(bars, bars, np.zeros(2, np.uint8), np.empty((0, 4)), np.empty(0, np.uint8))
+    _play(Plan(), [track], [Contract()], NO_CHARGES, capital=1.0, report=_to_nobody)

@@ -1,0 +1,113 @@
+"""The market of a simulation: each symbol's bars with what is known of them, on one timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start, ist_day
+from apps.engine.errors import InsufficientData
+from apps.engine.kernel import ENTER, Plan
+from apps.engine.plan import Contract, ranges_asked, square_off_flags
+from apps.engine.records import BAR, Array, Market
+from apps.engine.sessions import Sessions
+from apps.engine.signals import atr_columns, signals_of
+from apps.engine.strategy import Strategy, warmup_bars
+
+LEAST_BARS = 2
+"""A signal at one bar's close trades at the next one's open."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """One symbol: its candles in the strategy's timeframe, its hours, its contract.
+
+    `candles` reach back before the simulated range: WARMUP_BARS bars before the block that the
+    range starts in (rule 11), or all there are. `sessions` may be None where nothing is squared
+    off.
+    """
+
+    symbol: str
+    candles: Candles
+    sessions: Sessions | None = None
+    contract: Contract = field(default_factory=Contract)
+
+
+class Track(NamedTuple):
+    """One symbol in the simulated range, and all that is known of it beforehand.
+
+    `used` are the candles that any figure can depend on, warm-up included; the other columns hold
+    one row for each bar of `candles`.
+    """
+
+    used: Candles
+    candles: Candles
+    signals: NDArray[np.uint8]
+    ranges: NDArray[np.float64]
+    flags: NDArray[np.uint8]
+
+
+def track_of(strategy: Strategy, plan: Plan, history: History, start: int, end: int) -> Track:
+    """The bars with start <= time < end; raises InsufficientData when too few are warm."""
+    timeframe = strategy.basicInfo.timeframe
+    used = _used(history.candles, timeframe, start, end)
+    first, last = int(np.searchsorted(used.time, start)), len(used)
+    warm = last - max(first, warmup_bars(strategy))
+    if warm < LEAST_BARS:
+        raise InsufficientData(history.symbol, held=max(warm, 0), needed=LEAST_BARS)
+    candles = used.slice(first, last)
+    ranges = atr_columns(strategy, used, timeframe, first, last)[first:]
+    signals = signals_of(strategy, used, timeframe, first, last)[first:]
+    if ranges.size:
+        asked = ranges_asked(plan)
+        known = (ranges[:, asked] > 0).all(axis=1)
+        signals = signals & np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
+        ranges = np.where(asked, np.nan_to_num(ranges), 0.0)
+    flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
+    return Track(used, candles, signals, ranges, flags)
+
+
+def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
+    """The range, and what rule 11 reads before it."""
+    first, last = np.searchsorted(candles.time, (start, end)).tolist()
+    if first == last:
+        return candles.slice(first, last)
+    block = block_id(candles.time[first : first + 1], timeframe)
+    begin = int(np.searchsorted(candles.time, block_start(int(block[0]), timeframe)))
+    return candles.slice(max(begin - WARMUP_BARS, 0), last)
+
+
+def join(tracks: Sequence[Track]) -> tuple[Market, NDArray[np.uint8]]:
+    """The market and its signals u1[rows, symbols]; a row is a time at which any symbol has a bar.
+
+    Each symbol's bars stay as they are, one symbol after the other, and `cell` finds them.
+    """
+    time = np.unique(np.concatenate([track.candles.time for track in tracks]))
+    cell = np.full((len(time), len(tracks)), -1, np.int32)
+    signals = np.zeros(cell.shape, np.uint8)
+    begin = 0
+    for s, track in enumerate(tracks):
+        rows = np.searchsorted(time, track.candles.time)
+        cell[rows, s] = np.arange(begin, begin + len(rows))
+        signals[rows, s] = track.signals
+        begin += len(rows)
+    market = Market(
+        time,
+        ist_day(time),
+        cell,
+        _bars([track.candles for track in tracks]),
+        np.concatenate([track.ranges for track in tracks]),
+        np.concatenate([track.flags for track in tracks]),
+    )
+    return market, signals
+
+
+def _bars(candles: Sequence[Candles]) -> Array:
+    bars = np.empty(sum(len(part) for part in candles), BAR)
+    for name in BAR.names or ():
+        np.concatenate([getattr(part, name) for part in candles], out=bars[name])
+    return bars
