@@ -69,11 +69,11 @@ class Hours(NamedTuple):
     end: int
 
 
-Test: TypeAlias = Comparison | Movement | Hours
+Check: TypeAlias = Comparison | Movement | Hours
 
 
-def tests_for(side: Side, entry: EntryConditions) -> tuple[Test, ...]:
-    """The tests of one side; for the side that is not traded, the mirror of the one that is."""
+def checks_for(side: Side, entry: EntryConditions) -> tuple[Check, ...]:
+    """The checks of one side; for the side that is not traded, the mirror of the one that is."""
     written_for = "short" if entry.positionType == "short" else "long"
     return tuple(
         _resolve(condition, mirrored=condition.side is None and side != written_for)
@@ -82,7 +82,7 @@ def tests_for(side: Side, entry: EntryConditions) -> tuple[Test, ...]:
     )
 
 
-def _resolve(condition: Condition, *, mirrored: bool) -> Test:
+def _resolve(condition: Condition, *, mirrored: bool) -> Check:
     match condition:
         case TimeWindow():
             return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))

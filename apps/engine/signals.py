@@ -26,7 +26,7 @@ from apps.engine.candles import (
 from apps.engine.conditions import EntryConditions, Side
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
 from apps.engine.series import Column, Series, compute, series
-from apps.engine.sides import Comparison, Hours, Movement, Read, Test, tests_for
+from apps.engine.sides import Check, Comparison, Hours, Movement, Read, checks_for
 from apps.engine.strategy import Strategy
 
 Truth = NDArray[np.bool_]
@@ -44,11 +44,11 @@ def signals_of(
     """
     entry = strategy.entryConditions
     bits = np.zeros(len(candles), dtype=np.uint8)
-    wanted = [(bit, tests_for(side, entry)) for bit, side in _bits_and_sides(strategy)]
+    wanted = [(bit, checks_for(side, entry)) for bit, side in _bits_and_sides(strategy)]
     for block in _blocks(candles, timeframe, first, last):
         values = _Values(block.candles)
-        for bit, tests in wanted:
-            true = _all_or_any(tests, values, entry)[block.kept]
+        for bit, checks in wanted:
+            true = _all_or_any(checks, values, entry)[block.kept]
             bits[block.rows] |= np.where(true, np.uint8(bit), np.uint8(0))
     return bits
 
@@ -131,24 +131,24 @@ class _Values:
         return _back(self._columns[read.series][read.column], read.offset)
 
 
-def _all_or_any(tests: tuple[Test, ...], values: _Values, entry: EntryConditions) -> Truth:
-    """A side without tests is never true."""
-    if not tests:
+def _all_or_any(checks: tuple[Check, ...], values: _Values, entry: EntryConditions) -> Truth:
+    """A side without checks is never true."""
+    if not checks:
         return np.zeros(len(values.candles), dtype=np.bool_)
     candles = max(entry.confirmationCandles, 1)
-    truths = [_confirmed(test, values, candles) for test in tests]
+    truths = [_confirmed(check, values, candles) for check in checks]
     join = np.logical_and if entry.logicalOperator == "AND" else np.logical_or
     true: Truth = join.reduce(truths)
     return true
 
 
-def _confirmed(test: Test, values: _Values, candles: int) -> Truth:
-    """Whether the test holds at each bar, confirmed by so many candles.
+def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
+    """Whether the check holds at each bar, confirmed by so many candles.
 
     Levels and movements hold on each of them. A cross happened at the first of them, and its side
     has held since. Hours count at the last one.
     """
-    match test:
+    match check:
         case Hours(start, end):
             second = (values.candles.time + IST) % DAY
             return (second >= start) & (second < end)

@@ -3,6 +3,7 @@
 import csv
 import gzip
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +21,6 @@ from apps.engine.candles import (
     resample,
 )
 from apps.engine.sessions import Regime, Sessions
-from tests.engine.market_files import market_file
 
 KOLKATA = timezone(timedelta(hours=5, minutes=30))
 NSE = Sessions.build([Regime(0, 40_000, 33300, 55800)])
@@ -242,9 +242,9 @@ def test_nothing_is_lost_and_steps_do_not_matter(minute: list[int], target: str)
     assert through_five.volume.tolist() == longer.volume.tolist()
 
 
-def test_quarter_hours_of_a_year_of_minutes_are_whole() -> None:
+def test_quarter_hours_of_a_year_of_minutes_are_whole(market_data: Path) -> None:
     """153 full days of 25 quarter hours, and the three that the source describes as odd."""
-    with gzip.open(market_file("NIFTY_1m_2024.csv.gz"), "rt", newline="") as file:
+    with gzip.open(market_data / "NIFTY_1m_2024.csv.gz", "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     times = [at(f"{r['Date'][:4]}-{r['Date'][4:6]}-{r['Date'][6:]} {r['Time']}") for r in rows]
     columns = {n: [float(r[n.title()]) for r in rows] for n in ("open", "high", "low", "close")}

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from apps.engine.candles import Candles
 from apps.engine.indicators import CATALOGUE, SOURCES, Indicator, Mirror, Output, Parameter
 from apps.engine.series import compute, lookback, series
-from tests.engine.market_files import market_file
 
 Column = NDArray[np.float64]
 EVERY_OUTPUT = [(row, output) for row in CATALOGUE.values() for output in row.outputs]
@@ -60,15 +60,15 @@ def upside_down(candles: Candles, level: float = 3000.0) -> Candles:
 # Outside sources
 
 
-def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin() -> None:
+def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path) -> None:
     """The outside run is rounded to 8 decimals."""
-    with gzip.open(market_file("nse_raw_SBIN_2008-26.csv.gz"), "rt", newline="") as file:
+    with gzip.open(market_data / "nse_raw_SBIN_2008-26.csv.gz", "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     days = np.array([row["date"] for row in rows], dtype="M8[D]").astype(np.int64)
     names = ("open", "high", "low", "close", "volume")
     columns = {name: [float(row[name]) for row in rows] for name in names}
     sbin = Candles.build(days * 86400 - 19800, **columns)
-    with gzip.open(market_file("oracle_talib_sbin_daily.csv.gz"), "rt", newline="") as file:
+    with gzip.open(market_data / "oracle_talib_sbin_daily.csv.gz", "rt", newline="") as file:
         outside = list(csv.DictReader(file))
     for name, type, output, changes in (
         ("sma20", "SMA", "", {}),
@@ -104,18 +104,18 @@ def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin() -> None:
         np.testing.assert_array_equal(column(sbin, type, source=source), theirs)
 
 
-def quotes(name: str) -> tuple[list[str], dict[str, list[float]]]:
-    with gzip.open(market_file(name), "rt", encoding="utf-8-sig", newline="") as file:
+def quotes(path: Path) -> tuple[list[str], dict[str, list[float]]]:
+    with gzip.open(path, "rt", encoding="utf-8-sig", newline="") as file:
         rows = list(csv.DictReader(file))
     names = ("open", "high", "low", "close", "volume")
     return [row["date"] for row in rows], {n: [float(row[n]) for row in rows] for n in names}
 
 
 @pytest.fixture(scope="module")
-def published() -> tuple[Candles, dict[str, list[dict[str, Any]]]]:
+def published(market_data: Path) -> tuple[Candles, dict[str, list[dict[str, Any]]]]:
     """502 daily bars, and 34 indicators that another library publishes for them."""
-    _, columns = quotes("oracle_si_quotes_502.csv.gz")
-    with gzip.open(market_file("oracle_si_results_502.json.gz"), "rt") as file:
+    _, columns = quotes(market_data / "oracle_si_quotes_502.csv.gz")
+    with gzip.open(market_data / "oracle_si_results_502.json.gz", "rt") as file:
         return Candles.build([86400 * i for i in range(502)], **columns), json.load(file)
 
 
@@ -222,9 +222,9 @@ def test_a_keltner_channel_is_as_wide_as_another_librarys(
     assert middle.tolist()[19:] == column(candles, "EMA", source="hlc3").tolist()[19:]
 
 
-def test_vwap_restarts_at_each_session() -> None:
+def test_vwap_restarts_at_each_session(market_data: Path) -> None:
     """Values published for 1,564 one-minute bars of four days."""
-    dates, columns = quotes("oracle_si_intraday.csv.gz")
+    dates, columns = quotes(market_data / "oracle_si_intraday.csv.gz")
     times = np.array(dates, dtype="M8[s]").astype(np.int64) - 19800
     candles = Candles.build(times, **columns)
     vwap = column(candles, "VWAP")

@@ -3,11 +3,11 @@
 import csv
 import gzip
 import re
+from pathlib import Path
 
 import pytest
 
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse, readings
-from tests.engine.market_files import market_file
 
 
 @pytest.mark.parametrize(
@@ -170,18 +170,18 @@ def test_a_symbol_prints_as_it_was_written() -> None:
     assert str(parse("NSE:NIFTY24JAN1118000CE")) == "NSE:NIFTY24JAN1118000CE"
 
 
-def test_every_listed_share_of_nse_is_an_equity() -> None:
-    with market_file("nse_equity_l_2026-01.csv").open(newline="") as file:
+def test_every_listed_share_of_nse_is_an_equity(market_data: Path) -> None:
+    with (market_data / "nse_equity_l_2026-01.csv").open(newline="") as file:
         names = [row["SYMBOL"] for row in csv.DictReader(file)]
     carried = [f"NSE:{re.sub('[^A-Z0-9]', '', name)}" for name in names]
     assert len(carried) > 2000
     assert {parse(symbol).type for symbol in carried} == {"equity"}
 
 
-def test_every_month_contract_of_a_broker_has_the_parts_its_master_says() -> None:
+def test_every_month_contract_of_a_broker_has_the_parts_its_master_says(market_data: Path) -> None:
     """Monthly options of the Kite master carry the interface's own form."""
     monthly = re.compile(r"[A-Z0-9]+?\d\d[A-Z]{3}\d+(CE|PE)")
-    path = market_file("kite_nfo_bfo_2026-08.csv.gz")
+    path = market_data / "kite_nfo_bfo_2026-08.csv.gz"
     checked = 0
     with gzip.open(path, "rt", newline="") as file:
         for row in csv.DictReader(file):

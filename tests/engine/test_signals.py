@@ -1,0 +1,465 @@
+"""Conditions read bar by bar: operators, confirmation, sides, and the blocks of rule 11."""
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+import talib
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start
+from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.sides import Check, Comparison, Hours, Movement, Read, checks_for
+from apps.engine.signals import atr_columns, signals_of
+from apps.engine.strategy import Strategy, parse
+from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering
+
+KOLKATA = timezone(timedelta(hours=5, minutes=30))
+PRICE = {"type": "PRICE"}
+
+
+def bars(closes: list[float], start: str = "2024-01-02 09:15", step: int = 60) -> Candles:
+    """Bars that open and close at these prices, one volume each."""
+    first = int(datetime.fromisoformat(start).replace(tzinfo=KOLKATA).timestamp())
+    price = np.array(closes, dtype=float)
+    return Candles.build(
+        first + step * np.arange(len(closes)),
+        open=price,
+        high=price,
+        low=price,
+        close=price,
+        volume=np.ones(len(closes)),
+    )
+
+
+def price(operator: str, value: float | None = None, **more: object) -> dict[str, Any]:
+    """A condition on the close."""
+    condition = {"type": "indicator_value", "indicator": PRICE, "operator": operator, **more}
+    return condition | ({} if value is None else {"value": value})
+
+
+def bits(closes: list[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
+    strategy = parse(entering(*conditions, **entry))
+    return signals_of(strategy, bars(closes), "1m", 0, len(closes)).tolist()
+
+
+def entries(closes: list[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
+    """Bars at which a long entry is signalled."""
+    return [i for i, bit in enumerate(bits(closes, *conditions, **entry)) if bit & ENTER_LONG]
+
+
+# Operators
+
+
+@pytest.mark.parametrize(
+    ("operator", "expected"),
+    [
+        ("above", [2, 3]),
+        ("at_or_above", [1, 2, 3, 4]),
+        ("below", [0, 5]),
+        ("at_or_below", [0, 1, 4, 5]),
+        ("crosses_above", [2]),
+        ("crosses_below", [5]),
+    ],
+)
+def test_an_operator_compares_with_a_value(operator: str, expected: list[int]) -> None:
+    assert entries([9, 10, 11, 12, 10, 8], price(operator, 10)) == expected
+
+
+def test_a_cross_may_come_from_equality_and_must_leave_it() -> None:
+    assert entries([10, 11, 10, 10, 11, 9, 11], price("crosses_above", 10)) == [1, 4, 6]
+    assert entries([10, 9, 10, 10, 9, 11, 9], price("crosses_below", 10)) == [1, 4, 6]
+
+
+def test_the_first_bar_has_nothing_to_cross_from() -> None:
+    assert entries([11, 11], price("crosses_above", 10)) == []
+
+
+def test_rising_and_falling_are_strict_over_their_steps() -> None:
+    closes = [1, 2, 3, 3, 4, 5, 6, 5, 4, 3]
+    assert entries(closes, price("rising")) == [1, 2, 4, 5, 6]
+    assert entries(closes, price("rising", candles=3)) == [6]
+    assert entries(closes, price("falling", candles=2)) == [8, 9]
+
+
+def test_an_indicator_compares_with_another() -> None:
+    average = {"type": "SMA", "period": 2}
+    above = {
+        "type": "indicator_indicator",
+        "indicator1": PRICE,
+        "operator": "crosses_above",
+        "indicator2": average,
+    }
+    #                 average:  -  9.0 9.5 9.5 8.5
+    assert entries([10, 8, 11, 8, 9], above) == [2, 4]
+
+
+def test_an_offset_reads_so_many_candles_back() -> None:
+    higher_than_two_ago = {
+        "type": "indicator_indicator",
+        "indicator1": PRICE,
+        "operator": "above",
+        "indicator2": PRICE | {"offset": 2},
+    }
+    assert entries([1, 2, 3, 2, 2, 5], higher_than_two_ago) == [2, 5]
+
+
+def test_a_condition_that_cannot_be_computed_yet_is_not_true() -> None:
+    rsi = {"type": "indicator_value", "indicator": {"type": "RSI"}, "value": 200}
+    closes = [float(100 + i) for i in range(16)]
+    assert entries(closes, rsi | {"operator": "below"}) == [14, 15]
+    both = bits(closes, rsi | {"operator": "below"}, positionType="both")
+    assert both == [0] * 14 + [ENTER_LONG | ENTER_SHORT] * 2
+    assert entries([1, 2], rsi | {"operator": "below"}) == []
+    assert entries([1, 2], price("above", 1, indicator=PRICE | {"offset": 5})) == []
+
+
+# AND, OR, hours, confirmation
+
+
+def test_all_conditions_or_any() -> None:
+    closes = [1, 5, 9]
+    two = (price("above", 2), price("below", 6))
+    assert entries(closes, *two) == [1]
+    assert entries(closes, *two, logicalOperator="OR") == [0, 1, 2]
+
+
+def test_a_window_takes_bars_that_start_in_it() -> None:
+    window = {"type": "time_window", "from": "09:16", "to": "09:18"}
+    assert entries([1, 1, 1, 1, 1], window) == [1, 2]
+
+
+def test_a_level_must_hold_on_each_confirming_candle() -> None:
+    closes = [11, 12, 9, 11, 11, 11]
+    assert entries(closes, price("above", 10), confirmationCandles=2) == [1, 4, 5]
+    assert entries(closes, price("above", 10), confirmationCandles=3) == [5]
+    assert entries(closes, price("above", 10), confirmationCandles=0) == [0, 1, 3, 4, 5]
+
+
+def test_a_movement_must_hold_on_each_confirming_candle() -> None:
+    closes = [1, 2, 3, 4, 3, 4]
+    assert entries(closes, price("rising"), confirmationCandles=2) == [2, 3]
+    assert entries(closes, price("rising", candles=2), confirmationCandles=2) == [3]
+
+
+def test_a_cross_must_have_happened_first_and_held_since() -> None:
+    closes = [9, 11, 12, 10, 11, 11, 11]
+    crossing = price("crosses_above", 10)
+    assert entries(closes, crossing, confirmationCandles=1) == [1, 4]
+    assert entries(closes, crossing, confirmationCandles=2) == [2, 5]
+    assert entries(closes, crossing, confirmationCandles=3) == [6]
+
+
+def test_each_condition_is_confirmed_for_itself_and_hours_not_at_all() -> None:
+    window = {"type": "time_window", "from": "09:17", "to": "09:18"}
+    assert entries([11, 11, 11, 11], price("above", 10), window, confirmationCandles=3) == [2]
+    either = entries(
+        [11, 9, 11, 11], price("above", 10), window, confirmationCandles=2, logicalOperator="OR"
+    )
+    assert either == [2, 3]
+
+
+# Sides
+
+
+def test_both_sides_at_one_close_set_both_bits() -> None:
+    volume = {
+        "type": "indicator_value",
+        "indicator": {"type": "VOLUME"},
+        "operator": "above",
+        "value": 0,
+    }
+    assert bits([10, 10], volume, positionType="both") == [ENTER_LONG | ENTER_SHORT] * 2
+
+
+def test_a_condition_for_one_side_is_used_there_as_it_is_written() -> None:
+    sided = (price("above", 10, side="long"), price("above", 12, side="short"))
+    assert bits([9, 11, 13], *sided, positionType="both") == [
+        0,
+        ENTER_LONG,
+        ENTER_LONG | ENTER_SHORT,
+    ]
+    assert bits([9, 11, 13], *sided, positionType="long") == [0, ENTER_LONG, ENTER_LONG]
+    assert bits([9, 11, 13], *sided, positionType="short") == [0, 0, ENTER_SHORT]
+
+
+def test_a_side_without_conditions_is_never_true() -> None:
+    only_long = price("above", 10, side="long")
+    assert bits([11, 11], only_long, positionType="both", logicalOperator="AND") == [1, 1]
+    assert bits([11, 11], only_long, positionType="short") == [0, 0]
+
+
+def test_a_short_algorithm_reads_its_conditions_unmirrored() -> None:
+    assert bits([9, 11], price("below", 10), positionType="short") == [ENTER_SHORT, 0]
+
+
+@pytest.mark.parametrize(
+    ("position", "exits", "expected"),
+    [
+        ("long", None, [0, 0, ENTER_LONG]),
+        ("long", True, [EXIT_LONG, 0, ENTER_LONG]),
+        ("long", False, [0, 0, ENTER_LONG]),
+        ("short", True, [EXIT_SHORT, 0, ENTER_SHORT]),
+        ("both", True, [ENTER_SHORT, 0, ENTER_LONG]),
+    ],
+)
+def test_the_opposite_signal_of_one_side_only_closes(
+    position: str, exits: bool | None, expected: list[int]
+) -> None:
+    steps = entering(price("above", 10), positionType=position)
+    if exits is not None:
+        steps["exitConditions"]["exitOnOppositeSignal"] = exits
+    found = signals_of(parse(steps), bars([9, 10, 11]), "1m", 0, 3)
+    assert found.tolist() == expected
+
+
+def mirrored(condition: dict[str, Any]) -> Check:
+    """The test that the short side makes of a condition."""
+    (test,) = checks_for("short", parse(entering(condition, positionType="both")).entryConditions)
+    return test
+
+
+def written(condition: dict[str, Any]) -> Check:
+    (test,) = checks_for("long", parse(entering(condition, positionType="both")).entryConditions)
+    return test
+
+
+def level(indicator: dict[str, Any], operator: str, value: float) -> dict[str, Any]:
+    return {
+        "type": "indicator_value",
+        "indicator": indicator,
+        "operator": operator,
+        "value": value,
+    }
+
+
+def pair(one: dict[str, Any], operator: str, other: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "indicator_indicator",
+        "indicator1": one,
+        "operator": operator,
+        "indicator2": other,
+    }
+
+
+def said(text: str) -> dict[str, Any]:
+    """A condition from its words: `TYPE.output@source operator value-or-indicator`."""
+    one, operator, other = text.split()
+    if other.lstrip("-").isdigit():
+        return level(indicator(one), operator, int(other))
+    return pair(indicator(one), operator, indicator(other))
+
+
+def indicator(text: str) -> dict[str, Any]:
+    text, _, source = text.partition("@")
+    type, _, output = text.partition(".")
+    return (
+        {"type": type}
+        | ({"source": source} if source else {})
+        | ({"output": output} if output else {})
+    )
+
+
+@pytest.mark.parametrize(
+    ("condition", "mirror"),
+    [
+        ("PRICE above 100", "PRICE below 100"),
+        ("PRICE@high above 100", "PRICE@low below 100"),
+        ("RSI crosses_above 30", "RSI crosses_below 70"),
+        ("MFI at_or_below 20", "MFI at_or_above 80"),
+        ("STOCH.d below 20", "STOCH.d above 80"),
+        ("WILLR below -80", "WILLR above -20"),
+        ("CCI above 100", "CCI below -100"),
+        ("MACD crosses_above 0", "MACD crosses_below 0"),
+        ("ROC above 2", "ROC below -2"),
+        ("MOM above 2", "MOM below -2"),
+        ("SUPERTREND.trend above 0", "SUPERTREND.trend below 0"),
+        ("EMA crosses_above SMA", "EMA crosses_below SMA"),
+        ("MACD.macd above MACD.signal", "MACD.macd below MACD.signal"),
+        ("PRICE crosses_below BBANDS.lower", "PRICE crosses_above BBANDS.upper"),
+        ("PRICE above KC.upper", "PRICE below KC.lower"),
+        ("PRICE above MAX@high", "PRICE below MIN@low"),
+        ("PRICE above HA.high", "PRICE below HA.low"),
+        # what says nothing of direction stays
+        ("ADX above 25", "ADX above 25"),
+        ("ATR below 5", "ATR below 5"),
+        ("VOLUME above 5", "VOLUME above 5"),
+        ("STDDEV above 5", "STDDEV above 5"),
+        ("VOLUME above SMA@volume", "VOLUME above SMA@volume"),
+        ("VOLUME above MAX@volume", "VOLUME above MAX@volume"),
+        # what changes places without turning keeps its operator
+        ("ADX.plusDI crosses_above ADX.minusDI", "ADX.minusDI crosses_above ADX.plusDI"),
+        ("ADX.plusDI above ADX", "ADX.minusDI above ADX"),
+        ("PLUS_DI above 25", "MINUS_DI above 25"),
+        ("AROON.aroonUp above AROON.aroonDown", "AROON.aroonDown above AROON.aroonUp"),
+        # one that turns against one that does not has no mirror
+        ("RSI above ADX", "RSI above ADX"),
+    ],
+)
+def test_the_mirror_of_a_condition(condition: str, mirror: str) -> None:
+    assert mirrored(said(condition)) == written(said(mirror))
+    assert mirrored(said(mirror)) == written(said(condition))
+
+
+def test_rising_mirrors_falling_and_hours_mirror_themselves() -> None:
+    assert mirrored(price("rising", candles=3)) == written(price("falling", candles=3))
+    window = {"type": "time_window", "from": "09:15", "to": "10:00"}
+    assert mirrored(window) == written(window)
+
+
+def test_tests_are_plain_values() -> None:
+    window = {"type": "time_window", "from": "09:15", "to": "10:00"}
+    assert written(window) == Hours(33300, 36000)
+    assert isinstance(written(price("rising")), Movement)
+    cross = written(CROSS)
+    assert isinstance(cross, Comparison)
+    assert isinstance(cross.right, Read)
+    assert cross.left.series.arguments == (("timeperiod", 9),)
+
+
+# Ranges and blocks (rule 11)
+
+
+def walk(count: int, step: int, seed: int = 3) -> Candles:
+    """A random walk of bars, all inside days of 375 minutes (or a bar a day), from 2022 on."""
+    rng = np.random.default_rng(seed)
+    close = 500 + np.cumsum(rng.normal(0, 1, count))
+    opened = close + rng.normal(0, 0.5, count)
+    a_day = max(375 * 60 // step, 1)
+    bar = np.arange(count)
+    start = 33300 if a_day > 1 else 0
+    return Candles.build(
+        1640975400 + bar // a_day * 86400 + start + bar % a_day * step,
+        open=opened,
+        high=np.maximum(opened, close) + rng.random(count),
+        low=np.minimum(opened, close) - rng.random(count),
+        close=close,
+        volume=rng.integers(1, 1000, count).astype(float),
+    )
+
+
+EVERYTHING = parse(
+    entering(
+        CROSS,
+        RSI_ABOVE_50,
+        pair(PRICE, "above", {"type": "VWAP"}),
+        pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 3}),
+        pair(PRICE, "crosses_above", {"type": "SMA", "period": 5}),
+        price("rising", candles=4),
+        logicalOperator="OR",
+        positionType="both",
+        confirmationCandles=2,
+    )
+)
+
+
+def test_nothing_is_signalled_outside_the_range() -> None:
+    strategy = parse(entering(price("above", 1)))
+    found = signals_of(strategy, bars([2] * 6), "1m", 2, 4)
+    assert found.tolist() == [0, 0, 1, 1, 0, 0]
+    assert signals_of(strategy, bars([2] * 6), "1m", 3, 3).tolist() == [0] * 6
+    assert signals_of(strategy, bars([]), "1m", 0, 0).tolist() == []
+
+
+@given(st.data(), st.sampled_from([("30m", 1800, 3000), ("1m", 60, 9000), ("1d", 86400, 4500)]))
+@settings(max_examples=30, deadline=None)
+def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
+    data: st.DataObject, kind: tuple[str, int, int]
+) -> None:
+    timeframe, step, count = kind
+    candles = walk(count, step)
+    whole = signals_of(EVERYTHING, candles, timeframe, 0, count)
+    assert len(set(whole.tolist())) > 2
+    first = data.draw(st.integers(0, count - 1))
+    last = data.draw(st.integers(first, min(first + 50, count)))
+    begin = int(np.searchsorted(candles.time, opening_of_block(candles, first, timeframe)))
+    held_from = data.draw(st.integers(0, max(0, begin - WARMUP_BARS)))
+    part = signals_of(
+        EVERYTHING, candles.slice(held_from, last), timeframe, first - held_from, last - held_from
+    )
+    assert part[first - held_from :].tolist() == whole[first:last].tolist()
+
+
+def opening_of_block(candles: Candles, bar: int, timeframe: str) -> int:
+    block = int(block_id(candles.time[bar : bar + 1], timeframe)[0])
+    return block_start(block, timeframe)
+
+
+def array_of_rule_11(candles: Candles, bar: int, timeframe: str) -> Candles:
+    begin = int(np.searchsorted(candles.time, opening_of_block(candles, bar, timeframe)))
+    return candles.slice(max(0, begin - WARMUP_BARS), bar + 1)
+
+
+def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
+    """OBV starts with its array, so one bar too many or a value from the block before shows."""
+    candles = walk(4000, 1800)
+    strategy = parse(entering(pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 2})))
+    found = signals_of(strategy, candles, "30m", 0, 4000)
+    above = parse(entering(level({"type": "OBV"}, "above", 3000)))
+    levels = signals_of(above, candles, "30m", 0, 4000)
+    for bar in range(3, 4000):
+        part = array_of_rule_11(candles, bar, "30m")
+        obv = talib.OBV(part.close, part.volume)
+        crossed = len(obv) > 3 and obv[-2] <= obv[-4] and obv[-1] > obv[-3]
+        assert (bool(found[bar]), bool(levels[bar])) == (crossed, obv[-1] > 3000)
+
+
+def test_the_ranges_that_rules_ask_for_come_from_the_same_arrays() -> None:
+    candles = walk(3000, 1800)
+    strategy = ranges(size=7, stop=14, target=14, trail=21)
+    found = atr_columns(strategy, candles, "30m", 2200, 2900)
+    assert found.shape == (3000, 4)
+    assert np.isnan(found[:2200]).all()
+    assert np.isnan(found[2900:]).all()
+    for bar in range(2200, 2900, 7):
+        part = array_of_rule_11(candles, bar, "30m")
+        expected = [talib.ATR(part.high, part.low, part.close, n)[-1] for n in (7, 14, 14, 21)]
+        assert found[bar].tolist() == expected
+
+
+def ranges(size: int, stop: int, target: int, trail: int) -> Strategy:
+    return parse(
+        complete(
+            positionSizing={"method": "volatility_based", "riskPercentage": 1, "atrPeriod": size},
+            exitConditions={
+                "stopLoss": {"type": "atr", "atrPeriod": stop},
+                "takeProfit": {"type": "atr", "atrPeriod": target},
+                "trailingStop": {"enabled": True, "type": "atr", "atrPeriod": trail},
+            },
+        )
+    )
+
+
+def test_a_range_that_no_rule_asks_for_is_unknown() -> None:
+    candles = walk(100, 60)
+    only_stop = parse(complete(exitConditions__stopLoss={"type": "atr", "atrPeriod": 10}))
+    found = atr_columns(only_stop, candles, "1m", 0, 100)
+    assert np.isnan(found[:, [0, 2, 3]]).all()
+    assert np.isnan(found[:10, 1]).all()
+    assert (found[10:, 1] > 0).all()
+
+
+def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
+    assert atr_columns(parse(complete()), walk(10, 60), "1m", 0, 10).shape == (0, 4)
+    idle = {"enabled": False, "type": "atr"}
+    strategy = parse(complete(exitConditions__trailingStop=idle))
+    assert atr_columns(strategy, walk(10, 60), "1m", 0, 10).shape == (0, 4)
+
+
+def test_a_session_average_is_of_its_own_day_even_after_a_block_edge() -> None:
+    """The first day of a month starts afresh, whatever the array holds before it."""
+    candles = walk(9000, 60)
+    strategy = parse(entering(pair(PRICE, "above", {"type": "VWAP"})))
+    found = signals_of(strategy, candles, "1m", 0, 9000)
+    for bar in range(8250, 9000, 13):
+        day = slice(bar - bar % 375, bar + 1)
+        typical = (candles.high[day] + candles.low[day] + candles.close[day]) / 3
+        average = running(typical * candles.volume[day]) / running(candles.volume[day])
+        assert bool(found[bar]) == (candles.close[bar] > average)
+
+
+def running(values: NDArray[np.float64]) -> float:
+    return float(np.cumsum(values)[-1])
