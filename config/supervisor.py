@@ -113,6 +113,7 @@ class Supervisor:
             child.start(leash=leash, directory=self.directory, now=now)
 
     def _stop(self) -> None:
+        self.say("stopping")
         for group in self.groups:
             for child in group:
                 child.terminate()

@@ -84,7 +84,6 @@ class Command(BaseCommand):
         Supervisor([[web()], workers], directory=settings.BASE_DIR, say=self.say).run(
             each_round=each_round
         )
-        self.say("stopping")
 
 
 class DatabaseWatch:

@@ -1,6 +1,7 @@
 """A worker: takes jobs from the queue and does them until it is stopped."""
 
 import argparse
+import os
 from typing import Any, cast
 
 from django.core.management.base import BaseCommand
@@ -21,6 +22,11 @@ class Command(BaseCommand):
         parser.add_argument("--queue", choices=list(QUEUES), required=True)
 
     def handle(self, *args: Any, queue: str, **options: Any) -> None:
+        if queue == "backtests":
+            from apps.engine import simulate
+
+            os.nice(5)  # on a small machine, web answers first
+            simulate.warm_up()
         connector = cast(DjangoConnector, app.connector).get_worker_connector()
         with app.replace_connector(connector) as worker:
             worker.run_worker(
