@@ -60,8 +60,14 @@ def secret_key() -> str:
         if len(given) < 32:
             raise ImproperlyConfigured("SECRET_KEY is too short: use at least 32 characters")
         return given
-    DATA_DIR.mkdir(parents=True, exist_ok=True)
-    path = DATA_DIR / "secret"
+    try:
+        return kept_secret(DATA_DIR / "secret")
+    except OSError as error:
+        raise ImproperlyConfigured(f"DATA_DIR={DATA_DIR}: {error.strerror}") from error
+
+
+def kept_secret(path: Path) -> str:
+    path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         draft = path.with_name(f"secret.{os.getpid()}")
         draft.touch(mode=0o600)
@@ -151,7 +157,7 @@ def database() -> dict[str, Any]:
             "algotrade",
             "algotrade",
             "",
-            "",
+            "5432",  # part of the socket's name; else PGPORT would choose another
         )
     else:
         parts = urlsplit(url)
@@ -190,14 +196,17 @@ PASSWORD_HASHERS = [
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 PASSWORD_VALIDATORS = env_choice("PASSWORD_VALIDATORS", allowed=("basic", "strict"))
-AUTH_PASSWORD_VALIDATORS = (
-    [
-        {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+AUTH_PASSWORD_VALIDATORS: list[dict[str, Any]] = [
+    {"NAME": "apps.accounts.passwords.LengthValidator"}
+]
+if PASSWORD_VALIDATORS == "strict":
+    AUTH_PASSWORD_VALIDATORS += [
+        {
+            "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+            "OPTIONS": {"user_attributes": ("email", "name")},
+        },
         {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     ]
-    if PASSWORD_VALIDATORS == "strict"
-    else []
-)
 SIMPLE_JWT = {
     "ACCESS_TOKEN_LIFETIME": timedelta(minutes=15),
     "REFRESH_TOKEN_LIFETIME": timedelta(days=7),

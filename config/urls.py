@@ -3,10 +3,11 @@
 from django.contrib import admin
 from django.urls import path
 
-from apps.accounts import views as accounts
-from apps.algorithms import views as algorithms
-from apps.market import views as market
-from apps.symbols import views as symbols
+from apps.accounts.views import EntryView, LogOutView, ProfileView, RefreshView
+from apps.algorithms.views import AlgorithmView
+from apps.backtests.views import BacktestView
+from apps.market.views import MarketView
+from apps.symbols.views import SymbolView
 from config import health
 
 urlpatterns = [
@@ -14,34 +15,35 @@ urlpatterns = [
     path("readyz", health.readyz),
     path("admin/", admin.site.urls),
     # ----------------------------------------------------------------------------------- accounts
-    path("api/auth/signup", accounts.EntryView.as_view({"post": "sign_up"})),
-    path("api/auth/login", accounts.EntryView.as_view({"post": "log_in"})),
-    path("api/auth/refresh-token", accounts.RefreshView.as_view({"post": "refresh"})),
-    path("api/auth/logout", accounts.LogOutView.as_view({"post": "log_out"})),
-    path("api/auth/profile", accounts.ProfileView.as_view({"get": "show", "patch": "change"})),
+    path("api/auth/signup", EntryView.as_view({"post": "sign_up"})),
+    path("api/auth/login", EntryView.as_view({"post": "log_in"})),
+    path("api/auth/refresh-token", RefreshView.as_view({"post": "refresh"})),
+    path("api/auth/logout", LogOutView.as_view({"post": "log_out"})),
+    path("api/auth/profile", ProfileView.as_view({"get": "show", "patch": "change"})),
     # ------------------------------------------------------------------------------------ symbols
-    path("api/symbols/validate", symbols.SymbolView.as_view({"post": "validate"})),
-    path("api/symbols/search", symbols.SymbolView.as_view({"get": "search"})),
-    path("api/symbols/<str:symbol>", symbols.SymbolView.as_view({"get": "show"})),
+    path("api/symbols/validate", SymbolView.as_view({"post": "validate"})),
+    path("api/symbols/search", SymbolView.as_view({"get": "search"})),
+    path("api/symbols/<str:symbol>", SymbolView.as_view({"get": "show"})),
     # ------------------------------------------------------------------------------------- market
-    path("api/market/candles", market.MarketView.as_view({"get": "candles"})),
-    path("api/market/coverage", market.MarketView.as_view({"get": "coverage"})),
+    path("api/market/candles", MarketView.as_view({"get": "candles"})),
+    path("api/market/coverage", MarketView.as_view({"get": "coverage"})),
     # --------------------------------------------------------------------------------- algorithms
-    path(
-        "api/trading/algorithms",
-        algorithms.AlgorithmView.as_view({"get": "list", "post": "create"}),
-    ),
+    path("api/trading/algorithms", AlgorithmView.as_view({"get": "list", "post": "create"})),
     path(
         "api/trading/algorithms/<str:algorithm_id>",
-        algorithms.AlgorithmView.as_view(
+        AlgorithmView.as_view(
             {"get": "show", "put": "update", "patch": "update", "delete": "archive"}
         ),
     ),
     path(
         "api/trading/algorithms/<str:algorithm_id>/validate",
-        algorithms.AlgorithmView.as_view({"post": "validate"}),
+        AlgorithmView.as_view({"post": "validate"}),
     ),
     # ---------------------------------------------------------------------------------- backtests
+    path("api/backtests", BacktestView.as_view({"get": "list", "post": "create"})),
+    path("api/backtests/<str:backtest_id>", BacktestView.as_view({"get": "show"})),
+    path("api/backtests/<str:backtest_id>/trades", BacktestView.as_view({"get": "trades"})),
+    path("api/backtests/<str:backtest_id>/equity", BacktestView.as_view({"get": "equity"})),
 ]
 
 handler400 = "apps.core.envelope.bad_request"

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from apps.accounts.models import User
 from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts import tokens
+from apps.accounts.models import User
 from tests import make
 
 Api = Callable[..., APIClient]

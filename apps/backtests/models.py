@@ -35,7 +35,7 @@ class BacktestQuerySet(models.QuerySet["Backtest"]):
 
 
 class Backtest(models.Model):
-    """One simulation job. `configuration` is the algorithm's six steps as they were, overrides applied."""
+    """One simulation job; `configuration`: the algorithm's steps then, overrides applied."""
 
     id = IdField()
     owner = models.ForeignKey("accounts.User", on_delete=models.CASCADE, related_name="+")

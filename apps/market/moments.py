@@ -13,14 +13,12 @@ _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:45:00Z"
 
 
-def read_moment(field: str, text: str | None, *, last: bool) -> int | None:
-    """Epoch seconds of one end of a range, None for none.
+def read_moment(field: str, text: str, *, last: bool) -> int:
+    """Epoch seconds of one end of a range.
 
     A date is a day in Asia/Kolkata: its beginning, or with `last` the beginning of the next, so
     that the last day is included. A timestamp is itself.
     """
-    if text is None:
-        return None
     try:
         if _DATE.fullmatch(text):
             day = datetime.fromisoformat(text).replace(tzinfo=_INDIA)

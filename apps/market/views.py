@@ -18,8 +18,7 @@ class MarketView(ViewSet):
     def candles(self, request: Request) -> Response:
         query = Query(request.query_params)
         symbol, timeframe = _symbol(query), _timeframe(query)
-        start = read_moment("from", query.text("from"), last=False)
-        end = read_moment("to", query.text("to"), last=True)
+        start, end = _moment(query, "from", last=False), _moment(query, "to", last=True)
         if start is not None and end is not None and end < start:
             raise InvalidInput(Fault("to", "lies before from", query.text("to")))
         limit = query.integer("limit", default=DEFAULT_CANDLES, most=MAX_CANDLES)
@@ -30,6 +29,11 @@ class MarketView(ViewSet):
     def coverage(self, request: Request) -> Response:
         symbol = _symbol(Query(request.query_params))
         return Response(coverage_out(symbol, store.coverage(symbol)))
+
+
+def _moment(query: Query, name: str, *, last: bool) -> int | None:
+    text = query.text(name)
+    return None if text is None else read_moment(name, text, last=last)
 
 
 def _symbol(query: Query) -> str:

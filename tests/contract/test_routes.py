@@ -5,6 +5,7 @@ import re
 import pytest
 from django.urls import URLPattern, get_resolver
 
+from apps.accounts.models import User
 from tests.conftest import Api
 from tests.envelope import assert_error
 
@@ -38,8 +39,8 @@ def test_a_route_needs_a_token_unless_it_is_public(api: Api, method: str, path: 
 
 
 @pytest.mark.parametrize("path", sorted({path for _, path in routes()}))
-def test_a_wrong_method_is_refused_with_the_right_ones(api: Api, path: str) -> None:
-    response = api().generic("PROPFIND", path)
+def test_a_wrong_method_is_refused_with_the_right_ones(api: Api, alice: User, path: str) -> None:
+    response = api(alice).generic("PROPFIND", path)
     assert_error(response, 405, "VALIDATION_ERROR", reason="method_not_allowed")
     allowed = {method.strip().lower() for method in response["Allow"].split(",")}
     assert {method for method, known in routes() if known == path} <= allowed

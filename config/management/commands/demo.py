@@ -93,6 +93,8 @@ def _wait_until_ready(service: subprocess.Popen[bytes], address: str) -> None:
 
 
 def _run(environment: dict[str, str], *arguments: str) -> None:
-    done = subprocess.run(_command(*arguments), env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        _command(*arguments), env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise CommandError(f"manage.py {' '.join(arguments)} failed:\n{done.stderr}")

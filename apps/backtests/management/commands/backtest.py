@@ -1,0 +1,93 @@
+"""A backtest from two files, without server or database."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from apps.backtests.summary import summary_of
+from apps.core import strict_json
+from apps.core.errors import InvalidInput
+from apps.engine import strategy as engine
+from apps.engine.candles import TIMEFRAMES, Candles, resample
+from apps.engine.errors import EngineError, IncompleteStrategy, InvalidStrategy
+from apps.engine.results import curve_points, trade_dicts
+from apps.engine.simulate import Contract, History, Result, simulate
+from apps.market.importers.candle_file import Loaded, read_candle_file
+from apps.market.importers.tables import BadCandleFile
+from apps.market.rulebook.sessions import sessions_of
+
+CURVE_POINTS: Final = 500
+
+
+class Command(BaseCommand):
+    help = "Simulate the algorithm of CONFIG.json on the candles of a file; no server, no database."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("config", type=Path, help="the algorithm's steps as JSON")
+        parser.add_argument("--candles", type=Path, required=True, help="CSV (also .gz) or Parquet")
+        parser.add_argument("--symbol", help="EXCHANGE:SYMBOL that the candles are of")
+        parser.add_argument("--json", action="store_true", help="print JSON, not a summary")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            steps = _steps(options["config"])
+            loaded = read_candle_file(options["candles"], symbol=options["symbol"])
+            strategy = _strategy(steps, loaded.symbol)
+            result = _simulated(strategy, loaded)
+        except (InvalidStrategy, IncompleteStrategy) as error:
+            raise CommandError(_told(error)) from error
+        except (BadCandleFile, InvalidInput, EngineError) as error:
+            raise CommandError(str(error)) from error
+        self.stdout.write(_json(result) if options["json"] else summary_of(result))
+
+
+def _steps(path: Path) -> dict[str, Any]:
+    """The steps of the file; what else an algorithm has does not matter here."""
+    try:
+        document = strict_json.read(path.read_bytes())
+    except OSError as error:
+        raise CommandError(f"{path}: {error.strerror}") from error
+    if not isinstance(document, dict):
+        raise CommandError(f"{path}: the file must hold a JSON object")
+    return {name: document[name] for name in engine.STEPS if name in document}
+
+
+def _strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
+    """The steps for the one symbol that the candles are of, whatever symbols they list."""
+    basic = steps.get("basicInfo")
+    if isinstance(basic, dict):
+        steps = {**steps, "basicInfo": {**basic, "symbols": [symbol]}}
+    return engine.parse(steps)
+
+
+def _simulated(strategy: engine.Strategy, loaded: Loaded) -> Result:
+    sessions = sessions_of(loaded.symbol)
+    timeframe = strategy.basicInfo.timeframe
+    candles = resample(loaded.candles, loaded.timeframe, timeframe, sessions)
+    start, end = _range(candles, timeframe)
+    history = History(loaded.symbol, candles, sessions, Contract())
+    capital = strategy.executionSettings.initialCapital
+    return simulate(strategy, [history], start=start, end=end, capital=capital)
+
+
+def _range(candles: Candles, timeframe: str) -> tuple[int, int]:
+    return int(candles.time[0]), int(candles.time[-1]) + TIMEFRAMES[timeframe]
+
+
+def _told(error: InvalidStrategy | IncompleteStrategy) -> str:
+    lines = [f"  {fault.field}: {fault.message}" for fault in error.faults]
+    return "\n".join([str(error), *lines])
+
+
+def _json(result: Result) -> str:
+    return orjson.dumps(
+        {
+            "performance": result.performance,
+            "trades": trade_dicts(result.trades, result.symbols),
+            "equity": curve_points(result.curve, CURVE_POINTS),
+        }
+    ).decode()

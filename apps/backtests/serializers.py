@@ -1,0 +1,57 @@
+"""Backtests on the wire."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.backtests.models import Backtest
+from apps.core.fields import UtcField
+from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
+
+KINDS = ("backtest",)
+
+
+class SubmitIn(Body):
+    """POST /api/backtests.
+
+    `symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the algorithm's.
+    """
+
+    refuses_unknown = True
+
+    algorithmId = TextField(max_length=100)
+    startDate = TextField(max_length=40)
+    endDate = TextField(max_length=40)
+    kind = ChoiceField(choices=KINDS, required=False)
+    name = TextField(max_length=100, required=False)
+    symbols = ListField(required=False)
+    timeframe = TextField(max_length=10, required=False)
+    initialCapital = NumberField(least=1, most=1e12, required=False)
+    slippage = NumberField(least=0, most=5, required=False)
+    charges = ChoiceField(choices=("none", "standard"), required=False)
+
+
+class BacktestOut(serializers.ModelSerializer[Backtest]):
+    """A backtest on the wire; `performance` and `receipt` are null until it is completed."""
+
+    algorithmId = serializers.CharField(source="algorithm_id")
+    algorithmVersion = serializers.IntegerField(source="algorithm_version")
+    startDate = serializers.CharField(source="start_date")
+    endDate = serializers.CharField(source="end_date")
+    initialCapital = serializers.FloatField(source="initial_capital")
+    createdAt = UtcField(source="created_at")
+    startedAt = UtcField(source="started_at", allow_null=True)
+    completedAt = UtcField(source="completed_at", allow_null=True)
+
+    class Meta:
+        model = Backtest
+        fields = [
+            "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress",
+            "startDate", "endDate", "symbols", "timeframe", "initialCapital", "performance",
+            "error", "createdAt", "startedAt", "completedAt", "receipt",
+        ]  # fmt: skip
+
+
+def backtest_out(backtest: Backtest) -> dict[str, Any]:
+    """Any: JSON of many shapes."""
+    return dict(BacktestOut(backtest).data)

@@ -1,0 +1,166 @@
+"""What can be done with a backtest from outside: ask for one, read it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import transaction
+from procrastinate.contrib.django import app as jobs
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.algorithms.services import configuration
+from apps.backtests import arrays
+from apps.backtests.lifecycle import Status
+from apps.backtests.models import Backtest, BacktestResult
+from apps.backtests.span import Span
+from apps.core import request_id
+from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.engine import strategy as engine
+from apps.engine.errors import Fault as EngineFault
+from apps.engine.results import curve_points, trade_dicts
+from apps.market import store
+
+LEAST_BARS: Final = 2
+DEFAULT_CAPITAL: Final = 1_000_000
+JOB: Final = "backtests.execute"
+QUEUE: Final = "backtests"
+
+# Where each override of a backtest lands in the algorithm's steps.
+_PLACES: Final[Mapping[str, tuple[str, str]]] = {
+    "symbols": ("basicInfo", "symbols"),
+    "timeframe": ("basicInfo", "timeframe"),
+    "initialCapital": ("executionSettings", "initialCapital"),
+    "slippage": ("executionSettings", "slippage"),
+    "charges": ("executionSettings", "charges"),
+}
+
+
+class AlgorithmIncomplete(ServiceError):
+    """The algorithm's steps cannot be run yet."""
+
+    code = Code.ALGORITHM_INCOMPLETE
+    message = "The algorithm is not complete; these steps are missing: {missingFields}."
+
+
+class InsufficientData(ServiceError):
+    """Too little history is held of a symbol for the asked range."""
+
+    code = Code.INSUFFICIENT_DATA
+    message = "{symbol} has {barsInRange} usable bars of {timeframe} in this range; 2 are needed."
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """What a client asked for; `overrides` by their wire names."""
+
+    algorithm_id: str
+    span: Span
+    kind: str
+    name: str
+    overrides: Mapping[str, object]
+
+
+@transaction.atomic
+def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> Backtest:
+    """Freeze the algorithm as it is now and enqueue its simulation, both or neither."""
+    algorithm = Algorithm.objects.owned_by(owner).fetch(submission.algorithm_id)
+    steps = _overridden(configuration(algorithm), submission.overrides)
+    strategy = _parsed(steps)
+    _require_data(strategy, submission.span)
+    backtest = Backtest.objects.create(
+        owner=owner,
+        algorithm=algorithm,
+        algorithm_version=algorithm.version,
+        name=submission.name,
+        kind=submission.kind,
+        configuration=steps,
+        symbols=list(strategy.basicInfo.symbols),
+        timeframe=strategy.basicInfo.timeframe,
+        start_date=submission.span.start_text,
+        end_date=submission.span.end_text,
+        start=submission.span.start,
+        end=submission.span.end,
+        initial_capital=strategy.executionSettings.initialCapital,
+        seed=seed,
+        status=Status.QUEUED,
+        created_at=now,
+    )
+    _enqueue(backtest)
+    return backtest
+
+
+def _enqueue(backtest: Backtest) -> None:
+    """The job is written on this transaction's own connection: it commits with the backtest."""
+    jobs.configure_task(JOB, queue=QUEUE).defer(
+        backtest_id=backtest.pk, request_id=request_id.current()
+    )
+
+
+def _overridden(
+    steps: Mapping[str, Mapping[str, Any]], overrides: Mapping[str, object]
+) -> dict[str, dict[str, Any]]:
+    """Any: steps are JSON as the client wrote it."""
+    changed = {name: dict(step) for name, step in steps.items()}
+    for name, value in overrides.items():
+        step, field = _PLACES[name]
+        changed[step][field] = value
+    return changed
+
+
+def _parsed(steps: Mapping[str, Mapping[str, Any]]) -> engine.Strategy:
+    """The strategy; a fault in an override is the client's, anything else is the algorithm's."""
+    reading = engine.read(steps)
+    if faults := [fault for fault in map(_of_override, reading.faults) if fault]:
+        raise InvalidInput(*faults)
+    if reading.faults or reading.missing:
+        raise AlgorithmIncomplete(missingFields=list(reading.missing))
+    return engine.parse(steps)
+
+
+def _of_override(fault: EngineFault) -> Fault | None:
+    for name, (step, field) in _PLACES.items():
+        path = f"{step}.{field}"
+        if fault.field == path or fault.field.startswith(path + "["):
+            return Fault(name + fault.field[len(path) :], fault.message, fault.value, fault.allowed)
+    return None
+
+
+def _require_data(strategy: engine.Strategy, span: Span) -> None:
+    """Refuse at once what cannot give a result: each symbol needs two bars with warm indicators."""
+    timeframe, warmup = strategy.basicInfo.timeframe, engine.warmup_bars(strategy)
+    for symbol in strategy.basicInfo.symbols:
+        before, within = store.count(symbol, timeframe, start=span.start, end=span.end)
+        usable = min(within, before + within - warmup)
+        if usable < LEAST_BARS:
+            raise InsufficientData(
+                symbol=symbol,
+                timeframe=timeframe,
+                barsInRange=max(usable, 0),
+                warmUpBars=warmup,
+                held=_held(symbol),
+            )
+
+
+def _held(symbol: str) -> Sequence[Mapping[str, object]]:
+    return store.coverage(symbol)
+
+
+def read(*, owner: User, backtest_id: str) -> Backtest:
+    """Raises BacktestNotFound."""
+    return Backtest.objects.owned_by(owner).fetch(backtest_id)
+
+
+def trades(*, owner: User, backtest_id: str) -> list[dict[str, object]]:
+    """Every trade in the order of exits, none before the backtest is completed."""
+    backtest = read(owner=owner, backtest_id=backtest_id)
+    result = BacktestResult.objects.filter(backtest=backtest).only("trades").first()
+    return trade_dicts(arrays.unpack(result.trades), backtest.symbols) if result else []
+
+
+def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, object]]:
+    """The curve in at most `points` buckets that keep their low, high and drawdown (rule 15)."""
+    backtest = read(owner=owner, backtest_id=backtest_id)
+    result = BacktestResult.objects.filter(backtest=backtest).only("curve").first()
+    return curve_points(arrays.unpack(result.curve), points) if result else []

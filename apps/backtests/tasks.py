@@ -1,0 +1,38 @@
+"""The jobs of this app, as the workers find them."""
+
+import logging
+
+from django.utils import timezone
+from procrastinate.contrib.django import app
+
+from apps.backtests import execution, services
+from apps.core import request_id as request_ids
+from apps.core.errors import Code
+from apps.engine.errors import EngineError, InsufficientData
+
+log = logging.getLogger(__name__)
+
+
+@app.task(name=services.JOB, queue=services.QUEUE)
+def execute(backtest_id: str, request_id: str) -> None:
+    """Run one backtest to its end; a job that comes twice finds it taken and does nothing."""
+    request_ids.begin(request_id)
+    backtest = execution.begin(backtest_id=backtest_id, now=timezone.now())
+    if backtest is None:
+        log.info("backtest %s is not waiting", backtest_id)
+        return
+    try:
+        result = execution.run(backtest)
+        execution.complete(backtest=backtest, result=result, now=timezone.now())
+    except execution.Superseded:
+        log.warning("backtest %s: attempt %d was superseded", backtest_id, backtest.attempt)
+    except EngineError as error:
+        short = isinstance(error, InsufficientData)
+        code = Code.INSUFFICIENT_DATA if short else Code.UNPROCESSABLE_ENTITY
+        execution.fail(backtest=backtest, code=code, message=str(error), now=timezone.now())
+    except Exception:
+        message = f"The simulation broke; quote {request_ids.current()} when you report it."
+        execution.fail(
+            backtest=backtest, code=Code.INTERNAL_SERVER_ERROR, message=message, now=timezone.now()
+        )
+        raise
