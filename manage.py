@@ -13,6 +13,7 @@ WITHOUT_DATABASE = {
     "check",
     "collectstatic",
     "compilemessages",
+    "demo",
     "diffsettings",
     "help",
     "makemessages",
