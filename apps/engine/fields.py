@@ -6,7 +6,7 @@ Lower bounds stand above zero so that no division, tick or step can meet a denor
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Maybe: TypeAlias = T | None
 else:
 
-    class Maybe(Generic[T]):
+    class Maybe:
         """A field that may be absent, and is None then. A null that is sent is refused."""
 
         def __class_getitem__(cls, kind):

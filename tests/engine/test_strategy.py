@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
 from apps.engine.strategy import STEPS, Strategy, parse, read, warmup_bars, warnings
@@ -511,6 +513,41 @@ def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None
 def test_ten_thousand_unknown_keys_are_told_a_hundred_times() -> None:
     exits = complete()["exitConditions"] | {f"key{i}": 1 for i in range(10_000)}
     assert len(read(complete(exitConditions=exits)).faults) == 100
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["type", "method", "EMA", "percentage", "atr", "indicator_value", "rising"]),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["type", "method", "period", "", "from", "x.y"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+def places(value: object, way: str = "") -> list[str]:
+    """The place of everything in the steps, as `complete` names places."""
+    entries = dict(enumerate(value)) if isinstance(value, list) else value
+    inner = entries.items() if isinstance(entries, dict) else ()
+    return [way] * bool(way) + [
+        place for name, below in inner for place in places(below, f"{way}__{name}".strip("_"))
+    ]
+
+
+@given(st.sampled_from(places(complete())), JSON)
+@settings(max_examples=100, deadline=None)
+def test_whatever_is_sent_is_judged_and_never_breaks(place: str, value: object) -> None:
+    reading = read(complete(**{place: value}))
+    for told in (*reading.faults, *reading.incomplete):
+        assert told.field.startswith(STEPS)
+        assert told.message.endswith((".", "?"))
+    assert (reading.strategy is None) == bool(reading.faults or reading.incomplete)
+    assert bool(reading.missing) == bool(reading.incomplete)
 
 
 def test_what_is_repeated_of_a_value_is_short() -> None:
