@@ -104,7 +104,8 @@ def _read_csv(path: Path) -> Table:
     content = _content(path).removeprefix(_BYTE_ORDER_MARK)
     if not content.strip():
         raise BadCandleFile(file=path.name, reason="is empty")
-    delimiter, names = _header(path.name, content)
+    _check_text(path.name, content)
+    delimiter, names = _header(content)
     columns = _parsed(path.name, content, delimiter, len(names))
     if not len(columns[0]):
         raise BadCandleFile(file=path.name, reason="holds a header and no rows")
@@ -122,12 +123,17 @@ def _content(path: Path) -> bytes:
         raise BadCandleFile(file=path.name, reason=error.strerror or str(error)) from error
 
 
-def _header(file: str, content: bytes) -> tuple[str, tuple[str, ...]]:
-    """The delimiter, the likeliest of four in the first line, and the names that line holds."""
+def _check_text(file: str, content: bytes) -> None:
     try:
-        first = content.partition(b"\n")[0].decode("utf-8").rstrip("\r")
+        content.decode()
     except UnicodeDecodeError as error:
-        raise BadCandleFile(file=file, reason="is no text in UTF-8") from error
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadCandleFile(file=file, reason=f"line {line}: is no text in UTF-8") from error
+
+
+def _header(content: bytes) -> tuple[str, tuple[str, ...]]:
+    """The delimiter, the likeliest of four in the first line, and the names that line holds."""
+    first = content.partition(b"\n")[0].decode().rstrip("\r")
     delimiter = max(_DELIMITERS, key=first.count)
     names = next(csv.reader([first], delimiter=delimiter))
     return delimiter, tuple(name.strip() for name in names)

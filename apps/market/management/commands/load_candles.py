@@ -73,16 +73,20 @@ class Command(BaseCommand):
     def _sample(self) -> None:
         now, total = clock.now(), Appended()
         for sample in samples():
-            done = services.append(
-                symbol=sample.symbol,
-                timeframe=sample.timeframe,
-                candles=sample.candles,
-                synthetic=True,
-                now=now,
-            )
-            total += done
-            self.stdout.write(f"{sample.symbol} {sample.timeframe}: {len(sample.candles)} bars")
-        self.stdout.write(f"generated sample, not market data; {_verdict(total)}")
+            try:
+                total += services.append(
+                    symbol=sample.symbol,
+                    timeframe=sample.timeframe,
+                    candles=sample.candles,
+                    synthetic=True,
+                    now=now,
+                )
+            except services.RealHistoryHeld as held:
+                self.stdout.write(str(held))
+            else:
+                bars = len(sample.candles)
+                self.stdout.write(f"{sample.symbol} {sample.timeframe}: {bars} generated bars")
+        self.stdout.write(f"generated sample, not market data: {_verdict(total)}")
 
 
 def _symbol(text: str) -> str:

@@ -1,0 +1,126 @@
+"""GET /api/market/candles"""
+
+from collections.abc import Callable
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from tests.envelope import assert_error
+from tests.market.bars import at, flat, hold, minutes
+
+PATH = "/api/market/candles"
+SBIN = {"symbol": "NSE:SBIN", "timeframe": "1m"}
+Api = Callable[..., APIClient]
+
+
+@pytest.fixture
+def client(api: Api, alice: User) -> APIClient:
+    return api(alice)
+
+
+def times(answer: dict[str, list[list[object]]]) -> list[str]:
+    return [str(candle[0])[11:16] for candle in answer["candles"]]
+
+
+def test_a_candle_is_time_open_high_low_close_volume(client: APIClient) -> None:
+    hold("NSE:SBIN", "1m", flat([at("2024-01-31 09:15")], [21727.75]))
+    response = client.get(PATH, SBIN)
+    assert response.status_code == 200
+    assert response.json() == {
+        "symbol": "NSE:SBIN",
+        "timeframe": "1m",
+        "candles": [["2024-01-31T03:45:00.000Z", 21727.75, 21727.75, 21727.75, 21727.75, 10]],
+    }
+    assert b"21727.75,21727.75,21727.75,21727.75,10]" in response.content
+
+
+def test_generated_candles_say_so(client: APIClient) -> None:
+    hold("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
+    assert client.get(PATH, SBIN).json()["synthetic"] is True
+
+
+def test_timestamps_take_bars_from_the_first_up_to_the_second(client: APIClient) -> None:
+    hold("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 30))
+    span = {"from": "2024-01-31T03:50:00Z", "to": "2024-01-31T09:23:00+05:30"}
+    assert times(client.get(PATH, SBIN | span).json()) == ["03:50", "03:51", "03:52"]
+
+
+def test_dates_are_days_in_india_the_last_included(client: APIClient) -> None:
+    for day in (29, 30, 31):
+        hold("NSE:SBIN", "1m", minutes(f"2024-01-{day} 09:15", 2))
+    span = {"from": "2024-01-30", "to": "2024-01-31"}
+    candles = client.get(PATH, SBIN | span).json()["candles"]
+    assert [candle[0][:10] for candle in candles] == ["2024-01-30"] * 2 + ["2024-01-31"] * 2
+
+
+def test_with_from_the_first_candles_without_it_the_newest(client: APIClient) -> None:
+    hold("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 30))
+    few = SBIN | {"limit": "2"}
+    assert times(client.get(PATH, few | {"from": "2024-01-31"}).json()) == ["03:45", "03:46"]
+    assert times(client.get(PATH, few).json()) == ["04:13", "04:14"]
+    until = few | {"to": "2024-01-31T03:50:00Z"}
+    assert times(client.get(PATH, until).json()) == ["03:48", "03:49"]
+
+
+def test_five_hundred_candles_unless_asked_for_more(client: APIClient) -> None:
+    for day in (29, 30, 31):
+        hold("NSE:SBIN", "1m", minutes(f"2024-01-{day} 09:15", 375))
+    assert len(client.get(PATH, SBIN).json()["candles"]) == 500
+    assert len(client.get(PATH, SBIN | {"limit": "5000"}).json()["candles"]) == 1125
+
+
+def test_a_longer_timeframe_is_made_from_what_is_held(client: APIClient) -> None:
+    hold("NSE:SBIN", "1m", minutes("2024-01-31 09:15", 30))
+    answer = client.get(PATH, SBIN | {"timeframe": "15m"}).json()
+    assert [candle[1:] for candle in answer["candles"]] == [
+        [100.0, 100.7, 100.0, 100.7, 150],
+        [100.75, 101.45, 100.75, 101.45, 150],
+    ]
+
+
+def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
+    assert client.get(PATH, SBIN).json()["candles"] == []
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"symbol": ""}, "symbol"),
+        ({"symbol": "SBIN"}, "symbol"),
+        ({"symbol": "NSE:sbin"}, "symbol"),
+        ({"timeframe": ""}, "timeframe"),
+        ({"timeframe": "3m"}, "timeframe"),
+        ({"from": "yesterday"}, "from"),
+        ({"from": "2024-02-30"}, "from"),
+        ({"from": "2024-01-31T09:15:00"}, "from"),
+        ({"to": "9999-12-31"}, "to"),
+        ({"to": ""}, "to"),
+        ({"from": "2024-02-01", "to": "2024-01-01"}, "to"),
+        ({"limit": "0"}, "limit"),
+        ({"limit": "5001"}, "limit"),
+        ({"limit": "ten"}, "limit"),
+    ],
+)
+def test_a_bad_parameter_is_named(client: APIClient, change: dict[str, str], field: str) -> None:
+    assert_error(client.get(PATH, SBIN | change), 400, "VALIDATION_ERROR", field=field)
+
+
+@pytest.mark.parametrize("missing", ["symbol", "timeframe"])
+def test_symbol_and_timeframe_are_required(client: APIClient, missing: str) -> None:
+    given = {name: value for name, value in SBIN.items() if name != missing}
+    assert_error(client.get(PATH, given), 400, "VALIDATION_ERROR", field=missing)
+
+
+def test_an_unknown_timeframe_lists_the_known_ones(client: APIClient) -> None:
+    allowed = ["1m", "5m", "15m", "30m", "1h", "4h", "1d", "1w"]
+    response = client.get(PATH, SBIN | {"timeframe": "2h"})
+    assert_error(response, 400, "VALIDATION_ERROR", value="2h", allowedValues=allowed)
+
+
+def test_a_token_is_needed(api: Api) -> None:
+    assert_error(api().get(PATH, SBIN), 401, "UNAUTHORIZED")
+
+
+def test_candles_cannot_be_changed_here(client: APIClient) -> None:
+    assert_error(client.delete(PATH), 405, "VALIDATION_ERROR", reason="method_not_allowed")

@@ -1,0 +1,96 @@
+"""A block is a Parquet file that loses nothing."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.engine.candles import Candles
+from apps.market import blocks
+from apps.market.importers import read_candle_file
+from tests.market.bars import at, flat, minutes, same
+
+
+def _scale(data: bytes) -> bytes | None:
+    metadata = pq.read_schema(io.BytesIO(data)).metadata or {}
+    return metadata.get(b"scale")
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(1, 10_000_000).map(lambda paise: paise / 100),
+            st.integers(1, 10_000_000).map(lambda n: n / 10_000),
+            st.floats(min_value=1e-6, max_value=1e9),
+        ),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
+    held = flat([60 * i for i in range(len(prices))], prices)
+    assert same(blocks.decode(blocks.encode(held)), held)
+
+
+@pytest.mark.parametrize(
+    ("price", "scale"),
+    [(21727.0, b"0"), (21727.75, b"2"), (83.2525, b"4"), (0.0001, b"4"), (100 / 3, None)],
+)
+def test_a_block_takes_the_fewest_decimals_that_are_exact(
+    price: float, scale: bytes | None
+) -> None:
+    data = blocks.encode(flat([0, 60], [price, price]))
+    assert _scale(data) == scale
+    assert blocks.decode(data).close.tolist() == [price, price]
+
+
+def test_a_fractional_volume_survives() -> None:
+    held = Candles.build([0], open=[1.0], high=[1.0], low=[1.0], close=[1.0], volume=[0.125])
+    assert blocks.decode(blocks.encode(held)).volume.tolist() == [0.125]
+
+
+@pytest.mark.parametrize(
+    ("timeframe", "starts"),
+    [
+        ("30m", ["2024-12-01 00:00", "2025-01-01 00:00"]),
+        ("4h", ["2024-01-01 00:00", "2025-01-01 00:00"]),
+        ("1d", ["2020-01-01 00:00"]),
+    ],
+)
+def test_bars_are_cut_at_the_blocks_of_rule_11(timeframe: str, starts: list[str]) -> None:
+    held = flat([at("2024-12-31 15:00"), at("2025-01-01 09:15")])
+    cut = blocks.split(held, timeframe)
+    assert [block.start for block in cut] == [at(start) for start in starts]
+    assert same(blocks.joined(block.candles for block in cut), held)
+
+
+def test_the_days_of_a_block_are_those_of_its_bars() -> None:
+    held = flat([at("2024-12-02 09:15"), at("2024-12-02 15:29"), at("2024-12-31 15:29")])
+    block = blocks.split(held, "1m")[0]
+    days = blocks.days_of(blocks.day_bits(block), block.start)
+    dates = days.astype("M8[D]").astype(str).tolist()
+    assert dates == ["2024-12-02", "2024-12-31"]
+
+
+def test_equal_bars_are_equal_bytes() -> None:
+    bars = minutes("2024-01-01 09:15", 375)
+    assert blocks.encode(bars) == blocks.encode(bars)
+
+
+def test_joining_pieces_in_any_order_sorts_them() -> None:
+    bars = minutes("2024-01-01 09:15", 10)
+    odd = np.arange(10) % 2 == 1
+    pieces = [blocks.picked(bars, odd), blocks.EMPTY, blocks.picked(bars, ~odd)]
+    assert same(blocks.joined(pieces), bars)
+
+
+def test_a_year_of_real_minutes_takes_under_ten_bytes_a_bar(market_data: Path) -> None:
+    bars = read_candle_file(market_data / "INFY_1m_2024-25.parquet").candles
+    cut = blocks.split(bars, "1m")
+    data = [blocks.encode(block.candles) for block in cut]
+    assert sum(map(len, data)) < 10 * len(bars)
+    assert same(blocks.joined(map(blocks.decode, data)), bars)

@@ -1,0 +1,111 @@
+"""The command that brings files in."""
+
+import gzip
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.market import store
+from apps.market.models import CandleBlock
+from tests.market.bars import hold, minutes, written
+
+HEADER = "Date,Open,High,Low,Close,Volume\n"
+ROWS = "".join(f"2024-01-01 09:{minute},100,101,99.95,100.5,10\n" for minute in range(15, 35))
+pytestmark = pytest.mark.django_db
+
+
+def load(*arguments: object, **options: Any) -> str:
+    out = StringIO()
+    call_command("load_candles", *map(str, arguments), stdout=out, **options)
+    return out.getvalue()
+
+
+def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
+    report = load(written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n"))
+    assert report.splitlines() == [
+        "NIFTY_1m_2024.csv",
+        "  NSE:NIFTY 1m (symbol file name)",
+        "  21 bars kept of 21 rows, 1 days, 2024-01-01 09:15 to 2024-01-01 15:30 IST",
+        "  1 bars outside the session's hours, kept",
+        "  1 days with fewer bars than their session has",
+        "  21 added, 0 held already, 0 replaced",
+    ]
+    assert [row["bars"] for row in store.coverage("NSE:NIFTY")] == [21]
+
+
+def test_loading_a_file_twice_adds_nothing(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + ROWS)
+    load(path)
+    assert "0 added, 20 held already, 0 replaced" in load(path)
+
+
+def test_of_several_files_none_is_loaded_when_one_is_refused(tmp_path: Path) -> None:
+    good = written(tmp_path, HEADER + ROWS, "SBIN_1m.csv")
+    bad = written(tmp_path, HEADER + ROWS + "2024-01-01 09:40,x,1,1,1,1\n", "INFY_1m.csv")
+    with pytest.raises(CommandError, match=r"INFY_1m\.csv: line 22: Open 'x' is no number"):
+        load(good, bad)
+    assert not CandleBlock.objects.exists()
+
+
+def test_a_truncated_file_loads_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "SBIN_1m.csv.gz"
+    path.write_bytes(gzip.compress((HEADER + ROWS).encode())[:-5])
+    with pytest.raises(CommandError, match="Nothing was loaded"):
+        load(path)
+    assert not CandleBlock.objects.exists()
+
+
+def test_a_dry_run_reports_and_stores_nothing(tmp_path: Path) -> None:
+    report = load(written(tmp_path, HEADER + ROWS), "--dry-run")
+    assert "20 bars kept" in report
+    assert "dry run: nothing stored" in report
+    assert not CandleBlock.objects.exists()
+
+
+def test_strict_refuses_bars_outside_the_session(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
+    with pytest.raises(CommandError, match="line 22: the bar starts outside"):
+        load(path, "--strict")
+
+
+def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + ROWS, "prices.csv")
+    load(path, "--symbol", "BSE:SENSEX", "--timeframe", "1m")
+    assert len(store.coverage("BSE:SENSEX")) == 1
+    with pytest.raises(CommandError, match="is not 5m"):
+        load(path, "--symbol", "BSE:SENSEX", "--timeframe", "5m")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((), "give FILEs to load, or --sample"),
+        (("a.csv", "--sample"), "give FILEs to load, or --sample"),
+        (("--sample", "--dry-run"), "--sample has no dry run"),
+        (("a.csv", "--symbol", "nse:x"), "The exchange must be one of"),
+        (("a.csv", "--timeframe", "3m"), "invalid choice: '3m'"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(arguments: tuple[str, ...], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        load(*arguments)
+
+
+def test_the_sample_is_marked_and_the_same_every_time() -> None:
+    assert "71412 added" in load("--sample")
+    assert "0 added, 71412 held already, 0 replaced" in load("--sample")
+    held = store.coverage("NSE:RELIANCE")
+    assert [(row["timeframe"], row["bars"], row["synthetic"]) for row in held] == [
+        ("1m", 22500, True),
+        ("1d", 1304, True),
+    ]
+
+
+def test_the_sample_leaves_real_history_alone() -> None:
+    hold("NSE:INFY", "1m", minutes("2024-01-31 09:15", 10))
+    assert "NSE:INFY has real history" in load("--sample")
+    assert [row["bars"] for row in store.coverage("NSE:INFY")] == [10]
+    assert store.synthetic_among(["NSE:INFY", "NSE:RELIANCE"]) == ["NSE:RELIANCE"]

@@ -1,0 +1,22 @@
+"""Loads that run at once."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import connection
+
+from apps.market import store
+from tests.market.bars import at, flat, hold, same
+
+
+@pytest.mark.django_db(transaction=True)
+def test_loads_of_one_block_at_once_lose_nothing() -> None:
+    bars = flat([at("2024-01-31 09:15") + 60 * i for i in range(32)])
+
+    def load(part: int) -> None:
+        hold("NSE:SBIN", "1m", bars.slice(4 * part, 4 * part + 4))
+        connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(load, range(8)))
+    assert same(store.read("NSE:SBIN", "1m", start=0, end=2**33), bars)
