@@ -14,8 +14,10 @@ def test_loads_of_one_block_at_once_lose_nothing() -> None:
     bars = flat([at("2024-01-31 09:15") + 60 * i for i in range(32)])
 
     def load(part: int) -> None:
-        hold("NSE:SBIN", "1m", bars.slice(4 * part, 4 * part + 4))
-        connection.close()
+        try:
+            hold("NSE:SBIN", "1m", bars.slice(4 * part, 4 * part + 4))
+        finally:
+            connection.close()
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(load, range(8)))

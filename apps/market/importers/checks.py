@@ -86,8 +86,8 @@ def judge(
     if strict and off_session.any():
         place = table.place(int(distinct.row[np.argmax(off_session)]))
         table.refuse(f"{place}: the bar starts outside the session's hours")
-    day, bars = np.unique(ist_day(candles.time[~off_session]), return_counts=True)
-    days = np.unique(ist_day(candles.time))
+    days, _ = _days(candles.time)
+    full, bars = _days(candles.time[~off_session])
     return candles, Report(
         rows=len(table),
         kept=len(candles),
@@ -98,7 +98,7 @@ def judge(
         out_of_order=out_of_order,
         moved=int((moved.time != traded.time).sum()),
         off_session=int(off_session.sum()),
-        short_days=_short_days(day, bars, timeframe, sessions),
+        short_days=_short_days(full, bars, timeframe, sessions),
         unlisted_days=_unlisted_days(days, sessions),
         days=len(days),
         first=int(candles.time[0]),
@@ -183,6 +183,13 @@ def _candles(rows: Rows) -> Candles:
         close=rows.close,
         volume=rows.volume,
     )
+
+
+def _days(times: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+    """The dates of bars in order of time, and how many bars each has."""
+    day = ist_day(times)
+    first = np.flatnonzero(np.diff(day, prepend=-1))
+    return day[first], np.diff(np.append(first, len(day)))
 
 
 def _off_session(candles: Candles, timeframe: str, sessions: Sessions) -> Flags:
