@@ -11,6 +11,7 @@ from procrastinate.contrib.django import app as jobs
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
+from apps.algorithms.steps import told
 from apps.backtests import arrays
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult
@@ -119,7 +120,8 @@ def _parsed(steps: Mapping[str, Mapping[str, Any]]) -> engine.Strategy:
     return engine.parse(steps)
 
 
-def _of_override(fault: EngineFault) -> Fault | None:
+def _of_override(found: EngineFault) -> Fault | None:
+    fault = told(found)
     for name, (step, field) in _PLACES.items():
         path = f"{step}.{field}"
         if fault.field == path or fault.field.startswith(path + "["):

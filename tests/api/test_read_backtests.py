@@ -1,0 +1,110 @@
+"""GET /api/backtests and below"""
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from tests import make
+from tests.backtests.running import run_queued
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+PATH = "/api/backtests"
+RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+
+
+@pytest.fixture
+def completed(api: Api, alice: User) -> dict[str, Any]:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    client = api(alice)
+    algorithm = make.algorithm(alice, **make.steps())
+    created = client.post(PATH, {"algorithmId": algorithm.pk, "name": "One", **RANGE}).json()
+    run_queued()
+    found: dict[str, Any] = client.get(f"{PATH}/{created['id']}").json()
+    return found
+
+
+def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[str, Any]) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}/trades"
+    whole = client.get(path + "?limit=100").json()
+    trades = whole["data"]
+    assert whole["pagination"]["total"] == len(trades) > 3
+    assert list(trades[0]) == [
+        "symbol", "side", "quantity", "entryTime", "entryPrice", "exitTime", "exitPrice",
+        "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
+    ]  # fmt: skip
+    profit = sum(trade["profit"] for trade in trades)
+    assert profit == pytest.approx(completed["performance"]["netProfit"])
+    pages = [client.get(path + f"?limit=2&page={n}").json()["data"] for n in (1, 2)]
+    assert pages[0] + pages[1] == trades[:4]
+    assert client.get(path + "?page=1000").json()["data"] == []
+
+
+def test_the_curve_keeps_its_extremes_in_few_points(
+    api: Api, alice: User, completed: dict[str, Any]
+) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}/equity"
+    whole = client.get(path + "?points=5000").json()["points"]
+    few = client.get(path + "?points=10").json()["points"]
+    assert (len(few), len(whole)) == (10, 21 * 25)
+    assert set(few[0]) == {"time", "equity", "low", "high", "drawdown"}
+    assert min(p["low"] for p in few) == min(p["equity"] for p in whole)
+    assert max(p["high"] for p in few) == max(p["equity"] for p in whole)
+    assert few[-1] == {**whole[-1], "low": few[-1]["low"], "high": few[-1]["high"],
+                       "drawdown": few[-1]["drawdown"]}  # fmt: skip
+    performance = completed["performance"]
+    assert max(p["drawdown"] for p in few) == pytest.approx(performance["maxDrawdown"])
+    last = completed["initialCapital"] + performance["netProfit"]
+    assert whole[-1]["equity"] == pytest.approx(last)
+
+
+@pytest.mark.parametrize("points", ["0", "5001", "x", "-1"])
+def test_points_have_bounds(api: Api, alice: User, completed: dict[str, Any], points: str) -> None:
+    response = api(alice).get(f"{PATH}/{completed['id']}/equity?points={points}")
+    assert_error(response, 400, "VALIDATION_ERROR", field="points", value=points)
+
+
+def test_a_queued_one_has_no_trades_yet(api: Api, alice: User, completed: dict[str, Any]) -> None:
+    client = api(alice)
+    queued = client.post(PATH, {"algorithmId": completed["algorithmId"], **RANGE}).json()
+    assert client.get(f"{PATH}/{queued['id']}/trades").json()["data"] == []
+    assert client.get(f"{PATH}/{queued['id']}/equity").json() == {"points": []}
+
+
+def test_the_list_is_filtered_and_sorted(api: Api, alice: User, completed: dict[str, Any]) -> None:
+    client = api(alice)
+    body = {"algorithmId": completed["algorithmId"], "name": "Another", **RANGE}
+    queued = client.post(PATH, body).json()
+
+    def ids(query: str) -> list[str]:
+        return [row["id"] for row in client.get(f"{PATH}?{query}").json()["data"]]
+
+    assert ids("") == [queued["id"], completed["id"]]
+    assert ids("order=asc") == [completed["id"], queued["id"]]
+    assert ids("sort=name&order=asc") == [queued["id"], completed["id"]]
+    assert ids("status=completed") == [completed["id"]]
+    assert ids(f"algorithmId={completed['algorithmId']}") == [queued["id"], completed["id"]]
+    assert ids(f"algorithmId={'0' * 24}") == []
+    assert ids("kind=backtest&limit=1&page=2") == [completed["id"]]
+
+
+@pytest.mark.parametrize("query", ["status=done", "kind=x", "sort=status", "order=up", "page=0"])
+def test_a_bad_filter_is_refused(api: Api, alice: User, query: str) -> None:
+    field, value = query.split("=")
+    response = api(alice).get(f"{PATH}?{query}")
+    assert_error(response, 400, "VALIDATION_ERROR", field=field, value=value)
+
+
+@pytest.mark.parametrize("below", ["", "/trades", "/equity"])
+@pytest.mark.parametrize("backtest_id", ["x", "0" * 24, "theirs"])
+def test_unknown_and_foreign_ones_cannot_be_told_apart(
+    api: Api, bob: User, completed: dict[str, Any], below: str, backtest_id: str
+) -> None:
+    wanted = completed["id"] if backtest_id == "theirs" else backtest_id
+    response = api(bob).get(f"{PATH}/{wanted}{below}")
+    error = assert_error(response, 404, "BACKTEST_NOT_FOUND", backtestId=wanted)
+    assert error["message"] == "There is no such backtest."
+    assert api(bob).get(PATH).json()["data"] == []

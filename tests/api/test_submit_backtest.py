@@ -1,0 +1,187 @@
+"""POST /api/backtests"""
+
+from typing import Any
+
+import pytest
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.algorithms.serializers import changes_in
+from apps.backtests.models import Backtest
+from tests import make
+from tests.backtests.running import run_queued
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+PATH = "/api/backtests"
+RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+
+
+@pytest.fixture
+def history(db: None) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+
+
+@pytest.fixture
+def body(alice: User) -> dict[str, Any]:
+    return {"algorithmId": make.algorithm(alice, **make.steps()).pk, **RANGE}
+
+
+@pytest.mark.usefixtures("history")
+def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str, Any]) -> None:
+    client = api(alice)
+    created = client.post(PATH, body)
+    assert created.status_code == 201
+    queued = created.json()
+    assert set(queued) == {
+        "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress", "startDate",
+        "endDate", "symbols", "timeframe", "initialCapital", "performance", "error", "createdAt",
+        "startedAt", "completedAt", "receipt",
+    }  # fmt: skip
+    assert (queued["status"], queued["progress"], queued["performance"]) == ("queued", 0, None)
+    assert (queued["algorithmVersion"], queued["kind"]) == (1, "backtest")
+    assert (queued["symbols"], queued["timeframe"]) == (["NSE:NIFTY"], "15m")
+    assert queued["initialCapital"] == 1_000_000
+    assert run_queued() == 1
+    done = client.get(f"{PATH}/{queued['id']}").json()
+    assert (done["status"], done["progress"], done["error"]) == ("completed", 100, None)
+    assert done["startedAt"] <= done["completedAt"]
+    assert done["performance"]["totalTrades"] > 3
+    assert {note["code"] for note in done["receipt"]["notes"]} == {"no_charges"}
+    assert done["receipt"]["synthetic"] == []
+
+
+@pytest.mark.usefixtures("history")
+def test_what_is_run_is_what_was_described_at_that_moment(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    client = api(alice)
+    backtest = client.post(PATH, body).json()
+    later = {"basicInfo": {"strategyType": "swing", "timeframe": "1d", "symbols": ["NSE:TCS"]}}
+    changes = changes_in(later)
+    algorithms.update(owner=alice, algorithm_id=body["algorithmId"], changes=changes, now=make.NOW)
+    run_queued()
+    done = client.get(f"{PATH}/{backtest['id']}").json()
+    assert (done["status"], done["timeframe"], done["algorithmVersion"]) == ("completed", "15m", 1)
+
+
+@pytest.mark.usefixtures("history")
+def test_the_same_request_gives_the_same_result(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    client = api(alice)
+    ids = [client.post(PATH, body).json()["id"] for _ in range(2)]
+    run_queued()
+    first, second = (Backtest.objects.get(pk=pk) for pk in ids)
+    assert first.performance == second.performance
+    assert bytes(first.result.trades) == bytes(second.result.trades)
+    assert bytes(first.result.curve) == bytes(second.result.curve)
+
+
+@pytest.mark.usefixtures("history")
+def test_overrides_are_for_this_backtest_alone(api: Api, alice: User, body: dict[str, Any]) -> None:
+    hold("NSE:TCS", "15m", waves("2024-01-01", 45))
+    client = api(alice)
+    changed = {"symbols": ["NSE:TCS"], "timeframe": "30m", "initialCapital": 5000, "slippage": 0.1}
+    backtest = client.post(PATH, {**body, **changed}).json()
+    assert (backtest["symbols"], backtest["timeframe"]) == (["NSE:TCS"], "30m")
+    assert backtest["initialCapital"] == 5000
+    run_queued()
+    assert client.get(f"{PATH}/{backtest['id']}").json()["status"] == "completed"
+    stored = client.get(f"/api/trading/algorithms/{body['algorithmId']}").json()
+    assert stored["basicInfo"]["symbols"] == ["NSE:NIFTY"]
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("startDate", "2024-02-30"), ("endDate", "2024-01-31"), ("startDate", "2999-01-01"),
+        ("startDate", 20240201), ("startDate", None), ("kind", "guess"), ("initialCapital", 0),
+        ("initialCapital", "1000"), ("initialCapital", 1e13), ("slippage", 6), ("timeframe", "2h"),
+        ("charges", "some"), ("symbols", "NSE:TCS"), ("name", "x" * 101), ("algorithmId", 7),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_refused_by_its_name(
+    api: Api, alice: User, body: dict[str, Any], field: str, value: object
+) -> None:
+    error = assert_error(api(alice).post(PATH, {**body, field: value}), 400, "VALIDATION_ERROR")
+    assert error["details"]["field"].partition(".")[0] in (field, "")
+    assert not Backtest.objects.exists()
+    assert not ProcrastinateJob.objects.exists()
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [(["nse:tcs"], "symbols[0]"), (["NSE:TCS", "NSE:TCS"], "symbols"), ([1], "symbols[0]")],
+)
+def test_a_bad_symbol_is_named_by_its_place(
+    api: Api, alice: User, body: dict[str, Any], value: object, field: str
+) -> None:
+    response = api(alice).post(PATH, {**body, "symbols": value})
+    assert_error(response, 400, "VALIDATION_ERROR", field=field)
+
+
+def test_a_mistyped_key_is_refused(api: Api, alice: User, body: dict[str, Any]) -> None:
+    error = assert_error(api(alice).post(PATH, {**body, "slipage": 1}), 400, "VALIDATION_ERROR")
+    assert "slippage" in error["message"]
+
+
+def test_an_incomplete_algorithm_is_refused_with_what_is_missing(api: Api, alice: User) -> None:
+    draft = make.algorithm(alice, basicInfo=make.steps()["basicInfo"])
+    response = api(alice).post(PATH, {"algorithmId": draft.pk, **RANGE})
+    missing = [
+        "positionSizing", "entryConditions", "exitConditions", "riskParameters",
+        "executionSettings",
+    ]  # fmt: skip
+    assert_error(response, 422, "ALGORITHM_INCOMPLETE", missingFields=missing)
+
+
+@pytest.mark.parametrize("algorithm_id", ["", "x", "0" * 24, "G" * 24])
+def test_an_unknown_algorithm_is_not_found(api: Api, alice: User, algorithm_id: str) -> None:
+    response = api(alice).post(PATH, {"algorithmId": algorithm_id, **RANGE})
+    assert response.status_code in (400, 404)
+    if algorithm_id:
+        assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm_id)
+
+
+def test_somebody_elses_algorithm_is_not_found(api: Api, bob: User, body: dict[str, Any]) -> None:
+    assert_error(api(bob).post(PATH, body), 404, "ALGORITHM_NOT_FOUND")
+
+
+def test_no_history_is_too_little(api: Api, alice: User, body: dict[str, Any]) -> None:
+    error = assert_error(api(alice).post(PATH, body), 422, "INSUFFICIENT_DATA", symbol="NSE:NIFTY")
+    assert error["details"]["held"] == []
+    assert not Backtest.objects.exists()
+
+
+def test_bars_that_the_indicators_need_are_not_enough(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-02-01", 1))  # 25 bars; the EMA of 21 needs 21 of them
+    assert api(alice).post(PATH, body).status_code == 201
+    slow = make.steps()["entryConditions"]
+    slow["conditions"][0]["indicator2"]["period"] = 25
+    other = make.algorithm(alice, **make.steps(entryConditions=slow)).pk
+    response = api(alice).post(PATH, {**body, "algorithmId": other})
+    error = assert_error(response, 422, "INSUFFICIENT_DATA", timeframe="15m")
+    assert error["details"]["held"][0]["bars"] == 25
+
+
+@pytest.mark.usefixtures("history")
+def test_history_that_is_gone_when_it_runs_fails_it_with_the_reason(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    from apps.market.models import CandleBlock
+
+    client = api(alice)
+    backtest = client.post(PATH, body).json()
+    CandleBlock.objects.all().delete()
+    run_queued()
+    done = client.get(f"{PATH}/{backtest['id']}").json()
+    assert (done["status"], done["error"]["code"]) == ("failed", "INSUFFICIENT_DATA")
+    assert done["performance"] is None
