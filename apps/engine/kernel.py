@@ -217,22 +217,34 @@ def trail(p: Record, bar: Record, plan: Plan, contract: Record) -> None:
 
 
 @step
+def slipped(p: Record, price: float, plan: Plan) -> float:
+    """A market or stop exit: slippage works against it (rule 4)."""
+    return price * (1 - p.side * plan.slippage)
+
+
+@step
+def ordered_exit(p: Record, plan: Plan) -> int:
+    """Why what waits on `p` closes it at the open; OPEN when it does not (rules 1 and 8)."""
+    long = p.side > 0
+    if p.pending & (EXIT_LONG if long else EXIT_SHORT):
+        return BY_OPPOSITE
+    if plan.reverse and p.pending & (ENTER_SHORT if long else ENTER_LONG):
+        return BY_OPPOSITE
+    return BY_DAILY_LOSS if p.pending & FLATTEN else OPEN
+
+
+@step
 def exit_at_open(p: Record, price: float, flag: int, plan: Plan) -> tuple[int, float]:
-    """(reason, fill) of an exit at the open; OPEN when there is none (rules 2, 3, 4, 9, 12)."""
-    fill = price * (1 - p.side * plan.slippage)
-    against = ENTER_SHORT if p.side > 0 else ENTER_LONG
-    if p.pending & (EXIT_LONG if p.side > 0 else EXIT_SHORT):
-        return BY_OPPOSITE, fill
-    if plan.reverse and p.pending & against:
-        return BY_OPPOSITE, fill
-    if p.pending & FLATTEN:
-        return BY_DAILY_LOSS, fill
+    """(reason, fill) of an exit at the open; OPEN when there is none (rules 2, 3, 9 and 12)."""
+    reason = ordered_exit(p, plan) if p.pending != 0 else OPEN
+    if reason != OPEN:
+        return reason, slipped(p, price, plan)
     if flag & AFTER_SQUARE_OFF:
-        return BY_SQUARE_OFF, fill
+        return BY_SQUARE_OFF, slipped(p, price, plan)
     if 0 < plan.max_holding <= p.bars:
-        return BY_HOLDING, fill
+        return BY_HOLDING, slipped(p, price, plan)
     if (price - p.stop) * p.side <= 0:
-        return BY_TRAIL if p.trailed else BY_STOP, fill
+        return BY_TRAIL if p.trailed else BY_STOP, slipped(p, price, plan)
     if (price - p.target) * p.side >= 0:
         return BY_TARGET, price
     return OPEN, price
@@ -240,12 +252,12 @@ def exit_at_open(p: Record, price: float, flag: int, plan: Plan) -> tuple[int, f
 
 @step
 def exit_inside(p: Record, bar: Record, plan: Plan) -> tuple[int, float]:
-    """(reason, fill) of stop or target inside the bar, the stop first (rules 3 and 4)."""
+    """(reason, fill) of stop or target inside the bar, the stop first (rule 3)."""
     worst, best = (bar.low, bar.high) if p.side > 0 else (bar.high, bar.low)
     if (worst - p.stop) * p.side <= 0:
         # Slippage can put the stop of a new position beyond the open that it was filled at.
         level = p.stop if (bar.open - p.stop) * p.side > 0 else bar.open
-        return BY_TRAIL if p.trailed else BY_STOP, level * (1 - p.side * plan.slippage)
+        return BY_TRAIL if p.trailed else BY_STOP, slipped(p, level, plan)
     if (best - p.target) * p.side >= 0:
         return BY_TARGET, p.target
     return OPEN, bar.close
@@ -459,7 +471,7 @@ def run(
             when, date = time[t], day[t]
             if at >= 0:
                 if squaring and p.day != date:  # its last session had no last bar
-                    reason, fill = BY_SQUARE_OFF, p.close * (1 - p.side * plan.slippage)
+                    reason, fill = BY_SQUARE_OFF, slipped(p, p.close, plan)
                     when, date = p.time, p.day
                 else:
                     flag = flags[at] if squaring else 0
@@ -511,7 +523,7 @@ def run(
                 p.bars += 1
                 reason, fill = exit_inside(p, bar, plan)
                 if reason == OPEN and squaring and flags[at] & LAST_OF_SESSION:
-                    reason, fill = BY_SQUARE_OFF, bar.close * (1 - p.side * plan.slippage)
+                    reason, fill = BY_SQUARE_OFF, slipped(p, bar.close, plan)
                 if reason != OPEN:
                     trade = out.trades[n_trades]
                     leave(account, p, s, fill, reason, time[t], day[t], contracts[s], rates, trade)

@@ -208,7 +208,7 @@ def twin_of(case: Case) -> Twin:
 
 
 def with_idle_symbols(case: Case, more: int) -> Case:
-    """The same symbols and others that never signal: one with a bar on every row, some with none."""
+    """The same symbols and idle ones: one with a bar on every row, the others with none."""
     market, signals, plan, contracts, rates, cash = case
     n, rows = market.bars.size, market.time.size
     cell = np.concatenate([market.cell, np.full((rows, more), -1, np.int32)], axis=1)

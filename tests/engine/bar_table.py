@@ -1,0 +1,159 @@
+"""Market rules as tables of bars: what the market did, what was signalled, what must come of it.
+
+    play('''
+    day 1
+    1 | 100 101 99 100 | long       |
+    2 | 100 102 97 101 | late       | long 100, stop_loss 98
+    ''', stop_rate=0.02)
+
+A line is: bar (its time in minutes) | open high low close | marks | expected. Marks are signals
+(long, short, exit_long, exit_short), `late` (the bar starts after the square-off), `last` (the
+session's last bar) and `atr 1` or `atr 1,2,3,4` (of size, stop, target, trail). Expected are the
+fills of that bar: a side with the position's average entry, or an exit reason with its price. What
+is still open after the last line is closed there (`end_of_data`). Every table is also played by
+the plain twin, which must agree to the last bit.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine import kernel as k
+from apps.engine import records as r
+from tests.engine.cases import Case, twin_of
+
+SIGNALS = {
+    "long": k.ENTER_LONG,
+    "short": k.ENTER_SHORT,
+    "exit_long": k.EXIT_LONG,
+    "exit_short": k.EXIT_SHORT,
+}
+FLAGS = {"late": k.AFTER_SQUARE_OFF, "last": k.LAST_OF_SESSION}
+NO_RATES = np.zeros(0, r.RATE)
+
+
+@dataclass
+class Line:
+    time: int
+    day: int
+    bar: tuple[float, ...]
+    expected: list[str]
+    signal: int = 0
+    flag: int = 0
+    atr: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass
+class Played:
+    """What came of a table."""
+
+    trades: NDArray[Any]
+    curve: list[float]
+    account: Any  # an ACCOUNT record, after everything was closed
+    rejected: dict[str, int]
+
+
+def play(
+    *tables: str,
+    cash: float = 1_000_000.0,
+    contract: Mapping[str, float] | None = None,
+    rates: NDArray[Any] = NO_RATES,
+    squaring: bool = False,
+    **plan: Any,
+) -> Played:
+    """Play one table for each symbol and check its expectations; the size is 1 unless said."""
+    lines = [_read(table) for table in tables]
+    case = Case(
+        *_market(lines, squaring or any(line.flag for own in lines for line in own)),
+        k.Plan(**{"max_positions": 50, **plan}),
+        _contracts(len(tables), **(contract or {})),
+        rates,
+        cash,
+    )
+    played = _run(case)
+    for symbol, own in enumerate(lines):
+        trades = played.trades[played.trades["symbol"] == symbol]
+        for line in own:
+            assert sorted(_fills(trades, line.time)) == sorted(line.expected), f"bar {line.time}"
+    return played
+
+
+def _read(table: str) -> list[Line]:
+    lines, day = [], 1
+    for text in filter(None, map(str.strip, table.splitlines())):
+        if text.startswith("day"):
+            day = int(text.split()[1])
+            continue
+        time, prices, marks, expected = (part.strip() for part in text.split("|"))
+        bar = tuple(map(float, prices.split()))
+        line = Line(int(time), day, bar, [e.strip() for e in expected.split(",") if e.strip()])
+        _mark(line, marks.split())
+        lines.append(line)
+    return lines
+
+
+def _mark(line: Line, marks: list[str]) -> None:
+    while marks:
+        mark = marks.pop(0)
+        if mark == "atr":
+            atr = tuple(map(float, marks.pop(0).split(",")))
+            line.atr = atr * 4 if len(atr) == 1 else atr
+        elif mark in FLAGS:
+            line.flag |= FLAGS[mark]
+        else:
+            line.signal |= SIGNALS[mark]
+
+
+def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.Market, NDArray[np.uint8]]:
+    days = {line.time: line.day for own in lines for line in own}
+    times = sorted(days)
+    cell = np.full((len(times), len(lines)), -1, np.int32)
+    signals = np.zeros(cell.shape, np.uint8)
+    flat = [(symbol, line) for symbol, own in enumerate(lines) for line in own]
+    for index, (symbol, line) in enumerate(flat):
+        cell[times.index(line.time), symbol] = index
+        signals[times.index(line.time), symbol] = line.signal
+    market = r.Market(
+        np.array(times, np.int64) * 60,
+        np.array([days[time] for time in times], np.int32),
+        cell,
+        np.array([line.bar for _, line in flat], r.BAR),
+        np.array([line.atr for _, line in flat]),
+        np.array([line.flag for _, line in flat] if squaring else [], np.uint8),
+    )
+    return market, signals
+
+
+def _contracts(symbols: int, **fields: float) -> NDArray[Any]:
+    contract = {"lot": 1.0, "multiplier": 1.0, "margin": 1.0, "tick": 500.0, "segment": 0, **fields}
+    return np.array(
+        [tuple(contract[name] for name in r.CONTRACT.names or ())] * symbols, r.CONTRACT
+    )
+
+
+def _run(case: Case) -> Played:
+    market, signals, plan, contracts, rates, cash = case
+    state = r.new_state(symbols=signals.shape[1], cash=cash)
+    out = r.Out(np.zeros(200, r.TRADE), np.zeros(len(market.time)))
+    r.check(state, market, signals, contracts, out)
+    rows, written = k.run(state, market, signals, 0, len(market.time), plan, contracts, rates, out)
+    account = state.account[0]
+    twin = twin_of(case)
+    assert out.equity[:rows].tolist() == twin.curve
+    written += k.finish(state, contracts, rates, out.trades[written:])
+    twin.finish()
+    assert out.trades[:written].tolist() == twin.trades
+    rejected = dict(zip(k.REJECTIONS, account["rejected"].tolist(), strict=True))
+    rejected = {name: count for name, count in rejected.items() if count}
+    assert rejected == twin.rejected
+    return Played(out.trades[:written], out.equity[:rows].tolist(), account, rejected)
+
+
+def _fills(trades: NDArray[Any], time: int) -> list[str]:
+    entries = trades[trades["entry_time"] == time * 60]
+    exits = trades[trades["exit_time"] == time * 60]
+    sides = [f"{'long' if t['side'] > 0 else 'short'} {t['entry_price']:.10g}" for t in entries]
+    return sides + [f"{k.EXIT_REASONS[t['reason']]} {t['exit_price']:.10g}" for t in exits]

@@ -1,0 +1,384 @@
+"""How large entries are, and when there is none: rules 6, 7 and 10 of the engine's README."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from apps.engine import kernel as k
+from apps.engine import records as r
+from tests.engine.bar_table import play
+
+ONE_TRADE = """
+1 | 100 100 100 100 | long |
+2 | 100 100 100 100 |      | long 100, end_of_data 100
+"""
+NO_TRADE = """
+1 | 100 100 100 100 | long |
+2 | 100 100 100 100 |      |
+"""
+
+
+def quantity(**given: Any) -> list[float]:
+    sizes: list[float] = play(ONE_TRADE, **given).trades["quantity"].tolist()
+    return sizes
+
+
+def rates(**fields: float) -> NDArray[Any]:
+    row = np.zeros(1, r.RATE)
+    row["brokerage_cap"] = np.inf
+    for name, value in fields.items():
+        row[name] = value
+    return row
+
+
+@pytest.mark.parametrize(
+    ("plan", "units"),
+    [
+        ({"size_by": k.BY_QUANTITY, "size": 40.0}, 40),
+        ({"size_by": k.BY_AMOUNT, "size": 5_050.0}, 50),
+        ({"size_by": k.BY_EQUITY, "size": 0.25}, 250),
+        ({"size_by": k.BY_RISK, "size": 0.01, "stop_rate": 0.02}, 500),
+        ({"size_by": k.BY_RISK, "size": 0.01, "stop_rate": 0.02, "second_stop_rate": 0.05}, 500),
+        ({"size_by": k.BY_RISK, "size": 0.01, "stop_rate": 0.05, "second_stop_rate": 0.02}, 500),
+    ],
+)
+def test_rule_6_the_size_each_method_wants(plan: dict[str, Any], units: float) -> None:
+    assert quantity(cash=100_000.0, **plan) == [units]
+
+
+def test_rule_6_by_volatility_the_risk_is_lost_over_so_many_average_ranges() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long atr 4 |
+        2 | 100 100 100 100 |            | long 100, end_of_data 100
+        """,
+        cash=100_000.0,
+        size_by=k.BY_VOLATILITY,
+        size=0.01,
+        size_atr=2.5,
+    )
+    assert played.trades["quantity"].tolist() == [100]
+
+
+def test_rule_6_the_price_that_sizes_is_the_fill_after_slippage() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 102, end_of_data 100
+        """,
+        size_by=k.BY_AMOUNT,
+        size=10_199.0,
+        slippage=0.02,
+    )
+    assert played.trades["quantity"].tolist() == [99]
+
+
+def test_rule_6_only_whole_lots_are_traded() -> None:
+    assert quantity(size=99.0, contract={"lot": 25.0}) == [75]
+
+
+def test_rule_6_under_one_lot_nothing_is_traded() -> None:
+    assert play(NO_TRADE, size=24.0, contract={"lot": 25.0}).rejected == {"below_one_lot": 1}
+
+
+def test_rule_6_the_position_limit_caps_the_value_at_the_fill() -> None:
+    assert quantity(size=500.0, max_position_value=12_345.0) == [123]
+
+
+def test_rule_6_no_room_for_a_lot_under_the_position_limit() -> None:
+    assert play(NO_TRADE, max_position_value=99.0).rejected == {"position_limit": 1}
+
+
+def test_rule_6_the_position_limit_counts_what_is_held() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 | long | long 110
+        3 | 120 120 120 120 | long |
+        4 | 120 120 120 120 |      | end_of_data 120
+        """,
+        size=60.0,
+        max_position_value=14_400.0,
+        max_entries=3,
+    )
+    assert played.trades["quantity"].tolist() == [120]
+    assert played.rejected == {"position_limit": 1}
+
+
+def test_rule_6_cash_pays_the_most_lots_it_can() -> None:
+    assert quantity(size=500.0, cash=12_345.0) == [123]
+
+
+def test_rule_6_charges_are_paid_too_and_only_those_of_what_is_bought() -> None:
+    """At the wanted million the charges alone are over the cash; 99 with theirs just fit."""
+    one_percent = rates(brokerage=0.01)
+    assert quantity(size=1_000_000.0, cash=10_000.0, rates=one_percent) == [99]
+    assert quantity(size=1_000_000.0, cash=9_999.0, rates=one_percent) == [99]
+    assert quantity(size=1_000_000.0, cash=9_998.99, rates=one_percent) == [98]
+
+
+def test_rule_6_not_even_one_lot_is_paid_for() -> None:
+    assert play(NO_TRADE, cash=100.5, rates=rates(brokerage=0.01)).rejected == {
+        "insufficient_cash": 1
+    }
+
+
+def test_rule_6_shorts_lock_their_full_value_too() -> None:
+    table = """
+    1 | 100 100 100 100 | short |
+    2 | 100 100 100 100 |       | short 100, end_of_data 100
+    """
+    assert play(table, size=500.0, cash=12_345.0).trades["quantity"].tolist() == [123]
+
+
+def test_rule_6_derivatives_lock_a_margin_of_their_contract_value() -> None:
+    terms = {"lot": 5.0, "multiplier": 10.0, "margin": 0.2}
+    assert quantity(size=500.0, cash=12_345.0, contract=terms) == [60]
+
+
+def test_rule_6_a_short_gains_when_the_price_falls() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | short |
+        2 | 100 100 100 90  |       | short 100
+        3 | 80 80 80 80     |       | end_of_data 80
+        """,
+        size=10.0,
+        cash=1_000.0,
+    )
+    assert played.curve == [1_000, 1_100, 1_200]
+
+
+def test_rule_6_equity_is_marked_at_the_opens_of_the_bar_that_enters() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 120 120 120 120 |      | end_of_data 120
+        """,
+        """
+        1 | 10 10 10 10 |      |
+        2 | 10 10 10 10 | long |
+        3 | 10 10 10 10 |      | long 10, end_of_data 10
+        """,
+        size_by=k.BY_EQUITY,
+        size=0.5,
+        cash=10_000.0,
+    )
+    assert played.trades["quantity"].tolist() == [50, 500]  # of 11,000; cash holds 5,000
+
+
+def test_rule_6_a_symbol_without_a_bar_is_marked_at_its_last_close() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 110 |      | long 100, end_of_data 110
+        """,
+        """
+        1 | 10 10 10 10 |      |
+        2 | 10 10 10 10 | long |
+        3 | 10 10 10 10 |      | long 10, end_of_data 10
+        """,
+        size_by=k.BY_EQUITY,
+        size=0.4,
+        cash=10_000.0,
+    )
+    assert played.trades["quantity"].tolist() == [40, 416]
+
+
+def test_rule_6_money_that_is_gone_ends_the_run_at_that_close() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 80 80 80 80     |      | end_of_data 80
+        4 | 200 200 200 200 |      |
+        """,
+        size_by=k.BY_EQUITY,
+        size=5.0,
+        cash=10_000.0,
+        contract={"margin": 0.1},
+    )
+    assert played.account["status"] == k.RUINED
+    assert played.curve == [10_000, 10_000, 0]
+
+
+def test_rule_7_an_add_averages_the_entry_and_never_loosens_the_stop() -> None:
+    play(
+        """
+        1 | 100 100 100 100   | long |
+        2 | 100 100 100 100   | long | long 99.5
+        3 | 99 99 99 99       |      |
+        4 | 99 99 98 99       |      | stop_loss 98
+        """,
+        stop_rate=0.02,  # of the average 99.5 it is 97.5
+        max_entries=2,
+    )
+
+
+def test_rule_7_an_add_moves_stop_and_target_with_the_average() -> None:
+    play(
+        """
+        1 | 100 100 100 100   | long |
+        2 | 100 100 100 100   | long | long 101
+        3 | 102 102 102 102   |      |
+        4 | 102 111 102 102   |      |
+        5 | 102 111.1 99.5 102 |     | take_profit 111.1
+        """,
+        target_rate=0.1,
+        max_entries=2,
+    )
+    play(
+        """
+        1 | 100 100 100 100   | long |
+        2 | 100 100 100 100   | long | long 101
+        3 | 102 102 102 102   |      |
+        4 | 102 102 98.95 102 |      | stop_loss 98.95
+        """,
+        stop_rate=0.02,  # 98.98 in full
+        max_entries=2,
+    )
+
+
+def test_rule_7_an_add_keeps_the_trailing_extreme() -> None:
+    play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 110 100 108 | long | long 104
+        3 | 108 108 108 108 |      |
+        4 | 108 108 107 108 |      | trailing_stop 107
+        """,
+        trail_points=3.0,
+        max_entries=2,
+    )
+
+
+def test_rule_7_adds_go_up_to_max_entries_and_one_more_is_no_rejection() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 | long | long 100
+        3 | 100 100 100 100 | long |
+        4 | 100 100 100 100 | long |
+        5 | 100 100 100 100 |      | end_of_data 100
+        """,
+        max_entries=3,
+    )
+    assert played.trades["quantity"].tolist() == [3]
+    assert played.rejected == {}
+
+
+def test_rule_8_at_most_so_many_positions_are_open_in_the_listed_order() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100, end_of_data 100
+        """,
+        """
+        1 | 50 50 50 50 | long |
+        2 | 50 50 50 50 |      |
+        """,
+        max_positions=1,
+    )
+    assert played.rejected == {"position_limit": 1}
+
+
+def test_rule_8_cash_is_shared_in_the_listed_order() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100, end_of_data 100
+        """,
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100, end_of_data 100
+        """,
+        size=60.0,
+        cash=10_000.0,
+    )
+    assert played.trades["quantity"].tolist() == [60, 40]
+
+
+def test_both_sides_at_one_close_are_neither() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long       |
+        2 | 100 100 100 100 | long short | long 100
+        3 | 101 101 101 101 |            | end_of_data 101
+        """
+    )
+    assert played.rejected == {"both_sides": 1}
+
+
+def test_rule_10_each_item_is_rounded_half_up_to_the_paisa_before_they_are_added() -> None:
+    """Of 10,050: 20.00 (capped) + 0.33 (0.33165) + 0.01 (0.01005) + 0.01 + 10.05 + 1.51 (1.5075)
+    + 3.66 (3.661506, GST on 20.3417). The sale pays its own tax, and no stamp.
+    """
+    schedule = rates(
+        brokerage=0.01,
+        brokerage_cap=20.0,
+        exchange=0.000033,
+        ipft=0.000001,
+        regulator=0.000001,
+        tax_buy=0.001,
+        tax_sell=0.002,
+        stamp_buy=0.00015,
+        gst=0.18,
+    )
+    played = play(
+        """
+        1 | 100 100 100 100         | long |
+        2 | 100.5 100.5 100.5 100.5 |      | long 100.5, end_of_data 100.5
+        """,
+        size=100.0,
+        rates=schedule,
+    )
+    buy = 20 + 0.33 + 0.01 + 0.01 + 10.05 + 1.51 + 3.66
+    sell = 20 + 0.33 + 0.01 + 0.01 + 20.10 + 3.66
+    assert played.trades["charges"].tolist() == [pytest.approx(buy + sell, abs=1e-9)]
+    assert played.account["equity"] == pytest.approx(1_000_000 - buy - sell, abs=1e-9)
+
+
+def test_rule_10_half_a_paisa_goes_up() -> None:
+    """0.285 rupees are 28.499999999999996 paise in binary."""
+    schedule = rates(brokerage=0.00285)
+    played = play(ONE_TRADE, rates=schedule)
+    assert played.trades["charges"].tolist() == [pytest.approx(0.58, abs=1e-12)]
+
+
+def test_rule_10_the_rates_in_force_are_those_of_the_day_of_the_fill() -> None:
+    schedule = np.concatenate([rates(brokerage=0.01), rates(brokerage=0.02, first_day=2)])
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        day 2
+        3 | 100 100 100 100 |      | end_of_data 100
+        """,
+        rates=schedule,
+    )
+    assert played.trades["charges"].tolist() == [3.0]
+
+
+def test_rule_10_a_segment_without_rates_pays_nothing() -> None:
+    played = play(ONE_TRADE, rates=rates(brokerage=0.01, segment=7))
+    assert played.trades["charges"].tolist() == [0.0]
+
+
+def test_the_curve_is_marked_at_each_close_and_trades_explain_its_end() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 90  |      | long 100
+        3 | 90 90 90 95     |      | end_of_data 95
+        """,
+        size=10.0,
+        cash=2_000.0,
+        rates=rates(brokerage=0.001),
+    )
+    assert played.curve == [2_000, 2_000 - 100 - 1, 2_000 - 50 - 1]
+    profit = played.trades["gross"] - played.trades["charges"]
+    assert played.account["equity"] == 2_000 + profit.sum()

@@ -1,0 +1,229 @@
+"""The end of a day: the daily loss and the square-off, rules 8 and 9 of the engine's README."""
+
+from tests.engine.bar_table import play
+
+
+def test_rule_8_a_breach_closes_every_position_at_its_next_open() -> None:
+    play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 90 90 90 90     |      |
+        4 | 91 91 91 91     |      | daily_loss_limit 91
+        """,
+        """
+        day 1
+        1 | 50 50 50 50 | long |
+        2 | 50 50 50 50 |      | long 50
+        3 | 50 50 50 50 |      |
+        day 2
+        6 | 52 52 52 52 |      | daily_loss_limit 52
+        """,
+        max_daily_loss=10.0,
+    )
+
+
+def test_rule_8_a_loss_under_the_limit_is_no_breach() -> None:
+    play(
+        """
+        1 | 100 100 100 100     | long |
+        2 | 100 100 100 100     |      | long 100
+        3 | 90.05 90.05 90.05 90.05 |  |
+        4 | 91 91 91 91         |      | end_of_data 91
+        """,
+        max_daily_loss=10.0,
+    )
+
+
+def test_rule_8_entries_of_the_breach_close_and_later_that_day_are_dropped() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 90 90 90 90     | long |
+        4 | 90 90 90 90     | long | daily_loss_limit 90
+        5 | 90 90 90 90     |      |
+        day 2
+        6 | 90 90 90 90     | long |
+        7 | 90 90 90 90     |      | long 90, end_of_data 90
+        """,
+        max_daily_loss=10.0,
+    )
+    assert played.rejected == {"daily_loss_limit": 2}
+
+
+def test_rule_8_a_breach_at_the_days_last_close_enters_nothing_next_morning() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long  |
+        2 | 100 100 100 100 |       | long 100
+        3 | 90 90 90 90     | short |
+        day 2
+        4 | 90 90 90 90     |       | daily_loss_limit 90
+        """,
+        """
+        day 1
+        3 | 50 50 50 50 | long |
+        day 2
+        4 | 50 50 50 50 |      |
+        """,
+        max_daily_loss=10.0,
+    )
+    assert played.rejected == {"daily_loss_limit": 2}
+
+
+def test_rule_8_an_entry_that_waits_for_a_later_day_is_dropped_too() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 90 90 90 90     |      |
+        4 | 90 90 90 90     |      | daily_loss_limit 90
+        """,
+        """
+        day 1
+        2 | 50 50 50 50 | long |
+        day 2
+        6 | 50 50 50 50 |      |
+        7 | 50 50 50 50 |      |
+        """,
+        max_daily_loss=10.0,
+    )
+    assert played.rejected == {"daily_loss_limit": 1}
+
+
+def test_rule_8_the_loss_counts_from_the_last_mark_before_the_session() -> None:
+    """It fell by 8 yesterday and by 8 today: no day lost 10."""
+    play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 92 92   |      | long 100
+        day 2
+        3 | 84 84 84 84     |      |
+        4 | 84 84 84 84     |      | end_of_data 84
+        """,
+        max_daily_loss=10.0,
+    )
+    play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 92 92   |      | long 100
+        day 2
+        3 | 82 82 82 82     |      |
+        4 | 83 83 83 83     |      | daily_loss_limit 83
+        """,
+        max_daily_loss=10.0,
+    )
+
+
+def test_rule_9_positions_are_squared_off_at_the_first_late_open() -> None:
+    play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 103 104 102 103 | late | square_off 103
+        4 | 104 104 104 104 | late last |
+        """,
+        stop_rate=0.01,
+    )
+
+
+def test_rule_9_an_entry_that_would_start_late_is_outside_the_session() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long      |
+        2 | 100 100 100 100 | late      |
+        3 | 100 100 100 100 | late last long |
+        day 2
+        4 | 101 101 101 101 |           | long 101
+        5 | 102 102 102 102 | late last | square_off 102
+        """
+    )
+    assert played.rejected == {"outside_session": 1}
+
+
+def test_rule_9_what_is_open_at_the_sessions_last_bar_is_closed_at_its_close() -> None:
+    play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 102 99 101  | last | long 100, square_off 101
+        """
+    )
+
+
+def test_rule_9_stop_and_target_of_the_last_bar_come_before_its_close() -> None:
+    play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 102 98 101  | last | long 100, stop_loss 99
+        """,
+        stop_rate=0.01,
+    )
+
+
+def test_rule_9_a_session_without_a_last_bar_is_squared_off_at_its_last_close() -> None:
+    """The trade carries the time of that close; the signal of that close trades next morning."""
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 103 100 102 | long | long 100, square_off 102
+        day 2
+        3 | 90 91 89 90     |      | long 90
+        4 | 90 90 90 90     | late | square_off 90
+        """,
+        squaring=True,
+    )
+    assert played.trades["exit_time"].tolist() == [120, 240]
+    assert played.curve == [1_000_000, 1_000_002, 1_000_002, 1_000_002]
+
+
+def test_rule_9_each_symbol_waits_for_its_own_first_later_row() -> None:
+    play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 102 |      | long 100, square_off 102
+        day 2
+        5 | 90 91 89 90     |      |
+        """,
+        """
+        day 1
+        1 | 50 50 50 50 |           |
+        day 2
+        4 | 50 50 50 50 |           |
+        5 | 50 50 50 50 | late last |
+        """,
+        squaring=True,
+    )
+
+
+def test_rule_9_square_offs_are_market_fills_and_slip() -> None:
+    play(
+        """
+        1 | 100 100 100 100 | long      |
+        2 | 100 100 100 100 | last long | long 101, square_off 99
+        3 | 100 100 100 100 |           | long 101
+        4 | 110 110 110 110 | late      | square_off 108.9
+        """,
+        slippage=0.01,
+    )
+
+
+def test_nothing_is_squared_off_where_the_plan_does_not_ask_for_it() -> None:
+    play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        day 2
+        3 | 101 101 101 101 |      | end_of_data 101
+        """
+    )
