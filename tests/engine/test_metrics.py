@@ -1,0 +1,180 @@
+"""Each figure against hand-made trades, and against published vectors where definitions agree."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from apps.engine import metrics
+from apps.engine.candles import DAY, IST
+from apps.engine.records import CURVE, TRADE
+
+PERCENT = [1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]
+
+
+def trades(*profits: float, charges: float = 0.0, value: float = 100.0) -> NDArray[Any]:
+    """One trade for each profit, net of its charges; entered and left on rows 0, 1, 2, ..."""
+    made = np.zeros(len(profits), TRADE)
+    made["gross"] = np.array(profits) + charges
+    made["charges"], made["value"], made["bars"] = charges, value, 3
+    made["entry_time"] = made["exit_time"] = np.arange(len(profits)) * DAY - IST
+    return made
+
+
+def curve(*equity: float) -> NDArray[Any]:
+    """One row a day."""
+    made = np.zeros(len(equity), CURVE)
+    made["time"], made["equity"] = np.arange(len(equity)) * DAY - IST, equity
+    return made
+
+
+def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given: float) -> Any:
+    return metrics.performance(
+        trades(*profits, **given), curve(*equity), capital=1000.0, rejected={"both_sides": 2}
+    )
+
+
+def test_counts_and_sums_are_of_net_profits() -> None:
+    found = figures(30.0, -10.0, 0.0, 20.0, -5.0, charges=1.0)
+    assert found["totalTrades"] == 4
+    assert found["winningTrades"] == 2
+    assert found["losingTrades"] == 2
+    assert found["breakevenTrades"] == 1
+    assert found["totalProfit"] == 50
+    assert found["totalLoss"] == 15
+    assert found["netProfit"] == 35
+    assert found["grossProfit"] == 40
+    assert found["charges"] == 5
+    assert found["roi"] == pytest.approx(3.5)
+    assert found["bestTrade"] == 30
+    assert found["worstTrade"] == -10
+
+
+def test_ratios() -> None:
+    found = figures(30.0, -10.0, 0.0, 20.0, -5.0)
+    assert found["winRate"] == 50
+    assert found["profitFactor"] == 50 / 15
+    assert found["averageWin"] == 25
+    assert found["averageLoss"] == 7.5
+    assert found["riskRewardRatio"] == 25 / 7.5
+    assert found["expectancy"] == 0.5 * 25 - 0.5 * 7.5
+    assert found["averageBars"] == 3
+
+
+def test_a_ratio_without_a_denominator_is_none() -> None:
+    found = figures(30.0)
+    for name in ("profitFactor", "averageLoss", "riskRewardRatio", "sharpeRatio"):
+        assert found[name] is None
+    found = figures(0.0)
+    for name in ("winRate", "profitFactor", "averageWin", "averageLoss", "expectancy"):
+        assert found[name] is None
+
+
+def test_before_the_first_trade_every_figure_is_zero() -> None:
+    found = figures()
+    assert found.pop("rejectedSignals") == {"both_sides": 2}
+    assert found.pop("initialCapital") == found.pop("finalEquity") == 1000
+    assert set(found.values()) == {0}
+
+
+def test_no_figure_is_ever_nan_or_infinite() -> None:
+    for profits in ((), (0.0,), (1.0,), (-1.0,), (1.0, 1.0), (-1.0, -1.0), (1.0, -1.0)):
+        for equity in ((1000.0,) * 2, (1000.0,) * 40, (1000.0, 0.0), (*(1000.0,) * 39, -5.0)):
+            found = figures(*profits, equity=equity)
+            numbers = [n for n in found.values() if isinstance(n, int | float)]
+            assert np.isfinite(numbers).all()
+
+
+def test_streaks_end_with_a_trade_of_the_other_kind() -> None:
+    found = figures(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, -1.0, -1.0, 1.0)
+    assert found["winStreak"] == 3
+    assert found["lossStreak"] == 2
+
+
+def test_exposure_counts_rows_with_a_position_once() -> None:
+    made = trades(1.0, 1.0)
+    made["entry_time"] = np.array([2, 3]) * DAY - IST
+    made["exit_time"] = np.array([4, 5]) * DAY - IST
+    assert metrics.exposure(made, curve(*[1.0] * 10)["time"]) == 40
+
+
+def test_sharpe_ratio_is_mean_over_sample_deviation_of_trade_returns() -> None:
+    returns = np.array([0.1, 0.2, 0.3])
+    assert metrics.sharpe_ratio(returns) == pytest.approx(0.2 / 0.1)
+    assert metrics.sharpe_ratio(returns[:1]) is None
+    assert metrics.sharpe_ratio(np.array([0.1, 0.1, 0.1])) is None
+
+
+def test_a_trades_return_is_its_profit_over_the_value_of_its_entry() -> None:
+    assert metrics.trade_returns(trades(30.0, charges=7.0, value=600.0)).tolist() == [0.05]
+
+
+def test_annual_sharpe_ratio_equals_empyricals_on_its_own_vector() -> None:
+    """empyrical-reloaded, tests/test_stats.py: 1.7238613961706866 for the mixed returns."""
+    returns = np.array(PERCENT) / 100
+    daily = metrics.sharpe_ratio(returns)
+    assert daily is not None
+    assert daily * metrics.SESSIONS_A_YEAR**0.5 == pytest.approx(1.7238613961706866)
+
+
+def test_annual_sharpe_ratio_reads_the_last_row_of_each_day_from_the_capital_on() -> None:
+    rng = np.random.default_rng(1)
+    closes = 1000 * np.cumprod(1 + rng.normal(0, 0.01, 40))
+    rows = np.repeat(closes, 3) + np.tile([50.0, -50.0, 0.0], 40)
+    minutes = curve(*rows)
+    minutes["time"] = np.repeat(np.arange(40), 3) * DAY - IST + np.tile([0, 60, DAY - 1], 40)
+    returns = np.diff(np.r_[1000.0, closes]) / np.r_[1000.0, closes[:-1]]
+    expected = returns.mean() / returns.std(ddof=1) * 252**0.5
+    assert metrics.annual_sharpe_ratio(minutes, 1000.0) == pytest.approx(expected)
+
+
+def test_nothing_is_annualised_under_thirty_days() -> None:
+    short, enough = curve(*np.linspace(1000, 1010, 29)), curve(*np.linspace(1000, 1010, 30))
+    assert metrics.annual_sharpe_ratio(short, 1000.0) is None
+    assert metrics.annual_growth(short, 1000.0) is None
+    assert metrics.annual_sharpe_ratio(enough, 1000.0) is not None
+    assert metrics.annual_growth(enough, 1000.0) is not None
+
+
+def test_annual_growth_compounds_over_calendar_days() -> None:
+    two_years = curve(*[1000.0] * 730, 1210.0)
+    assert metrics.annual_growth(two_years, 1000.0) == pytest.approx(10, abs=0.01)
+    assert metrics.annual_growth(curve(*[1000.0] * 39, -5.0), 1000.0) == -100
+
+
+@pytest.mark.parametrize(
+    ("percent", "drawdown"),
+    [
+        (PERCENT, 10.0),
+        ([0.0, -6.0, -7.0, -1.0, -9.0, -2.0, -6.0, -8.0, -5.0], 36.590730),
+        ([1.0, 2.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 0.0),
+        ([10.0, -10.0, 10.0], 10.0),
+    ],
+)
+def test_max_drawdown_equals_empyricals_on_its_own_vectors(
+    percent: list[float], drawdown: float
+) -> None:
+    """empyrical-reloaded, tests/test_stats.py: mixed, negative, positive, up-down-up returns."""
+    equity = np.r_[1.0, np.cumprod(1 + np.array(percent) / 100)]
+    assert metrics.max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
+
+
+def test_max_drawdown_in_rupees_may_be_another_fall_than_in_percent() -> None:
+    equity = np.array([100.0, 80.0, 1000.0, 900.0])
+    assert metrics.max_drawdown(equity) == pytest.approx(20)
+    assert metrics.max_drawdown_amount(equity) == 100
+
+
+def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data: Path) -> None:
+    """Practical Portfolio Performance, 24 months: Bernardo-Ledoit 1.78, drawdown 0.1447."""
+    with (market_data / "oracle_bacon_24m.csv").open() as file:
+        rows = list(csv.reader(file))[1:]
+    returns = np.array([float(row[1]) for row in rows])
+    assert len(returns) == 24
+    found = figures(*(returns * 1000))
+    assert found["profitFactor"] == pytest.approx(1.779783, abs=5e-7)
+    equity = np.r_[1.0, np.cumprod(1 + returns)]
+    assert metrics.max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
