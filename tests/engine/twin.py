@@ -280,7 +280,7 @@ class Twin:
             return "position_limit"
         price = seen[s].bar.open * (1 + side * plan.slippage)
         ranges = held.ranges if held else self.ranges[s]
-        lots = self.wanted_lots(s, price, self.equity_at_opens(seen), ranges)
+        lots: float = self.wanted_lots(s, price, self.equity_at_opens(seen), ranges)
         if lots < 1:
             return "below_one_lot"
         lots = min(lots, self.lots_in_limit(s, price, held.quantity if held else 0.0))

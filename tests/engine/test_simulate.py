@@ -1,0 +1,352 @@
+"""`simulate` by its front door: ranges, timelines, progress, receipts, notes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.candles import Candles
+from apps.engine.errors import InsufficientData
+from apps.engine.results import curve_points, trade_dicts
+from apps.engine.sessions import Regime, Sessions
+from apps.engine.simulate import (
+    ROWS_AT_A_TIME,
+    ChargeRow,
+    Contract,
+    History,
+    MissingCalendar,
+    Result,
+    simulate,
+    warm_up,
+)
+from apps.engine.strategy import Strategy
+from tests.engine.strategies import price, sma_cross, strategy
+
+MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
+MINUTE = 60
+FOREVER = 2**40
+
+
+def history(
+    closes: Sequence[float], *, symbol: str = "NSE:TEST", start: int = MONDAY, **given: Any
+) -> History:
+    """Minute bars that open at the close before."""
+    close = np.array(closes, dtype=np.float64)
+    opens = np.r_[close[:1], close[:-1]]
+    candles = Candles.build(
+        start + np.arange(len(close)) * MINUTE,
+        open=opens,
+        high=np.maximum(opens, close),
+        low=np.minimum(opens, close),
+        close=close,
+        volume=np.ones(len(close)),
+    )
+    return History(symbol, candles, **given)
+
+
+def run(
+    given: Strategy, *histories: History, start: int = 0, end: int = FOREVER, **more: Any
+) -> Result:
+    return simulate(given, histories, start=start, end=end, **{"capital": 10_000.0, **more})
+
+
+def walk(n: int, seed: int = 1) -> list[float]:
+    rng = np.random.default_rng(seed)
+    closes: list[float] = np.round(100 * np.exp(np.cumsum(rng.normal(0, 0.002, n))), 2).tolist()
+    return closes
+
+
+def busy(**changes: Any) -> Strategy:
+    """Trades often: always in, on the cross of two short averages."""
+    return strategy(
+        entryConditions={"positionType": "both", "conditions": [sma_cross(3, 8)]}, **changes
+    )
+
+
+def trades(result: Result) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = trade_dicts(result.trades, result.symbols)
+    return found
+
+
+def test_a_trade_as_clients_read_it() -> None:
+    found = trades(run(strategy(), history([99, 101, 102, 103, 99, 98])))
+    assert found == [
+        {
+            "symbol": "NSE:TEST",
+            "side": "long",
+            "quantity": 1.0,
+            "entryTime": "2024-01-01T03:47:00.000Z",
+            "entryPrice": 101.0,
+            "exitTime": "2024-01-01T03:50:00.000Z",
+            "exitPrice": 98.95,
+            "exitReason": "stop_loss",
+            "grossProfit": pytest.approx(-2.05),
+            "charges": 0.0,
+            "profit": pytest.approx(-2.05),
+            "returnPercentage": pytest.approx(-2.05 / 101 * 100),
+            "bars": 4,
+        }
+    ]
+
+
+def test_rule_18_bars_from_start_to_before_end_are_simulated() -> None:
+    result = run(strategy(), history([99] * 10), start=MONDAY + 2 * MINUTE, end=MONDAY + 7 * MINUTE)
+    assert result.curve["time"].tolist() == [MONDAY + m * MINUTE for m in range(2, 7)]
+
+
+def test_rule_18_the_first_signal_is_the_close_of_the_first_bar_in_range() -> None:
+    bars = history([99, 101, 102, 103])
+    at_the_cross = run(strategy(), bars, start=MONDAY + MINUTE)
+    assert [t["entryTime"] for t in trades(at_the_cross)] == ["2024-01-01T03:47:00.000Z"]
+    assert trades(run(strategy(), bars, start=MONDAY + 2 * MINUTE)) == []
+
+
+def test_results_do_not_depend_on_history_that_no_rule_reads() -> None:
+    """February reads 2,000 bars before its first day; what lies before them is not even hashed."""
+    closes = walk(9_000)
+    start = MONDAY + 31 * 86400 - 33300  # 2024-02-01, 00:00
+    whole = history(closes, start=start - 6_000 * MINUTE)
+    cut = History("NSE:TEST", whole.candles.slice(3_000, 9_000))
+    first, second = run(busy(), whole, start=start), run(busy(), cut, start=start)
+    assert first.trades.tobytes() == second.trades.tobytes()
+    assert first.receipt == second.receipt
+    assert len(first.trades) > 50
+
+
+def test_adding_bars_never_changes_what_came_before_them() -> None:
+    closes = walk(600)
+    whole = run(busy(), history(closes))
+    for n in (50, 123, 400):
+        early = run(busy(), history(closes[:n]))
+        kept = [t for t in trades(early) if t["exitReason"] != "end_of_data"]
+        assert trades(whole)[: len(kept)] == kept
+        assert whole.curve[: n - 1].tolist() == early.curve[: n - 1].tolist()
+
+
+def test_the_last_equity_is_the_capital_and_the_net_profit() -> None:
+    schedule = (ChargeRow("", 0, brokerage=0.001),)
+    result = run(busy(), history(walk(600)), schedule=schedule)
+    figures = result.performance
+    assert trades(result)[-1]["exitReason"] == "end_of_data"
+    assert result.curve["equity"][-1] == figures["finalEquity"]
+    assert figures["finalEquity"] == pytest.approx(10_000 + figures["netProfit"], rel=1e-13)  # type: ignore[operator]
+
+
+def test_symbols_of_different_timelines_share_one() -> None:
+    first = history([99, 101, 102, 103])
+    second = history([99, 101, 102, 103], symbol="NSE:OTHER", start=MONDAY + 2 * MINUTE)
+    result = run(strategy(), first, second)
+    assert result.curve["time"].tolist() == [MONDAY + m * MINUTE for m in range(6)]
+    assert [(t["symbol"], t["entryTime"][11:16]) for t in trades(result)] == [
+        ("NSE:TEST", "03:47"),
+        ("NSE:OTHER", "03:49"),
+    ]
+
+
+def test_trades_are_listed_in_the_order_of_their_exits() -> None:
+    exits = run(busy(), history(walk(400)), history(walk(400, 2), symbol="NSE:B")).trades[
+        "exit_time"
+    ]
+    assert (np.diff(exits) >= 0).all()
+
+
+def test_progress_grows_to_one_in_steps() -> None:
+    told: list[float] = []
+    run(strategy(), history(walk(2 * ROWS_AT_A_TIME + 10)), on_progress=told.append)
+    assert told == [0.0, *(pytest.approx(x, abs=1e-3) for x in (0.4995, 0.999, 1.0))]
+
+
+def test_what_progress_raises_ends_the_simulation() -> None:
+    class Enough(Exception):
+        pass
+
+    def stop(done: float) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        run(strategy(), history(walk(100)), on_progress=stop)
+
+
+def test_long_runs_do_not_depend_on_the_steps_they_are_run_in() -> None:
+    """More trades than are held at once: none is lost between two steps."""
+    closes = [99.0, 101.0, 99.0] * 6_000
+    given = strategy(exitConditions={"maxHoldingCandles": 1})
+    result = run(given, history(closes), capital=1e6)
+    assert len(result.trades) == 6_000
+    assert len(result.curve) == 18_000
+
+
+def test_too_few_bars_are_refused_with_what_is_held() -> None:
+    with pytest.raises(InsufficientData) as refused:
+        run(strategy(), history([99, 101]), start=MONDAY + MINUTE)
+    assert (refused.value.symbol, refused.value.held) == ("NSE:TEST", 1)
+    with pytest.raises(InsufficientData):
+        run(strategy(), history([99, 101]), start=FOREVER - 1)
+    with pytest.raises(InsufficientData) as cold:
+        run(busy(), history(walk(9)))
+    assert cold.value.held == 1
+
+
+def test_an_entry_waits_until_its_average_true_range_is_known() -> None:
+    exits = {"stopLoss": {"type": "atr", "atrPeriod": 3, "atrMultiplier": 1}}
+    result = run(strategy(exitConditions=exits), history([99, 101, 99, 101, 102, 101, 100, 99]))
+    assert [t["entryTime"][11:16] for t in trades(result)] == ["03:49"]
+
+
+def test_an_entry_without_any_range_is_not_sized_by_it() -> None:
+    sizing = {"method": "volatility_based", "riskPercentage": 1, "atrPeriod": 1, "quantity": None}
+    always = {"conditions": [price("above", 50)]}
+    result = run(strategy(positionSizing=sizing, entryConditions=always), history([100.0] * 20))
+    assert trades(result) == []
+    assert result.performance["rejectedSignals"] == {
+        "position_limit": 0,
+        "insufficient_cash": 0,
+        "below_one_lot": 0,
+        "daily_loss_limit": 0,
+        "outside_session": 0,
+        "both_sides": 0,
+    }
+
+
+def test_intraday_positions_end_with_the_session() -> None:
+    sessions = Sessions.build([Regime(0, 40_000, 33300, 33300 + 20 * MINUTE)])
+    product = {"productType": "intraday"}
+    result = run(
+        strategy(executionSettings=product), history([99, 101, *[102] * 30], sessions=sessions)
+    )
+    assert [(t["exitTime"][11:16], t["exitReason"]) for t in trades(result)] == [
+        ("03:50", "square_off")
+    ]
+
+
+def test_intraday_positions_need_a_calendar() -> None:
+    with pytest.raises(MissingCalendar, match="2024-01-01"):
+        run(strategy(executionSettings={"productType": "intraday"}), history([99, 101, 102]))
+
+
+def test_lot_and_tick_of_the_contract_hold() -> None:
+    sizing = {"method": "fixed_quantity", "quantity": 130}
+    contract = Contract(lot=50, tick=0.5)
+    found = trades(
+        run(
+            strategy(positionSizing=sizing),
+            history([99, 101, 102, 90], contract=contract),
+            capital=1e6,
+        )
+    )
+    assert [(t["quantity"], t["exitPrice"]) for t in found] == [(100.0, 98.5)]
+
+
+@pytest.mark.parametrize(
+    ("setting", "charged"), [("standard", True), (None, True), ("none", False)]
+)
+def test_charges_are_those_of_the_schedule_unless_none_are_wanted(
+    setting: str | None, charged: bool
+) -> None:
+    schedule = (ChargeRow("cash", 0, brokerage=0.001),)
+    result = run(
+        strategy(executionSettings={"charges": setting}),
+        history([99, 101, 102, 103], contract=Contract(segment="cash")),
+        schedule=schedule,
+    )
+    assert (result.performance["charges"] != 0) == charged
+    assert ("no_charges" not in notes(result)) == charged
+
+
+def notes(result: Result) -> dict[str, str]:
+    found = result.receipt["notes"]
+    assert isinstance(found, list)
+    return {note["code"]: note["message"] for note in found}
+
+
+def test_a_result_says_for_which_symbols_no_charges_are_included() -> None:
+    day = 19_723  # 2024-01-01
+    schedule = (ChargeRow("a", day), ChargeRow("b", day + 1))
+    found = notes(
+        run(
+            strategy(),
+            history([99] * 5, contract=Contract(segment="a")),
+            history([99] * 5, symbol="NSE:LATER", contract=Contract(segment="b")),
+            history([99] * 5, symbol="NSE:UNKNOWN", contract=Contract(segment="c")),
+            schedule=schedule,
+        )
+    )
+    assert found == {"no_charges": "No charges are included for NSE:LATER, NSE:UNKNOWN."}
+
+
+def test_a_result_says_that_shares_were_sold_short_in_delivery() -> None:
+    for product, warned in (("delivery", True), ("carryforward", False)):
+        given = busy(executionSettings={"productType": product})
+        assert ("delivery_shorts" in notes(run(given, history(walk(30))))) == warned
+    given = strategy(executionSettings={"productType": "delivery"})
+    assert "delivery_shorts" not in notes(run(given, history(walk(30))))
+
+
+def test_a_ruined_result_ends_early_and_says_so() -> None:
+    sizing = {"method": "fixed_quantity", "quantity": 1000}
+    result = run(
+        strategy(positionSizing=sizing, exitConditions={"stopLoss": None, "maxHoldingCandles": 99}),
+        history([99, 101, 101, 80, 120], contract=Contract(margin=0.1)),
+    )
+    assert "ruined" in notes(result)
+    assert len(result.curve) == 4
+    assert trades(result)[-1]["exitReason"] == "end_of_data"
+    assert result.performance["finalEquity"] == 10_000 - 21 * 990
+
+
+def test_rule_14_the_same_inputs_give_the_same_bytes() -> None:
+    first, second = (run(busy(), history(walk(300)), seed=5) for _ in range(2))
+    assert first.trades.tobytes() == second.trades.tobytes()
+    assert first.curve.tobytes() == second.curve.tobytes()
+    assert (first.performance, first.receipt) == (second.performance, second.receipt)
+    assert first.receipt["seed"] == 5
+
+
+def test_rule_14_the_receipt_changes_with_everything_that_went_in() -> None:
+    closes = walk(300)
+    plain = run(busy(), history(closes)).receipt
+    other_bar = run(busy(), history([*closes[:-1], 1.0])).receipt
+    assert changed(plain, other_bar) == {"candles"}
+    assert changed(
+        plain, run(busy(executionSettings={"slippage": 1}), history(closes)).receipt
+    ) == {"configuration"}
+    other_lot = history(closes, contract=Contract(lot=2))
+    assert changed(plain, run(busy(), other_lot).receipt) == {"rulebook"}
+    schedule = (ChargeRow("other", 0, 0.1),)
+    assert changed(plain, run(busy(), history(closes), schedule=schedule).receipt) == {"rulebook"}
+
+
+def changed(a: dict[str, object], b: dict[str, object]) -> set[str]:
+    return {name for name in a if a[name] != b[name]}
+
+
+def test_rule_15_the_curve_in_buckets_keeps_its_lows_highs_and_drawdowns() -> None:
+    result = run(busy(positionSizing={"quantity": 90}), history(walk(1_000)))
+    equity = result.curve["equity"]
+    points = curve_points(result.curve, 7)
+    assert len(points) == 7
+    edges = [i * 1_000 // 7 for i in range(8)]
+    under = 1 - equity / np.maximum.accumulate(equity)
+    for point, first, stop in zip(points, edges[:-1], edges[1:], strict=True):
+        part = equity[first:stop]
+        assert (point["equity"], point["low"], point["high"]) == (part[-1], part.min(), part.max())
+        assert point["drawdown"] == pytest.approx(under[first:stop].max() * 100)
+    assert points[-1]["time"] == "2024-01-01T20:24:00.000Z"
+    assert max(p["drawdown"] for p in points) == result.performance["maxDrawdown"]  # type: ignore[type-var]
+
+
+def test_rule_15_a_short_curve_is_shown_row_by_row() -> None:
+    points = curve_points(run(strategy(), history([99] * 4)).curve, 500)
+    assert [point["time"] for point in points] == [
+        f"2024-01-01T03:{minute}:00.000Z" for minute in (45, 46, 47, 48)
+    ]
+
+
+def test_warming_up_compiles_what_a_simulation_runs() -> None:
+    from apps.engine import kernel
+
+    warm_up()
+    compiled = len(kernel.run.signatures)
+    run(busy(), history(walk(100)))
+    assert len(kernel.run.signatures) == compiled
