@@ -65,6 +65,12 @@ class Account:
             check=False,
         )
 
+    def may_run(self, program: Path) -> bool:
+        try:
+            return self.run(program, "--version").returncode == 0
+        except PermissionError:
+            return False
+
     def may_enter(self, directory: Path) -> bool:
         return self.user is None or self.run("test", "-x", directory).returncode == 0
 
@@ -77,6 +83,13 @@ class Account:
 def plain_environment() -> dict[str, str]:
     """No PGDATA, PGPORT or locale of the person who started us reaches the server."""
     return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
+
+
+def shared() -> Path:
+    """SHARED, made when it is first needed; others can pass through it whatever our umask is."""
+    SHARED.mkdir(parents=True, exist_ok=True)
+    SHARED.chmod(0o755)
+    return SHARED
 
 
 def find() -> Binaries:
@@ -94,7 +107,7 @@ def find() -> Binaries:
 
 def for_account(binaries: Binaries, account: Account) -> Binaries:
     """The same programs where the account can run them: a virtualenv under /root is copied once."""
-    if account.run(binaries.directory / "postgres", "--version").returncode == 0:
+    if account.may_run(binaries.directory / "postgres"):
         return binaries
     if binaries.directory != _wheel():
         raise NoDatabase(
@@ -149,12 +162,13 @@ def _shared_copy(wheel_bin: Path) -> Path:
     key = f"{wheel_bin} {program.st_size} {program.st_mtime_ns}"
     target = SHARED / f"postgres-{hashlib.sha256(key.encode()).hexdigest()[:16]}"
     if not target.exists():
-        SHARED.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=SHARED) as unfinished:
+        with tempfile.TemporaryDirectory(dir=shared()) as unfinished:
             copy = Path(unfinished) / "copy"
             shutil.copytree(package / "pginstall", copy / package.name / "pginstall")
             libraries = package.with_name(f"{package.name}.libs")
             if libraries.exists():  # the macOS wheel keeps them inside
                 shutil.copytree(libraries, copy / libraries.name)
+            # Whatever the umask of the one who installed it.
+            subprocess.run(["chmod", "-R", "a+rX", copy], check=True)
             copy.rename(target)
     return target / package.name / "pginstall" / "bin"

@@ -23,13 +23,13 @@ import psycopg
 
 from config import keeper
 from config.binaries import (
-    SHARED,
     Account,
     Binaries,
     NoDatabase,
     find,
     for_account,
     plain_environment,
+    shared,
 )
 
 ROLE = DATABASE = "algotrade"
@@ -199,8 +199,7 @@ class Cluster:
         """DATA_DIR, or for an account that cannot enter it (root's home) one that it can."""
         if self.account.may_enter(self.data.parent):
             return self.data.parent
-        SHARED.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix="data-", dir=SHARED))
+        place = Path(tempfile.mkdtemp(prefix="data-", dir=shared()))
         place.chmod(0o711)
         return place
 

