@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import orjson
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
@@ -49,9 +49,10 @@ REASONS: Final[Mapping[int, tuple[str, str]]] = {
     403: ("forbidden", "This may not be done."),
     405: ("method_not_allowed", "This address does not take this method."),
     406: ("not_acceptable", "The answer is JSON; the Accept header does not take it."),
+    411: ("length_required", "The body needs a Content-Length; it cannot come in chunks."),
     413: ("payload_too_large", "The body is too large."),
     414: ("uri_too_long", "The address is too long."),
-    415: ("unsupported_media_type", "The body must be application/json in UTF-8."),
+    415: ("unsupported_media_type", "The body must be plain application/json in UTF-8."),
     431: ("headers_too_large", "The headers are too large."),
 }
 RETRY_AFTER_SECONDS: Final = 5
@@ -135,6 +136,8 @@ def for_exception(error: Exception) -> tuple[Body, Mapping[str, str]]:
             return refusal_of_http(404), {}
         case PermissionDenied():
             return refusal_of_http(403), {}
+        case SuspiciousOperation():
+            return refusal_of_http(400), {}
         case OperationalError() | InterfaceError():
             log.error("database unreachable or refusing", exc_info=error)
             return unavailable(), {}

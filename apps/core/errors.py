@@ -53,9 +53,9 @@ _VALUE_SHOWN = 100
 class Fault:
     """One thing wrong with what a client sent.
 
-    `field` is a dotted path such as `entryConditions.conditions[0].indicator1.period`; `value` is
-    what was sent (`WITHHELD` for a secret or where nothing was sent); `allowed` is the closed set
-    of good values, if there is one.
+    `field` is a dotted path such as `entryConditions.conditions[0].indicator1.period`, empty for
+    the body as a whole; `value` is what was sent (`WITHHELD` for a secret or where nothing was
+    sent); `allowed` is the closed set of good values, if there is one.
     """
 
     field: str
@@ -64,7 +64,8 @@ class Fault:
     allowed: Sequence[object] | None = None
 
     def as_details(self) -> dict[str, object]:
-        details: dict[str, object] = {"field": self.field, "message": self.message}
+        details: dict[str, object] = {"field": self.field} if self.field else {}
+        details["message"] = self.message
         if self.value is not WITHHELD:
             details["value"] = _shortened(self.value)
         if self.allowed is not None:
@@ -95,7 +96,13 @@ class ServiceError(Exception):
 
     def __init__(self, **details: object) -> None:
         self.details: dict[str, object] = details
-        super().__init__(self.message.format_map(details))
+        words = {name: _in_words(value) for name, value in details.items()}
+        super().__init__(self.message.format_map(words))
+
+
+def _in_words(value: object) -> object:
+    """A list as a sentence has it."""
+    return ", ".join(map(str, value)) if isinstance(value, list) else value
 
 
 class InvalidInput(ServiceError):

@@ -68,12 +68,17 @@ def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
 
 
 class BodySizeMiddleware:
-    """Refuses a body that is too large before anything reads it."""
+    """Refuses a body that is too large, or does not say how large, before anything reads it.
+
+    Django takes a body without Content-Length for an empty one: what came in chunks would be lost.
+    """
 
     def __init__(self, get_response: Handler) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if "Transfer-Encoding" in request.headers:
+            return envelope.http_response(envelope.refusal_of_http(411))
         length = _declared_length(request)
         limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else MAX_BODY
         if length <= limit:

@@ -67,6 +67,26 @@ def test_a_body_that_is_too_large_is_refused(client: Client, path: str, size: in
     assert_error(response, 413, "VALIDATION_ERROR", reason="payload_too_large")
 
 
+def test_a_body_that_does_not_say_its_length_is_refused(client: Client) -> None:
+    """A reader of Content-Length would take it for an empty body, and what was sent be lost."""
+    headers = {"transfer-encoding": "chunked"}
+    response = client.generic("POST", "/api/trading/algorithms", headers=headers)
+    assert_error(response, 411, "VALIDATION_ERROR", reason="length_required")
+
+
+@pytest.mark.parametrize(("coding", "status"), [("gzip", 415), ("GZIP", 415), ("identity", 400)])
+def test_a_compressed_body_is_refused(client: Client, coding: str, status: int) -> None:
+    response = client.post(
+        "/api/auth/login", {}, "application/json", headers={"content-encoding": coding}
+    )
+    assert_error(response, status, "VALIDATION_ERROR")
+
+
+def test_a_query_of_too_many_parameters_is_refused(client: Client) -> None:
+    response = client.get("/api/auth/profile?" + "a=&" * 101)
+    assert_error(response, 400, "VALIDATION_ERROR", reason="bad_request")
+
+
 def test_every_code_has_one_status() -> None:
     assert set(STATUS) == set(Code)
 
@@ -88,6 +108,12 @@ def test_the_first_fault_leads_and_all_are_listed() -> None:
             {"field": "b[0].c", "message": "is not allowed", "value": 7, "allowedValues": [1, 2]},
         ],
     }
+
+
+def test_a_fault_of_the_whole_body_names_no_field() -> None:
+    error = InvalidInput(Fault("", "The body is not UTF-8."))
+    assert str(error) == "The body is not UTF-8."
+    assert error.details == {}
 
 
 def test_the_process_says_that_it_is_up(client: Client) -> None:
