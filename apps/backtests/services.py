@@ -1,6 +1,6 @@
 """What can be done with a backtest from outside: ask for one, read it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -68,7 +68,7 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
     """Freeze the algorithm as it is now and enqueue its simulation, both or neither."""
     algorithm = Algorithm.objects.owned_by(owner).fetch(submission.algorithm_id)
     steps = _overridden(configuration(algorithm), submission.overrides)
-    strategy = _parsed(steps)
+    strategy = _parsed(steps, submission.overrides)
     _require_data(strategy, submission.span)
     backtest = Backtest.objects.create(
         owner=owner,
@@ -110,20 +110,21 @@ def _overridden(
     return changed
 
 
-def _parsed(steps: Mapping[str, Mapping[str, Any]]) -> engine.Strategy:
+def _parsed(steps: Mapping[str, Mapping[str, Any]], overrides: Iterable[str]) -> engine.Strategy:
     """The strategy; a fault in an override is the client's, anything else is the algorithm's."""
     reading = engine.read(steps)
-    if faults := [fault for fault in map(_of_override, reading.faults) if fault]:
+    found = (*reading.faults, *reading.incomplete)
+    if faults := [fault for fault in (_of_override(one, overrides) for one in found) if fault]:
         raise InvalidInput(*faults)
     if reading.faults or reading.missing:
         raise AlgorithmIncomplete(missingFields=list(reading.missing))
     return engine.parse(steps)
 
 
-def _of_override(found: EngineFault) -> Fault | None:
+def _of_override(found: EngineFault, overrides: Iterable[str]) -> Fault | None:
     fault = told(found)
-    for name, (step, field) in _PLACES.items():
-        path = f"{step}.{field}"
+    for name in overrides:
+        path = ".".join(_PLACES[name])
         if fault.field == path or fault.field.startswith(path + "["):
             return Fault(name + fault.field[len(path) :], fault.message, fault.value, fault.allowed)
     return None

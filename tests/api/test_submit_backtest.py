@@ -117,7 +117,12 @@ def test_a_bad_value_is_refused_by_its_name(
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize(
     ("value", "field"),
-    [(["nse:tcs"], "symbols[0]"), (["NSE:TCS", "NSE:TCS"], "symbols"), ([1], "symbols[0]")],
+    [
+        (["nse:tcs"], "symbols[0]"),
+        (["NSE:TCS", "NSE:TCS"], "symbols"),
+        ([1], "symbols[0]"),
+        ([], "symbols"),
+    ],
 )
 def test_a_bad_symbol_is_named_by_its_place(
     api: Api, alice: User, body: dict[str, Any], value: object, field: str
@@ -138,7 +143,8 @@ def test_an_incomplete_algorithm_is_refused_with_what_is_missing(api: Api, alice
         "positionSizing", "entryConditions", "exitConditions", "riskParameters",
         "executionSettings",
     ]  # fmt: skip
-    assert_error(response, 422, "ALGORITHM_INCOMPLETE", missingFields=missing)
+    error = assert_error(response, 422, "ALGORITHM_INCOMPLETE", missingFields=missing)
+    assert error["message"].endswith("missing: " + ", ".join(missing) + ".")
 
 
 @pytest.mark.parametrize("algorithm_id", ["", "x", "0" * 24, "G" * 24])
