@@ -44,6 +44,7 @@ def test_a_page_of_the_newest_is_read_off_an_index(alice: User) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")
         cursor.execute("SET LOCAL enable_bitmapscan = off")
+        cursor.execute("SET LOCAL enable_sort = off")
     plan = rows[:20].explain()
     assert "algorithms_newest_first" in plan
     assert "Sort" not in plan
