@@ -246,7 +246,8 @@ CORS_EXPOSE_HEADERS = ["X-Request-ID", "Retry-After"]
 CORS_URLS_REGEX = r"^/api/"
 
 SECURE_CONTENT_TYPE_NOSNIFF = True
-SECURE_REFERRER_POLICY = "no-referrer"
+# Not no-referrer, as under /api: browsers would then send the admin's forms with Origin: null.
+SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = True
 SESSION_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_SECURE = True

@@ -45,6 +45,23 @@ def test_users_have_no_way_in(alice: User) -> None:
     assert response["Location"].startswith("/admin/login/")
 
 
+@pytest.mark.django_db
+def test_a_browser_can_sign_in() -> None:
+    """Under `no-referrer` a browser sends a form with `Origin: null`, and Django refuses that."""
+    ada = make.user("ada")
+    User.objects.filter(pk=ada.pk).update(is_staff=True)
+    browser = Client(enforce_csrf_checks=True)
+    page = browser.get("/admin/login/")
+    origin = "null" if page["Referrer-Policy"] == "no-referrer" else "http://testserver"
+    form = {
+        "username": ada.email,
+        "password": make.PASSWORD,
+        "csrfmiddlewaretoken": browser.cookies["csrftoken"].value,
+    }
+    response = browser.post("/admin/login/?next=/admin/", form, headers={"origin": origin})
+    assert (response.status_code, response["Location"]) == (302, "/admin/")
+
+
 @pytest.mark.parametrize("path", ["", "accounts/", "accounts/user/", "accounts/session/"])
 def test_an_operator_sees_the_pages(operator: Client, alice: User, path: str) -> None:
     opened(alice)
