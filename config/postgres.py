@@ -70,12 +70,12 @@ def _stop_when_unused(cluster: Cluster, users: Path) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         cluster.stop()
-        with suppress(OSError):  # not empty after a crash: the next server clears up
-            cluster.socket.rmdir()
     except BlockingIOError:
         fcntl.flock(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
+    with suppress(OSError):  # not empty while others use the server, nor after a crash
+        cluster.socket.rmdir()
 
 
 def _writable(data_dir: Path) -> Path:
