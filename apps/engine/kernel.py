@@ -139,7 +139,7 @@ def tick_up(price: float, tick: float) -> float:
 
 @step
 def paise(rupees: float) -> float:
-    """Whole paise, half up; the margin absorbs binary halves such as 0.285 rupees."""
+    """Whole paise, half up; the margin absorbs binary halves such as 0.145 rupees."""
     return np.floor(rupees * 100 + 0.5 + 1e-9)
 
 

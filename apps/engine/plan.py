@@ -57,13 +57,17 @@ class MissingCalendar(EngineError):
         self.date = date
 
 
+class InvalidContract(EngineError):
+    """Terms by which nothing could be traded or no stop could be set."""
+
+
 @dataclass(frozen=True, slots=True)
 class Contract:
     """What one unit of a symbol is; the defaults are those of an instrument nobody knows.
 
     `lot` units are the least that trade; a unit is worth price x `multiplier` rupees, of which
-    `margin` (a fraction) is locked while it is held; prices move in steps of `tick` rupees;
-    `segment` names the rows of a charges schedule.
+    `margin` (a fraction) is locked while it is held; prices move in steps of `tick` rupees, whole
+    ten-thousandths; `segment` names the rows of a charges schedule. Raises InvalidContract.
     """
 
     lot: float = 1.0
@@ -71,6 +75,15 @@ class Contract:
     margin: float = 1.0
     tick: float = 0.05
     segment: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("lot", "multiplier", "margin"):
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise InvalidContract(f"The {name} of a contract must be above 0, not {value}.")
+        ticks = self.tick * TICKS_PER_RUPEE
+        if not (ticks >= 0.5 and abs(ticks - round(ticks)) < 1e-6):
+            raise InvalidContract(f"A tick is whole ten-thousandths of a rupee, not {self.tick}.")
 
 
 class ChargeRow(NamedTuple):

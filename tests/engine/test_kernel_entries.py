@@ -164,10 +164,10 @@ def test_rule_6_equity_is_marked_at_the_opens_of_the_bar_that_enters() -> None:
         3 | 10 10 10 10 |      | long 10, end_of_data 10
         """,
         size_by=k.BY_EQUITY,
-        size=0.5,
+        size=0.4,
         cash=10_000.0,
     )
-    assert played.trades["quantity"].tolist() == [50, 500]  # of 11,000; cash holds 5,000
+    assert played.trades["quantity"].tolist() == [40, 432]  # 40 % of 10,800
 
 
 def test_rule_6_a_symbol_without_a_bar_is_marked_at_its_last_close() -> None:
@@ -270,6 +270,33 @@ def test_rule_7_adds_go_up_to_max_entries_and_one_more_is_no_rejection() -> None
     assert played.rejected == {}
 
 
+def test_rule_7_an_add_takes_no_place_of_a_position() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 | long | long 100
+        3 | 100 100 100 100 |      | end_of_data 100
+        """,
+        max_entries=2,
+        max_positions=1,
+    )
+    assert played.trades["quantity"].tolist() == [2]
+
+
+def test_rule_7_a_stop_that_an_add_puts_over_the_trailing_one_is_a_stop_again() -> None:
+    """The trailing stop was at 99; the average of 100 and 106 less 2 is 101."""
+    play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 102 100 102 | long | long 103
+        3 | 106 106 101 105 |      | stop_loss 101
+        """,
+        stop_points=2.0,
+        trail_points=3.0,
+        max_entries=2,
+    )
+
+
 def test_rule_8_at_most_so_many_positions_are_open_in_the_listed_order() -> None:
     played = play(
         """
@@ -342,10 +369,9 @@ def test_rule_10_each_item_is_rounded_half_up_to_the_paisa_before_they_are_added
 
 
 def test_rule_10_half_a_paisa_goes_up() -> None:
-    """0.285 rupees are 28.499999999999996 paise in binary."""
-    schedule = rates(brokerage=0.00285)
-    played = play(ONE_TRADE, rates=schedule)
-    assert played.trades["charges"].tolist() == [pytest.approx(0.58, abs=1e-12)]
+    """0.145 rupees are 14.499999999999998 paise in binary."""
+    played = play(ONE_TRADE, rates=rates(brokerage=0.00145))
+    assert played.trades["charges"].tolist() == [pytest.approx(0.30, abs=1e-12)]
 
 
 def test_rule_10_the_rates_in_force_are_those_of_the_day_of_the_fill() -> None:

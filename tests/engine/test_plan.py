@@ -11,6 +11,7 @@ from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION, Plan
 from apps.engine.plan import (
     ChargeRow,
     Contract,
+    InvalidContract,
     MissingCalendar,
     contract_rows,
     has_rates,
@@ -170,6 +171,15 @@ def test_rule_9_a_square_off_without_known_hours_is_an_error_that_names_the_date
 def test_contracts_count_ticks_in_ten_thousandths_of_a_rupee() -> None:
     rows = contract_rows([Contract(), Contract(50, 2, 0.2, 0.0025, "b")], {"": 0, "b": 1})
     assert rows.tolist() == [(1, 1, 1, 500, 0), (50, 2, 0.2, 25, 1)]
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [{"lot": 0}, {"lot": -1}, {"multiplier": 0}, {"margin": 0}, {"tick": 0}, {"tick": 0.00005}],
+)
+def test_a_contract_by_which_no_stop_could_be_set_is_refused(terms: dict[str, float]) -> None:
+    with pytest.raises(InvalidContract):
+        Contract(**terms)
 
 
 def test_rates_are_sorted_by_day_and_only_those_of_traded_segments() -> None:
