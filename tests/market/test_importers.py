@@ -330,6 +330,14 @@ def test_bars_outside_the_session_are_kept_and_counted_or_refused_when_strict(
     )
 
 
+def test_a_gap_of_a_split_is_counted_and_dated(tmp_path: Path) -> None:
+    rows = ["2024-01-01,300,300,300,300,0", "2024-01-02,385,400,385,400,0"]
+    assert read(tmp_path, *rows, timeframe="1d").report.jumps == 0
+    split = ["2024-01-03,40,41,39,40,0", "2024-01-04,53,53,53,53,0"]
+    report = read(tmp_path, *rows, *split).report
+    assert (report.jumps, report.first_jump) == (2, at("2024-01-03 00:00"))
+
+
 def test_short_and_unlisted_days_are_counted(tmp_path: Path) -> None:
     saturday = [row.replace("01-01", "01-20") for row in MINUTES]
     report = read(tmp_path, *MINUTES, *saturday).report

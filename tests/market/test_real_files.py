@@ -53,6 +53,7 @@ def test_sbin_days(market_data: Path) -> None:
     assert loaded.report.first == at("2008-01-01 00:00")
     assert loaded.candles.close[0] == 2383.5
     assert loaded.candles.volume[-1] == 11756520
+    assert (loaded.report.jumps, loaded.report.first_jump) == (1, at("2014-11-20 00:00"))  # a split
 
 
 def test_goog_days_with_an_unnamed_date_column(market_data: Path) -> None:

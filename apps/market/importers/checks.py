@@ -5,7 +5,7 @@ open or close outside the bar's own range by more than `REPAIRABLE`, two rows of
 differ. Repaired: a smaller excess, as some vendors' files have; the high or low is moved to the
 price that the row itself states. Dropped: rows repeated exactly, and periods without a trade (open,
 high, low and volume 0, as files of derivatives write them). Sorted: rows in any order. Kept and
-counted: bars outside the session's hours.
+counted: bars outside the session's hours, and gaps such as a split leaves in unadjusted prices.
 """
 
 from dataclasses import dataclass
@@ -21,6 +21,9 @@ from apps.market.importers.tables import Table
 
 REPAIRABLE: Final = 0.005
 """Largest excess of an open or close over its bar's range that is repaired, as a share of it."""
+
+JUMP: Final = 0.3
+"""A bar that opens this share or more away from the last close is counted as a jump."""
 
 Flags = NDArray[np.bool_]
 
@@ -48,7 +51,8 @@ class Report:
 
     `moved` day and week bars were stamped at another time of their day; `short_days` have fewer
     bars in their session than it has periods (in thin trading, or where bars are missing);
-    `unlisted_days` have bars though the calendar has no session on them.
+    `unlisted_days` have bars though the calendar has no session on them; `first_jump` is the time
+    of the first of `jumps`, 0 without one.
     """
 
     rows: int
@@ -62,6 +66,8 @@ class Report:
     off_session: int
     short_days: int
     unlisted_days: int
+    jumps: int
+    first_jump: int
     days: int
     first: int
     last: int
@@ -88,6 +94,7 @@ def judge(
         table.refuse(f"{place}: the bar starts outside the session's hours")
     days, _ = _days(candles.time)
     full, bars = _days(candles.time[~off_session])
+    jumps = candles.time[_jumps(candles)]
     return candles, Report(
         rows=len(table),
         kept=len(candles),
@@ -100,6 +107,8 @@ def judge(
         off_session=int(off_session.sum()),
         short_days=_short_days(full, bars, timeframe, sessions),
         unlisted_days=_unlisted_days(days, sessions),
+        jumps=len(jumps),
+        first_jump=int(jumps[0]) if len(jumps) else 0,
         days=len(days),
         first=int(candles.time[0]),
         last=int(candles.time[-1]),
@@ -198,6 +207,12 @@ def _off_session(candles: Candles, timeframe: str, sessions: Sessions) -> Flags:
     opens, closes = sessions.hours(ist_day(candles.time))
     outside = (candles.time < opens) | (candles.time >= closes)
     return np.asarray(outside & (opens >= 0))
+
+
+def _jumps(candles: Candles) -> Flags:
+    moved = np.zeros(len(candles))
+    moved[1:] = candles.open[1:] / candles.close[:-1] - 1
+    return np.asarray(np.abs(moved) >= JUMP)
 
 
 def _unlisted_days(days: NDArray[np.int32], sessions: Sessions) -> int:

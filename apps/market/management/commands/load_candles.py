@@ -17,7 +17,7 @@ from apps.engine.candles import IST, TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import services
 from apps.market.importers import Loaded, read_candle_file
-from apps.market.importers.checks import REPAIRABLE
+from apps.market.importers.checks import JUMP, REPAIRABLE
 from apps.market.sample import samples
 from apps.market.services import Appended
 
@@ -124,6 +124,8 @@ def _report(loaded: Loaded) -> list[str]:
         "bars outside the session's hours, kept": report.off_session,
         "days with fewer bars than their session has": report.short_days,
         "days that the calendar has no session on, kept": report.unlisted_days,
+        f"bars open {JUMP:.0%} or more away from the last close, the first at"
+        f" {_moment(report.first_jump)} IST; splits and bonuses are not adjusted for": report.jumps,
     }
     return lines + [f"{count} {what}" for what, count in counted.items() if count]
 
