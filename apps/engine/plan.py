@@ -217,11 +217,14 @@ def square_off_flags(
 
 
 def _closes(symbol: str, day: NDArray[np.int32], sessions: Sessions | None) -> NDArray[np.int64]:
-    closes = np.full(len(day), -1, np.int64) if sessions is None else sessions.hours(day)[1]
+    """The close of each bar's session; the calendar is asked once a day, not once a bar."""
+    first = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
+    dates = day[first]
+    closes = np.full(len(dates), -1) if sessions is None else sessions.hours(dates)[1]
     if (closes < 0).any():
-        unknown = int(day[np.argmax(closes < 0)])
+        unknown = int(dates[np.argmax(closes < 0)])
         raise MissingCalendar(symbol, str(np.datetime64(unknown, "D")))
-    return closes
+    return np.repeat(closes, np.diff(first, append=len(day)))
 
 
 def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:
