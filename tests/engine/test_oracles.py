@@ -11,14 +11,26 @@ import pytest
 from apps.engine.candles import Candles
 from apps.engine.metrics import exposure, net_profits
 from apps.engine.results import trade_dicts
-from apps.engine.simulate import History, Result, simulate
+from apps.engine.simulate import (
+    NO_CHARGES,
+    ChargeRow,
+    History,
+    Result,
+    Schedule,
+    simulate,
+)
 from tests.engine.market_files import goog_daily, rows_of, sbin_daily
 from tests.engine.strategies import sma_cross, strategy
 
 FOREVER = 2**40
 
 
-def reversing(candles: Candles, sizing: dict[str, object], capital: float) -> Result:
+def reversing(
+    candles: Candles,
+    sizing: dict[str, object],
+    capital: float,
+    schedule: Schedule = NO_CHARGES,
+) -> Result:
     """Long on the cross of SMA 10 above SMA 20, short on the cross below, never flat."""
     always = strategy(
         basicInfo={"timeframe": "1d"},
@@ -26,7 +38,8 @@ def reversing(candles: Candles, sizing: dict[str, object], capital: float) -> Re
         entryConditions={"positionType": "both", "conditions": [sma_cross(10, 20)]},
         exitConditions={"stopLoss": None, "exitOnOppositeSignal": True},
     )
-    return simulate(always, [History("NSE:TEST", candles)], start=0, end=FOREVER, capital=capital)
+    history = History("NSE:TEST", candles)
+    return simulate(always, [history], start=0, end=FOREVER, capital=capital, schedule=schedule)
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +85,19 @@ def test_sbin_a_hundred_shares_always_reversing_gives_its_241_trades(
     oracle = rows_of(market_data / "oracle_bt_sbin_daily_sma10_20.csv")
     assert len(oracle) == 241
     assert_trades(sbin, sbin_daily(market_data), oracle)
+
+
+def test_goog_with_a_commission_buys_as_much_as_its_cash_pays_with_it(market_data: Path) -> None:
+    """0.2 % of each fill. Sizes are equal; money differs by the paisa that fills are rounded to."""
+    sizing: dict[str, object] = {"method": "percentage_of_equity", "percentage": 100}
+    charged = (ChargeRow("", 0, brokerage=0.002),)
+    result = reversing(goog_daily(market_data), sizing, 10_000.0, charged)
+    oracle = rows_of(market_data / "oracle_bt_goog_sma10_20_comm002.csv")
+    for trade, row in zip(result.trades[:-1], oracle, strict=True):
+        assert trade["quantity"] * trade["side"] == float(row["Size"])
+        assert trade["charges"] == pytest.approx(float(row["Commission"]), abs=0.01)
+        assert trade["gross"] - trade["charges"] == pytest.approx(float(row["PnL"]), abs=0.01)
+    assert result.performance["maxDrawdown"] == pytest.approx(33.931592, abs=1e-3)
 
 
 def test_goog_equity_and_drawdown_are_the_published_ones(goog: Result) -> None:
