@@ -275,7 +275,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_file_of_two_instruments_is_refused(tmp_path: Path) -> None:
     rows = [f"{row},{name}" for row in MINUTES for name in ("A", "B")]
     told = refusal(tmp_path, *rows, header=HEADER.strip() + ",Symbol\n")
-    assert "holds 2 instruments (A, B" in told
+    assert "holds 2 instruments (A, B):" in told
 
 
 @pytest.mark.parametrize(

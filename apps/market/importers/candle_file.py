@@ -86,9 +86,8 @@ def _instrument(table: Table, layout: Layout) -> str | None:
         return None
     names = [str(name) for name in table.columns[layout.symbol].unique().to_pylist() if name]
     if len(names) > 1:
-        table.refuse(
-            f"holds {len(names)} instruments ({', '.join(names[:3])}…): one file holds one"
-        )
+        shown = ", ".join(names[:3]) + ("…" if len(names) > 3 else "")
+        table.refuse(f"holds {len(names)} instruments ({shown}): one file holds one")
     return names[0] if names else None
 
 

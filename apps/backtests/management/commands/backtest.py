@@ -79,7 +79,8 @@ def _range(candles: Candles, timeframe: str) -> tuple[int, int]:
 
 
 def _told(error: InvalidStrategy | IncompleteStrategy) -> str:
-    lines = [f"  {fault.field}: {fault.message}" for fault in error.faults]
+    """What is wrong in one line, then each fault that this line is not."""
+    lines = [f"  {fault.message}" for fault in error.faults if fault.message != str(error)]
     return "\n".join([str(error), *lines])
 
 

@@ -1,0 +1,104 @@
+"""`manage.py backtest`: an algorithm and candles from files."""
+
+import csv
+import json
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.accounts.models import User
+from apps.engine.candles import Candles
+from tests import make
+from tests.backtests.running import run_queued
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.market.bars import hold
+
+
+@pytest.fixture
+def candles(tmp_path: Path) -> Path:
+    return written(tmp_path / "ABC_15m.csv", waves("2024-01-01", 45))
+
+
+def written(path: Path, bars: Candles) -> Path:
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["timestamp", "open", "high", "low", "close", "volume"])
+        columns = (bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume)
+        rows.writerows(zip(*(column.tolist() for column in columns), strict=True))
+    return path
+
+
+def described(folder: Path, **steps: object) -> Path:
+    path = folder / "algorithm.json"
+    path.write_text(json.dumps({"name": "Crossing averages", **make.steps(**steps)}))
+    return path
+
+
+def backtest(*arguments: object, **options: Any) -> str:
+    out = StringIO()
+    call_command("backtest", *map(str, arguments), stdout=out, **options)
+    return out.getvalue()
+
+
+def test_the_summary_names_symbol_range_and_figures(tmp_path: Path, candles: Path) -> None:
+    told = backtest(described(tmp_path), candles=candles)
+    first, *lines = told.splitlines()
+    assert first == "NSE:ABC: 1,125 bars, 2024-01-01T03:45:00.000Z to 2024-03-01T09:45:00.000Z"
+    assert any(line.startswith("  Net profit ") for line in lines)
+    assert lines[-1] == "Note: No charges are included for NSE:ABC."
+
+
+def test_it_is_the_simulation_of_the_service(
+    api: Api, alice: User, tmp_path: Path, candles: Path
+) -> None:
+    bars = waves("2024-01-01", 45)
+    hold("NSE:ABC", "15m", bars)
+    client = api(alice)
+    basic = {**make.steps()["basicInfo"], "symbols": ["NSE:ABC"]}
+    span = {"startDate": "2024-01-01", "endDate": "2024-03-01"}
+    algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
+    created = client.post("/api/backtests", {"algorithmId": algorithm.pk, **span}).json()
+    run_queued()
+    path = f"/api/backtests/{created['id']}"
+    told = json.loads(backtest(described(tmp_path), candles=candles, json=True))
+    assert told["performance"] == client.get(path).json()["performance"]
+    assert told["trades"] == client.get(path + "/trades?limit=100").json()["data"]
+    assert told["equity"] == client.get(path + "/equity").json()["points"]
+
+
+def test_a_fault_is_told_once(tmp_path: Path, candles: Path) -> None:
+    config = described(tmp_path, exitConditions={"stopLos": {"type": "points", "points": 5}})
+    with pytest.raises(CommandError) as refused:
+        backtest(config, candles=candles)
+    assert str(refused.value).count("did you mean stopLoss?") == 1
+
+
+def test_what_an_algorithm_lacks_is_listed(tmp_path: Path, candles: Path) -> None:
+    with pytest.raises(CommandError) as refused:
+        backtest(described(tmp_path, positionSizing={}, exitConditions={}), candles=candles)
+    told = str(refused.value).splitlines()
+    assert told[0] == "These steps are not complete: positionSizing, exitConditions."
+    assert "  positionSizing.method is required." in told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"), [("{", "not valid JSON"), ("[]", "must hold a JSON object"), ("", "JSON")]
+)
+def test_a_file_that_is_no_algorithm_is_refused(
+    tmp_path: Path, candles: Path, text: str, told: str
+) -> None:
+    path = tmp_path / "algorithm.json"
+    path.write_text(text)
+    with pytest.raises(CommandError, match=told):
+        backtest(path, candles=candles)
+
+
+def test_a_missing_file_is_named(tmp_path: Path, candles: Path) -> None:
+    with pytest.raises(CommandError, match=r"none\.json: No such file"):
+        backtest(tmp_path / "none.json", candles=candles)
+    with pytest.raises(CommandError, match=r"none\.csv: No such file"):
+        backtest(described(tmp_path), candles=tmp_path / "none.csv")
