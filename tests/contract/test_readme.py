@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -9,10 +10,16 @@ from django.core.management import get_commands
 from django.urls import URLPattern, get_resolver
 
 from apps.accounts.models import User
+from apps.engine.candles import IST
+from apps.market.sample import samples
 from tests.conftest import Api
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
+
+
+def date_in_india(seconds: int) -> date:
+    return datetime.fromtimestamp(int(seconds) + IST, tz=UTC).date()
 
 
 def table(heading: str) -> str:
@@ -51,6 +58,13 @@ def test_every_setting_is_documented_and_none_is_invented() -> None:
     rows = re.findall(r"^\| (`[A-Z_]+`[^|]*) \|", table("Settings"), re.MULTILINE)
     named = {name for row in rows for name in re.findall(r"`([A-Z_]+)`", row)}
     assert named == read - {"PATH"}
+
+
+def test_the_range_of_the_sample_is_the_samples_own() -> None:
+    """Whoever follows the journey without a file asks for these dates."""
+    minutes = next(sample for sample in samples() if sample.timeframe == "1m").candles
+    first, last = (f"{day:%Y-%m-%d}" for day in map(date_in_india, minutes.time[[0, -1]]))
+    assert f"{first} to {last}" in README
 
 
 def test_every_command_exists() -> None:
