@@ -117,6 +117,7 @@ MIDDLEWARE = [
     "corsheaders.middleware.CorsMiddleware",
     "apps.core.middleware.BodySizeMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -255,7 +256,10 @@ X_FRAME_OPTIONS = "DENY"
 # TLS ends at the proxy in front of the service, which also redirects and sets HSTS.
 SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
 
+# The admin's own files, served from the packages they come in.
 STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_AUTOREFRESH = False
 USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"

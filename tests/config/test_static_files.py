@@ -1,0 +1,19 @@
+"""The admin's style sheets and scripts come from the service itself."""
+
+import pytest
+from django.test import Client
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/static/admin/css/base.css", "text/css"), ("/static/admin/js/core.js", "text/javascript")],
+)
+def test_the_admins_files_are_served(path: str, kind: str) -> None:
+    response = Client().get(path)
+    assert response.status_code == 200
+    assert response["Content-Type"].startswith(kind)
+    assert b"".join(response.streaming_content)
+
+
+def test_nothing_else_is_served_as_a_file() -> None:
+    assert Client().get("/static/../config/settings.py").status_code == 404
