@@ -1,7 +1,7 @@
 """What each shape of file reads as, and what is refused."""
 
 import gzip
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -338,7 +338,9 @@ def test_a_gap_of_a_split_is_counted_and_dated(tmp_path: Path) -> None:
     assert (report.jumps, report.first_jump) == (2, at("2024-01-03 00:00"))
 
 
-def test_short_and_unlisted_days_are_counted(tmp_path: Path) -> None:
+def test_short_and_unlisted_days_are_named(tmp_path: Path) -> None:
     saturday = [row.replace("01-01", "01-20") for row in MINUTES]
     report = read(tmp_path, *MINUTES, *saturday).report
-    assert (report.days, report.short_days, report.unlisted_days) == (2, 2, 1)
+    monday, special = date(2024, 1, 1), date(2024, 1, 20)
+    assert (report.days, report.short_days) == (2, (monday, special))
+    assert report.unlisted_days == (special,)

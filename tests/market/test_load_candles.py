@@ -25,14 +25,15 @@ def load(*arguments: object, **options: Any) -> str:
 
 def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
     report = load(written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n"))
-    jump = "1 bars open 30% or more away from the last close, the first at 2024-01-01 15:30 IST"
+    jump = "open 30% or more away from the last close, the first at 2024-01-01 15:30 IST"
     assert report.splitlines() == [
         "NIFTY_1m_2024.csv",
         "  NSE:NIFTY 1m (symbol file name)",
-        "  21 bars kept of 21 rows, 1 days, 2024-01-01 09:15 to 2024-01-01 15:30 IST",
-        "  1 bars outside the session's hours, kept",
-        "  1 days with fewer bars than their session has",
-        f"  {jump}; splits and bonuses are not adjusted for",
+        "  kept: 21 bars of 21 rows, 1 days, 2024-01-01 09:15 to 2024-01-01 15:30 IST",
+        "  without volume: 1",
+        "  outside the session's hours, kept: 1",
+        f"  {jump}; splits and bonuses are not adjusted for: 1",
+        "  days with fewer bars than their session has: 1 (2024-01-01)",
         "  21 added, 0 held already, 0 replaced",
     ]
     assert [row["bars"] for row in store.coverage("NSE:NIFTY")] == [21]
@@ -62,7 +63,7 @@ def test_a_truncated_file_loads_nothing(tmp_path: Path) -> None:
 
 def test_a_dry_run_reports_and_stores_nothing(tmp_path: Path) -> None:
     report = load(written(tmp_path, HEADER + ROWS), "--dry-run")
-    assert "20 bars kept" in report
+    assert "kept: 20 bars" in report
     assert "dry run: nothing stored" in report
     assert not CandleBlock.objects.exists()
 

@@ -9,6 +9,7 @@ counted: bars outside the session's hours, and gaps such as a split leaves in un
 """
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Final
 
 import numpy as np
@@ -64,8 +65,9 @@ class Report:
     out_of_order: int
     moved: int
     off_session: int
-    short_days: int
-    unlisted_days: int
+    without_volume: int
+    short_days: tuple[date, ...]
+    unlisted_days: tuple[date, ...]
     jumps: int
     first_jump: int
     days: int
@@ -105,6 +107,7 @@ def judge(
         out_of_order=out_of_order,
         moved=int((moved.time != traded.time).sum()),
         off_session=int(off_session.sum()),
+        without_volume=int((candles.volume == 0).sum()),
         short_days=_short_days(full, bars, timeframe, sessions),
         unlisted_days=_unlisted_days(days, sessions),
         jumps=len(jumps),
@@ -215,17 +218,21 @@ def _jumps(candles: Candles) -> Flags:
     return np.asarray(np.abs(moved) >= JUMP)
 
 
-def _unlisted_days(days: NDArray[np.int32], sessions: Sessions) -> int:
+def _unlisted_days(days: NDArray[np.int32], sessions: Sessions) -> tuple[date, ...]:
     opens, _ = sessions.hours(days)
-    return int((~sessions.is_session(days) & (opens >= 0)).sum())
+    return _dates(days[~sessions.is_session(days) & (opens >= 0)])
 
 
 def _short_days(
     day: NDArray[np.int32], bars: NDArray[np.intp], timeframe: str, sessions: Sessions
-) -> int:
+) -> tuple[date, ...]:
     """Dates with fewer bars than their session has periods; `bars` counts those of each `day`."""
     if TIMEFRAMES[timeframe] >= DAY:
-        return 0
+        return ()
     opens, closes = sessions.hours(day)
     periods = -((opens - closes) // TIMEFRAMES[timeframe])
-    return int(((bars < periods) & (opens >= 0)).sum())
+    return _dates(day[(bars < periods) & (opens >= 0)])
+
+
+def _dates(days: NDArray[np.int32]) -> tuple[date, ...]:
+    return tuple(days.astype("M8[D]").tolist())

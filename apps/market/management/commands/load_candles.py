@@ -3,7 +3,7 @@
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from apps.market.sample import samples
 from apps.market.services import Appended
 
 _INDIA = timezone(timedelta(seconds=IST))
+_DAYS_SHOWN = 5
 
 
 class Command(BaseCommand):
@@ -111,23 +112,33 @@ def _report(loaded: Loaded) -> list[str]:
     named = f" as {loaded.called!r}" if loaded.called else ""
     lines = [
         f"{loaded.symbol} {loaded.timeframe} (symbol {loaded.told_by}{named})",
-        f"{report.kept} bars kept of {report.rows} rows, {report.days} days,"
+        f"kept: {report.kept} bars of {report.rows} rows, {report.days} days,"
         f" {_moment(report.first)} to {_moment(report.last)} IST",
     ]
     counted = {
-        "repeated rows dropped": report.repeated,
-        "rows without a trade dropped": report.untraded,
-        f"bars repaired (high or low moved, at most {report.largest_repair:.3%}"
-        f" of the price; {REPAIRABLE:.1%} is refused)": report.repaired,
+        "repeated rows, dropped": report.repeated,
+        "rows without a trade, dropped": report.untraded,
+        f"repaired (high or low moved, at most {report.largest_repair:.3%} of the price;"
+        f" {REPAIRABLE:.1%} is refused)": report.repaired,
         "rows out of order, sorted": report.out_of_order,
-        "bars moved to the beginning of their day or week": report.moved,
-        "bars outside the session's hours, kept": report.off_session,
-        "days with fewer bars than their session has": report.short_days,
-        "days that the calendar has no session on, kept": report.unlisted_days,
-        f"bars open {JUMP:.0%} or more away from the last close, the first at"
+        "moved to the beginning of their day or week": report.moved,
+        "without volume": report.without_volume,
+        "outside the session's hours, kept": report.off_session,
+        f"open {JUMP:.0%} or more away from the last close, the first at"
         f" {_moment(report.first_jump)} IST; splits and bonuses are not adjusted for": report.jumps,
     }
-    return lines + [f"{count} {what}" for what, count in counted.items() if count]
+    dated = {
+        "days with fewer bars than their session has": report.short_days,
+        "days on which the calendar has no session, kept": report.unlisted_days,
+    }
+    lines += [f"{what}: {count}" for what, count in counted.items() if count]
+    return lines + [f"{what}: {_dates(days)}" for what, days in dated.items() if days]
+
+
+def _dates(days: Sequence[date]) -> str:
+    """How many, and the first few of them."""
+    shown = ", ".join(map(str, days[:_DAYS_SHOWN]))
+    return f"{len(days)} ({shown}{', …' if len(days) > _DAYS_SHOWN else ''})"
 
 
 def _verdict(done: Appended | None) -> str:
