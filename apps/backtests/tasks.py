@@ -5,7 +5,7 @@ import logging
 from django.utils import timezone
 from procrastinate.contrib.django import app
 
-from apps.backtests import execution, services
+from apps.backtests import services
 from apps.core import request_id as request_ids
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientData
@@ -16,6 +16,9 @@ log = logging.getLogger(__name__)
 @app.task(name=services.JOB, queue=services.QUEUE)
 def execute(backtest_id: str, request_id: str) -> None:
     """Run one backtest to its end; a job that comes twice finds it taken and does nothing."""
+    # Brings the compiler along: web processes and commands import the jobs and never run them.
+    from apps.backtests import execution
+
     request_ids.begin(request_id)
     backtest = execution.begin(backtest_id=backtest_id, now=timezone.now())
     if backtest is None:

@@ -37,25 +37,15 @@ AFTER_SQUARE_OFF, LAST_OF_SESSION = 1, 2
 # The column of each average true range (rule 5).
 SIZE, STOP, TARGET, TRAIL = range(4)
 
-# Why a position was closed; codes index EXIT_REASONS.
-EXIT_REASONS = (
-    "", "stop_loss", "take_profit", "trailing_stop", "opposite_signal",
-    "square_off", "max_holding", "daily_loss_limit", "end_of_data",
-)  # fmt: skip
+# Why a position was closed, and why an entry was not traded; reasons.py has their names.
 (
     OPEN, BY_STOP, BY_TARGET, BY_TRAIL, BY_OPPOSITE,
     BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA,
-) = range(len(EXIT_REASONS))  # fmt: skip
-
-# Why an entry signal was not traded; codes index REJECTIONS.
-REJECTIONS = (
-    "position_limit", "insufficient_cash", "below_one_lot",
-    "daily_loss_limit", "outside_session", "both_sides",
-)  # fmt: skip
+) = range(9)  # fmt: skip
 (
     POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
     DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES,
-) = range(len(REJECTIONS))  # fmt: skip
+) = range(6)  # fmt: skip
 TRADED, IGNORED = -1, -2
 
 # How a position is sized: units, rupees, fraction of equity, fraction of equity that is lost at the

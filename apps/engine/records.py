@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
-from apps.engine.kernel import REJECTIONS
+from apps.engine.reasons import REJECTIONS
 
 ENGINE_VERSION = 1
 """Goes up with every change of a rule, of a figure in a result or of what State holds."""

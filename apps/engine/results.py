@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.kernel import EXIT_REASONS
 from apps.engine.metrics import drawdowns, net_profits, trade_returns
+from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
 
 

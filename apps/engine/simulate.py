@@ -10,7 +10,7 @@ import numpy as np
 
 from apps.engine import kernel
 from apps.engine.candles import Candles
-from apps.engine.kernel import REJECTIONS, RUINED, Plan
+from apps.engine.kernel import RUINED, Plan
 from apps.engine.metrics import Performance, performance
 from apps.engine.plan import (
     NO_CHARGES,
@@ -22,6 +22,7 @@ from apps.engine.plan import (
     plan_of,
     rate_rows,
 )
+from apps.engine.reasons import REJECTIONS
 from apps.engine.receipt import notes_on, receipt
 from apps.engine.records import CURVE, TRADE, Array, Market, Out, check, new_state
 from apps.engine.strategy import Strategy

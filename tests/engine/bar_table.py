@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from apps.engine import kernel as k
 from apps.engine import records as r
+from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import Case, twin_of
 
 SIGNALS = {
@@ -146,7 +147,7 @@ def _run(case: Case) -> Played:
     written += k.finish(state, contracts, rates, out.trades[written:])
     twin.finish()
     assert out.trades[:written].tolist() == twin.trades
-    rejected = dict(zip(k.REJECTIONS, account["rejected"].tolist(), strict=True))
+    rejected = dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True))
     rejected = {name: count for name, count in rejected.items() if count}
     assert rejected == twin.rejected
     return Played(out.trades[:written], out.equity[:rows].tolist(), account, rejected)
@@ -156,4 +157,4 @@ def _fills(trades: NDArray[Any], time: int) -> list[str]:
     entries = trades[trades["entry_time"] == time * 60]
     exits = trades[trades["exit_time"] == time * 60]
     sides = [f"{'long' if t['side'] > 0 else 'short'} {t['entry_price']:.10g}" for t in entries]
-    return sides + [f"{k.EXIT_REASONS[t['reason']]} {t['exit_price']:.10g}" for t in exits]
+    return sides + [f"{EXIT_REASONS[t['reason']]} {t['exit_price']:.10g}" for t in exits]

@@ -5,6 +5,7 @@ import pytest
 
 from apps.engine import kernel as k
 from apps.engine import records as r
+from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
     Outcome,
@@ -128,12 +129,12 @@ def test_the_random_cases_meet_every_reason() -> None:
     for case, _ in cases(QUICK):
         outcome = whole(case)
         trades = np.frombuffer(outcome.trades, r.TRADE)
-        reasons |= {k.EXIT_REASONS[code] for code in trades["reason"]}
+        reasons |= {EXIT_REASONS[code] for code in trades["reason"]}
         rejections |= set(rejected(outcome))
-    assert reasons == set(k.EXIT_REASONS[1:]) - {"end_of_data"}
-    assert rejections == set(k.REJECTIONS)
+    assert reasons == set(EXIT_REASONS[1:]) - {"end_of_data"}
+    assert rejections == set(REJECTIONS)
 
 
 def rejected(outcome: Outcome) -> dict[str, int]:
     counts = r.load(outcome.state).account[0]["rejected"].tolist()
-    return {name: count for name, count in zip(k.REJECTIONS, counts, strict=True) if count}
+    return {name: count for name, count in zip(REJECTIONS, counts, strict=True) if count}

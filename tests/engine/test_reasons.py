@@ -1,0 +1,32 @@
+"""The kernel's numbers and the names on the wire are one list, and reading it needs no compiler."""
+
+import subprocess
+import sys
+
+from apps.engine import kernel as k
+from apps.engine.reasons import EXIT_REASONS, REJECTIONS
+
+
+def test_every_exit_reason_has_the_kernels_number() -> None:
+    named = {
+        k.OPEN: "", k.BY_STOP: "stop_loss", k.BY_TARGET: "take_profit", k.BY_TRAIL: "trailing_stop",
+        k.BY_OPPOSITE: "opposite_signal", k.BY_SQUARE_OFF: "square_off",
+        k.BY_HOLDING: "max_holding", k.BY_DAILY_LOSS: "daily_loss_limit",
+        k.BY_END_OF_DATA: "end_of_data",
+    }  # fmt: skip
+    assert named == dict(enumerate(EXIT_REASONS))
+
+
+def test_every_rejection_has_the_kernels_number() -> None:
+    named = {
+        k.POSITION_LIMIT: "position_limit", k.INSUFFICIENT_CASH: "insufficient_cash",
+        k.BELOW_ONE_LOT: "below_one_lot", k.DAILY_LOSS_LIMIT: "daily_loss_limit",
+        k.OUTSIDE_SESSION: "outside_session", k.BOTH_SIDES: "both_sides",
+    }  # fmt: skip
+    assert named == dict(enumerate(REJECTIONS))
+
+
+def test_results_and_strategies_are_read_without_the_compiler() -> None:
+    code = "import apps.engine.results, apps.engine.strategy, sys; print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
