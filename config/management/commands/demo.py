@@ -11,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from django.core.management.base import BaseCommand, CommandError
 from config.journey import Client, JourneyFailed, walk
 
 SECONDS_TO_BE_READY: Final = 90.0
+LINES_SHOWN: Final = 20
 
 
 class Command(BaseCommand):
@@ -51,6 +53,7 @@ def _environment(directory: str) -> dict[str, str]:
     os.chmod(directory, 0o755)  # the database's own user passes through it when we are root
     ours |= {"DATA_DIR": directory, "PORT": str(_free_port()), "HOST": "127.0.0.1"}
     return ours | {
+        "ALLOWED_HOSTS": "127.0.0.1",
         "WEB_WORKERS": "1",
         "BACKTEST_WORKERS": "1",
         "NUMBA_CACHE_DIR": f"{directory}/numba",
@@ -69,11 +72,15 @@ def _command(*arguments: str) -> list[str]:
 
 @contextmanager
 def _running(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """`manage.py up`, its output in a log that is shown only when it fails."""
-    with open(f"{environment['DATA_DIR']}/up.log", "wb") as log:
+    """`manage.py up`; the end of what it said is shown when something goes wrong."""
+    path = Path(environment["DATA_DIR"]) / "up.log"
+    with path.open("wb") as log:
         service = subprocess.Popen(_command("up"), env=environment, stdout=log, stderr=log)
         try:
             yield service
+        except CommandError as error:
+            said = path.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+            raise CommandError("\n".join([str(error), *said])) from error
         finally:
             service.send_signal(signal.SIGTERM)
             service.wait(30)

@@ -1,0 +1,29 @@
+"""The demo walks the whole journey and leaves nothing behind."""
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_demo_ends_well_and_cleans_up(tmp_path: Path) -> None:
+    environment = {**os.environ, "DATA_DIR": str(tmp_path / "unused")}
+    for ours in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE", "SECRET_KEY"):
+        environment.pop(ours, None)
+    before = set(Path(tempfile.gettempdir()).glob("algotrade-demo-*"))
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "manage.py"), "demo"],
+        env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "completed after" in done.stdout
+    assert set(Path(tempfile.gettempdir()).glob("algotrade-demo-*")) == before
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    assert "algotrade-demo-" not in running.stdout
