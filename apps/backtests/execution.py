@@ -4,7 +4,7 @@ Every write says which attempt it belongs to, so a worker that was given up on c
 another's work.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -14,6 +14,7 @@ from apps.backtests import arrays
 from apps.backtests.histories import histories_of
 from apps.backtests.lifecycle import MOVES, Move
 from apps.backtests.models import Backtest, BacktestResult
+from apps.backtests.services import enqueue
 from apps.core.errors import Code
 from apps.engine import strategy as engine
 from apps.engine.simulate import Result, simulate
@@ -22,6 +23,10 @@ from apps.market import store
 
 class Superseded(Exception):
     """This attempt is no longer the one that runs: what it would write is somebody else's now."""
+
+
+class Interrupted(Exception):
+    """The worker is about to stop; the simulation is not done."""
 
 
 def begin(*, backtest_id: str, now: datetime) -> Backtest | None:
@@ -33,16 +38,18 @@ def begin(*, backtest_id: str, now: datetime) -> Backtest | None:
     return Backtest.objects.get(pk=backtest_id) if taken else None
 
 
-def run(backtest: Backtest) -> Result:
+def run(backtest: Backtest, *, stopping: Callable[[], bool]) -> Result:
     """Simulate, reporting progress whenever it has grown by a percent.
 
-    Raises Superseded, or what the engine refuses.
+    Raises Interrupted soon after `stopping` says so, Superseded, or what the engine refuses.
     """
     strategy = engine.parse(backtest.configuration)
     reported = 0
 
     def report(done: float) -> None:
         nonlocal reported
+        if stopping():
+            raise Interrupted
         percent = min(99, int(done * 100))
         if percent > reported:
             reported = percent
@@ -76,6 +83,14 @@ def complete(*, backtest: Backtest, result: Result, now: datetime) -> None:
     BacktestResult.objects.create(
         backtest=backtest, trades=arrays.pack(result.trades), curve=arrays.pack(result.curve)
     )
+
+
+@transaction.atomic
+def give_back(*, backtest: Backtest) -> None:
+    """Let another worker begin anew: the job and the state that it finds, together."""
+    if not backtest.move(Move.GIVE_BACK, attempt=backtest.attempt, progress=0, started_at=None):
+        raise Superseded
+    enqueue(backtest)
 
 
 def _with_synthetic(receipt: Mapping[str, object], symbols: Sequence[str]) -> dict[str, object]:

@@ -17,10 +17,12 @@ class Move(StrEnum):
     BEGIN = "begin"
     COMPLETE = "complete"
     FAIL = "fail"
+    GIVE_BACK = "give_back"
 
 
 MOVES: Final[dict[Move, tuple[Status, Status]]] = {
     Move.BEGIN: (Status.QUEUED, Status.RUNNING),
     Move.COMPLETE: (Status.RUNNING, Status.COMPLETED),
     Move.FAIL: (Status.RUNNING, Status.FAILED),
+    Move.GIVE_BACK: (Status.RUNNING, Status.QUEUED),
 }

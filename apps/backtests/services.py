@@ -88,11 +88,11 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         status=Status.QUEUED,
         created_at=now,
     )
-    _enqueue(backtest)
+    enqueue(backtest)
     return backtest
 
 
-def _enqueue(backtest: Backtest) -> None:
+def enqueue(backtest: Backtest) -> None:
     """The job is written on this transaction's own connection: it commits with the backtest."""
     jobs.configure_task(JOB, queue=QUEUE).defer(
         backtest_id=backtest.pk, request_id=request_id.current()

@@ -1,8 +1,10 @@
 """The jobs of this app, as the workers find them."""
 
 import logging
+from collections.abc import Callable
 
 from django.utils import timezone
+from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from apps.backtests import services
@@ -13,9 +15,16 @@ from apps.engine.errors import EngineError, InsufficientData
 log = logging.getLogger(__name__)
 
 
-@app.task(name=services.JOB, queue=services.QUEUE)
-def execute(backtest_id: str, request_id: str) -> None:
-    """Run one backtest to its end; a job that comes twice finds it taken and does nothing."""
+@app.task(name=services.JOB, queue=services.QUEUE, pass_context=True)
+def execute(context: JobContext, backtest_id: str, request_id: str) -> None:
+    perform(backtest_id, request_id, stopping=context.should_abort)
+
+
+def perform(backtest_id: str, request_id: str, *, stopping: Callable[[], bool]) -> None:
+    """Run one backtest to its end, or give it back when the worker stops.
+
+    A job that comes twice finds it taken and does nothing.
+    """
     # Brings the compiler along: web processes and commands import the jobs and never run them.
     from apps.backtests import execution
 
@@ -25,8 +34,10 @@ def execute(backtest_id: str, request_id: str) -> None:
         log.info("backtest %s is not waiting", backtest_id)
         return
     try:
-        result = execution.run(backtest)
+        result = execution.run(backtest, stopping=stopping)
         execution.complete(backtest=backtest, result=result, now=timezone.now())
+    except execution.Interrupted:
+        execution.give_back(backtest=backtest)
     except execution.Superseded:
         log.warning("backtest %s: attempt %d was superseded", backtest_id, backtest.attempt)
     except EngineError as error:

@@ -11,7 +11,7 @@ from procrastinate.contrib.django.django_connector import DjangoConnector
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait.
 QUEUES = {"small": ["small", "default", "builtin"], "backtests": ["backtests"]}
 CONCURRENCY = {"small": 4, "backtests": 1}
-SECONDS_TO_FINISH = 5.0  # then a job is told to abort, and is taken up again after the restart
+SECONDS_TO_FINISH = 5.0  # then a backtest that still runs gives itself back to the queue
 
 
 class Command(BaseCommand):
