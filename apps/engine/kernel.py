@@ -57,6 +57,9 @@ RUNNING, RUINED = 0, 1
 Record = Any
 """A NumPy record: compiled code reads its fields as attributes, which no type can say."""
 
+DUST = 1e-6
+"""Rupees: a bound is met when no more than this is missing, which binary fractions may owe."""
+
 TICKS_PER_RUPEE = 10_000.0
 """CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500."""
 
@@ -172,7 +175,7 @@ def trail(p: Record, bar: Record, plan: Plan, contract: Record) -> None:
     best = bar.high if p.side > 0 else bar.low
     if (best - p.extreme) * p.side > 0:
         p.extreme = best
-    if (p.extreme - p.average) * p.side >= plan.trail_from * p.average:
+    if (p.extreme - p.average) * p.side >= plan.trail_from * p.average - DUST:
         distance = plan.trail_rate * p.extreme + plan.trail_points + plan.trail_atr * p.atr[TRAIL]
         level = p.extreme - p.side * distance
         tick = contract.tick
@@ -293,7 +296,7 @@ def affordable(
     middle = lots
     while beyond - paid > 1:
         locked, fee = cost(middle, price, side, day, contract, rates)
-        if locked + fee <= cash:
+        if locked + fee <= cash + DUST:
             paid = middle
         else:
             beyond = middle
@@ -553,7 +556,7 @@ def run(
         equity = account.cash + held  # the row's close
         if curve.size > 0:
             curve[t] = equity
-        if account.day_start - equity >= plan.max_daily_loss and account.halted == 0:
+        if account.day_start - equity >= plan.max_daily_loss - DUST and account.halted == 0:
             n_wait = halt(account, positions, opened, n_open, waiting, n_wait)
         for s in range(size):
             if signals[t, s] != 0:

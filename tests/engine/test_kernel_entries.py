@@ -119,6 +119,20 @@ def test_rule_6_charges_are_paid_too_and_only_those_of_what_is_bought() -> None:
     assert quantity(size=1_000_000.0, cash=9_998.99, rates=one_percent) == [98]
 
 
+def test_rule_6_what_binary_fractions_owe_stops_no_lot() -> None:
+    """50 x 19.85 is 992.5000000000001 in binary."""
+    played = play(
+        """
+        1 | 19.85 19.85 19.85 19.85 | long |
+        2 | 19.85 19.85 19.85 19.85 |      | long 19.85, end_of_data 19.85
+        """,
+        size_by=k.BY_EQUITY,
+        size=1.0,
+        cash=992.5,
+    )
+    assert played.trades["quantity"].tolist() == [50]
+
+
 def test_rule_6_not_even_one_lot_is_paid_for() -> None:
     assert play(NO_TRADE, cash=100.5, rates=rates(brokerage=0.01)).rejected == {
         "insufficient_cash": 1

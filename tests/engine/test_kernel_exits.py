@@ -228,6 +228,19 @@ def test_rule_5_the_trailing_stop_sleeps_until_the_gain_that_arms_it() -> None:
     )
 
 
+def test_rule_5_a_gain_of_just_the_threshold_arms_in_decimals() -> None:
+    """2 % of 102.50 is 2.05, and 104.55 - 102.50 is 2.0499999999999972."""
+    play(
+        """
+        1 | 102.5 102.5 102.5 102.5   | long |
+        2 | 102.5 104.55 102.5 104.55 |      | long 102.5
+        3 | 104.5 104.5 103.55 104    |      | trailing_stop 103.55
+        """,
+        trail_points=1.0,
+        trail_from=0.02,
+    )
+
+
 def test_rule_5_the_trailing_stop_of_a_short_mirrors_it() -> None:
     play(
         """

@@ -36,6 +36,21 @@ def test_rule_8_a_loss_under_the_limit_is_no_breach() -> None:
     )
 
 
+def test_rule_8_a_loss_of_just_the_limit_is_a_breach_in_decimals() -> None:
+    """From 107.10 to 105.70 38 shares lose 53.20; in binary it is 53.199999999997."""
+    play(
+        """
+        1 | 107.1 107.1 107.1 107.1 | long |
+        2 | 107.1 107.1 107.1 107.1 |      | long 107.1
+        3 | 105.7 105.7 105.7 105.7 |      |
+        4 | 106 106 106 106         |      | daily_loss_limit 106
+        """,
+        size=38.0,
+        cash=100_000.0,
+        max_daily_loss=53.2,
+    )
+
+
 def test_rule_8_entries_of_the_breach_close_and_later_that_day_are_dropped() -> None:
     played = play(
         """

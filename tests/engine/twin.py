@@ -12,6 +12,9 @@ from typing import NamedTuple
 
 from apps.engine import kernel as k
 
+DUST = 1e-6
+"""What binary fractions may owe of a bound in rupees that decimals meet."""
+
 
 class Bar(NamedTuple):
     open: float
@@ -128,7 +131,7 @@ class Twin:
             self.worth(s, self.held[s].close) for s in sorted(self.held)
         )
         self.curve.append(self.equity)
-        if not self.halted and self.day_start - self.equity >= self.plan.max_daily_loss:
+        if not self.halted and self.day_start - self.equity >= self.plan.max_daily_loss - DUST:
             self.halt()
         for s in sorted(seen):
             self.read(s, seen[s].signal, seen[s].ranges)
@@ -224,7 +227,7 @@ class Twin:
         best = bar.high if held.side > 0 else bar.low
         if held.better(best, held.extreme):
             held.extreme = best
-        if (held.extreme - held.average) * held.side < plan.trail_from * held.average:
+        if (held.extreme - held.average) * held.side < plan.trail_from * held.average - DUST:
             return
         distance = plan.trail_rate * held.extreme + plan.trail_points
         distance += plan.trail_atr * held.ranges.trail
@@ -328,7 +331,7 @@ class Twin:
         lots = min(lots, floor(max(self.cash, 0) / (lot * price * multiplier * margin)) + 1)
         while lots >= 1:
             value = lots * lot * price * multiplier
-            if value * margin + self.charge(s, value, side > 0, self.day) <= self.cash:
+            if value * margin + self.charge(s, value, side > 0, self.day) <= self.cash + DUST:
                 break
             lots -= 1
         return lots
