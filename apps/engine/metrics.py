@@ -24,6 +24,12 @@ Performance = dict[str, "float | int | dict[str, int] | None"]
 
 SESSIONS_A_YEAR = 252
 DAYS_A_YEAR = 365.25
+SAME = 1e-9
+"""Returns that differ by less, as a share of the largest, are equal but for their last bits."""
+
+DUST = 1e-12
+"""What binary fractions leave of nothing, as a share of what it was taken from."""
+
 LEAST_DAYS = 30
 """Calendar days under which nothing is annualised (rule 15)."""
 
@@ -33,7 +39,7 @@ def performance(
 ) -> Performance:
     """Every figure under its name on the wire; amounts in rupees, rates in percent."""
     profit = net_profits(trades)
-    won, lost = profit[profit > 0], -profit[profit < 0]
+    won, lost, net = profit[profit > 0], -profit[profit < 0], net_profit(trades)
     equity = np.concatenate([[capital], curve["equity"]])
     figures: Performance = {
         "totalTrades": len(won) + len(lost),
@@ -42,10 +48,10 @@ def performance(
         "breakevenTrades": len(profit) - len(won) - len(lost),
         "totalProfit": total(won),
         "totalLoss": total(lost),
-        "netProfit": total(won) - total(lost),
+        "netProfit": net,
         "grossProfit": total(trades["gross"]),
         "charges": total(trades["charges"]),
-        "roi": (total(won) - total(lost)) / capital * 100,
+        "roi": net / capital * 100,
         "winRate": win_rate(won, lost),
         "profitFactor": ratio(total(won), total(lost)),
         "averageWin": ratio(total(won), len(won)),
@@ -72,9 +78,16 @@ def performance(
 
 
 def net_profits(trades: Array) -> Floats:
-    """Rupees of each trade, after charges."""
+    """Rupees of each trade, after charges; 0 where only DUST of its value is left."""
     profits: Floats = trades["gross"] - trades["charges"]
+    profits[np.abs(profits) <= DUST * trades["value"]] = 0.0
     return profits
+
+
+def net_profit(trades: Array) -> float:
+    """Rupees: totalProfit - totalLoss."""
+    profits = net_profits(trades)
+    return total(profits[profits > 0]) - total(-profits[profits < 0])
 
 
 def trade_returns(trades: Array) -> Floats:
@@ -127,9 +140,9 @@ def exposure(trades: Array, time: NDArray[np.int64]) -> float:
 def sharpe_ratio(returns: Floats) -> float | None:
     """Mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
 
-    None for fewer than two returns, or when all are equal.
+    None for fewer than two returns, or when all are equal, the last bits aside.
     """
-    if len(returns) < 2 or np.ptp(returns) == 0:
+    if len(returns) < 2 or np.ptp(returns) <= SAME * np.abs(returns).max():
         return None
     return float(returns.mean() / returns.std(ddof=1))
 

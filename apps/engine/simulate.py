@@ -11,7 +11,7 @@ import numpy as np
 from apps.engine import kernel
 from apps.engine.candles import Candles
 from apps.engine.kernel import RUINED, Plan
-from apps.engine.metrics import Performance, performance
+from apps.engine.metrics import Performance, net_profit, performance
 from apps.engine.plan import (
     NO_CHARGES,
     ChargeRow,
@@ -146,9 +146,10 @@ def _play(
         report(row / rows)
     drained.append(out.trades[: kernel.finish(state, units, rates, out.trades)])
     trades = np.concatenate(drained)
-    out.equity[row - 1] = account["equity"]
+    trades = trades[np.argsort(trades["exit_time"], kind="stable")]
+    out.equity[row - 1] = capital + net_profit(trades)  # the account's equity but for last bits
     return _Played(
-        trades[np.argsort(trades["exit_time"], kind="stable")],
+        trades,
         _curve(market, out, row),
         dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True)),
         bool(account["status"] == RUINED),

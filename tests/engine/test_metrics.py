@@ -88,6 +88,17 @@ def test_no_figure_is_ever_nan_or_infinite() -> None:
             assert np.isfinite(numbers).all()
 
 
+def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
+    """3 x (100.20 - 100.10) less charges of 0.30 are 2.6e-14 in binary."""
+    made = trades(0.0, value=300.3)
+    made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
+    assert metrics.net_profits(made).tolist() == [0.0]
+    found = metrics.performance(made, curve(1000.0, 1000.0), capital=1000.0, rejected={})
+    assert (found["breakevenTrades"], found["winningTrades"]) == (1, 0)
+    made["gross"] = 0.3001
+    assert metrics.net_profits(made).tolist() == [pytest.approx(0.0001)]
+
+
 def test_streaks_end_with_a_trade_of_the_other_kind() -> None:
     found = figures(1.0, 1.0, 0.0, 1.0, 1.0, 1.0, -1.0, -1.0, 1.0)
     assert found["winStreak"] == 3
@@ -106,6 +117,9 @@ def test_sharpe_ratio_is_mean_over_sample_deviation_of_trade_returns() -> None:
     assert metrics.sharpe_ratio(returns) == pytest.approx(0.2 / 0.1)
     assert metrics.sharpe_ratio(returns[:1]) is None
     assert metrics.sharpe_ratio(np.array([0.1, 0.1, 0.1])) is None
+    one_percent = np.array([(98.01 - 99) / 99, (97.02 - 98) / 98, (104.94 - 106) / 106])
+    assert len(set(one_percent.tolist())) > 1
+    assert metrics.sharpe_ratio(one_percent) is None
 
 
 def test_a_trades_return_is_its_profit_over_the_value_of_its_entry() -> None:
