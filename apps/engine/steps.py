@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
+from unicodedata import category
 
 from pydantic import AfterValidator, Field
 
@@ -127,6 +128,13 @@ class RiskParameters(Part):
     riskRewardRatio: Maybe[Ratio] = None
 
 
+def _without_control(text: str) -> str:
+    """Neither control characters nor those that only steer how text is shown."""
+    if any(category(character) in ("Cc", "Cf") for character in text):
+        raise refused("holds a control character")
+    return text
+
+
 class ExecutionSettings(Part):
     """How orders are filled. `slippage` is in percent.
 
@@ -137,7 +145,7 @@ class ExecutionSettings(Part):
     mode: Literal["paper", "live"]
     exchange: Literal["NSE", "BSE", "MCX", "NCDEX"]
     orderType: Literal["market"]
-    broker: Maybe[Annotated[str, Field(max_length=50)]] = None
+    broker: Maybe[Annotated[str, Field(max_length=50), AfterValidator(_without_control)]] = None
     slippage: Annotated[float, Field(ge=0, le=5)] = 0.0
     productType: Maybe[Literal["intraday", "delivery", "carryforward"]] = None
     initialCapital: Rupees = 1_000_000.0

@@ -550,6 +550,13 @@ def test_whatever_is_sent_is_judged_and_never_breaks(place: str, value: object) 
     assert bool(reading.missing) == bool(reading.incomplete)
 
 
+@pytest.mark.parametrize("broker", ["zero\ndha", "\x00", "zerodha\x7f", "\u202eahdorez"])
+def test_a_broker_holds_no_control_character(broker: str) -> None:
+    fault = only_fault(complete(executionSettings__broker=broker))
+    where = "executionSettings.broker"
+    assert fault == Fault(where, f"{where} holds a control character.", broker)
+
+
 def test_what_is_repeated_of_a_value_is_short() -> None:
     long = only_fault(complete(executionSettings__broker="x" * 100_000))
     assert isinstance(long.value, str)
