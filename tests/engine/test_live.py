@@ -1,0 +1,145 @@
+"""Trading live is the backtest, bar by bar: rules 11 and 16 through conditions and ranges.
+
+Live here is what any live run can do: at each row it holds the bars up to now, as far back as rule
+11 reads, computes the signals of these bars alone, and goes on from saved bytes.
+"""
+
+import numpy as np
+import pytest
+
+from apps.engine import kernel as k
+from apps.engine import records as r
+from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start, ist_day
+from apps.engine.plan import Contract, contract_rows, plan_of
+from apps.engine.signals import atr_columns, signals_of
+from apps.engine.simulate import History, Result, simulate
+from apps.engine.strategy import Strategy, parse
+from tests.engine.steps import CROSS, complete
+
+CAPITAL = 1_000_000.0
+SYMBOLS = ("NSE:ONE", "NSE:TWO")
+DAY = 86_400
+
+
+def always_in(timeframe: str) -> Strategy:
+    """Reads what depends on where its array starts: OBV sums from there, averages remember it."""
+    flow = {"type": "indicator_value", "indicator": {"type": "OBV"}, "operator": "above"}
+    fast, slow = {"type": "SMA", "period": 3}, {"type": "SMA", "period": 7, "offset": 1}
+    short_cross = {**CROSS, "indicator1": fast, "indicator2": slow}
+    return parse(
+        complete(
+            basicInfo={
+                "strategyType": "swing", "timeframe": timeframe, "symbols": list(SYMBOLS)
+            },
+            positionSizing={
+                "method": "volatility_based", "riskPercentage": 2, "atrPeriod": 5,
+                "pyramiding": {"enabled": True, "maxEntries": 3},
+            },
+            entryConditions={
+                "positionType": "both", "logicalOperator": "OR", "confirmationCandles": 2,
+                "conditions": [CROSS, flow | {"value": 0}, short_cross],
+            },
+            exitConditions={
+                "stopLoss": {"type": "atr", "atrPeriod": 10},
+                "takeProfit": {"type": "risk_reward", "ratio": 2},
+                "trailingStop": {"enabled": True, "type": "atr", "activationThreshold": 0.5},
+                "maxHoldingCandles": 12,
+            },
+            executionSettings={
+                "mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0.05,
+                "productType": "carryforward",
+            },
+        )
+    )  # fmt: skip
+
+
+def walk(timeframe: str, count: int, seed: int, *, last_start: int) -> Candles:
+    """A random walk of `count` bars on a market that never closes, with holes, up to a moment."""
+    rng = np.random.default_rng(seed)
+    step = TIMEFRAMES[timeframe]
+    time = last_start - step * np.flatnonzero(rng.random(count) < 0.95)[::-1]
+    n = len(time)
+    close = 500 * np.exp(np.cumsum(rng.normal(0, 0.004, n)))
+    opened = close * np.exp(rng.normal(0, 0.001, n))
+    return Candles.build(
+        time,
+        open=opened,
+        high=np.maximum(opened, close) * 1.002,
+        low=np.minimum(opened, close) * 0.998,
+        close=close,
+        volume=rng.integers(1, 1000, n).astype(float),
+    )
+
+
+def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes, bytes]:
+    """(trades, equity at closes) as bytes."""
+    timeframe, plan = strategy.basicInfo.timeframe, plan_of(strategy)
+    contracts = contract_rows([Contract()] * len(candles), {"": 0})
+    times = np.unique(np.concatenate([c.time for c in candles]))
+    data = r.save(r.new_state(symbols=len(candles), cash=CAPITAL))
+    trades, curve = b"", b""
+    out = r.Out(np.zeros(2 * len(candles), r.TRADE), np.zeros(1))
+    for now in times[times >= start].tolist():
+        block = int(block_id(np.array([now]), timeframe)[0])
+        cell = np.full((1, len(candles)), -1, np.int32)
+        signals = np.zeros((1, len(candles)), np.uint8)
+        bars: list[tuple[float, ...]] = []
+        ranges = []
+        for s, own in enumerate(candles):
+            begin, stop = np.searchsorted(own.time, (block_start(block, timeframe), now + 1))
+            seen = own.slice(max(int(begin) - WARMUP_BARS, 0), int(stop))
+            if not len(seen) or seen.time[-1] != now:
+                continue
+            n = len(seen)
+            cell[0, s] = len(bars)
+            bars.append((seen.open[-1], seen.high[-1], seen.low[-1], seen.close[-1]))
+            ranges.append(np.nan_to_num(atr_columns(strategy, seen, timeframe, n - 1, n)[-1]))
+            signals[0, s] = signals_of(strategy, seen, timeframe, n - 1, n)[-1]
+        time = np.array([now])
+        market = r.Market(
+            time,
+            ist_day(time),
+            cell,
+            np.array(bars, r.BAR),
+            np.array(ranges),
+            np.empty(0, np.uint8),
+        )
+        state = r.load(data)
+        r.check(state, market, signals, contracts, out)
+        _, written = k.run(state, market, signals, 0, 1, plan, contracts, np.zeros(0, r.RATE), out)
+        data = r.save(state)
+        trades += out.trades[:written].tobytes()
+        curve += out.equity.tobytes()
+    return trades, curve
+
+
+def backtest(strategy: Strategy, candles: list[Candles], start: int) -> Result:
+    histories = [History(s, c) for s, c in zip(SYMBOLS, candles, strict=True)]
+    return simulate(strategy, histories, start=start, end=2**40, capital=CAPITAL)
+
+
+@pytest.mark.parametrize(
+    ("timeframe", "edge", "bars"),
+    [
+        ("5m", "2024-02-01", 4_000),
+        ("1h", "2024-01-01", 4_000),
+        ("4h", "2024-01-01", 600),  # fewer than rule 11 would read: all there are
+        ("1d", "2020-01-01", 3_000),
+        ("1w", "2020-01-06", 2_400),  # the first Monday of the decade
+    ],
+)
+def test_rule_16_live_is_the_backtest_over_the_edge_of_a_block(
+    timeframe: str, edge: str, bars: int
+) -> None:
+    step = TIMEFRAMES[timeframe]
+    first_of_block = int(np.datetime64(edge, "s").astype(int)) - 19_800
+    last = first_of_block + 60 * step
+    candles = [walk(timeframe, bars, seed, last_start=last) for seed in (1, 2)]
+    strategy, start = always_in(timeframe), first_of_block - 60 * step
+    result = backtest(strategy, candles, start)
+    trades, curve = live(strategy, candles, start)
+    closed = result.trades[result.trades["reason"] != k.BY_END_OF_DATA]
+    assert len(closed) > 10
+    assert len(set(result.trades["symbol"].tolist())) == 2
+    assert trades == closed.tobytes()
+    assert curve[:-8] == result.curve["equity"][:-1].tobytes()
