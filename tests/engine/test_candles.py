@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.candles import (
+    IST,
     TIMEFRAMES,
     Candles,
     CannotResample,
@@ -246,7 +247,8 @@ def test_quarter_hours_of_a_year_of_minutes_are_whole(market_data: Path) -> None
     """153 full days of 25 quarter hours, and the three that the source describes as odd."""
     with gzip.open(market_data / "NIFTY_1m_2024.csv.gz", "rt", newline="") as file:
         rows = list(csv.DictReader(file))
-    times = [at(f"{r['Date'][:4]}-{r['Date'][4:6]}-{r['Date'][6:]} {r['Time']}") for r in rows]
+    texts = [f"{r['Date'][:4]}-{r['Date'][4:6]}-{r['Date'][6:]}T{r['Time']}" for r in rows]
+    times = np.array(texts, "M8[s]").astype(np.int64) - IST
     columns = {n: [float(r[n.title()]) for r in rows] for n in ("open", "high", "low", "close")}
     one = Candles.build(times, **columns, volume=np.zeros(len(rows)))
     quarters = resample(one, "1m", "15m", NSE)

@@ -16,9 +16,9 @@ from tests.engine.cases import (
     with_idle_symbols,
 )
 
-QUICK, LONG = range(40), range(1000, 4000)
+QUICK, LONG = range(25), range(1000, 4000)
 seeds = pytest.mark.parametrize(
-    "seeds", [pytest.param(QUICK, id="40"), pytest.param(LONG, id="3000", marks=pytest.mark.slow)]
+    "seeds", [pytest.param(QUICK, id="25"), pytest.param(LONG, id="3000", marks=pytest.mark.slow)]
 )
 
 

@@ -365,7 +365,7 @@ def test_nothing_is_signalled_outside_the_range() -> None:
 
 
 @given(st.data(), st.sampled_from([("30m", 1800, 3000), ("1m", 60, 9000), ("1d", 86400, 4500)]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
     data: st.DataObject, kind: tuple[str, int, int]
 ) -> None:

@@ -301,11 +301,10 @@ def test_a_value_outside_a_closed_set_is_told_with_the_set(place: str, value: ob
         "entryConditions__conditions__1__value",
     ],
 )
-@pytest.mark.parametrize(
-    "value", [True, "1", None, [], {}, math.nan, math.inf, -math.inf, 1e13, -1e13, 10**400, 1e-320]
-)
-def test_a_number_is_a_finite_number_within_reason(place: str, value: object) -> None:
-    assert only_fault(complete(**{place: value})).field == dotted(place)
+def test_a_number_is_a_finite_number_within_reason(place: str) -> None:
+    infinite = (math.nan, math.inf, -math.inf, 10**400)
+    for value in (True, "1", None, [], {}, *infinite, 1e13, -1e13, 1e-320):
+        assert only_fault(complete(**{place: value})).field == dotted(place), value
 
 
 @pytest.mark.parametrize(
@@ -319,11 +318,9 @@ def test_a_number_is_a_finite_number_within_reason(place: str, value: object) ->
         "exitConditions__maxHoldingCandles",
     ],
 )
-@pytest.mark.parametrize(
-    "value", [1.5, True, "14", None, -1, 100_000_000, 2**63, 10**400, math.inf]
-)
-def test_a_whole_number_is_one_within_its_range(place: str, value: object) -> None:
-    assert only_fault(complete(**{place: value})).field == dotted(place)
+def test_a_whole_number_is_one_within_its_range(place: str) -> None:
+    for value in (1.5, True, "14", None, -1, 100_000_000, 2**63, 10**400, math.inf):
+        assert only_fault(complete(**{place: value})).field == dotted(place), value
 
 
 @pytest.mark.parametrize(
@@ -540,7 +537,7 @@ def places(value: object, way: str = "") -> list[str]:
 
 
 @given(st.sampled_from(places(complete())), JSON)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_whatever_is_sent_is_judged_and_never_breaks(place: str, value: object) -> None:
     reading = read(complete(**{place: value}))
     for told in (*reading.faults, *reading.incomplete):
