@@ -69,7 +69,7 @@ def _samples_of(recipe: _Recipe) -> Iterator[Sample]:
 
 
 def _session_days(sessions: Sessions) -> NDArray[np.int32]:
-    span = np.arange(np.datetime64(_FIRST_DAY), np.datetime64(_LAST_DAY) + 1)
+    span = np.arange(np.datetime64(_FIRST_DAY), np.datetime64(_LAST_DAY) + np.timedelta64(1, "D"))
     days = span.astype(np.int64).astype(np.int32)
     return days[sessions.is_session(days)]
 
