@@ -156,7 +156,7 @@ def warnings(strategy: Strategy) -> tuple[Fault, ...]:
 
 def _low_reward(strategy: Strategy) -> Fault | None:
     wanted, offered = strategy.riskParameters.riskRewardRatio, _offered_ratio(strategy)
-    if wanted is None or offered is None or offered >= wanted:
+    if wanted is None or offered is None or offered >= wanted * (1 - 1e-9):  # 0.15 / 0.1 is 1.5
         return None
     message = f"The exits offer {offered:g} times the risk, less than the {wanted:g} asked for."
     return Fault("riskParameters.riskRewardRatio", message, wanted)

@@ -613,6 +613,19 @@ def test_less_reward_than_asked_for_is_a_warning(
     assert warned(steps) == (["riskParameters.riskRewardRatio"] if low else [])
 
 
+def test_a_reward_of_just_the_ratio_in_decimals_is_enough() -> None:
+    """0.15 / 0.1 is 1.4999999999999998."""
+    exits = {
+        "stopLoss": {"type": "percentage", "percentage": 0.1},
+        "takeProfit": {"type": "percentage", "percentage": 0.15},
+    }
+    limits = {"maxPositionSize": 1e5, "maxDailyLoss": 5e3, "maxOpenPositions": 1}
+    for asked, low in ((1.5, False), (1.51, True)):
+        risk = limits | {"riskRewardRatio": asked}
+        steps = complete(exitConditions=exits, riskParameters=risk)
+        assert warned(steps) == (["riskParameters.riskRewardRatio"] if low else [])
+
+
 @pytest.mark.parametrize(
     ("timeframe", "product", "idle"),
     [("1d", "delivery", True), ("1w", None, True), ("1d", "intraday", False), ("1h", None, False)],
