@@ -215,6 +215,19 @@ def test_rule_5_the_trailing_stop_is_not_live_in_the_bar_that_moves_it() -> None
     )
 
 
+def test_rule_5_the_fill_is_the_first_price_that_a_trailing_stop_follows() -> None:
+    """Without a threshold it is live from the second bar, even where no bar reached the fill."""
+    play(
+        """
+        1 | 100 100 100 100  | long |
+        2 | 100 101 100 101  |      | long 102
+        3 | 101.5 101.5 101 101 |   | trailing_stop 98.98
+        """,
+        trail_points=1.0,
+        slippage=0.02,
+    )
+
+
 def test_rule_5_the_trailing_stop_sleeps_until_the_gain_that_arms_it() -> None:
     play(
         """

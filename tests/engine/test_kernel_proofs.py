@@ -113,6 +113,42 @@ def test_money_is_neither_made_nor_lost(seeds: range) -> None:
 
 @seeds
 @pytest.mark.timeout(1800)
+def test_a_market_upside_down_gives_the_same_trades_to_the_other_side(seeds: range) -> None:
+    """Where every rule is one of points: what a short does is what a long does, and no more."""
+    for case, _ in cases(seeds):
+        plain = in_points(case)
+        there, back = whole(upside_down(plain)), whole(plain)
+        names = ["entry_time", "exit_time", "symbol", "bars", "reason", "quantity"]
+        mine, theirs = (np.frombuffer(outcome.trades, r.TRADE) for outcome in (back, there))
+        assert mine[names].tolist() == theirs[names].tolist()
+        assert mine["side"].tolist() == (-theirs["side"]).tolist()
+        np.testing.assert_allclose(mine["gross"], theirs["gross"], atol=1e-6)
+        assert rejected(back) == rejected(there)
+
+
+LEVEL = 100_000.0
+
+
+def in_points(case: Case) -> Case:
+    """The case without what is a share of the price: rates, slippage, amounts, charges."""
+    plan = case.plan._replace(
+        size_by=k.BY_QUANTITY, size=10.0, stop_rate=0.0, second_stop_rate=0.0, target_rate=0.0,
+        trail_rate=0.0, trail_from=0.0, slippage=0.0, max_position_value=float("inf"),
+    )  # fmt: skip
+    return case._replace(plan=plan, rates=np.zeros(0, r.RATE), cash=1e9)
+
+
+def upside_down(case: Case) -> Case:
+    """Every price p is LEVEL - p, every signal that of the other side."""
+    bars, signals = case.market.bars.copy(), case.signals
+    for name, there in (("open", "open"), ("high", "low"), ("low", "high"), ("close", "close")):
+        bars[name] = np.round(LEVEL - case.market.bars[there], 2)
+    swapped = (signals & 0b0101) << 1 | (signals & 0b1010) >> 1
+    return case._replace(market=case.market._replace(bars=bars), signals=swapped)
+
+
+@seeds
+@pytest.mark.timeout(1800)
 def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
     for case, _ in cases(seeds):
         market, slippage = case.market, case.plan.slippage
