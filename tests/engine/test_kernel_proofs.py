@@ -143,7 +143,7 @@ def upside_down(case: Case) -> Case:
     bars, signals = case.market.bars.copy(), case.signals
     for name, there in (("open", "open"), ("high", "low"), ("low", "high"), ("close", "close")):
         bars[name] = np.round(LEVEL - case.market.bars[there], 2)
-    swapped = (signals & 0b0101) << 1 | (signals & 0b1010) >> 1
+    swapped = ((signals & 0b0101) << 1 | (signals & 0b1010) >> 1).astype(np.uint8)
     return case._replace(market=case.market._replace(bars=bars), signals=swapped)
 
 
