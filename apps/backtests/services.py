@@ -19,11 +19,11 @@ from apps.backtests.span import Span
 from apps.core import request_id
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import strategy as engine
+from apps.engine.errors import LEAST_BARS
 from apps.engine.errors import Fault as EngineFault
 from apps.engine.results import curve_points, trade_dicts
 from apps.market import store
 
-LEAST_BARS: Final = 2
 DEFAULT_CAPITAL: Final = 1_000_000
 JOB: Final = "backtests.execute"
 QUEUE: Final = "backtests"

@@ -41,6 +41,10 @@ class IncompleteStrategy(EngineError):
         self.faults = faults
 
 
+LEAST_BARS = 2
+"""A signal at one bar's close trades at the next one's open."""
+
+
 class InsufficientData(EngineError):
     """Too few bars of a symbol are left in the range once its indicators are warm."""
 

@@ -10,16 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start, ist_day
-from apps.engine.errors import InsufficientData
+from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.kernel import ENTER, Plan
 from apps.engine.plan import Contract, ranges_asked, square_off_flags
 from apps.engine.records import BAR, Array, Market
 from apps.engine.sessions import Sessions
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.strategy import Strategy, warmup_bars
-
-LEAST_BARS = 2
-"""A signal at one bar's close trades at the next one's open."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

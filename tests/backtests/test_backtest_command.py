@@ -52,22 +52,32 @@ def test_the_summary_names_symbol_range_and_figures(tmp_path: Path, candles: Pat
     assert lines[-1] == "Note: No charges are included for NSE:ABC."
 
 
+@pytest.mark.parametrize("timeframe", ["15m", "30m", "1h"])
 def test_it_is_the_simulation_of_the_service(
-    api: Api, alice: User, tmp_path: Path, candles: Path
+    api: Api, alice: User, tmp_path: Path, timeframe: str
 ) -> None:
-    bars = waves("2024-01-01", 45)
+    bars = waves("2024-01-01", 45).slice(0, -3)  # the last hour, and half hour, are not finished
+    candles = written(tmp_path / "ABC_15m.csv", bars)
     hold("NSE:ABC", "15m", bars)
     client = api(alice)
-    basic = {**make.steps()["basicInfo"], "symbols": ["NSE:ABC"]}
+    basic = {**make.steps()["basicInfo"], "symbols": ["NSE:ABC"], "timeframe": timeframe}
     span = {"startDate": "2024-01-01", "endDate": "2024-03-01"}
     algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
     created = client.post("/api/backtests", {"algorithmId": algorithm.pk, **span}).json()
     run_queued()
     path = f"/api/backtests/{created['id']}"
-    told = json.loads(backtest(described(tmp_path), candles=candles, json=True))
+    config = described(tmp_path, basicInfo=basic)
+    told = json.loads(backtest(config, candles=candles, json=True))
     assert told["performance"] == client.get(path).json()["performance"]
     assert told["trades"] == client.get(path + "/trades?limit=100").json()["data"]
     assert told["equity"] == client.get(path + "/equity").json()["points"]
+
+
+def test_bars_that_finish_no_longer_one_are_too_few(tmp_path: Path) -> None:
+    candles = written(tmp_path / "ABC_15m.csv", waves("2024-01-01", 1).slice(0, 3))
+    basic = {**make.steps()["basicInfo"], "timeframe": "1h"}
+    with pytest.raises(CommandError, match="NSE:ABC has 0 bars in the range"):
+        backtest(described(tmp_path, basicInfo=basic), candles=candles)
 
 
 def test_a_fault_is_told_once(tmp_path: Path, candles: Path) -> None:

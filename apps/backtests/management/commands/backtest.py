@@ -12,8 +12,15 @@ from apps.core import strict_json
 from apps.core.errors import InvalidInput
 from apps.engine import strategy as engine
 from apps.engine.candles import TIMEFRAMES, Candles, resample
-from apps.engine.errors import EngineError, IncompleteStrategy, InvalidStrategy
+from apps.engine.errors import (
+    LEAST_BARS,
+    EngineError,
+    IncompleteStrategy,
+    InsufficientData,
+    InvalidStrategy,
+)
 from apps.engine.results import curve_points, trade_dicts
+from apps.engine.sessions import Sessions
 from apps.engine.simulate import Contract, History, Result, simulate
 from apps.market.importers.candle_file import Loaded, read_candle_file
 from apps.market.importers.tables import BadCandleFile
@@ -66,16 +73,21 @@ def _strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
 
 def _simulated(strategy: engine.Strategy, loaded: Loaded) -> Result:
     sessions = sessions_of(loaded.symbol)
-    timeframe = strategy.basicInfo.timeframe
-    candles = resample(loaded.candles, loaded.timeframe, timeframe, sessions)
-    start, end = _range(candles, timeframe)
+    candles = _finished(loaded, strategy.basicInfo.timeframe, sessions)
+    start, end = int(candles.time[0]), int(candles.time[-1]) + 1
     history = History(loaded.symbol, candles, sessions, Contract())
     capital = strategy.executionSettings.initialCapital
     return simulate(strategy, [history], start=start, end=end, capital=capital)
 
 
-def _range(candles: Candles, timeframe: str) -> tuple[int, int]:
-    return int(candles.time[0]), int(candles.time[-1]) + TIMEFRAMES[timeframe]
+def _finished(loaded: Loaded, timeframe: str, sessions: Sessions) -> Candles:
+    """The bars in the strategy's timeframe, without a last one that the file does not finish."""
+    known_until = int(loaded.candles.time[-1]) + TIMEFRAMES[loaded.timeframe]
+    source = loaded.candles, loaded.timeframe
+    candles = resample(*source, timeframe, sessions, until=known_until)
+    if not len(candles):
+        raise InsufficientData(loaded.symbol, held=0, needed=LEAST_BARS)
+    return candles
 
 
 def _told(error: InvalidStrategy | IncompleteStrategy) -> str:
