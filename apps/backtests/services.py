@@ -1,6 +1,6 @@
 """What can be done with a backtest from outside: ask for one, read it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -24,7 +24,6 @@ from apps.engine.errors import Fault as EngineFault
 from apps.engine.results import curve_points, trade_dicts
 from apps.market import store
 
-DEFAULT_CAPITAL: Final = 1_000_000
 JOB: Final = "backtests.execute"
 QUEUE: Final = "backtests"
 
@@ -142,12 +141,8 @@ def _require_data(strategy: engine.Strategy, span: Span) -> None:
                 timeframe=timeframe,
                 barsInRange=max(usable, 0),
                 warmUpBars=warmup,
-                held=_held(symbol),
+                held=store.coverage(symbol),
             )
-
-
-def _held(symbol: str) -> Sequence[Mapping[str, object]]:
-    return store.coverage(symbol)
 
 
 def read(*, owner: User, backtest_id: str) -> Backtest:
