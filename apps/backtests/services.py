@@ -150,11 +150,17 @@ def read(*, owner: User, backtest_id: str) -> Backtest:
     return Backtest.objects.owned_by(owner).fetch(backtest_id)
 
 
-def trades(*, owner: User, backtest_id: str) -> list[dict[str, object]]:
-    """Every trade in the order of exits, none before the backtest is completed."""
+def trades(*, owner: User, backtest_id: str, rows: slice) -> tuple[list[dict[str, object]], int]:
+    """Some of the trades in the order of their exits, and how many there are in all.
+
+    None before the backtest is completed. Raises BacktestNotFound.
+    """
     backtest = read(owner=owner, backtest_id=backtest_id)
     result = BacktestResult.objects.filter(backtest=backtest).only("trades").first()
-    return trade_dicts(arrays.unpack(result.trades), backtest.symbols) if result else []
+    if result is None:
+        return [], 0
+    records = arrays.unpack(result.trades)
+    return trade_dicts(records[rows], backtest.symbols), len(records)
 
 
 def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, object]]:

@@ -13,7 +13,7 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.backtests.serializers import KINDS, SubmitIn, backtest_out
 from apps.backtests.span import read_span
-from apps.core.pages import Query, page_of, page_of_list
+from apps.core.pages import Query, page_of, page_with
 
 SORTS = {"createdAt": "created_at", "name": "name"}
 OVERRIDES = ("symbols", "timeframe", "initialCapital", "slippage", "charges")
@@ -53,8 +53,10 @@ class BacktestView(ViewSet):
 
     def trades(self, request: Request, backtest_id: str) -> Response:
         page = Query(request.query_params).page()
-        found = services.trades(owner=caller(request), backtest_id=backtest_id)
-        return Response(page_of_list(found, page))
+        found, total = services.trades(
+            owner=caller(request), backtest_id=backtest_id, rows=page.rows
+        )
+        return Response(page_with(found, page, total=total))
 
     def equity(self, request: Request, backtest_id: str) -> Response:
         points = Query(request.query_params).integer("points", default=500, most=5000)

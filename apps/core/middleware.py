@@ -22,6 +22,7 @@ API_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+HEALTH: Final = ("/healthz", "/readyz")
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
@@ -41,11 +42,18 @@ class EnvelopeMiddleware:
         if _under_api(request.path):
             for name, value in API_HEADERS.items():
                 response[name] = value
-        log.info(
-            "%s %s %d", request.method, request.path, response.status_code,
-            extra={"milliseconds": round((time.monotonic() - begun) * 1000, 1)},
-        )  # fmt: skip
+        _log(request, response, seconds=time.monotonic() - begun)
         return response
+
+
+def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
+    """One line a request; questions after the service's health, asked all day, only when bad."""
+    quiet = request.path in HEALTH and response.status_code < 400
+    log.log(
+        logging.DEBUG if quiet else logging.INFO,
+        "%s %s %d", request.method, request.path, response.status_code,
+        extra={"milliseconds": round(seconds * 1000, 1)},
+    )  # fmt: skip
 
 
 def _under_api(path: str) -> bool:

@@ -28,6 +28,12 @@ class Page:
     number: int
     limit: int
 
+    @property
+    def rows(self) -> slice:
+        """Its rows among all."""
+        first = (self.number - 1) * self.limit
+        return slice(first, first + self.limit)
+
 
 class Query:
     """The query string of one request, read strictly: each parameter at most once, each value from
@@ -86,24 +92,11 @@ def page_of(
     rows: QuerySet[Row, Item], page: Page, render: Callable[[Item], dict[str, object]]
 ) -> dict[str, object]:
     """One page of `rows`, each rendered; past the end it is empty."""
-    first = (page.number - 1) * page.limit
-    data = [render(row) for row in rows[first : first + page.limit]]
-    return {"data": data, "pagination": _pagination(page, rows.count())}
+    return page_with([render(row) for row in rows[page.rows]], page, total=rows.count())
 
 
-def page_of_list(items: Sequence[dict[str, object]], page: Page) -> dict[str, object]:
-    """As `page_of`, of items that are in memory."""
-    first = (page.number - 1) * page.limit
-    return {
-        "data": list(items[first : first + page.limit]),
-        "pagination": _pagination(page, len(items)),
-    }
-
-
-def _pagination(page: Page, total: int) -> dict[str, int]:
-    return {
-        "page": page.number,
-        "limit": page.limit,
-        "total": total,
-        "totalPages": -(-total // page.limit),
-    }
+def page_with(data: Sequence[dict[str, object]], page: Page, *, total: int) -> dict[str, object]:
+    """A page whose items, of `total` in all, have been cut out already."""
+    pages = -(-total // page.limit)
+    pagination = {"page": page.number, "limit": page.limit, "total": total, "totalPages": pages}
+    return {"data": data, "pagination": pagination}

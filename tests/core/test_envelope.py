@@ -126,3 +126,14 @@ def test_a_migrated_database_is_ready(client: Client) -> None:
     response = client.get("/readyz")
     assert response.status_code == 200
     assert response.json()["checks"] == {"database": "ok", "migrations": "ok", "queue": "ok"}
+
+
+def test_each_request_is_logged_once_and_good_health_is_not(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.get("/api/nope")
+    client.get("/healthz")
+    lines = [record for record in caplog.records if record.name == "request"]
+    assert [record.getMessage() for record in lines if record.levelname == "INFO"] == [
+        "GET /api/nope 404"
+    ]
