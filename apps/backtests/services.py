@@ -27,8 +27,8 @@ from apps.market import store
 JOB: Final = "backtests.execute"
 QUEUE: Final = "backtests"
 
-# Where each override of a backtest lands in the algorithm's steps.
-_PLACES: Final[Mapping[str, tuple[str, str]]] = {
+# What a backtest may override of its algorithm, and where in the steps each stands.
+OVERRIDES: Final[Mapping[str, tuple[str, str]]] = {
     "symbols": ("basicInfo", "symbols"),
     "timeframe": ("basicInfo", "timeframe"),
     "initialCapital": ("executionSettings", "initialCapital"),
@@ -104,7 +104,7 @@ def _overridden(
     """Any: steps are JSON as the client wrote it."""
     changed = {name: dict(step) for name, step in steps.items()}
     for name, value in overrides.items():
-        step, field = _PLACES[name]
+        step, field = OVERRIDES[name]
         changed[step][field] = value
     return changed
 
@@ -115,15 +115,15 @@ def _parsed(steps: Mapping[str, Mapping[str, Any]], overrides: Iterable[str]) ->
     found = (*reading.faults, *reading.incomplete)
     if faults := [fault for fault in (_of_override(one, overrides) for one in found) if fault]:
         raise InvalidInput(*faults)
-    if reading.faults or reading.missing:
+    if reading.strategy is None:
         raise AlgorithmIncomplete(missingFields=list(reading.missing))
-    return engine.parse(steps)
+    return reading.strategy
 
 
 def _of_override(found: EngineFault, overrides: Iterable[str]) -> Fault | None:
     fault = told(found)
     for name in overrides:
-        path = ".".join(_PLACES[name])
+        path = ".".join(OVERRIDES[name])
         if fault.field == path or fault.field.startswith(path + "["):
             return Fault(name + fault.field[len(path) :], fault.message, fault.value, fault.allowed)
     return None

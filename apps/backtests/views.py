@@ -16,7 +16,6 @@ from apps.backtests.span import read_span
 from apps.core.pages import Query, page_of, page_with
 
 SORTS = {"createdAt": "created_at", "name": "name"}
-OVERRIDES = ("symbols", "timeframe", "initialCapital", "slippage", "charges")
 
 
 class BacktestView(ViewSet):
@@ -40,7 +39,7 @@ class BacktestView(ViewSet):
             span=read_span(body["startDate"], body["endDate"], now=now),
             kind=body.get("kind", "backtest"),
             name=body.get("name", ""),
-            overrides={name: body[name] for name in OVERRIDES if name in body},
+            overrides={name: body[name] for name in services.OVERRIDES if name in body},
         )
         backtest = services.submit(
             owner=caller(request), submission=submission, seed=secrets.randbits(48), now=now

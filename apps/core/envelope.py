@@ -103,7 +103,7 @@ def http_response(body: Body, headers: Mapping[str, str] | None = None) -> HttpR
     )
 
 
-def _headers(status: int, more: Mapping[str, str] | None) -> dict[str, str]:
+def _headers(status: int, more: Mapping[str, str] | None = None) -> dict[str, str]:
     headers = dict(more or {})
     if status == 401:
         headers.setdefault("WWW-Authenticate", "Bearer")
@@ -116,40 +116,40 @@ def render_service_error(error: ServiceError) -> Body:
     return body_of(error.code, str(error), status=STATUS[error.code], details=error.details)
 
 
-def for_exception(error: Exception) -> tuple[Body, Mapping[str, str]]:
-    """The envelope and headers that answer this exception; what nobody foresaw is logged and is a
+def for_exception(error: Exception) -> Body:
+    """The envelope that answers this exception; what nobody foresaw is logged and is a
     500.
     """
     match error:
         case ServiceError():
-            return render_service_error(error), error.headers
+            return render_service_error(error)
         case exceptions.NotAuthenticated():
             message = (
                 "This address needs an access token: send Authorization: Bearer <access token>."
             )
-            return body_of(Code.UNAUTHORIZED, message, status=401), {}
+            return body_of(Code.UNAUTHORIZED, message, status=401)
         case exceptions.MethodNotAllowed():
-            return refusal_of_http(405), {}
+            return refusal_of_http(405)
         case exceptions.APIException():
-            return refusal_of_http(error.status_code), {}
+            return refusal_of_http(error.status_code)
         case Http404():
-            return refusal_of_http(404), {}
+            return refusal_of_http(404)
         case PermissionDenied():
-            return refusal_of_http(403), {}
+            return refusal_of_http(403)
         case SuspiciousOperation():
-            return refusal_of_http(400), {}
+            return refusal_of_http(400)
         case OperationalError() | InterfaceError():
             log.error("database unreachable or refusing", exc_info=error)
-            return unavailable(), {}
+            return unavailable()
     log.error("unforeseen error", exc_info=error)
-    return refusal_of_http(500), {}
+    return refusal_of_http(500)
 
 
 def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response:
     """REST framework's exception handler. Any in DRF's signature: the context is its own."""
-    body, headers = for_exception(error)
+    body = for_exception(error)
     status = int(str(body["error"]["status"]))
-    return Response(body, status=status, headers=_headers(status, headers))
+    return Response(body, status=status, headers=_headers(status))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -2,7 +2,7 @@
 them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Final
@@ -92,7 +92,6 @@ class ServiceError(Exception):
 
     code: ClassVar[Code]
     message: ClassVar[str]
-    headers: Mapping[str, str] = {}
 
     def __init__(self, **details: object) -> None:
         self.details: dict[str, object] = details

@@ -11,6 +11,7 @@ from django.db.models import Model, QuerySet
 from django.http import QueryDict
 
 from apps.core.errors import Fault, InvalidInput
+from apps.core.strict_json import UNSTORABLE
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
@@ -48,7 +49,7 @@ class Query:
         values = self._query.getlist(name)
         if len(values) > 1:
             raise InvalidInput(Fault(name, "stands more than once in the query", values))
-        if values and re.search("[\x00\ud800-\udfff]", values[0]):
+        if values and UNSTORABLE.search(values[0]):
             raise InvalidInput(Fault(name, "holds a NUL or half of a surrogate pair"))
         return values[0] if values else None
 

@@ -18,7 +18,7 @@ MAX_NUMBER: Final = 1e12
 _MAX_DIGITS: Final = 40
 # A string as a whole, or one bracket: what is in a string does not nest.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-_BAD_CHARACTER = re.compile("[\x00\ud800-\udfff]")
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 class _Refused:
@@ -94,11 +94,11 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
     if isinstance(value, _Refused):
         yield Fault(path, value.reason, value.value)
     elif isinstance(value, str):
-        if _BAD_CHARACTER.search(value):
+        if UNSTORABLE.search(value):
             yield Fault(path, "holds a NUL or half of a surrogate pair")
     elif isinstance(value, dict):
         for key, inner in value.items():
-            if _BAD_CHARACTER.search(key):
+            if UNSTORABLE.search(key):
                 yield Fault(path, "has a key that holds a NUL or half of a surrogate pair")
             else:
                 yield from _faults(inner, f"{path}.{key}" if path else key)
