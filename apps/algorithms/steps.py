@@ -50,6 +50,6 @@ def told(fault: engine.Fault) -> Fault:
     return Fault(
         field=fault.field,
         message=fault.message.removeprefix(f"{fault.field} "),
-        value=WITHHELD if fault.value is None else fault.value,
+        value=WITHHELD if fault.value is engine.ABSENT else fault.value,
         allowed=fault.allowed,
     )

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 class EngineError(Exception):
     """Base of everything the engine raises on purpose."""
+
+
+class _Absent:
+    """Stands where no value can be shown; None is a null that was sent."""
+
+    def __repr__(self) -> str:
+        return "<absent>"
+
+
+ABSENT: Final = _Absent()
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +25,13 @@ class Fault:
     """One thing that is wrong or missing in a strategy.
 
     `field` is the dotted path (`entryConditions.conditions[0].indicator1.period`), `message` a
-    sentence that names it, `value` what was sent there (None where nothing was, or where it is too
-    large to repeat), `allowed` the closed set of values, if it is one.
+    sentence that names it, `value` what was sent there (ABSENT where nothing was, or where it is
+    too large to repeat), `allowed` the closed set of values, if it is one.
     """
 
     field: str
     message: str
-    value: object = None
+    value: object = ABSENT
     allowed: tuple[object, ...] | None = None
 
 

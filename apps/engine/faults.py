@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from apps.engine.errors import Fault
+from apps.engine.errors import ABSENT, Fault
 
 MOST_FAULTS = 100
 """More are not told: nobody reads them, and a body of ten thousand unknown keys has as many."""
@@ -85,12 +85,12 @@ def _read(detail: ErrorDetails, place: _Place) -> Iterator[tuple[bool, Fault]]:
     kind, context, value = detail["type"], detail.get("ctx", {}), detail["input"]
     match kind:
         case "missing":
-            yield True, _fault(place, kind, None)
+            yield True, _fault(place, kind, ABSENT)
         case "extra_forbidden":
             yield False, _unknown(place, _models(parent.kind), str(detail["loc"][-1]), value)
         case "union_tag_not_found":
             tag = context["discriminator"].strip("'")
-            yield True, _fault(place.named(tag), kind, None)
+            yield True, _fault(place.named(tag), kind, ABSENT)
             yield from _untagged(place, tag, value)
         case "union_tag_invalid":
             tag = context["discriminator"].strip("'")
@@ -102,7 +102,7 @@ def _read(detail: ErrorDetails, place: _Place) -> Iterator[tuple[bool, Fault]]:
             field = context["field"]
             sentence = f"{place.named(field).path if field else place.path} {context['message']}"
             where = place.named(field) if field else place
-            inner = value.get(field) if field else value
+            inner = value.get(field, ABSENT) if field else value
             yield kind == "incomplete", Fault(where.path, _sentence(sentence), _shown(inner))
         case _:
             yield False, _fault(place, kind, value, context=context, otherwise=detail["msg"])
@@ -193,7 +193,7 @@ def _shown(value: object) -> object:
     if isinstance(value, str):
         return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
     if isinstance(value, dict | list) and len(repr(value)) > _LONGEST_VALUE:
-        return None
+        return ABSENT
     if isinstance(value, int | float) and not abs(value) < _LARGEST_VALUE:
-        return None
+        return ABSENT
     return value

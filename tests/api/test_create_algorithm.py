@@ -120,6 +120,12 @@ def test_a_closed_set_is_told(post: Post) -> None:
     assert "momentum" in error["details"]["allowedValues"]
 
 
+def test_a_null_inside_a_step_is_shown_as_what_was_sent(post: Post) -> None:
+    error = assert_error(post(basicInfo={"timeframe": None}), 400, "VALIDATION_ERROR")
+    assert error["details"]["value"] is None
+    assert error["details"]["allowedValues"]
+
+
 def test_several_faults_are_told_at_once(post: Post) -> None:
     conditions = [{"type": "indicator_value", "indicator": {"type": "RSI", "period": "14"}}]
     steps = {

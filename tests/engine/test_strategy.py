@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.errors import ABSENT, Fault, IncompleteStrategy, InvalidStrategy
 from apps.engine.strategy import STEPS, Strategy, parse, read, warmup_bars, warnings
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering, without
 
@@ -558,7 +558,7 @@ def test_what_is_repeated_of_a_value_is_short() -> None:
     long = only_fault(complete(executionSettings__broker="x" * 100_000))
     assert isinstance(long.value, str)
     assert len(long.value) < 300
-    assert only_fault(complete(basicInfo=[0] * 100_000)).value is None
+    assert only_fault(complete(basicInfo=[0] * 100_000)).value is ABSENT
 
 
 # Warnings and warm-up
