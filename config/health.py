@@ -1,8 +1,10 @@
 """Whether the process is up, and whether it can do its work."""
 
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
+
+from apps.core.database_errors import Meaning, meaning_of
 
 
 def healthz(request: HttpRequest) -> JsonResponse:
@@ -22,8 +24,9 @@ def readyz(request: HttpRequest) -> JsonResponse:
             checks["migrations"] = f"{waiting} not applied"
         if "procrastinate_jobs" not in connection.introspection.table_names():
             checks["queue"] = "not set up"
-    except DatabaseError:
-        checks = {"database": "unreachable", "migrations": "unknown", "queue": "unknown"}
+    except Error as error:
+        found = "busy" if meaning_of(error) is Meaning.BUSY else "unreachable"
+        checks = {"database": found, "migrations": "unknown", "queue": "unknown"}
     ready = set(checks.values()) == {"ok"}
     status = "ok" if ready else "unavailable"
     return JsonResponse({"status": status, "checks": checks}, status=200 if ready else 503)

@@ -1,17 +1,18 @@
 """One shape for every refusal: `{"error": {message, code, status, details?, requestId}}`."""
 
 import logging
+import sys
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 import orjson
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
-from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 from rest_framework.response import Response
 
 from apps.core import request_id
+from apps.core.database_errors import Meaning, meaning_of
 from apps.core.errors import Code, ServiceError
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,32 @@ REASONS: Final[Mapping[int, tuple[str, str]]] = {
     431: ("headers_too_large", "The headers are too large."),
 }
 RETRY_AFTER_SECONDS: Final = 5
+RETRIED: Final = (429, 503)
+"""The statuses that tell a client when to come back."""
+
+# How each meaning is answered, and how loudly it is logged.
+DATABASE: Final[Mapping[Meaning, tuple[Code, int, str]]] = {
+    Meaning.TAKEN: (
+        Code.CONFLICT,
+        logging.WARNING,
+        "Another request has made the same at the same moment; read it and try again.",
+    ),
+    Meaning.UNSTORABLE: (
+        Code.VALIDATION_ERROR,
+        logging.ERROR,
+        "A value of this request cannot be stored.",
+    ),
+    Meaning.BUSY: (
+        Code.SERVICE_UNAVAILABLE,
+        logging.WARNING,
+        "The service is busy just now; please try again.",
+    ),
+    Meaning.UNREACHABLE: (
+        Code.SERVICE_UNAVAILABLE,
+        logging.ERROR,
+        "The service cannot reach its database just now; please try again.",
+    ),
+}
 
 Body: TypeAlias = dict[str, dict[str, object]]
 
@@ -63,9 +90,12 @@ Body: TypeAlias = dict[str, dict[str, object]]
 def body_of(
     code: Code, message: str, *, status: int, details: Mapping[str, object] | None = None
 ) -> Body:
+    """`retryAfter` (seconds) among the details of a 429 or 503 also stands in the error itself."""
     error: dict[str, object] = {"message": message, "code": code.value, "status": status}
     if details:
         error["details"] = dict(details)
+        if status in RETRIED and "retryAfter" in details:
+            error["retryAfter"] = details["retryAfter"]
     error["requestId"] = request_id.current()
     return {"error": error}
 
@@ -77,7 +107,7 @@ def refusal_of_http(status: int) -> Body:
     if status == 404:
         return body_of(Code.NOT_FOUND, "Nothing is found at this address.", status=404)
     if status == 503:
-        return unavailable()
+        return refusal_of_database(Meaning.BUSY)
     if status not in REASONS:
         message = "Something went wrong on our side; quote the requestId when you report it."
         return body_of(Code.INTERNAL_SERVER_ERROR, message, status=status)
@@ -86,29 +116,34 @@ def refusal_of_http(status: int) -> Body:
     return body_of(code, message, status=status, details={"reason": reason})
 
 
-def unavailable() -> Body:
-    details = {"retryAfter": RETRY_AFTER_SECONDS}
-    message = "The service cannot reach its database just now; please try again."
-    return body_of(Code.SERVICE_UNAVAILABLE, message, status=503, details=details)
+def refusal_of_database(meaning: Meaning) -> Body:
+    code, _, message = DATABASE[meaning]
+    status = STATUS[code]
+    details = {"retryAfter": RETRY_AFTER_SECONDS} if status in RETRIED else None
+    return body_of(code, message, status=status, details=details)
 
 
 def http_response(body: Body, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """The envelope as a plain Django response, for what never reaches a view."""
-    status = int(str(body["error"]["status"]))
     return HttpResponse(
         orjson.dumps(body),
-        status=status,
+        status=_status_of(body),
         content_type="application/json",
-        headers=_headers(status, headers),
+        headers=_headers(body, headers),
     )
 
 
-def _headers(status: int, more: Mapping[str, str] | None = None) -> dict[str, str]:
+def _status_of(body: Body) -> int:
+    return int(str(body["error"]["status"]))
+
+
+def _headers(body: Body, more: Mapping[str, str] | None = None) -> dict[str, str]:
     headers = dict(more or {})
+    status = _status_of(body)
     if status == 401:
         headers.setdefault("WWW-Authenticate", "Bearer")
-    if status == 503:
-        headers.setdefault("Retry-After", str(RETRY_AFTER_SECONDS))
+    if status == 503 or "retryAfter" in body["error"]:
+        headers["Retry-After"] = str(body["error"].get("retryAfter", RETRY_AFTER_SECONDS))
     return headers
 
 
@@ -138,9 +173,9 @@ def for_exception(error: Exception) -> Body:
             return refusal_of_http(403)
         case SuspiciousOperation():
             return refusal_of_http(400)
-        case OperationalError() | InterfaceError():
-            log.error("database unreachable or refusing", exc_info=error)
-            return unavailable()
+    if meaning := meaning_of(error):
+        log.log(DATABASE[meaning][1], "the database: %s", meaning.name.lower(), exc_info=error)
+        return refusal_of_database(meaning)
     log.error("unforeseen error", exc_info=error)
     return refusal_of_http(500)
 
@@ -148,8 +183,7 @@ def for_exception(error: Exception) -> Body:
 def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response:
     """REST framework's exception handler. Any in DRF's signature: the context is its own."""
     body = for_exception(error)
-    status = int(str(body["error"]["status"]))
-    return Response(body, status=status, headers=_headers(status))
+    return Response(body, status=_status_of(body), headers=_headers(body))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -158,8 +192,13 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """`handler500`: Django has logged the exception."""
-    return http_response(refusal_of_http(500))
+    """`handler500`: what was raised outside of REST framework, in middleware or in the admin.
+
+    Django calls it while it handles the exception, and passes none.
+    """
+    error = sys.exc_info()[1]
+    answer = for_exception(error) if isinstance(error, Exception) else refusal_of_http(500)
+    return http_response(answer)
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -8,6 +8,8 @@ from django.core.management.base import BaseCommand
 from procrastinate.contrib.django import app
 from procrastinate.contrib.django.django_connector import DjangoConnector
 
+from config import limits
+
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait.
 QUEUES = {"small": ["small", "default", "builtin"], "backtests": ["backtests"]}
 CONCURRENCY = {"small": 4, "backtests": 1}
@@ -22,6 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("--queue", choices=list(QUEUES), required=True)
 
     def handle(self, *args: Any, queue: str, **options: Any) -> None:
+        limits.apply(limits.WORKER)
         if queue == "backtests":
             from apps.engine import simulate
 
