@@ -3,14 +3,12 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
 from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import (
-    IST,
     TIMEFRAMES,
     Candles,
     block_id,
@@ -24,6 +22,7 @@ from apps.market import blocks
 from apps.market.blocks import EMPTY, joined, picked
 from apps.market.decoded import DecodedBlocks
 from apps.market.models import CandleBlock
+from apps.market.moments import midnight
 from apps.market.rulebook.sessions import sessions_of
 
 Days = NDArray[np.int32]
@@ -225,17 +224,12 @@ def _stored(symbol: str, timeframes: Sequence[str]) -> list[_Stored]:
             sha256,
             timeframe,
             bars,
-            blocks.days_of(bytes(bits), _moment(first)),
+            blocks.days_of(bytes(bits), midnight(first)),
             True,
             ends[timeframe],
         )
         for pk, sha256, timeframe, bars, first, bits, _ in rows
     ]
-
-
-def _moment(day: date) -> int:
-    """00:00 in Asia/Kolkata of a date."""
-    return int(datetime.combine(day, time(), tzinfo=UTC).timestamp()) - IST
 
 
 def _decode(wanted: Collection[int]) -> dict[int, Candles]:

@@ -1,8 +1,8 @@
-"""Ends of a range as clients write them (engine rule 18)."""
+"""Dates as moments, and the ends of a range as clients write them (engine rule 18)."""
 
 import math
 import re
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from typing import Final
 
 from apps.core.errors import Fault, InvalidInput
@@ -29,3 +29,8 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
     if moment.tzinfo is None:
         raise InvalidInput(Fault(field, f"has no zone: write {_FORMS}", text))
     return math.ceil(moment.timestamp())
+
+
+def midnight(day: date) -> int:
+    """Epoch seconds of 00:00 in Asia/Kolkata of a date."""
+    return int(datetime.combine(day, time(), tzinfo=UTC).timestamp()) - IST

@@ -4,7 +4,7 @@ Which it is is decided for each session day (engine rule 17): the wanted timefra
 stored bars in it, else the coarsest finer one that has. Weeks are stored, else made from days.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -14,6 +14,7 @@ from django.db.models import Max, Min, Sum
 from apps.core.times import wire_time
 from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start
 from apps.market.blocks import joined
+from apps.market.bounds import at_least
 from apps.market.history import History, history_of
 from apps.market.models import CandleBlock
 
@@ -48,6 +49,25 @@ def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, in
         elif block < end and stop > start:
             within += len(history.bars_of(block).between(start, end))
     return before, within
+
+
+def short_of(
+    symbols: Collection[str], timeframe: str, *, start: int, end: int, within: int, total: int
+) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Each symbol, in the given order, that has too little history, and its `count`.
+
+    Too little is fewer than `within` bars from `start` to `end`, or fewer than `total` with those
+    before. One query for all symbols tells those that clearly have enough; only the others are
+    counted.
+    """
+    least = at_least(symbols, timeframe, start=start, end=end)
+    for symbol in symbols:
+        bound = least[symbol]
+        if bound.within >= within and bound.before + bound.within >= total:
+            continue
+        before, inside = count(symbol, timeframe, start=start, end=end)
+        if inside < within or before + inside < total:
+            yield symbol, (before, inside)
 
 
 def page(symbol: str, timeframe: str, *, start: int | None, end: int | None, limit: int) -> Candles:

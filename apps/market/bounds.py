@@ -1,0 +1,84 @@
+"""How many bars are held at least, told by the catalogue of blocks without reading one."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, day_start
+from apps.market import blocks
+from apps.market.models import CandleBlock
+from apps.market.moments import midnight
+
+_MINUTE: Final = 60
+_UNFINISHED: Final = 2
+"""Most bars that making longer ones leaves out at the end: those the data have not finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """Lower bounds of what `store.count` says: bars `before` a range and `within` it."""
+
+    before: int = 0
+    within: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One block of the catalogue; `first` and `last` are the starts of its outer bars."""
+
+    timeframe: str
+    start: int
+    first: int
+    last: int
+    bars: int
+    days: bytes
+
+
+def at_least(
+    symbols: Collection[str], timeframe: str, *, start: int, end: int
+) -> Mapping[str, AtLeast]:
+    """By symbol, in one query. Nothing is promised of weeks, which blocks of days do not count."""
+    if timeframe == "1w":
+        return dict.fromkeys(symbols, AtLeast())
+    rows = _catalogue(symbols, timeframe, end)
+    return {symbol: _bound(rows[symbol], timeframe, start, end) for symbol in symbols}
+
+
+def _catalogue(symbols: Collection[str], timeframe: str, end: int) -> Mapping[str, list[_Row]]:
+    sources = [name for name, seconds in TIMEFRAMES.items() if seconds <= TIMEFRAMES[timeframe]]
+    held = CandleBlock.objects.filter(symbol__in=list(symbols), timeframe__in=sources).order_by()
+    found: dict[str, list[_Row]] = defaultdict(list)
+    for symbol, source, day, first, last, bars, days in held.values_list(
+        "symbol", "timeframe", "block_start", "first_time", "last_time", "bars", "days"
+    ):
+        moments = midnight(day), int(first.timestamp()), int(last.timestamp())
+        if moments[1] < end:
+            found[symbol].append(_Row(source, *moments, bars, bytes(days)))
+    return found
+
+
+def _bound(rows: Sequence[_Row], timeframe: str, start: int, end: int) -> AtLeast:
+    """Only the coarsest timeframe is looked at: whatever day it has, it serves."""
+    source = max((row.timeframe for row in rows), key=TIMEFRAMES.__getitem__, default=timeframe)
+    coarsest = [row for row in rows if row.timeframe == source]
+    before = sum(row.bars for row in coarsest if row.last < start)
+    inner = sum(row.bars for row in coarsest if start <= row.first and row.last < end)
+    edges = [row for row in coarsest if row.first < start <= row.last or row.last >= end]
+    days = sum(_days_within(row, start, end) for row in edges)
+    if source != timeframe:
+        before, inner = _longer(before, timeframe), _longer(inner, timeframe)
+        days = max(days - _UNFINISHED, 0)
+    return AtLeast(min(before, WARMUP_BARS), inner + days)
+
+
+def _longer(bars: int, timeframe: str) -> int:
+    """How many longer bars are made from bars at the very least, one of which starts a minute."""
+    return max(bars * _MINUTE // TIMEFRAMES[timeframe] - _UNFINISHED, 0)
+
+
+def _days_within(row: _Row, start: int, end: int) -> int:
+    """Days with a bar that lie whole in the range."""
+    days = blocks.days_of(row.days, row.start)
+    begins = day_start(days)
+    return int(((begins >= start) & (day_start(days + 1) <= end)).sum())
