@@ -85,6 +85,7 @@ def kept_secret(path: Path) -> str:
 HOST = os.environ.get("HOST", "").strip() or "127.0.0.1"
 PORT = env_count("PORT", default=8000, least=1, most=65535)
 WEB_WORKERS = env_count("WEB_WORKERS", default=2, least=1, most=64)
+WEB_THREADS = 4  # of each web process
 BACKTEST_WORKERS = env_count(
     "BACKTEST_WORKERS", default=max(1, (os.cpu_count() or 2) - 1), least=1, most=64
 )

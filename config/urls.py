@@ -39,9 +39,17 @@ urlpatterns = [
         "api/trading/algorithms/<str:algorithm_id>/validate",
         AlgorithmView.as_view({"post": "validate"}),
     ),
+    path(
+        "api/trading/algorithms/<str:algorithm_id>/versions",
+        AlgorithmView.as_view({"get": "versions"}),
+    ),
     # ---------------------------------------------------------------------------------- backtests
     path("api/backtests", BacktestView.as_view({"get": "list", "post": "create"})),
-    path("api/backtests/<str:backtest_id>", BacktestView.as_view({"get": "show"})),
+    path(
+        "api/backtests/<str:backtest_id>",
+        BacktestView.as_view({"get": "show", "patch": "rename", "delete": "delete"}),
+    ),
+    path("api/backtests/<str:backtest_id>/cancel", BacktestView.as_view({"post": "cancel"})),
     path("api/backtests/<str:backtest_id>/trades", BacktestView.as_view({"get": "trades"})),
     path("api/backtests/<str:backtest_id>/equity", BacktestView.as_view({"get": "equity"})),
 ]

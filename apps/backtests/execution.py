@@ -1,78 +1,127 @@
-"""A backtest's simulation in a worker: begin, simulate with no transaction open, record.
+"""A backtest's simulation in a worker: simulate with no transaction open, beat, record.
 
 Every write says which attempt it belongs to, so a worker that was given up on cannot overwrite
 another's work.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from typing import Final
 
-from django.db import transaction
-from django.db.models import F
+from django.db import InterfaceError, OperationalError, connection, transaction
+from django.utils import timezone
 
-from apps.backtests import arrays
+from apps.backtests import results, turns
 from apps.backtests.histories import histories_of
-from apps.backtests.lifecycle import MOVES, Move
-from apps.backtests.models import Backtest, BacktestResult
-from apps.backtests.services import enqueue
+from apps.backtests.lifecycle import Move, Status
+from apps.backtests.models import Backtest
 from apps.core.errors import Code
 from apps.engine import strategy as engine
 from apps.engine.simulate import Result, simulate
 from apps.market import store
 
+log = logging.getLogger(__name__)
+
+BEAT_SECONDS: Final = 5.0
+REPORT_SECONDS: Final = 0.5
+SHARE_OF_READING: Final = 0.3
+"""Of the progress: reading the candles; the rest is the simulation."""
+
 
 class Superseded(Exception):
-    """This attempt is no longer the one that runs: what it would write is somebody else's now."""
+    """This attempt is no longer the one that counts: cancelled, or given to another worker."""
 
 
 class Interrupted(Exception):
     """The worker is about to stop; the simulation is not done."""
 
 
-def begin(*, backtest_id: str, now: datetime) -> Backtest | None:
-    """Take the backtest for a new attempt; None when it is not waiting."""
-    source, target = MOVES[Move.BEGIN]
-    taken = Backtest.objects.filter(pk=backtest_id, status=source).update(
-        status=target, started_at=now, progress=0, attempt=F("attempt") + 1
-    )
-    return Backtest.objects.get(pk=backtest_id) if taken else None
+@contextmanager
+def beating(backtest: Backtest) -> Iterator[Callable[[], bool]]:
+    """While it lasts, say every few seconds that this worker is alive, whatever it is busy with.
+
+    Yields a question: was the attempt superseded?
+    """
+    done, superseded = threading.Event(), threading.Event()
+
+    def beat() -> None:
+        while not done.wait(BEAT_SECONDS):
+            try:
+                if not _still_ours(backtest, beat_at=timezone.now()):
+                    superseded.set()
+                    break
+            except (OperationalError, InterfaceError) as error:
+                log.warning("backtest %s cannot beat: %s", backtest.pk, error)
+                connection.close()
+        connection.close()
+
+    thread = threading.Thread(target=beat, name="beat", daemon=True)
+    thread.start()
+    try:
+        yield superseded.is_set
+    finally:
+        done.set()
+        thread.join()
 
 
-def run(backtest: Backtest, *, stopping: Callable[[], bool]) -> Result:
-    """Simulate, reporting progress whenever it has grown by a percent.
+def _still_ours(backtest: Backtest, **changes: object) -> bool:
+    mine = Backtest.objects.attempt(backtest).filter(status=Status.RUNNING)
+    return bool(mine.update(**changes))
 
-    Raises Interrupted soon after `stopping` says so, Superseded, or what the engine refuses.
+
+def run(
+    backtest: Backtest,
+    *,
+    stopping: Callable[[], bool],
+    superseded: Callable[[], bool],
+    clock: Callable[[], float] = time.monotonic,
+) -> Result:
+    """Simulate, and report progress every half second.
+
+    Raises Interrupted or Superseded soon after `stopping` or `superseded` say so, or what the
+    engine refuses.
     """
     strategy = engine.parse(backtest.configuration)
-    reported = 0
+    reported = clock()
 
     def report(done: float) -> None:
         nonlocal reported
         if stopping():
             raise Interrupted
-        percent = min(99, int(done * 100))
-        if percent > reported:
-            reported = percent
-            if not backtest.report_progress(percent, attempt=backtest.attempt):
+        if superseded():
+            raise Superseded
+        if clock() - reported >= REPORT_SECONDS:
+            reported = clock()
+            percent = min(99, int(done * 100))
+            if not _still_ours(backtest, progress=percent, beat_at=timezone.now()):
                 raise Superseded
+
+    def report_simulated(done: float) -> None:
+        report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
+
+    def report_read(done: float) -> None:
+        report(SHARE_OF_READING * done)
 
     return simulate(
         strategy,
-        histories_of(strategy, start=backtest.start, end=backtest.end),
+        histories_of(strategy, start=backtest.start, end=backtest.end, on_progress=report_read),
         start=backtest.start,
         end=backtest.end,
         capital=float(backtest.initial_capital),
         seed=backtest.seed,
-        on_progress=report,
+        on_progress=report_simulated,
     )
 
 
 @transaction.atomic
 def complete(*, backtest: Backtest, result: Result, now: datetime) -> None:
-    """Performance, trades and curve in one transaction."""
-    done = backtest.move(
+    """Performance, trades and curve in one transaction. Raises Superseded."""
+    done = Backtest.objects.attempt(backtest).move(
         Move.COMPLETE,
-        attempt=backtest.attempt,
         performance=result.performance,
         receipt=_with_synthetic(result.receipt, backtest.symbols),
         progress=100,
@@ -80,17 +129,7 @@ def complete(*, backtest: Backtest, result: Result, now: datetime) -> None:
     )
     if not done:
         raise Superseded
-    BacktestResult.objects.create(
-        backtest=backtest, trades=arrays.pack(result.trades), curve=arrays.pack(result.curve)
-    )
-
-
-@transaction.atomic
-def give_back(*, backtest: Backtest) -> None:
-    """Let another worker begin anew: the job and the state that it finds, together."""
-    if not backtest.move(Move.GIVE_BACK, attempt=backtest.attempt, progress=0, started_at=None):
-        raise Superseded
-    enqueue(backtest)
+    results.store(backtest, trades=result.trades, curve=result.curve)
 
 
 def _with_synthetic(receipt: Mapping[str, object], symbols: Sequence[str]) -> dict[str, object]:
@@ -98,6 +137,17 @@ def _with_synthetic(receipt: Mapping[str, object], symbols: Sequence[str]) -> di
     return {**receipt, "synthetic": store.synthetic_among(symbols)}
 
 
+@transaction.atomic
+def give_back(*, backtest: Backtest) -> None:
+    """Let another worker begin anew: the state and the turn, together. Raises Superseded."""
+    given = Backtest.objects.attempt(backtest).move(Move.GIVE_BACK, progress=0, started_at=None)
+    if not given:
+        raise Superseded
+    turns.grant()
+
+
 def fail(*, backtest: Backtest, code: Code, message: str, now: datetime) -> None:
+    """Raises Superseded."""
     error = {"code": code.value, "message": message}
-    backtest.move(Move.FAIL, attempt=backtest.attempt, error=error, completed_at=now)
+    if not Backtest.objects.attempt(backtest).move(Move.FAIL, error=error, completed_at=now):
+        raise Superseded

@@ -1,5 +1,7 @@
 """What the engine needs of each symbol: its bars with their warm-up, its hours, its contract."""
 
+from collections.abc import Callable
+
 from apps.engine.simulate import Contract, History
 from apps.engine.strategy import Strategy
 from apps.market import store
@@ -7,19 +9,24 @@ from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
 
 
-def histories_of(strategy: Strategy, *, start: int, end: int) -> list[History]:
-    """In the listed order of symbols, which is the order in which they trade (engine rule 2)."""
-    known = Instrument.objects.in_bulk(strategy.basicInfo.symbols, field_name="symbol")
-    timeframe = strategy.basicInfo.timeframe
-    return [
-        History(
-            symbol=symbol,
-            candles=store.read(symbol, timeframe, start=start, end=end, warmup=True),
-            sessions=sessions_of(symbol),
-            contract=contract_of(known.get(symbol)),
+def histories_of(
+    strategy: Strategy, *, start: int, end: int, on_progress: Callable[[float], None]
+) -> list[History]:
+    """In the listed order of symbols, which is the order in which they trade (engine rule 2).
+
+    `on_progress` is told the fraction that is read after each; what it raises ends the reading.
+    """
+    symbols, timeframe = strategy.basicInfo.symbols, strategy.basicInfo.timeframe
+    known = Instrument.objects.in_bulk(symbols, field_name="symbol")
+    histories = []
+    for symbol in symbols:
+        candles = store.read(symbol, timeframe, start=start, end=end, warmup=True)
+        contract = contract_of(known.get(symbol))
+        histories.append(
+            History(symbol=symbol, candles=candles, sessions=sessions_of(symbol), contract=contract)
         )
-        for symbol in strategy.basicInfo.symbols
-    ]
+        on_progress(len(histories) / len(symbols))
+    return histories
 
 
 def contract_of(instrument: Instrument | None) -> Contract:

@@ -1,5 +1,6 @@
 """The states of a backtest and the moves between them, in one table."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -11,18 +12,26 @@ class Status(StrEnum):
     RUNNING = "running"
     COMPLETED = "completed"
     FAILED = "failed"
+    CANCELLED = "cancelled"
 
 
 class Move(StrEnum):
+    """What changes a status."""
+
     BEGIN = "begin"
     COMPLETE = "complete"
     FAIL = "fail"
     GIVE_BACK = "give_back"
+    CANCEL = "cancel"
 
 
-MOVES: Final[dict[Move, tuple[Status, Status]]] = {
-    Move.BEGIN: (Status.QUEUED, Status.RUNNING),
-    Move.COMPLETE: (Status.RUNNING, Status.COMPLETED),
-    Move.FAIL: (Status.RUNNING, Status.FAILED),
-    Move.GIVE_BACK: (Status.RUNNING, Status.QUEUED),
+MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
+    Move.BEGIN: (frozenset({Status.QUEUED}), Status.RUNNING),
+    Move.COMPLETE: (frozenset({Status.RUNNING}), Status.COMPLETED),
+    Move.FAIL: (frozenset({Status.RUNNING}), Status.FAILED),
+    Move.GIVE_BACK: (frozenset({Status.RUNNING}), Status.QUEUED),
+    Move.CANCEL: (frozenset({Status.QUEUED, Status.RUNNING}), Status.CANCELLED),
 }
+
+ENDED: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
+"""No move leads out of these: what has ended may be renamed and deleted, and nothing else."""

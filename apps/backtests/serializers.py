@@ -31,6 +31,14 @@ class SubmitIn(Body):
     charges = ChoiceField(choices=("none", "standard"), required=False)
 
 
+class RenameIn(Body):
+    """PATCH /api/backtests/<id>."""
+
+    refuses_unknown = True
+
+    name = TextField(max_length=100)
+
+
 class BacktestOut(serializers.ModelSerializer[Backtest]):
     """A backtest on the wire; `performance` and `receipt` are null until it is completed."""
 

@@ -1,4 +1,4 @@
-"""What can be done with a backtest from outside: ask for one, read it."""
+"""What can be done with a backtest from outside: ask for one, read it, cancel, rename, delete."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -6,26 +6,29 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db import transaction
-from procrastinate.contrib.django import app as jobs
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
 from apps.algorithms.steps import told
-from apps.backtests import arrays
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, BacktestResult
+from apps.backtests import results, turns
+from apps.backtests.lifecycle import ENDED, Move, Status
+from apps.backtests.models import Backtest
 from apps.backtests.span import Span
 from apps.core import request_id
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import strategy as engine
 from apps.engine.errors import LEAST_BARS
 from apps.engine.errors import Fault as EngineFault
-from apps.engine.results import curve_points, trade_dicts
 from apps.market import store
 
-JOB: Final = "backtests.execute"
-QUEUE: Final = "backtests"
+MOST_QUEUED: Final = 20
+"""Of one user."""
+MOST_WAITING: Final = 10_000
+"""Of all users."""
+MOST_BARS: Final = 10_000_000
+"""Of one backtest, over its symbols: a worker holds them all in memory, about a gigabyte."""
+RETRY_SECONDS: Final = 5
 
 # What a backtest may override of its algorithm, and where in the steps each stands.
 OVERRIDES: Final[Mapping[str, tuple[str, str]]] = {
@@ -51,6 +54,36 @@ class InsufficientData(ServiceError):
     message = "{symbol} has {barsInRange} usable bars of {timeframe} in this range; 2 are needed."
 
 
+class TooManyQueued(ServiceError):
+    """The user's backtests that wait are as many as a user may have."""
+
+    code = Code.TOO_MANY_REQUESTS
+    message = "{limit} of your backtests are queued, which is the most; try again when one has run."
+
+
+class QueueFull(ServiceError):
+    """More wait, of all users together, than can be done soon."""
+
+    code = Code.SERVICE_UNAVAILABLE
+    message = "The queue of backtests is full; please try again later."
+
+
+class BacktestRunning(ServiceError):
+    """It waits or runs; only what has ended can be renamed or deleted."""
+
+    code = Code.BACKTEST_RUNNING
+    message = "A backtest that is {currentStatus} cannot be renamed or deleted; cancel it first."
+
+
+class BacktestEnded(ServiceError):
+    """There is nothing left to cancel."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = (
+        "The backtest is {currentStatus}; only one that is queued or running can be cancelled."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """What a client asked for; `overrides` by their wire names."""
@@ -64,11 +97,12 @@ class Submission:
 
 @transaction.atomic
 def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> Backtest:
-    """Freeze the algorithm as it is now and enqueue its simulation, both or neither."""
+    """Freeze the algorithm as it is now and give its simulation a turn, both or neither."""
     algorithm = Algorithm.objects.owned_by(owner).fetch(submission.algorithm_id)
     steps = _overridden(configuration(algorithm), submission.overrides)
     strategy = _parsed(steps, submission.overrides)
     _require_data(strategy, submission.span)
+    _require_room(owner)
     backtest = Backtest.objects.create(
         owner=owner,
         algorithm=algorithm,
@@ -84,18 +118,22 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         end=submission.span.end,
         initial_capital=strategy.executionSettings.initialCapital,
         seed=seed,
+        request_id=request_id.current(),
         status=Status.QUEUED,
         created_at=now,
     )
-    enqueue(backtest)
+    turns.grant()
     return backtest
 
 
-def enqueue(backtest: Backtest) -> None:
-    """The job is written on this transaction's own connection: it commits with the backtest."""
-    jobs.configure_task(JOB, queue=QUEUE).defer(
-        backtest_id=backtest.pk, request_id=request_id.current()
-    )
+def _require_room(owner: User) -> None:
+    """The owner's row makes concurrent submissions wait for each other."""
+    User.objects.select_for_update(no_key=True).get(pk=owner.pk)
+    waiting = Backtest.objects.waiting()
+    if waiting.owned_by(owner).count() >= MOST_QUEUED:
+        raise TooManyQueued(limit=MOST_QUEUED, retryAfter=RETRY_SECONDS)
+    if waiting.count() >= MOST_WAITING:
+        raise QueueFull(retryAfter=RETRY_SECONDS)
 
 
 def _overridden(
@@ -130,8 +168,8 @@ def _of_override(found: EngineFault, overrides: Iterable[str]) -> Fault | None:
 
 
 def _require_data(strategy: engine.Strategy, span: Span) -> None:
-    """Refuse at once what cannot give a result: each symbol needs two bars with warm indicators."""
-    timeframe, warmup = strategy.basicInfo.timeframe, engine.warmup_bars(strategy)
+    """Refuse at once what cannot give a result, or not within a worker's memory."""
+    timeframe, warmup, bars = strategy.basicInfo.timeframe, engine.warmup_bars(strategy), 0
     for symbol in strategy.basicInfo.symbols:
         before, within = store.count(symbol, timeframe, start=span.start, end=span.end)
         usable = min(within, before + within - warmup)
@@ -143,6 +181,10 @@ def _require_data(strategy: engine.Strategy, span: Span) -> None:
                 warmUpBars=warmup,
                 held=store.coverage(symbol),
             )
+        bars += within
+    if bars > MOST_BARS:
+        message = f"leads to {bars:,} bars over all symbols; a backtest takes {MOST_BARS:,}"
+        raise InvalidInput(Fault("endDate", message, span.end_text))
 
 
 def read(*, owner: User, backtest_id: str) -> Backtest:
@@ -150,21 +192,54 @@ def read(*, owner: User, backtest_id: str) -> Backtest:
     return Backtest.objects.owned_by(owner).fetch(backtest_id)
 
 
+@transaction.atomic
+def cancel(*, owner: User, backtest_id: str, now: datetime) -> Backtest:
+    """End one that waits or runs; its worker notices within a second and writes nothing more.
+
+    Raises BacktestNotFound, BacktestEnded.
+    """
+    backtest = _locked(owner, backtest_id)
+    if not Backtest.objects.attempt(backtest).move(Move.CANCEL, completed_at=now):
+        raise BacktestEnded(backtestId=backtest.pk, currentStatus=backtest.status)
+    backtest.refresh_from_db()
+    return backtest
+
+
+@transaction.atomic
+def rename(*, owner: User, backtest_id: str, name: str) -> Backtest:
+    """Raises BacktestNotFound, BacktestRunning."""
+    backtest = _ended(owner, backtest_id)
+    backtest.name = name
+    backtest.save(update_fields=["name"])
+    return backtest
+
+
+@transaction.atomic
+def delete(*, owner: User, backtest_id: str) -> None:
+    """It and its result, for good. Raises BacktestNotFound, BacktestRunning."""
+    _ended(owner, backtest_id).delete()
+
+
+def _ended(owner: User, backtest_id: str) -> Backtest:
+    backtest = _locked(owner, backtest_id)
+    if backtest.status not in ENDED:
+        raise BacktestRunning(backtestId=backtest.pk, currentStatus=backtest.status)
+    return backtest
+
+
+def _locked(owner: User, backtest_id: str) -> Backtest:
+    """Nobody else moves it until the transaction ends."""
+    return Backtest.objects.owned_by(owner).select_for_update(no_key=True).fetch(backtest_id)
+
+
 def trades(*, owner: User, backtest_id: str, rows: slice) -> tuple[list[dict[str, object]], int]:
     """Some of the trades in the order of their exits, and how many there are in all.
 
     None before the backtest is completed. Raises BacktestNotFound.
     """
-    backtest = read(owner=owner, backtest_id=backtest_id)
-    result = BacktestResult.objects.filter(backtest=backtest).only("trades").first()
-    if result is None:
-        return [], 0
-    records = arrays.unpack(result.trades)
-    return trade_dicts(records[rows], backtest.symbols), len(records)
+    return results.trades(read(owner=owner, backtest_id=backtest_id), rows)
 
 
 def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, object]]:
     """The curve in at most `points` buckets that keep their low, high and drawdown (rule 15)."""
-    backtest = read(owner=owner, backtest_id=backtest_id)
-    result = BacktestResult.objects.filter(backtest=backtest).only("curve").first()
-    return curve_points(arrays.unpack(result.curve), points) if result else []
+    return results.equity(read(owner=owner, backtest_id=backtest_id), points)

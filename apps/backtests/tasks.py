@@ -3,11 +3,13 @@
 import logging
 from collections.abc import Callable
 
+from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
-from apps.backtests import services
+from apps.backtests import turns
+from apps.backtests.models import Backtest
 from apps.core import request_id as request_ids
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientData
@@ -15,38 +17,51 @@ from apps.engine.errors import EngineError, InsufficientData
 log = logging.getLogger(__name__)
 
 
-@app.task(name=services.JOB, queue=services.QUEUE, pass_context=True)
-def execute(context: JobContext, backtest_id: str, request_id: str) -> None:
-    perform(backtest_id, request_id, stopping=context.should_abort)
+@app.task(name=turns.JOB, queue=turns.QUEUE, pass_context=True)
+def take_turn(context: JobContext) -> None:
+    take_one(stopping=context.should_abort)
 
 
-def perform(backtest_id: str, request_id: str, *, stopping: Callable[[], bool]) -> None:
-    """Run one backtest to its end, or give it back when the worker stops.
-
-    A job that comes twice finds it taken and does nothing.
-    """
+def take_one(*, stopping: Callable[[], bool]) -> None:
+    """Run the backtest that is next to its end, or give it back when the worker stops."""
     # Brings the compiler along: web processes and commands import the jobs and never run them.
     from apps.backtests import execution
 
-    request_ids.begin(request_id)
-    backtest = execution.begin(backtest_id=backtest_id, now=timezone.now())
+    backtest = turns.take(now=timezone.now())
     if backtest is None:
-        log.info("backtest %s is not waiting", backtest_id)
         return
+    request_ids.begin(backtest.request_id)
     try:
-        result = execution.run(backtest, stopping=stopping)
-        execution.complete(backtest=backtest, result=result, now=timezone.now())
+        perform(backtest, stopping=stopping)
     except execution.Interrupted:
         execution.give_back(backtest=backtest)
     except execution.Superseded:
-        log.warning("backtest %s: attempt %d was superseded", backtest_id, backtest.attempt)
+        log.info("backtest %s: attempt %d was superseded", backtest.pk, backtest.attempt)
+
+
+def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
+    """Simulate and record, or record why not. Raises Interrupted and Superseded.
+
+    A database that is lost on the way is raised too: the backtest then falls silent, and the sweep
+    gives it to another worker.
+    """
+    from apps.backtests import execution
+
+    def fail(code: Code, message: str) -> None:
+        execution.fail(backtest=backtest, code=code, message=message, now=timezone.now())
+
+    try:
+        with execution.beating(backtest) as superseded:
+            result = execution.run(backtest, stopping=stopping, superseded=superseded)
+            execution.complete(backtest=backtest, result=result, now=timezone.now())
+    except (execution.Interrupted, execution.Superseded, OperationalError, InterfaceError):
+        raise
     except EngineError as error:
         short = isinstance(error, InsufficientData)
-        code = Code.INSUFFICIENT_DATA if short else Code.UNPROCESSABLE_ENTITY
-        execution.fail(backtest=backtest, code=code, message=str(error), now=timezone.now())
+        fail(Code.INSUFFICIENT_DATA if short else Code.UNPROCESSABLE_ENTITY, str(error))
     except Exception:
-        message = f"The simulation broke; quote {request_ids.current()} when you report it."
-        execution.fail(
-            backtest=backtest, code=Code.INTERNAL_SERVER_ERROR, message=message, now=timezone.now()
+        fail(
+            Code.INTERNAL_SERVER_ERROR,
+            f"The simulation broke; quote {request_ids.current()} when you report it.",
         )
         raise

@@ -8,10 +8,10 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
-from apps.backtests import services
+from apps.backtests import services, waiting
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
-from apps.backtests.serializers import KINDS, SubmitIn, backtest_out
+from apps.backtests.serializers import KINDS, RenameIn, SubmitIn, backtest_out
 from apps.backtests.span import read_span
 from apps.core.pages import Query, page_of, page_with
 
@@ -44,10 +44,25 @@ class BacktestView(ViewSet):
         backtest = services.submit(
             owner=caller(request), submission=submission, seed=secrets.randbits(48), now=now
         )
-        return Response(backtest_out(backtest), status=201)
+        return _when_ended(request, backtest, status=201)
 
     def show(self, request: Request, backtest_id: str) -> Response:
         backtest = services.read(owner=caller(request), backtest_id=backtest_id)
+        return _when_ended(request, backtest, status=200)
+
+    def rename(self, request: Request, backtest_id: str) -> Response:
+        name = RenameIn.read(request.data)["name"]
+        backtest = services.rename(owner=caller(request), backtest_id=backtest_id, name=name)
+        return Response(backtest_out(backtest))
+
+    def delete(self, request: Request, backtest_id: str) -> Response:
+        services.delete(owner=caller(request), backtest_id=backtest_id)
+        return Response(status=204)
+
+    def cancel(self, request: Request, backtest_id: str) -> Response:
+        backtest = services.cancel(
+            owner=caller(request), backtest_id=backtest_id, now=timezone.now()
+        )
         return Response(backtest_out(backtest))
 
     def trades(self, request: Request, backtest_id: str) -> Response:
@@ -61,3 +76,11 @@ class BacktestView(ViewSet):
         points = Query(request.query_params).integer("points", default=500, most=5000)
         found = services.equity(owner=caller(request), backtest_id=backtest_id, points=points)
         return Response({"points": found})
+
+
+def _when_ended(request: Request, backtest: Backtest, *, status: int) -> Response:
+    """The backtest now, or as it is after the wait that the client prefers."""
+    seconds = waiting.seconds_preferred(request.headers.get("Prefer"))
+    waited = waiting.until_ended(backtest, seconds=seconds) if seconds else None
+    headers = {"Preference-Applied": f"wait={seconds}"} if waited else {}
+    return Response(backtest_out(waited or backtest), status=status, headers=headers)

@@ -64,3 +64,14 @@ class InsufficientData(EngineError):
         self.symbol = symbol
         self.held = held
         self.needed = needed
+
+
+MOST_TRADES = 1_000_000
+"""Of one simulation: more than a day trader's lifetime, and more than memory should hold."""
+
+
+class TooManyTrades(EngineError):
+    """A strategy that trades without end."""
+
+    def __init__(self) -> None:
+        super().__init__(f"It makes more than {MOST_TRADES:,} trades; shorten the range.")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apps.engine import kernel
+from apps.engine import errors, kernel
 from apps.engine.candles import Candles
 from apps.engine.kernel import RUINED, Plan
 from apps.engine.metrics import Performance, net_profit, performance
@@ -84,7 +84,8 @@ def simulate(
 
     Symbols trade in the order of `histories`. `on_progress` is told the fraction that is done, at
     least every ROWS_AT_A_TIME rows; what it raises ends the simulation. `seed` is for whoever
-    draws from the result later; it is only recorded. Raises InsufficientData, MissingCalendar.
+    draws from the result later; it is only recorded. Raises InsufficientData, MissingCalendar,
+    TooManyTrades.
     """
     report = on_progress or _to_nobody
     plan = plan_of(strategy)
@@ -143,6 +144,8 @@ def _play(
         stop = min(row + ROWS_AT_A_TIME, rows)
         row, written = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
         drained.append(out.trades[:written].copy())
+        if account["trades"] > errors.MOST_TRADES:
+            raise errors.TooManyTrades
         report(row / rows)
     drained.append(out.trades[: kernel.finish(state, units, rates, out.trades)])
     trades = np.concatenate(drained)

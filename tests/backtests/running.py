@@ -1,20 +1,24 @@
-"""A worker, for one job after another, in the test's own process."""
+"""A worker, for one turn after another, in the test's own process."""
 
 from procrastinate import jobs
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.backtests import tasks
+from apps.backtests import tasks, turns
 
 
 def never() -> bool:
-    """This worker does not stop."""
+    """This worker does not stop, and nothing supersedes it."""
     return False
 
 
+def turns_waiting() -> int:
+    waiting = ProcrastinateJob.objects.filter(queue_name=turns.QUEUE)
+    return waiting.filter(status=jobs.Status.TODO.value).count()
+
+
 def run_queued() -> int:
-    """Run every waiting backtest; returns how many there were."""
-    waiting = ProcrastinateJob.objects.filter(queue_name="backtests", status=jobs.Status.TODO.value)
-    arguments = list(waiting.order_by("id").values_list("args", flat=True))
-    for one in arguments:
-        tasks.perform(**one, stopping=never)
-    return len(arguments)
+    """Take every waiting turn; returns how many there were."""
+    waiting = turns_waiting()
+    for _ in range(waiting):
+        tasks.take_one(stopping=never)
+    return waiting

@@ -1,99 +1,179 @@
 """Running a backtest: once, by whoever has taken it, and never half recorded."""
 
+from collections.abc import Callable
+
 import pytest
-from django.db import transaction
-from procrastinate.contrib.django.models import ProcrastinateJob
+from django.db import OperationalError, transaction
 
 from apps.accounts.models import User
-from apps.backtests import execution, services, tasks
+from apps.backtests import execution, services, tasks, turns
 from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, BacktestResult
-from apps.backtests.services import Submission
-from apps.backtests.span import read_span
+from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.core import request_id
+from apps.engine.simulate import Result
 from tests import make
-from tests.backtests.running import never, run_queued
+from tests.backtests.running import never, run_queued, turns_waiting
+from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.market.bars import hold
-
-
-def the_range(owner: User) -> Submission:
-    return Submission(
-        algorithm_id=make.algorithm(owner, **make.steps()).pk,
-        span=read_span("2024-02-01", "2024-02-29", now=make.NOW),
-        kind="backtest",
-        name="",
-        overrides={},
-    )
 
 
 @pytest.fixture
 def queued(alice: User) -> Backtest:
     hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
-    return services.submit(owner=alice, submission=the_range(alice), seed=7, now=make.NOW)
+    return submit(alice)
+
+
+def run(backtest: Backtest) -> Result:
+    return execution.run(backtest, stopping=never, superseded=never)
+
+
+def taken() -> Backtest:
+    backtest = turns.take(now=make.NOW)
+    assert backtest is not None
+    return backtest
 
 
 def test_only_one_worker_takes_it(queued: Backtest) -> None:
-    taken = execution.begin(backtest_id=queued.pk, now=make.NOW)
-    assert taken is not None
-    assert (taken.status, taken.attempt) == (Status.RUNNING, 1)
-    assert execution.begin(backtest_id=queued.pk, now=make.NOW) is None
+    backtest = taken()
+    backtest.refresh_from_db()
+    assert (backtest.status, backtest.attempt) == (Status.RUNNING, 1)
+    assert turns.take(now=make.NOW) is None
 
 
-def test_a_job_that_comes_twice_does_nothing(queued: Backtest) -> None:
-    tasks.perform(queued.pk, "a", stopping=never)
-    first = bytes(BacktestResult.objects.get(backtest=queued).trades)
-    tasks.perform(queued.pk, "b", stopping=never)
+def test_a_turn_too_many_does_nothing(queued: Backtest) -> None:
+    turns.grant(2)
+    assert run_queued() == 3
     assert Backtest.objects.get().attempt == 1
-    assert bytes(BacktestResult.objects.get(backtest=queued).trades) == first
+    assert BacktestResult.objects.count() == 1
 
 
 def test_an_attempt_that_was_given_up_on_writes_nothing(queued: Backtest) -> None:
-    old = execution.begin(backtest_id=queued.pk, now=make.NOW)
-    assert old is not None
-    result = execution.run(old, stopping=never)
+    old = taken()
+    result = run(old)
     Backtest.objects.update(attempt=2)  # somebody else runs it now
     with pytest.raises(execution.Superseded):
         execution.complete(backtest=old, result=result, now=make.NOW)
     with pytest.raises(execution.Superseded):
-        execution.run(old, stopping=never)
-    execution.fail(backtest=old, code=services.InsufficientData.code, message="x", now=make.NOW)
+        execution.fail(backtest=old, code=services.InsufficientData.code, message="x", now=make.NOW)
+    with pytest.raises(execution.Superseded):
+        execution.give_back(backtest=old)
     assert Backtest.objects.get().status == Status.RUNNING
     assert not BacktestResult.objects.exists()
 
 
+def test_a_result_is_written_once(queued: Backtest) -> None:
+    backtest = taken()
+    result = run(backtest)
+    execution.complete(backtest=backtest, result=result, now=make.NOW)
+    with pytest.raises(execution.Superseded):
+        execution.complete(backtest=backtest, result=result, now=make.NOW)
+    assert BacktestResult.objects.count() == 1
+    assert TradeBlock.objects.count() == 1
+
+
+def half_seconds() -> Callable[[], float]:
+    """A clock that is half a second further at each look."""
+    moments = iter(range(10**6))
+    return lambda: next(moments) / 2
+
+
+def test_progress_is_told_and_counts_as_a_beat(queued: Backtest) -> None:
+    backtest = taken()
+    told: list[int] = []
+
+    def look() -> bool:
+        told.append(Backtest.objects.get().progress)
+        return False
+
+    execution.run(backtest, stopping=look, superseded=never, clock=half_seconds())
+    assert set(told) == {0, 30}  # nothing yet, and read
+    now = Backtest.objects.get()
+    assert now.progress == 99
+    assert now.beat_at is not None
+    assert now.beat_at > make.NOW
+
+
+def test_one_that_was_cancelled_stops_at_its_next_report(queued: Backtest, alice: User) -> None:
+    backtest = taken()
+    services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
+    with pytest.raises(execution.Superseded):
+        execution.run(backtest, stopping=never, superseded=never, clock=half_seconds())
+    with pytest.raises(execution.Superseded):
+        execution.run(backtest, stopping=never, superseded=lambda: True)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_busy_worker_beats_and_learns_that_it_was_superseded(
+    queued: Backtest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "BEAT_SECONDS", 0.01)
+    backtest = taken()
+    begun = Backtest.objects.get().beat_at
+    with execution.beating(backtest) as superseded:
+        while Backtest.objects.get().beat_at == begun:
+            assert not superseded()
+        Backtest.objects.update(attempt=2)
+        while not superseded():
+            pass
+
+
 def test_a_worker_that_stops_gives_it_back_to_be_begun_anew(queued: Backtest) -> None:
-    tasks.perform(queued.pk, "a", stopping=lambda: True)
+    tasks.take_one(stopping=lambda: True)
     given_back = Backtest.objects.get()
     assert (given_back.status, given_back.progress) == (Status.QUEUED, 0)
-    assert ProcrastinateJob.objects.count() == 2  # the one that was taken, and a new one
+    assert given_back.losses == 0
+    assert turns_waiting() == 2  # the one that was taken, and a new one
     run_queued()
     done = Backtest.objects.get()
     assert (done.status, done.attempt) == (Status.COMPLETED, 2)
 
 
-def test_what_nobody_foresaw_fails_it_and_is_raised(
-    queued: Backtest, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(backtest: Backtest, *, stopping: object) -> None:
-        raise ZeroDivisionError
+def broken_by(error: Exception) -> Callable[..., Result]:
+    def broken(backtest: Backtest, **options: object) -> Result:
+        raise error
 
-    monkeypatch.setattr(execution, "run", broken)
+    return broken
+
+
+def test_what_nobody_foresaw_fails_it_and_is_raised(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    request_id.begin("quoted")
+    submit(alice)
+    request_id.begin(None)
+    monkeypatch.setattr(execution, "run", broken_by(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
-        tasks.perform(queued.pk, "quoted", stopping=never)
+        tasks.take_one(stopping=never)
     failed = Backtest.objects.get()
     assert (failed.status, failed.error["code"]) == (Status.FAILED, "INTERNAL_SERVER_ERROR")
     assert "quoted" in failed.error["message"]
 
 
-@pytest.mark.django_db
-def test_a_job_exists_only_with_its_backtest(queued: Backtest, alice: User) -> None:
-    jobs = ProcrastinateJob.objects.count()
+def test_a_lost_database_is_not_the_backtests_fault(
+    queued: Backtest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "run", broken_by(OperationalError("the connection is lost")))
+    with pytest.raises(OperationalError):
+        tasks.take_one(stopping=never)
+    assert Backtest.objects.get().status == Status.RUNNING  # until the sweep finds it silent
 
+
+def test_trades_without_end_fail_it(queued: Backtest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
+    run_queued()
+    failed = Backtest.objects.get()
+    assert (failed.status, failed.error["code"]) == (Status.FAILED, "UNPROCESSABLE_ENTITY")
+    assert "more than 2 trades" in failed.error["message"]
+
+
+def test_a_turn_exists_only_with_its_backtest(queued: Backtest, alice: User) -> None:
     def submit_and_break() -> None:
         with transaction.atomic():
-            services.submit(owner=alice, submission=the_range(alice), seed=7, now=make.NOW)
+            submit(alice)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         submit_and_break()
-    assert jobs == ProcrastinateJob.objects.count() == Backtest.objects.count() == 1
+    assert turns_waiting() == Backtest.objects.count() == 1

@@ -137,7 +137,7 @@ def web() -> Child:
         "bind": f"{bracketed(settings.HOST)}:{settings.PORT}",
         "workers": str(settings.WEB_WORKERS),
         "worker-class": "config.web.Worker",
-        "threads": "4",
+        "threads": str(settings.WEB_THREADS),
         "graceful-timeout": "5",
         "limit-request-line": "8190",
         "limit-request-fields": "100",

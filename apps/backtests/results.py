@@ -1,0 +1,45 @@
+"""The stored result of a backtest: trades in blocks, the curve in one array."""
+
+from itertools import chain
+from typing import Final
+
+import numpy as np
+
+from apps.backtests import arrays
+from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.engine.records import TRADE, Array
+from apps.engine.results import curve_points, trade_dicts
+
+TRADES_A_BLOCK: Final = 5_000
+
+
+def store(backtest: Backtest, *, trades: Array, curve: Array) -> None:
+    """Write a result, once: the database refuses a second one. `trades`: TRADE, `curve`: CURVE."""
+    result = BacktestResult.objects.create(
+        backtest=backtest, trades=len(trades), curve=arrays.pack(curve)
+    )
+    TradeBlock.objects.bulk_create(
+        TradeBlock(
+            result=result, first=first, data=arrays.pack(trades[first : first + TRADES_A_BLOCK])
+        )
+        for first in range(0, len(trades), TRADES_A_BLOCK)
+    )
+
+
+def trades(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], int]:
+    """Some of the trades, and how many there are in all; none before it is completed."""
+    total = BacktestResult.objects.filter(pk=backtest.pk).values_list("trades", flat=True).first()
+    if not total:
+        return [], 0
+    first = rows.start // TRADES_A_BLOCK * TRADES_A_BLOCK
+    blocks = TradeBlock.objects.filter(result=backtest.pk, first__gte=first, first__lt=rows.stop)
+    data = blocks.order_by("first").values_list("data", flat=True)
+    found = [np.empty(0, TRADE), *(arrays.unpack(one) for one in data)]
+    wanted = np.concatenate(found)[rows.start - first : rows.stop - first]
+    return trade_dicts(wanted, backtest.symbols), total
+
+
+def equity(backtest: Backtest, points: int) -> list[dict[str, object]]:
+    """The curve in at most `points` buckets (engine rule 15); none before it is completed."""
+    curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
+    return list(chain.from_iterable(curve_points(arrays.unpack(one), points) for one in curves))
