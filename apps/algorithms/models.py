@@ -1,4 +1,4 @@
-"""What a user has described: an algorithm, its five steps, and what it has achieved."""
+"""What a user has described: an algorithm, its five steps then and now, what it has achieved."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -141,3 +141,28 @@ class Algorithm(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} ({self.pk})"
+
+
+class Version(models.Model):
+    """The steps an algorithm had under one of its version numbers, the current one included.
+
+    A row is written with the save that makes the version, and never changed.
+    """
+
+    # Its own index on the algorithm would repeat the constraint's.
+    algorithm = models.ForeignKey(
+        Algorithm, models.CASCADE, related_name="versions", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    configuration = JSONField(help_text="The steps by their wire names, as they were sent")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["algorithm", "number"], name="one_configuration_per_version"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Version {self.number} of {self.algorithm_id}"

@@ -6,8 +6,9 @@ from typing import Any, Final, cast
 
 from rest_framework import serializers
 
-from apps.algorithms.models import Algorithm
+from apps.algorithms.models import Algorithm, Version
 from apps.algorithms.services import Changes, Review
+from apps.algorithms.steps import STEPS
 from apps.core.errors import Fault
 from apps.core.input import Body, FlagField, TextField
 from apps.core.times import wire_time
@@ -116,6 +117,16 @@ def item_out(row: Mapping[str, Any]) -> dict[str, object]:
         },
         "createdAt": wire_time(row["created_at"]),
         "updatedAt": wire_time(row["updated_at"]),
+    }
+
+
+def version_out(version: Version) -> dict[str, object]:
+    """One version; the steps stand where the algorithm itself shows them."""
+    return {
+        "version": version.number,
+        "current": version.number == version.algorithm.version,
+        **{name: version.configuration[name] for name in STEPS},
+        "createdAt": wire_time(version.created_at),
     }
 
 

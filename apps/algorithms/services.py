@@ -11,7 +11,7 @@ from django.db.models import Max, QuerySet
 from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.lifecycle import Move, Status
-from apps.algorithms.models import Algorithm
+from apps.algorithms.models import Algorithm, Version
 from apps.algorithms.naming import number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
@@ -61,6 +61,7 @@ def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
     algorithm.name = changes.get("name") or numbered(_next_number(owner))
     _apply(algorithm, changes)
     algorithm.save(force_insert=True)
+    _keep_version(algorithm, now=now)
     return algorithm
 
 
@@ -85,9 +86,11 @@ def update(*, owner: User, algorithm_id: str, changes: Changes, now: datetime) -
     algorithm = _editable(owner, algorithm_id)
     before = configuration(algorithm)
     _apply(algorithm, changes)
-    if configuration(algorithm) != before:
-        algorithm.version += 1
+    is_new_version = configuration(algorithm) != before
+    algorithm.version += is_new_version
     _save(algorithm, [*changes, "number", "status", "version"], now=now)
+    if is_new_version:
+        _keep_version(algorithm, now=now)
     return algorithm
 
 
@@ -126,6 +129,20 @@ def _save(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> Non
     algorithm.rev += 1
     algorithm.updated_at = now
     algorithm.save(update_fields=[*columns, "rev", "updated_at"])
+
+
+def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
+    algorithm.versions.create(
+        number=algorithm.version, configuration=configuration(algorithm), created_at=now
+    )
+
+
+def versions(*, owner: User, algorithm_id: str) -> QuerySet[Version]:
+    """Every configuration the algorithm has had, newest first, as of this moment: a save between
+    the count and the page shifts neither. Raises AlgorithmNotFound.
+    """
+    algorithm = read(owner=owner, algorithm_id=algorithm_id)
+    return algorithm.versions.filter(number__lte=algorithm.version).order_by("-number")
 
 
 def listed(

@@ -8,7 +8,13 @@ from rest_framework.viewsets import ViewSet
 from apps.accounts.authentication import caller
 from apps.algorithms import services
 from apps.algorithms.lifecycle import LISTED
-from apps.algorithms.serializers import algorithm_out, changes_in, item_out, review_out
+from apps.algorithms.serializers import (
+    algorithm_out,
+    changes_in,
+    item_out,
+    review_out,
+    version_out,
+)
 from apps.algorithms.steps import STRATEGY_TYPES
 from apps.core.pages import Query, page_of
 
@@ -64,3 +70,8 @@ class AlgorithmView(ViewSet):
             owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
         )
         return Response(review_out(review))
+
+    def versions(self, request: Request, algorithm_id: str) -> Response:
+        page = Query(request.query_params).page()
+        rows = services.versions(owner=caller(request), algorithm_id=algorithm_id)
+        return Response(page_of(rows, page, version_out))

@@ -31,8 +31,3 @@ def test_a_field_that_a_rule_misses_has_no_value() -> None:
     entry = {"positionType": "long", "conditions": [condition]}
     fault = found(entryConditions=entry)["entryConditions.conditions[0].value"]
     assert "value" not in fault.as_details()
-
-
-def test_what_is_too_large_to_repeat_is_not_repeated() -> None:
-    fault = found(riskParameters={"maxPositionSize": 10**20})["riskParameters.maxPositionSize"]
-    assert "value" not in fault.as_details()
