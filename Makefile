@@ -10,7 +10,7 @@ run: install
 	.venv/bin/python manage.py up
 
 test: install
-	.venv/bin/python -m pytest -q
+	.venv/bin/python -m pytest -q -n auto --dist worksteal
 
 demo: install
 	.venv/bin/python manage.py demo
