@@ -117,7 +117,7 @@ class Body(serializers.Serializer[Any]):
             if key not in self.fields and key not in self.ignored:
                 near = difflib.get_close_matches(key, list(self.fields), n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
-                yield Fault(key, "is not known here" + hint, allowed=list(self.fields))
+                yield Fault(key, "is not known here" + hint, data[key], list(self.fields))
 
     def _faults(self, data: Mapping[str, object]) -> Iterator[Fault]:
         for name, messages in self.errors.items():

@@ -115,7 +115,7 @@ class IndicatorValue(Part):
 
     type: Literal["indicator_value"]
     indicator: AnyIndicator
-    operator: ComparisonOperator | MovementOperator
+    operator: Literal[ComparisonOperator, MovementOperator]
     value: Maybe[Level] = None
     candles: Maybe[Annotated[int, Field(ge=1, le=100), Whole]] = None
     side: Maybe[Side] = None

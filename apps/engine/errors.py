@@ -11,7 +11,7 @@ class EngineError(Exception):
 
 
 class _Absent:
-    """Stands where no value can be shown; None is a null that was sent."""
+    """Stands where nothing was sent; None is a null that was."""
 
     def __repr__(self) -> str:
         return "<absent>"
@@ -25,8 +25,8 @@ class Fault:
     """One thing that is wrong or missing in a strategy.
 
     `field` is the dotted path (`entryConditions.conditions[0].indicator1.period`), `message` a
-    sentence that names it, `value` what was sent there (ABSENT where nothing was, or where it is
-    too large to repeat), `allowed` the closed set of values, if it is one.
+    sentence that names it, `value` what was sent there, however large (ABSENT where nothing was),
+    `allowed` the closed set of values, if it is one.
     """
 
     field: str

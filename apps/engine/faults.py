@@ -14,8 +14,6 @@ from apps.engine.errors import ABSENT, Fault
 MOST_FAULTS = 100
 """More are not told: nobody reads them, and a body of ten thousand unknown keys has as many."""
 
-_LONGEST_VALUE = 200
-_LARGEST_VALUE = 1e15
 _MESSAGES = {
     "missing": "is required",
     "extra_forbidden": "is not a known field",
@@ -103,7 +101,7 @@ def _read(detail: ErrorDetails, place: _Place) -> Iterator[tuple[bool, Fault]]:
             sentence = f"{place.named(field).path if field else place.path} {context['message']}"
             where = place.named(field) if field else place
             inner = value.get(field, ABSENT) if field else value
-            yield kind == "incomplete", Fault(where.path, _sentence(sentence), _shown(inner))
+            yield kind == "incomplete", Fault(where.path, _sentence(sentence), inner)
         case _:
             yield False, _fault(place, kind, value, context=context, otherwise=detail["msg"])
 
@@ -121,7 +119,7 @@ def _fault(
     listed = ", ".join(map(str, allowed or ()))
     listed = f"one of {listed}" if allowed and len(allowed) > 1 else listed
     message = template.format(allowed=listed, **(context or {}))
-    return Fault(place.path, _sentence(f"{place.path} {message}"), _shown(value), allowed)
+    return Fault(place.path, _sentence(f"{place.path} {message}"), value, allowed)
 
 
 def _unknown(place: _Place, models: list[type[BaseModel]], key: str, value: object) -> Fault:
@@ -130,7 +128,7 @@ def _unknown(place: _Place, models: list[type[BaseModel]], key: str, value: obje
     near = get_close_matches(key.lower()[:64], by_case, n=1)
     meant = f"; did you mean {by_case[near[0]]}?" if near else ""
     message = f"{place.path} {_MESSAGES['extra_forbidden']}{meant}"
-    return Fault(place.path, _sentence(message), _shown(value), tuple(names))
+    return Fault(place.path, _sentence(message), value, tuple(names))
 
 
 def _untagged(place: _Place, tag: str, value: Mapping[str, Any]) -> Iterator[tuple[bool, Fault]]:
@@ -186,14 +184,3 @@ def _literals(kind: Any) -> tuple[str, ...]:
 
 def _sentence(text: str) -> str:
     return text if text.endswith((".", "?")) else f"{text}."
-
-
-def _shown(value: object) -> object:
-    """What is repeated to the client: strings cut short, large things not at all."""
-    if isinstance(value, str):
-        return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
-    if isinstance(value, dict | list) and len(repr(value)) > _LONGEST_VALUE:
-        return ABSENT
-    if isinstance(value, int | float) and not abs(value) < _LARGEST_VALUE:
-        return ABSENT
-    return value

@@ -153,6 +153,20 @@ def test_ten_thousand_unknown_keys_are_refused_in_a_short_answer(post: Post) -> 
         assert len(error["details"]["errors"]) == 100
 
 
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ("x" * 5_000, "x" * 100 + "…"),
+        ([0] * 5_000, "list of 5000"),
+        ({f"key{n}": n for n in range(5_000)}, "dict of 5000"),
+    ],
+)
+def test_a_large_value_is_told_by_its_beginning(post: Post, sent: object, told: object) -> None:
+    field = "riskParameters.maxDailyLoss"
+    response = post(riskParameters={"maxDailyLoss": sent})
+    assert_error(response, 400, "VALIDATION_ERROR", field=field, value=told)
+
+
 def test_what_the_service_owns_is_passed_over(post: Post, bob: User) -> None:
     first = post(name="Mine", **make.steps()).json()
     assert first["status"] == "stopped"

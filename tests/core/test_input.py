@@ -68,7 +68,9 @@ def test_a_secret_is_never_echoed() -> None:
 
 
 def test_a_mistyped_key_is_refused_with_the_one_meant() -> None:
-    assert "did you mean capital?" in str(fault(captial=5)["message"])
+    refused = fault(captial=5)
+    assert (refused["field"], refused["value"]) == ("captial", 5)
+    assert "did you mean capital?" in str(refused["message"])
 
 
 @pytest.mark.parametrize(

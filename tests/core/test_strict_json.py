@@ -71,3 +71,21 @@ def test_a_refused_value_is_named_by_its_path(body: bytes, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         strict_json.read(body)
     assert refused.value.faults[0].field == field
+
+
+@pytest.mark.parametrize(
+    ("body", "value"),
+    [
+        (b'{"a":"x\\u0000y"}', "x\ufffdy"),
+        (b'{"a":["\\ud83d"]}', "\ufffd"),
+        (b'{"a":{"\\u0000k":1}}', "\ufffdk"),
+        (b'{"\\ud83d":1}', "\ufffd"),
+        (b'{"a":1e400}', "1e400"),
+        (b'{"a":NaN}', "NaN"),
+        (b'{"a":1,"a":2}', "a"),
+    ],
+)
+def test_a_refused_value_is_told_as_far_as_json_can(body: bytes, value: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        strict_json.read(body)
+    assert refused.value.faults[0].value == value
