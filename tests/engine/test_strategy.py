@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine.errors import ABSENT, Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
 from apps.engine.strategy import STEPS, Strategy, parse, read, warmup_bars, warnings
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering, without
 
