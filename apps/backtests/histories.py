@@ -1,12 +1,27 @@
 """What the engine needs of each symbol: its bars with their warm-up, its hours, its contract."""
 
 from collections.abc import Callable
+from typing import Final
 
+from apps.engine.errors import EngineError
 from apps.engine.simulate import Contract, History
 from apps.engine.strategy import Strategy
 from apps.market import store
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
+
+MOST_BARS: Final = 10_000_000
+"""Of one backtest, over all its symbols: a worker holds them in memory."""
+
+
+class TooManyBars(EngineError):
+    """More history than a worker should hold at once."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"The range holds more than {MOST_BARS:,} bars over all symbols; shorten it,"
+            " or name fewer symbols or a longer timeframe."
+        )
 
 
 def histories_of(
@@ -15,12 +30,16 @@ def histories_of(
     """In the listed order of symbols, which is the order in which they trade (engine rule 2).
 
     `on_progress` is told the fraction that is read after each; what it raises ends the reading.
+    Raises TooManyBars.
     """
     symbols, timeframe = strategy.basicInfo.symbols, strategy.basicInfo.timeframe
     known = Instrument.objects.in_bulk(symbols, field_name="symbol")
-    histories = []
+    histories, bars = [], 0
     for symbol in symbols:
         candles = store.read(symbol, timeframe, start=start, end=end, warmup=True)
+        bars += len(candles)
+        if bars > MOST_BARS:
+            raise TooManyBars
         contract = contract_of(known.get(symbol))
         histories.append(
             History(symbol=symbol, candles=candles, sessions=sessions_of(symbol), contract=contract)

@@ -26,8 +26,6 @@ MOST_QUEUED: Final = 20
 """Of one user."""
 MOST_WAITING: Final = 10_000
 """Of all users."""
-MOST_BARS: Final = 10_000_000
-"""Of one backtest, over its symbols: a worker holds them all in memory, about a gigabyte."""
 RETRY_SECONDS: Final = 5
 
 # What a backtest may override of its algorithm, and where in the steps each stands.
@@ -168,23 +166,23 @@ def _of_override(found: EngineFault, overrides: Iterable[str]) -> Fault | None:
 
 
 def _require_data(strategy: engine.Strategy, span: Span) -> None:
-    """Refuse at once what cannot give a result, or not within a worker's memory."""
-    timeframe, warmup, bars = strategy.basicInfo.timeframe, engine.warmup_bars(strategy), 0
-    for symbol in strategy.basicInfo.symbols:
-        before, within = store.count(symbol, timeframe, start=span.start, end=span.end)
-        usable = min(within, before + within - warmup)
-        if usable < LEAST_BARS:
-            raise InsufficientData(
-                symbol=symbol,
-                timeframe=timeframe,
-                barsInRange=max(usable, 0),
-                warmUpBars=warmup,
-                held=store.coverage(symbol),
-            )
-        bars += within
-    if bars > MOST_BARS:
-        message = f"leads to {bars:,} bars over all symbols; a backtest takes {MOST_BARS:,}"
-        raise InvalidInput(Fault("endDate", message, span.end_text))
+    """Refuse at once what cannot give a result: each symbol needs two bars with warm indicators."""
+    timeframe, warmup = strategy.basicInfo.timeframe, engine.warmup_bars(strategy)
+    for symbol, (before, within) in store.short_of(
+        strategy.basicInfo.symbols,
+        timeframe,
+        start=span.start,
+        end=span.end,
+        within=LEAST_BARS,
+        total=LEAST_BARS + warmup,
+    ):
+        raise InsufficientData(
+            symbol=symbol,
+            timeframe=timeframe,
+            barsInRange=max(min(within, before + within - warmup), 0),
+            warmUpBars=warmup,
+            held=store.coverage(symbol),
+        )
 
 
 def read(*, owner: User, backtest_id: str) -> Backtest:
