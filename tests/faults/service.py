@@ -1,0 +1,220 @@
+"""`manage.py up` as its users run it, with what a test of faults asks of it: who runs, and kill."""
+
+import http.client
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from socket import create_server
+
+import psycopg
+
+from config.postgres import socket_directory
+from tests.config.processes import PROJECT, until
+
+COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
+ROLES = ("up", "web", "small", "backtests", "keeper", "postmaster", "backend")
+"""`web` are gunicorn and its processes, `small` and `backtests` the workers."""
+
+
+@dataclass(slots=True)
+class Service:
+    """The service of one DATA_DIR and port; it may end and be started again."""
+
+    directory: Path
+    port: int
+    settings: Mapping[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "up.log"
+
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        inherited.pop("SECRET_KEY", None)
+        return inherited | {
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "DATA_DIR": str(self.directory),
+            "HOST": "127.0.0.1",
+            "PORT": str(self.port),
+            "NUMBA_CACHE_DIR": str(COMPILED),
+            **self.settings,
+        }
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "up"],
+                cwd=PROJECT,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        until(self.is_ready, seconds=90)
+
+    def manage(self, *words: str) -> None:
+        """Another command beside it, to its end."""
+        subprocess.run(
+            [sys.executable, "manage.py", *words],
+            cwd=PROJECT,
+            env=self.environment(),
+            capture_output=True,
+            check=True,
+        )
+
+    def is_ready(self) -> bool:
+        assert self.process is not None
+        assert self.process.poll() is None, self.said()
+        return self.answers()
+
+    def answers(self) -> bool:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
+            try:
+                connection.request("GET", "/readyz")
+                return connection.getresponse().status == 200
+            except (OSError, http.client.HTTPException):
+                return False
+
+    def said(self, *, lines: int = 40) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+    def stop(self) -> None:
+        """One signal to `up`; it has half a minute for the rest."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(30)
+
+    def kill(self, pid: int, number: signal.Signals = signal.SIGKILL) -> None:
+        """Whoever it is; a child of ours is also waited for, so that it does not stay a zombie."""
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+        if self.process is not None and self.process.pid == pid and number == signal.SIGKILL:
+            self.process.wait()
+
+    def running(self) -> dict[str, list[int]]:
+        """The processes of this service by role, the oldest first, orphans among them.
+
+        A child has its parent's command line for a moment: of several, the first is the one.
+        """
+        found: dict[str, list[int]] = {role: [] for role in ROLES}
+        for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
+            if role := self._role(pid):
+                found[role].append(pid)
+        return found
+
+    def everyone(self) -> set[int]:
+        return {pid for pids in self.running().values() for pid in pids}
+
+    def database(self) -> psycopg.Connection:
+        """Raises psycopg.OperationalError while it is down."""
+        return psycopg.connect(
+            host=str(socket_directory(self.directory)),
+            port=5432,
+            user="algotrade",
+            dbname="algotrade",
+            connect_timeout=5,
+            autocommit=True,
+        )
+
+    def postmaster(self) -> int:
+        return self.running()["postmaster"][0]
+
+    def _role(self, pid: int) -> str | None:
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+            place = os.readlink(f"/proc/{pid}/cwd")
+            surroundings = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            return None
+        data = os.path.realpath(next(self.directory.glob("pg[0-9]*"), self.directory / "pg"))
+        if "-D" in command and data in command:
+            return "keeper" if any(word.endswith("keeper.py") for word in command) else "postmaster"
+        if place == data:
+            return "backend"
+        if f"DATA_DIR={self.directory}".encode() not in surroundings:
+            return None
+        return _role_of(command)
+
+
+def _role_of(command: list[str]) -> str | None:
+    if "gunicorn" in command:
+        return "web"
+    if "work" in command:
+        return command[command.index("--queue") + 1]
+    return "up" if command[-2:-1] == ["up"] else None
+
+
+@contextmanager
+def service(**settings: str) -> Iterator[Service]:
+    """A fresh one, ready; at the end stopped, and whatever stays of it killed."""
+    directory = Path(tempfile.mkdtemp(prefix="algotrade-faults-"))
+    directory.chmod(0o711)  # root hands the server to another account, which must get in
+    with closing(create_server(("127.0.0.1", 0))) as probe:
+        port = int(probe.getsockname()[1])
+    made = Service(directory, port, settings)
+    try:
+        made.start()
+        yield made
+        made.stop()
+    finally:
+        for pid in made.everyone():
+            made.kill(pid)
+        until(lambda: not made.everyone())
+        shutil.rmtree(directory)
+        shutil.rmtree(socket_directory(directory), ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`status` 0: the connection was refused or broke before an answer came."""
+
+    status: int
+    body: object
+    headers: Mapping[str, str]
+
+    @property
+    def is_good(self) -> bool:
+        return 200 <= self.status < 300
+
+    def __getitem__(self, name: str) -> object:
+        assert isinstance(self.body, dict)
+        return self.body[name]
+
+
+@dataclass(slots=True)
+class Caller:
+    """One client: a connection for each call, and the tokens it was given."""
+
+    port: int
+    token: str = field(default="", repr=False)
+    cookie: str = field(default="", repr=False)
+
+    def call(self, method: str, path: str, body: object = None) -> Answer:
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers |= {"Cookie": self.cookie} if self.cookie and path.startswith("/api/auth") else {}
+        sent = None
+        if body is not None:
+            sent = json.dumps(body).encode()
+            headers["Content-Type"] = "application/json"
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
+            try:
+                connection.request(method, path, body=sent, headers=headers)
+                response = connection.getresponse()
+                text = response.read()
+            except (OSError, http.client.HTTPException):
+                return Answer(0, None, {})
+        answer = Answer(response.status, json.loads(text or b"null"), dict(response.headers))
+        if answer.is_good and "refreshToken" in answer.headers.get("Set-Cookie", ""):
+            self.cookie = answer.headers["Set-Cookie"].split(";")[0]
+            self.token = str(answer["accessToken"])
+        return answer
