@@ -8,6 +8,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import changes_in
+from apps.backtests import histories, services, turns, waiting
 from apps.backtests.models import Backtest
 from tests import make
 from tests.backtests.running import run_queued
@@ -191,3 +192,65 @@ def test_history_that_is_gone_when_it_runs_fails_it_with_the_reason(
     done = client.get(f"{PATH}/{backtest['id']}").json()
     assert (done["status"], done["error"]["code"]) == ("failed", "INSUFFICIENT_DATA")
     assert done["performance"] is None
+
+
+@pytest.mark.usefixtures("history")
+def test_a_user_has_at_most_twenty_waiting(
+    api: Api, alice: User, bob: User, body: dict[str, Any]
+) -> None:
+    client = api(alice)
+    for _ in range(20):
+        assert client.post(PATH, body).status_code == 201
+    response = client.post(PATH, body)
+    error = assert_error(response, 429, "TOO_MANY_REQUESTS", limit=20, retryAfter=5)
+    assert (error["retryAfter"], response["Retry-After"]) == (5, "5")
+    assert Backtest.objects.count() == ProcrastinateJob.objects.count() == 20
+    theirs = {**body, "algorithmId": make.algorithm(bob, **make.steps()).pk}
+    assert api(bob).post(PATH, theirs).status_code == 201
+    turns.take(now=make.NOW)
+    assert client.post(PATH, body).status_code == 201
+
+
+@pytest.mark.usefixtures("history")
+def test_a_full_queue_is_unavailable(
+    api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "MOST_WAITING", 1)
+    assert api(alice).post(PATH, body).status_code == 201
+    response = api(alice).post(PATH, body)
+    assert_error(response, 503, "SERVICE_UNAVAILABLE", retryAfter=5)
+    assert response["Retry-After"] == "5"
+
+
+@pytest.mark.usefixtures("history")
+def test_a_client_that_prefers_to_wait_is_answered_when_it_has_ended(
+    api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = api(alice)
+    held: list[float] = []
+
+    def until_ended(backtest: Backtest, *, seconds: float) -> Backtest:
+        held.append(seconds)
+        run_queued()
+        return Backtest.objects.get(pk=backtest.pk)
+
+    monkeypatch.setattr(waiting, "until_ended", until_ended)
+    response = client.post(PATH, body, headers={"Prefer": "wait=10"})
+    assert (response.status_code, response.json()["status"]) == (201, "completed")
+    assert (response["Preference-Applied"], held) == ("wait=10", [10])
+    read = client.get(f"{PATH}/{response.json()['id']}", headers={"Prefer": "wait=3"})
+    assert (read.status_code, held) == (200, [10, 3])
+    assert "Preference-Applied" not in client.post(PATH, body)
+
+
+@pytest.mark.usefixtures("history")
+def test_too_much_history_for_one_worker_fails_with_what_to_do(
+    api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = api(alice)
+    backtest = client.post(PATH, body).json()
+    monkeypatch.setattr(histories, "MOST_BARS", 100)
+    run_queued()
+    error = client.get(f"{PATH}/{backtest['id']}").json()["error"]
+    assert error["code"] == "UNPROCESSABLE_ENTITY"
+    assert "more than 100 bars" in error["message"]

@@ -14,13 +14,10 @@ from apps.engine.simulate import Result
 from tests import make
 from tests.backtests.running import never, run_queued, turns_waiting
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
-from tests.market.bars import hold
 
 
 @pytest.fixture
-def queued(alice: User) -> Backtest:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+def queued(history: None, alice: User) -> Backtest:
     return submit(alice)
 
 
@@ -137,9 +134,8 @@ def broken_by(error: Exception) -> Callable[..., Result]:
 
 
 def test_what_nobody_foresaw_fails_it_and_is_raised(
-    alice: User, monkeypatch: pytest.MonkeyPatch
+    history: None, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     request_id.begin("quoted")
     submit(alice)
     request_id.begin(None)

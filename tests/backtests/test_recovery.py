@@ -12,17 +12,14 @@ from apps.backtests.models import Backtest, BacktestResult
 from tests import make
 from tests.backtests.running import never, run_queued, turns_waiting
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
-from tests.market.bars import hold
 
-pytestmark = pytest.mark.django_db
+pytestmark = pytest.mark.usefixtures("history")
 
 LATER = make.NOW + recovery.SILENCE + timedelta(seconds=1)
 
 
 @pytest.fixture
-def running(alice: User) -> Backtest:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+def running(history: None, alice: User) -> Backtest:
     submit(alice)
     return begun()
 
@@ -88,7 +85,6 @@ def test_what_costs_worker_after_worker_is_given_up_with_the_reason(running: Bac
 
 
 def test_a_backtest_without_a_turn_is_granted_one(alice: User) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     submit(alice)
     use_up_turns()
     recovery.sweep(now=make.NOW)

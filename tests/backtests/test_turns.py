@@ -11,15 +11,8 @@ from apps.backtests.models import Backtest
 from tests import make
 from tests.backtests.running import turns_waiting
 from tests.backtests.submissions import submit
-from tests.backtests.waves import waves
-from tests.market.bars import hold
 
-pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def history(db: None) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+pytestmark = pytest.mark.usefixtures("history")
 
 
 def submit_many(owner: User, count: int, *, after: int = 0) -> list[Backtest]:

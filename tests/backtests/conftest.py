@@ -1,0 +1,12 @@
+"""What tests of backtests start from."""
+
+import pytest
+
+from tests.backtests.waves import waves
+from tests.market.bars import hold
+
+
+@pytest.fixture
+def history(db: None) -> None:
+    """Of NSE:NIFTY at 15m, around February 2024."""
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
