@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from apps.backtests import results, turns
 from apps.backtests.histories import histories_of
-from apps.backtests.lifecycle import Move, Status
+from apps.backtests.lifecycle import BEAT_SECONDS, Move, Status
 from apps.backtests.models import Backtest
 from apps.core.errors import Code
 from apps.engine import strategy as engine
@@ -26,7 +26,6 @@ from apps.market import store
 
 log = logging.getLogger(__name__)
 
-BEAT_SECONDS: Final = 5.0
 REPORT_SECONDS: Final = 0.5
 SHARE_OF_READING: Final = 0.3
 """Of the progress: reading the candles; the rest is the simulation."""

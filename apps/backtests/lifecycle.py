@@ -1,4 +1,4 @@
-"""The states of a backtest and the moves between them, in one table."""
+"""The states of a backtest and the moves between them, in one table; the beat of what runs."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -35,3 +35,6 @@ MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
 
 ENDED: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
 """No move leads out of these: what has ended may be renamed and deleted, and nothing else."""
+
+BEAT_SECONDS: Final = 5.0
+"""How often the worker of one that is running says that it is alive."""

@@ -12,8 +12,7 @@ from django.db import transaction
 from django.db.models import F
 
 from apps.backtests import turns
-from apps.backtests.execution import BEAT_SECONDS
-from apps.backtests.lifecycle import Move
+from apps.backtests.lifecycle import BEAT_SECONDS, Move
 from apps.backtests.models import Backtest, BacktestQuerySet
 from apps.core import jobs
 from apps.core.errors import Code
