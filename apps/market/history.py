@@ -1,11 +1,13 @@
 """The history of one symbol in one timeframe, put together block by block from what is stored."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
 import numpy as np
+import psycopg
+from django.db import connection
 from numpy.typing import NDArray
 
 from apps.engine.candles import (
@@ -19,8 +21,7 @@ from apps.engine.candles import (
 )
 from apps.engine.sessions import Sessions
 from apps.market import blocks
-from apps.market.blocks import EMPTY, joined, picked
-from apps.market.decoded import DecodedBlocks
+from apps.market.blocks import decode, joined, picked
 from apps.market.models import CandleBlock
 from apps.market.moments import midnight
 from apps.market.rulebook.sessions import sessions_of
@@ -28,7 +29,7 @@ from apps.market.rulebook.sessions import sessions_of
 Days = NDArray[np.int32]
 
 _WEEK: Final = TIMEFRAMES["1w"]
-_decoded: Final = DecodedBlocks(capacity=256 * 1024 * 1024)
+_DATA: Final = f"SELECT id, data FROM {CandleBlock._meta.db_table} WHERE id = ANY(%s)"
 
 
 class History(Protocol):
@@ -38,14 +39,11 @@ class History(Protocol):
     def blocks(self) -> Sequence[int]:
         """The blocks that may have bars."""
 
-    def fetch(self, wanted: Collection[int]) -> None:
-        """Bring what these blocks need into memory in one query."""
+    def bars(self, wanted: Collection[int]) -> Candles:
+        """The bars that start in any of these blocks, read in one query."""
 
-    def bars_of(self, block: int) -> Candles:
-        """The bars that start in a block."""
-
-    def count_of(self, block: int) -> int:
-        """How many they are, without reading them where the catalogue knows."""
+    def count_of(self, block: int) -> int | None:
+        """How many bars a block has, None where only reading it can tell."""
 
 
 def history_of(symbol: str, timeframe: str) -> History:
@@ -66,7 +64,6 @@ class _Stored:
     """
 
     pk: int
-    sha256: str
     timeframe: str
     bars: int
     days: Days
@@ -75,9 +72,7 @@ class _Stored:
 
     def serving(self, days: Days) -> "_Stored":
         whole = len(days) == len(self.days)
-        return _Stored(
-            self.pk, self.sha256, self.timeframe, self.bars, days, whole, self.known_until
-        )
+        return _Stored(self.pk, self.timeframe, self.bars, days, whole, self.known_until)
 
 
 class _SessionBars:
@@ -87,48 +82,40 @@ class _SessionBars:
         self.timeframe = timeframe
         self.sessions = sessions
         self._parts = parts
-        self._fetched: dict[int, Candles] = {}
 
     @property
     def blocks(self) -> Sequence[int]:
         return sorted(self._parts)
 
-    def fetch(self, wanted: Collection[int]) -> None:
-        self._fetch([part for block in wanted for part in self._parts[block]])
+    def bars(self, wanted: Collection[int]) -> Candles:
+        parts = [part for block in wanted for part in self._parts.get(block, [])]
+        data = _data([part.pk for part in parts])
+        by_source: dict[str, list[_Stored]] = defaultdict(list)
+        for part in parts:
+            if part.pk in data:
+                by_source[part.timeframe].append(part)
+        return joined(self._made(source, data, found) for source, found in by_source.items())
 
-    def bars_of(self, block: int) -> Candles:
-        parts = self._parts.get(block, [])
-        self._fetch(parts)
-        return joined(self._piece(part) for part in parts)
-
-    def count_of(self, block: int) -> int:
+    def count_of(self, block: int) -> int | None:
         parts = self._parts.get(block, [])
         if all(part.whole and part.timeframe == self.timeframe for part in parts):
             return sum(part.bars for part in parts)
-        return len(self.bars_of(block))
+        return None
 
     def days(self) -> Days:
         """Every day that has bars, in order."""
         served = [part.days for parts in self._parts.values() for part in parts]
         return np.sort(np.concatenate(served)) if served else np.empty(0, dtype=np.int32)
 
-    def _piece(self, part: _Stored) -> Candles:
-        bars = self._fetched[part.pk]
-        if not part.whole:
-            bars = picked(bars, np.isin(ist_day(bars.time), part.days))
-        return resample(bars, part.timeframe, self.timeframe, self.sessions, until=part.known_until)
-
-    def _fetch(self, parts: Iterable[_Stored]) -> None:
-        missing = {}
-        for part in parts:
-            if part.pk not in self._fetched:
-                held = _decoded.get(part.sha256)
-                if held is None:
-                    missing[part.pk] = EMPTY
-                else:
-                    self._fetched[part.pk] = held
-        if missing:
-            self._fetched |= missing | _decode(missing)
+    def _made(self, source: str, data: Mapping[int, bytes], parts: Sequence[_Stored]) -> Candles:
+        """The bars of one stored timeframe, of the days it serves."""
+        ordered = sorted(parts, key=lambda part: int(part.days[0]))
+        bars = decode(*(data[part.pk] for part in ordered))
+        if not all(part.whole for part in ordered):
+            served = np.concatenate([part.days for part in ordered])
+            bars = picked(bars, np.isin(ist_day(bars.time), served))
+        until = ordered[0].known_until
+        return resample(bars, source, self.timeframe, self.sessions, until=until)
 
 
 class _Weeks:
@@ -144,27 +131,25 @@ class _Weeks:
         from_days = np.unique(block_id(mondays, "1w")).tolist()
         return sorted({block_start(block, "1w") for block in from_days} | set(self._stored.blocks))
 
-    def fetch(self, wanted: Collection[int]) -> None:
-        self._stored.fetch([block for block in wanted if block in self._stored.blocks])
-
-    def bars_of(self, block: int) -> Candles:
-        stored, made = self._stored.bars_of(block), self._made(block)
+    def bars(self, wanted: Collection[int]) -> Candles:
+        stored = self._stored.bars(wanted)
+        made = self._made(block_id(np.array(list(wanted), dtype=np.int64), "1w"))
         return joined([stored, picked(made, ~np.isin(made.time, stored.time))])
 
-    def count_of(self, block: int) -> int:
-        return len(self.bars_of(block))
+    def count_of(self, block: int) -> int | None:
+        return None
 
-    def _made(self, block: int) -> Candles:
-        """Weeks whose Monday lies in the block; its last days may lie in the next."""
-        after = block_start(int(block_id(np.array([block]), "1w")[0]) + 1, "1w")
-        days = joined(
-            self._days.bars_of(start)
-            for start in self._days.blocks
-            if block <= start < after + _WEEK
+    def _made(self, wanted: NDArray[np.int64]) -> Candles:
+        """Weeks whose Monday lies in these blocks; the last days of each may lie in the next."""
+        held = np.array(self._days.blocks, dtype=np.int64)
+        # The Mondays of a block's first days may lie in the block before.
+        touched = np.isin(block_id(held, "1w"), wanted) | np.isin(
+            block_id(held - _WEEK, "1w"), wanted
         )
-        in_block = (_mondays(ist_day(days.time)) >= block) & (_mondays(ist_day(days.time)) < after)
+        days = self._days.bars(held[touched].tolist())
+        in_blocks = np.isin(block_id(_mondays(ist_day(days.time)), "1w"), wanted)
         return resample(
-            picked(days, in_block), "1d", "1w", self._days.sessions, until=self._known_until()
+            picked(days, in_blocks), "1d", "1w", self._days.sessions, until=self._known_until()
         )
 
     def _known_until(self) -> int:
@@ -211,33 +196,33 @@ def _grouped(timeframe: str, parts: Iterable[_Stored]) -> dict[int, list[_Stored
 def _stored(symbol: str, timeframes: Sequence[str]) -> list[_Stored]:
     rows = list(
         CandleBlock.objects.filter(symbol=symbol, timeframe__in=timeframes).values_list(
-            "pk", "sha256", "timeframe", "bars", "block_start", "days", "last_time"
+            "pk", "timeframe", "bars", "block_start", "days", "last_time"
         )
     )
     ends: dict[str, int] = {}
-    for _, _, timeframe, _, _, _, last in rows:
+    for _, timeframe, _, _, _, last in rows:
         end = int(last.timestamp()) + TIMEFRAMES[timeframe]
         ends[timeframe] = max(end, ends.get(timeframe, 0))
     return [
         _Stored(
             pk,
-            sha256,
             timeframe,
             bars,
             blocks.days_of(bytes(bits), midnight(first)),
             True,
             ends[timeframe],
         )
-        for pk, sha256, timeframe, bars, first, bits, _ in rows
+        for pk, timeframe, bars, first, bits, _ in rows
     ]
 
 
-def _decode(wanted: Collection[int]) -> dict[int, Candles]:
-    """The blocks that are still there: one dropped meanwhile has no bars any more."""
-    found = {}
-    rows = CandleBlock.objects.filter(pk__in=list(wanted)).values_list("pk", "sha256", "data")
-    for pk, sha256, data in rows.iterator(chunk_size=200):
-        candles = blocks.decode(bytes(data))
-        _decoded.put(sha256, candles)
-        found[pk] = candles
-    return found
+def _data(wanted: Sequence[int]) -> dict[int, bytes]:
+    """By key, the blocks that are still there: one dropped meanwhile has no bars any more.
+
+    Django's own cursors have each byte sent as two hexadecimal digits; this one as itself.
+    """
+    if not wanted:
+        return {}
+    connection.ensure_connection()
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        return dict(cursor.execute(_DATA, [list(wanted)], binary=True))

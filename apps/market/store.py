@@ -30,8 +30,7 @@ def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = Fa
     history = history_of(symbol, timeframe)
     first = _block_of(start, timeframe)
     wanted = [block for block in history.blocks if first <= block < end]
-    history.fetch(wanted)
-    bars = joined(history.bars_of(block) for block in wanted)
+    bars = history.bars(wanted)
     if not warmup:
         return bars.between(start, end)
     return joined([_newest(history, -_ALWAYS, first, WARMUP_BARS), bars.between(first, end)])
@@ -41,14 +40,15 @@ def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, in
     """How many bars `read` with `warmup` gives before `start`, and from `start` to `end`."""
     before = len(read(symbol, timeframe, start=start, end=start, warmup=True))
     history = history_of(symbol, timeframe)
-    within = 0
+    within, unknown = 0, []
     for block in history.blocks:
         stop = _block_after(block, timeframe)
-        if start <= block and stop <= end:
-            within += history.count_of(block)
+        known = history.count_of(block) if start <= block and stop <= end else None
+        if known is not None:
+            within += known
         elif block < end and stop > start:
-            within += len(history.bars_of(block).between(start, end))
-    return before, within
+            unknown.append(block)
+    return before, within + len(history.bars(unknown).between(start, end))
 
 
 def short_of(
@@ -79,7 +79,7 @@ def page(symbol: str, timeframe: str, *, start: int | None, end: int | None, lim
     kept: list[Candles] = []
     for block in history.blocks:
         if block < stop and _block_after(block, timeframe) > start and limit > 0:
-            kept.append(history.bars_of(block).between(start, stop))
+            kept.append(history.bars([block]).between(start, stop))
             kept[-1] = kept[-1].slice(0, limit)
             limit -= len(kept[-1])
     return joined(kept)
@@ -120,7 +120,7 @@ def _newest(history: History, start: int, stop: int, limit: int) -> Candles:
     kept: list[Candles] = []
     for block in reversed(history.blocks):
         if block < stop and limit > 0:
-            bars = history.bars_of(block).between(start, stop)
+            bars = history.bars([block]).between(start, stop)
             kept.append(bars.slice(max(0, len(bars) - limit), len(bars)))
             limit -= len(kept[-1])
     return joined(kept)

@@ -5,8 +5,7 @@ import pytest
 from django.db import connection
 
 from apps.engine.candles import Candles
-from apps.market import history, store
-from apps.market.decoded import DecodedBlocks
+from apps.market import store
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import minutes
 from tests.market.bars import hold
@@ -35,8 +34,7 @@ def read_rows() -> np.ndarray:
         return np.array(cursor.fetchall())
 
 
-def test_a_year_of_minutes_from_blocks_against_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(history, "_decoded", DecodedBlocks(capacity=0))
+def test_a_year_of_minutes_from_blocks_against_rows() -> None:
     candles = minutes(93_000)
     hold("NSE:NIFTY", "1m", candles)
     rows_of(candles)
@@ -47,7 +45,7 @@ def test_a_year_of_minutes_from_blocks_against_rows(monkeypatch: pytest.MonkeyPa
 
     assert np.array_equal(read_blocks().close, read_rows()[:, 4])
     ratio = compare(
-        f"{len(candles):,} minutes, undecoded blocks against rows", read_blocks, read_rows, rounds=9
+        f"{len(candles):,} minutes, blocks against rows", read_blocks, read_rows, rounds=9
     )
     with connection.cursor() as cursor:
         cursor.execute("SELECT sum(length(data)) FROM market_candleblock")

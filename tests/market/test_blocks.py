@@ -88,9 +88,30 @@ def test_joining_pieces_in_any_order_sorts_them() -> None:
     assert same(blocks.joined(pieces), bars)
 
 
-def test_a_year_of_real_minutes_takes_under_ten_bytes_a_bar(market_data: Path) -> None:
-    bars = read_candle_file(market_data / "INFY_1m_2024-25.parquet").candles
-    cut = blocks.split(bars, "1m")
-    data = [blocks.encode(block.candles) for block in cut]
+@pytest.mark.parametrize("compression", ["zstd", "none"])
+def test_a_block_compressed_otherwise_is_read(compression: str) -> None:
+    bars = minutes("2024-01-01 09:15", 375)
+    table = pq.read_table(io.BytesIO(blocks.encode(bars)))
+    other = io.BytesIO()
+    pq.write_table(table, other, compression=compression)
+    assert same(blocks.decode(other.getvalue()), bars)
+
+
+def test_blocks_of_different_decimals_are_one_series() -> None:
+    pieces = [flat([0, 60], 100.0), flat([120], 100.05), flat([180, 240], [100 / 3, 0.0001])]
+    assert same(blocks.decode(*map(blocks.encode, pieces)), blocks.joined(pieces))
+
+
+@pytest.mark.parametrize(
+    ("name", "timeframe"),
+    [
+        ("INFY_1m_2024-25.parquet", "1m"),
+        ("NIFTY_1m_2024.csv.gz", "1m"),
+        ("BHEL_5m_2025-26.parquet", "5m"),
+    ],
+)
+def test_a_real_bar_takes_under_ten_bytes(name: str, timeframe: str, market_data: Path) -> None:
+    bars = read_candle_file(market_data / name).candles
+    data = [blocks.encode(block.candles) for block in blocks.split(bars, timeframe)]
     assert sum(map(len, data)) < 10 * len(bars)
-    assert same(blocks.joined(map(blocks.decode, data)), bars)
+    assert same(blocks.decode(*data), bars)
