@@ -7,7 +7,7 @@ another's work.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
@@ -15,7 +15,7 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from apps.backtests import results, turns
+from apps.backtests import arrays, results, turns
 from apps.backtests.histories import histories_of
 from apps.backtests.lifecycle import BEAT_SECONDS, Move, Status
 from apps.backtests.models import Backtest
@@ -122,7 +122,7 @@ def complete(*, backtest: Backtest, result: Result, now: datetime) -> None:
     done = Backtest.objects.attempt(backtest).move(
         Move.COMPLETE,
         performance=result.performance,
-        receipt=_with_synthetic(result.receipt, backtest.symbols),
+        receipt=_receipt(result, backtest.symbols),
         progress=100,
         completed_at=now,
     )
@@ -131,9 +131,14 @@ def complete(*, backtest: Backtest, result: Result, now: datetime) -> None:
     results.store(backtest, trades=result.trades, curve=result.curve)
 
 
-def _with_synthetic(receipt: Mapping[str, object], symbols: Sequence[str]) -> dict[str, object]:
-    """A result on generated bars says so: it shows how the service works, not how a market does."""
-    return {**receipt, "synthetic": store.synthetic_among(symbols)}
+def _receipt(result: Result, symbols: Sequence[str]) -> dict[str, object]:
+    """What the result rests on, and its own hash: equal results can be told without reading them.
+
+    `synthetic` names the symbols whose bars were generated: a result on those shows how the service
+    works, not how a market does.
+    """
+    digest = arrays.digest(result.trades, result.curve)
+    return {**result.receipt, "result": digest, "synthetic": store.synthetic_among(symbols)}
 
 
 @transaction.atomic

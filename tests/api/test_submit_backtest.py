@@ -53,6 +53,8 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     assert done["performance"]["totalTrades"] > 3
     assert {note["code"] for note in done["receipt"]["notes"]} == {"no_charges"}
     assert done["receipt"]["synthetic"] == []
+    hashes = {"configuration", "candles", "rulebook", "result"}
+    assert all(len(done["receipt"][name]) == 64 for name in hashes)
 
 
 @pytest.mark.usefixtures("history")
@@ -78,7 +80,10 @@ def test_the_same_request_gives_the_same_result(
     run_queued()
     first, second = (Backtest.objects.get(pk=pk) for pk in ids)
     assert first.performance == second.performance
-    assert bytes(first.result.trades) == bytes(second.result.trades)
+    assert first.receipt["result"] == second.receipt["result"]
+    differing = {name for name in first.receipt if first.receipt[name] != second.receipt[name]}
+    assert differing <= {"seed"}  # every other hash is the same
+    assert bytes(first.result.blocks.get().data) == bytes(second.result.blocks.get().data)
     assert bytes(first.result.curve) == bytes(second.result.curve)
 
 

@@ -6,20 +6,26 @@ import numpy as np
 from django.conf import settings
 from django.db import migrations, models
 
-from apps.backtests.arrays import pack
+from apps.backtests.arrays import pack, unpack
 from apps.backtests.results import TRADES_A_BLOCK
+from apps.engine.records import TRADE
+
+
+def whole(array):
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    return zlib.compress(buffer.getvalue(), level=1)
+
+
+def parted(data):
+    return np.load(io.BytesIO(zlib.decompress(data)), allow_pickle=False)
 
 
 def into_blocks(apps, schema_editor):
     """Trades were one array with zlib, and so was the curve."""
-
-    def unpacked(data):
-        return np.load(io.BytesIO(zlib.decompress(data)), allow_pickle=False)
-
-    BacktestResult = apps.get_model('backtests', 'BacktestResult')
     TradeBlock = apps.get_model('backtests', 'TradeBlock')
-    for result in BacktestResult.objects.iterator(chunk_size=10):
-        trades = unpacked(result.whole)
+    for result in apps.get_model('backtests', 'BacktestResult').objects.iterator(chunk_size=10):
+        trades = parted(result.whole)
         TradeBlock.objects.bulk_create(
             TradeBlock(
                 result=result, first=first, data=pack(trades[first : first + TRADES_A_BLOCK])
@@ -27,8 +33,21 @@ def into_blocks(apps, schema_editor):
             for first in range(0, len(trades), TRADES_A_BLOCK)
         )
         result.trades = len(trades)
-        result.curve = pack(unpacked(result.curve))
+        result.curve = pack(parted(result.curve))
         result.save(update_fields=['trades', 'curve'])
+
+
+def out_of_blocks(apps, schema_editor):
+    """And so they are again."""
+    TradeBlock = apps.get_model('backtests', 'TradeBlock')
+    for result in apps.get_model('backtests', 'BacktestResult').objects.iterator(chunk_size=10):
+        blocks = [
+            unpack(block.data)
+            for block in TradeBlock.objects.filter(result=result.pk).order_by('first')
+        ]
+        result.whole = whole(np.concatenate(blocks) if blocks else np.empty(0, TRADE))
+        result.curve = whole(unpack(result.curve))
+        result.save(update_fields=['whole', 'curve'])
 
 
 def running_ones_beat(apps, schema_editor):
@@ -106,6 +125,6 @@ class Migration(migrations.Migration):
             model_name='backtest',
             index=models.Index(condition=models.Q(('status', 'running')), fields=['owner', 'beat_at'], name='backtest_running'),
         ),
-        migrations.RunPython(into_blocks),
-        migrations.RunPython(running_ones_beat),
+        migrations.RunPython(into_blocks, out_of_blocks),
+        migrations.RunPython(running_ones_beat, migrations.RunPython.noop),
     ]

@@ -8,6 +8,10 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # The default is for the way back.
+        migrations.AlterField(
+            model_name='backtestresult', name='whole', field=models.BinaryField(default=b'')
+        ),
         migrations.RemoveField(model_name='backtestresult', name='whole'),
         migrations.AddConstraint(
             model_name='backtest',
