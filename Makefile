@@ -4,7 +4,7 @@
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: run test demo bench prove check install
+.PHONY: run test demo bench prove soak check install
 
 run: install
 	.venv/bin/python manage.py up
@@ -20,6 +20,9 @@ bench: install
 
 prove: install
 	.venv/bin/python -m pytest -m slow
+
+soak: install
+	.venv/bin/python -m tests.faults.soak --minutes 30 --rate 20
 
 check: install
 	.venv/bin/ruff format --check . && .venv/bin/ruff check . && .venv/bin/mypy && .venv/bin/lint-imports

@@ -11,11 +11,11 @@ from pathlib import Path
 PROJECT = Path(__file__).resolve().parent.parent.parent
 
 
-def until(condition: Callable[[], object], *, seconds: float = 30.0) -> None:
+def until(condition: Callable[[], object], *, seconds: float = 30.0, every: float = 0.02) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it never came to that"
-        time.sleep(0.02)
+        time.sleep(every)
 
 
 def is_alive(pid: int) -> bool:
