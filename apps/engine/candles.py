@@ -75,8 +75,8 @@ class Candles:
     ) -> Candles:
         """The columns as Candles, checked; InvalidCandles says what is wrong and at which bar."""
         given = {"open": open, "high": high, "low": low, "close": close, "volume": volume}
-        columns = {name: _frozen(np.asarray(v, dtype=np.float64)) for name, v in given.items()}
-        candles = cls(time=_frozen(np.asarray(time, dtype=np.int64)), **columns)
+        columns = {name: frozen(np.asarray(v, dtype=np.float64)) for name, v in given.items()}
+        candles = cls(time=frozen(np.asarray(time, dtype=np.int64)), **columns)
         _check(candles)
         return candles
 
@@ -101,7 +101,8 @@ class Candles:
         return self.slice(int(first), int(last))
 
 
-def _frozen(values: NDArray[Number]) -> NDArray[Number]:
+def frozen(values: NDArray[Number]) -> NDArray[Number]:
+    """The same values as a contiguous column that refuses to be written, copied only if need be."""
     column = np.ascontiguousarray(values).view()
     column.flags.writeable = False
     return column
@@ -133,6 +134,16 @@ def _refuse(candles: Candles, wrong: NDArray[np.bool_], what: str) -> None:
 def ist_day(time: NDArray[np.int64]) -> NDArray[np.int32]:
     """Days from 1970-01-01 to the date in Asia/Kolkata of each epoch second."""
     return ((time + IST) // DAY).astype(np.int32)
+
+
+def ist_days(time: NDArray[np.int64]) -> NDArray[np.int32]:
+    """`ist_day` of ascending times: one search a day instead of one division a bar."""
+    if len(time) < 2:
+        return ist_day(time)
+    first, last = ist_day(time[[0, -1]])
+    days = np.arange(first, last + 1, dtype=np.int32)
+    begins = np.searchsorted(time, day_start(days[1:]))
+    return np.repeat(days, np.diff(begins, prepend=0, append=len(time)))
 
 
 def day_start(day: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -64,6 +64,15 @@ TICKS_PER_RUPEE = 10_000.0
 """CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500."""
 
 
+class Bar(NamedTuple):
+    """Prices of one bar, in rupees."""
+
+    open: float
+    high: float
+    low: float
+    close: float
+
+
 class Plan(NamedTuple):
     """One strategy in numbers: fractions, not percent.
 
@@ -170,7 +179,7 @@ def set_levels(p: Record, plan: Plan, contract: Record) -> None:
 
 
 @step
-def trail(p: Record, bar: Record, plan: Plan, contract: Record) -> None:
+def trail(p: Record, bar: Bar, plan: Plan, contract: Record) -> None:
     """Move the stop after the extreme of completed bars; it lives from the next bar (rule 5)."""
     best = bar.high if p.side > 0 else bar.low
     if (best - p.extreme) * p.side > 0:
@@ -222,7 +231,7 @@ def exit_at_open(p: Record, price: float, flag: int, plan: Plan) -> tuple[int, f
 
 
 @step
-def exit_inside(p: Record, bar: Record, plan: Plan) -> tuple[int, float]:
+def exit_inside(p: Record, bar: Bar, plan: Plan) -> tuple[int, float]:
     """(reason, fill) of stop or target inside the bar, the stop first (rule 3)."""
     worst, best = (bar.low, bar.high) if p.side > 0 else (bar.high, bar.low)
     if (worst - p.stop) * p.side <= 0:
@@ -464,7 +473,8 @@ def run(
     The phases of a row stand here in one loop: handing them to functions in a tuple made Numba
     count the references of every array at every call, for ten times the work of the rules.
     """
-    account, positions, bars, flags = state.account[0], state.positions, market.bars, market.flags
+    account, positions, flags = state.account[0], state.positions, market.flags
+    opens, highs, lows, closes = market.bars
     time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
     signals, curve = signals[start:stop], out.equity[start:stop]
     size, full = positions.size, out.trades.size - 2 * positions.size
@@ -490,7 +500,7 @@ def run(
                     when, date = p.time, p.day
                 else:
                     flag = flags[at] if squaring else 0
-                    reason, fill = exit_at_open(p, bars[at].open, flag, plan)
+                    reason, fill = exit_at_open(p, opens[at], flag, plan)
             if reason != OPEN:
                 trade = out.trades[n_trades]
                 leave(account, p, s, fill, reason, when, date, contracts[s], rates, trade)
@@ -515,11 +525,9 @@ def run(
                     funds = account.cash  # equity, marked at this row's opens
                     for j in range(n_open):
                         q, b = positions[opened[j]], cell[t, opened[j]]
-                        funds += worth(q, bars[b].open if b >= 0 else q.close)
+                        funds += worth(q, opens[b] if b >= 0 else q.close)
                     flat = p.side == 0
-                    reason = enter(
-                        account, p, bars[at].open, funds, time[t], plan, contracts[s], rates
-                    )
+                    reason = enter(account, p, opens[at], funds, time[t], plan, contracts[s], rates)
                     if reason == TRADED and flat:
                         insert(opened, n_open, s)
                         n_open += 1
@@ -534,7 +542,7 @@ def run(
             s = opened[k]
             at, p = cell[t, s], positions[s]
             if at >= 0:
-                bar = bars[at]
+                bar = Bar(opens[at], highs[at], lows[at], closes[at])
                 p.bars += 1
                 reason, fill = exit_inside(p, bar, plan)
                 if reason == OPEN and squaring and flags[at] & LAST_OF_SESSION:

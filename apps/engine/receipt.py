@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
@@ -67,7 +68,8 @@ def _hash_columns(columns: Sequence[NDArray[Any]]) -> str:
     """Of each column's length and bytes. Any: numbers of every kind."""
     digest = sha256()
     for column in columns:
-        digest.update(len(column).to_bytes(8, "big") + column.tobytes())
+        digest.update(len(column).to_bytes(8, "big"))
+        digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()
 
 

@@ -56,7 +56,6 @@ POSITION = np.dtype(
         ("pending", "u1"),  # signals that wait for the symbol's next bar
     ]
 )
-BAR = np.dtype([("open", "f8"), ("high", "f8"), ("low", "f8"), ("close", "f8")])
 CONTRACT = np.dtype(
     [("lot", "f8"), ("multiplier", "f8"), ("margin", "f8"), ("tick", "f8"), ("segment", "i8")]
 )
@@ -111,13 +110,26 @@ class State(NamedTuple):
     positions: Array  # POSITION[symbols]
 
 
+class Bars(NamedTuple):
+    """Prices, f8[bars] each: columns, so that the candles of one symbol are used as they lie."""
+
+    open: NDArray[np.float64]
+    high: NDArray[np.float64]
+    low: NDArray[np.float64]
+    close: NDArray[np.float64]
+
+
 class Market(NamedTuple):
-    """Rows of the union of all symbols' timelines; each symbol's bars lie together."""
+    """Rows of the union of all symbols' timelines; each symbol's bars lie together.
+
+    `time` and `bars` are read-only (`candles.frozen`): compiled code has another type, and would be
+    compiled once more, for arrays that can be written.
+    """
 
     time: NDArray[np.int64]  # [rows] epoch seconds
     day: NDArray[np.int32]  # [rows] date in Asia/Kolkata, as a day number
     cell: NDArray[np.int32]  # [rows, symbols] index into `bars`, -1 where the symbol has no bar
-    bars: Array  # BAR[bars]
+    bars: Bars
     atr: NDArray[np.float64]  # [bars, 4], or [0, 4]: no rule of the plan asks for any
     flags: NDArray[np.uint8]  # [bars], or empty: nothing is squared off
 
@@ -161,11 +173,12 @@ def load(data: bytes) -> State:
 def check(state: State, market: Market, signals: Array, contracts: Array, out: Out) -> None:
     """Raise Misfit where `run` would read or write beside its arrays: it checks no bounds."""
     rows, symbols = market.cell.shape
-    bars = market.bars.size
+    bars = market.bars.open.size
     fits = (
         market.time.shape == market.day.shape == (rows,)
         and signals.shape == (rows, symbols)
         and state.positions.shape == contracts.shape == (symbols,)
+        and all(column.shape == (bars,) for column in market.bars)
         and market.atr.shape in ((0, 4), (bars, 4))
         and market.flags.shape in ((0,), (bars,))
         and market.cell.max(initial=-1) < bars

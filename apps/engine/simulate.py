@@ -42,8 +42,11 @@ __all__ = [
 
 Progress = Callable[[float], None]
 
-ROWS_AT_A_TIME = 5_000
+ROWS_AT_A_TIME = 25_000
 """Rows between two reports of progress: a few milliseconds of work."""
+
+TRADES_AT_A_TIME = 1_000
+"""Trades the kernel may write before it hands them over."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +140,7 @@ def _play(
     units, rates = contract_rows(contracts, segments), rate_rows(schedule, segments)
     state = new_state(symbols=len(tracks), cash=capital)
     account = state.account[0]
-    out = Out(np.zeros(2 * len(tracks) + ROWS_AT_A_TIME, TRADE), np.zeros(len(market.time)))
+    out = Out(np.empty(2 * len(tracks) + TRADES_AT_A_TIME, TRADE), np.empty(len(market.time)))
     check(state, market, signals, units, out)
     row, rows, drained = 0, len(market.time), []
     while row < rows and account["status"] != RUINED:

@@ -9,11 +9,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start, ist_day
+from apps.engine.candles import (
+    WARMUP_BARS,
+    Candles,
+    Number,
+    block_id,
+    block_start,
+    frozen,
+    ist_days,
+)
 from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.kernel import ENTER, Plan
 from apps.engine.plan import Contract, ranges_asked, square_off_flags
-from apps.engine.records import BAR, Array, Market
+from apps.engine.records import Bars, Market
 from apps.engine.sessions import Sessions
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.strategy import Strategy, warmup_bars
@@ -81,36 +89,39 @@ def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
 def join(tracks: Sequence[Track]) -> tuple[Market, NDArray[np.uint8]]:
     """The market and its signals u1[rows, symbols]; a row is a time at which any symbol has a bar.
 
-    Each symbol's bars stay as they are, one symbol after the other, and `cell` finds them.
+    Each symbol's bars stay as they are, one symbol after the other, and `cell` finds them. What
+    one symbol alone needs is not copied.
     """
     time = _union([track.candles.time for track in tracks])
     cell = np.full((len(time), len(tracks)), -1, np.int32)
     signals = np.zeros(cell.shape, np.uint8)
     begin = 0
     for s, track in enumerate(tracks):
-        rows = np.searchsorted(time, track.candles.time)
-        cell[rows, s] = np.arange(begin, begin + len(rows))
+        end = begin + len(track.candles)
+        whole = len(track.candles) == len(time)  # its bars are the rows, which need no search
+        rows = slice(None) if whole else np.searchsorted(time, track.candles.time)
+        cell[rows, s] = np.arange(begin, end, dtype=np.int32)
         signals[rows, s] = track.signals
-        begin += len(rows)
+        begin = end
+    candles = [track.candles for track in tracks]
     market = Market(
         time,
-        ist_day(time),
+        ist_days(time),
         cell,
-        _bars([track.candles for track in tracks]),
-        np.concatenate([track.ranges for track in tracks]),
-        np.concatenate([track.flags for track in tracks]),
+        Bars(*(frozen(_joined([getattr(c, name) for c in candles])) for name in Bars._fields)),
+        _joined([track.ranges for track in tracks]),
+        _joined([track.flags for track in tracks]),
     )
     return market, signals
 
 
+def _joined(parts: Sequence[NDArray[Number]]) -> NDArray[Number]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
 def _union(times: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """All times, each once. The stable sort merges runs; `np.unique` would hash every bar."""
+    if len(times) == 1:
+        return times[0]
     merged = np.sort(np.concatenate(times), kind="stable")
-    return merged[np.diff(merged, prepend=merged[0] - 1) > 0]
-
-
-def _bars(candles: Sequence[Candles]) -> Array:
-    bars = np.empty(sum(len(part) for part in candles), BAR)
-    for name in BAR.names or ():
-        np.concatenate([getattr(part, name) for part in candles], out=bars[name])
-    return bars
+    return frozen(merged[np.diff(merged, prepend=merged[0] - 1) > 0])

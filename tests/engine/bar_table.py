@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 from apps.engine import kernel as k
 from apps.engine import records as r
+from apps.engine.candles import frozen
 from apps.engine.reasons import EXIT_REASONS, REJECTIONS
-from tests.engine.cases import Case, twin_of
+from tests.engine.cases import Case, bars_of, twin_of
 
 SIGNALS = {
     "long": k.ENTER_LONG,
@@ -118,10 +119,10 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.Market, NDArray[
         cell[times.index(line.time), symbol] = index
         signals[times.index(line.time), symbol] = line.signal
     market = r.Market(
-        np.array(times, np.int64) * 60,
+        frozen(np.array(times, np.int64) * 60),
         np.array([days[time] for time in times], np.int32),
         cell,
-        np.array([line.bar for _, line in flat], r.BAR),
+        bars_of([line.bar for _, line in flat]),
         np.array([line.atr for _, line in flat]),
         np.array([line.flag for _, line in flat] if squaring else [], np.uint8),
     )

@@ -3,10 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from apps.engine import kernel as k
 from apps.engine import records as r
+from apps.engine.candles import frozen
 from tests.engine.twin import Bar, Contract, Ranges, Rate, Seen, Twin
 
 
@@ -32,6 +33,12 @@ class Outcome(NamedTuple):
 ROWS_A_DAY = 37
 
 
+def bars_of(table: ArrayLike) -> r.Bars:
+    """Lines of (open, high, low, close) as the columns of a market."""
+    columns = np.asarray(table, float).reshape(-1, 4).T
+    return r.Bars(*(frozen(column) for column in columns))
+
+
 def random_case(rng: np.random.Generator, *, symbols: int | None = None) -> Case:
     """Every rule is drawn now and then."""
     rows, symbols = int(rng.integers(60, 300)), symbols or int(rng.integers(1, 6))
@@ -52,7 +59,7 @@ def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
     scale, tick = float(rng.choice([0.001, 0.004, 0.02, 0.06])), 0.05
     cell = np.full(there.shape, -1, np.int32)
     cell[there] = rng.permutation(int(there.sum()))  # any order of bars will do
-    bars = np.zeros(int(there.sum()), r.BAR)
+    table = np.zeros((int(there.sum()), 4))
     for s in range(symbols):
         n = int(there[:, s].sum())
         close = 100 * (1 + s) * np.exp(np.cumsum(rng.standard_t(3, n) * scale))
@@ -61,12 +68,13 @@ def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
         high = np.maximum(open_, close) * np.exp(np.abs(rng.normal(0, scale / 2, n)))
         low = np.minimum(open_, close) * np.exp(-np.abs(rng.normal(0, scale / 2, n)))
         where = cell[there[:, s], s]
-        for name, value in (("open", open_), ("high", high), ("low", low), ("close", close)):
-            bars[name][where] = np.maximum(np.round(np.round(value / tick) * tick, 2), tick)
-    atr = (bars["high"] - bars["low"] + 0.05)[:, None] * np.array([1.0, 0.9, 1.3, 0.7])
+        prices = np.column_stack((open_, high, low, close))
+        table[where] = np.maximum(np.round(np.round(prices / tick) * tick, 2), tick)
+    bars = bars_of(table)
+    atr = (bars.high - bars.low + 0.05)[:, None] * np.array([1.0, 0.9, 1.3, 0.7])
     row = np.arange(rows)
     minute = row % ROWS_A_DAY
-    flags = np.zeros(len(bars), np.uint8)
+    flags = np.zeros(len(table), np.uint8)
     if rng.random() < 0.5:
         by_row = np.where(minute >= ROWS_A_DAY - 4, k.AFTER_SQUARE_OFF, 0)
         by_row |= np.where(minute == ROWS_A_DAY - 1, k.LAST_OF_SESSION, 0)
@@ -76,7 +84,7 @@ def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
     else:
         flags = flags[:0]
     day = (row // ROWS_A_DAY + 100).astype(np.int32)
-    return r.Market(row * 60 + 1_600_000_000, day, cell, bars, atr, flags)
+    return r.Market(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags)
 
 
 def _plan(rng: np.random.Generator) -> k.Plan:
@@ -171,7 +179,7 @@ def row_by_row(case: Case) -> Outcome:
             market.time[t : t + 1],
             market.day[t : t + 1],
             cell,
-            market.bars[cells],
+            r.Bars(*(frozen(column[cells]) for column in market.bars)),
             market.atr[cells],
             flags,
         )
@@ -194,7 +202,7 @@ def twin_of(case: Case) -> Twin:
         [Rate(*row) for row in rates.tolist()],
         squaring=market.flags.size > 0,
     )
-    bars = [Bar(*row) for row in market.bars.tolist()]
+    bars = [Bar(*row) for row in np.column_stack(market.bars).tolist()]
     ranges = [Ranges(*row) for row in market.atr.tolist()]
     flags = market.flags.tolist()
     for t in range(market.time.size):
@@ -210,10 +218,10 @@ def twin_of(case: Case) -> Twin:
 def with_idle_symbols(case: Case, more: int) -> Case:
     """The same symbols and idle ones: one with a bar on every row, the others with none."""
     market, signals, plan, contracts, rates, cash = case
-    n, rows = market.bars.size, market.time.size
+    n, rows = market.bars.open.size, market.time.size
     cell = np.concatenate([market.cell, np.full((rows, more), -1, np.int32)], axis=1)
     cell[:, market.cell.shape[1]] = n + np.arange(rows)
-    bars = np.concatenate([market.bars, np.array([(7.0, 7.0, 7.0, 7.0)] * rows, r.BAR)])
+    bars = bars_of(np.concatenate([np.column_stack(market.bars), np.full((rows, 4), 7.0)]))
     atr = np.concatenate([market.atr, np.ones((rows, 4))])
     flags = market.flags
     if flags.size:

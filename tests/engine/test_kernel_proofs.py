@@ -9,6 +9,7 @@ from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
     Outcome,
+    bars_of,
     random_case,
     row_by_row,
     twin_of,
@@ -78,11 +79,12 @@ def test_the_future_changes_nothing_before_it(seeds: range) -> None:
         early = whole(case, end=end)
         assert full.trades.startswith(early.trades)
         assert full.curve.startswith(early.curve)
-        signals, bars = case.signals.copy(), case.market.bars.copy()
+        signals, table = case.signals.copy(), np.column_stack(case.market.bars)
         later = case.market.cell[end:]
         signals[end:] = rng.integers(0, 16, later.shape) * (later >= 0)
-        bars[later[later >= 0]] = (50.0, 60.0, 40.0, 55.0)
-        other = case._replace(signals=signals, market=case.market._replace(bars=bars))
+        table[later[later >= 0]] = (50.0, 60.0, 40.0, 55.0)
+        market = case.market._replace(bars=bars_of(table))
+        other = case._replace(signals=signals, market=market)
         assert whole(other, end=end) == early
 
 
@@ -140,11 +142,12 @@ def in_points(case: Case) -> Case:
 
 def upside_down(case: Case) -> Case:
     """Every price p is LEVEL - p, every signal that of the other side."""
-    bars, signals = case.market.bars.copy(), case.signals
-    for name, there in (("open", "open"), ("high", "low"), ("low", "high"), ("close", "close")):
-        bars[name] = np.round(LEVEL - case.market.bars[there], 2)
+    bars, signals = case.market.bars, case.signals
+    turned = np.column_stack((bars.open, bars.low, bars.high, bars.close))
     swapped = ((signals & 0b0101) << 1 | (signals & 0b1010) >> 1).astype(np.uint8)
-    return case._replace(market=case.market._replace(bars=bars), signals=swapped)
+    return case._replace(
+        market=case.market._replace(bars=bars_of(np.round(LEVEL - turned, 2))), signals=swapped
+    )
 
 
 @seeds
@@ -154,10 +157,10 @@ def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
         market, slippage = case.market, case.plan.slippage
         for trade in np.frombuffer(whole(case).trades, r.TRADE):
             row = int((trade["exit_time"] - market.time[0]) // 60)
-            bar = market.bars[market.cell[row, trade["symbol"]]]
+            bar = market.cell[row, trade["symbol"]]
             slips = trade["reason"] != k.BY_TARGET
             price = trade["exit_price"] / (1 - slips * trade["side"] * slippage)
-            assert bar["low"] - 1e-6 <= price <= bar["high"] + 1e-6
+            assert market.bars.low[bar] - 1e-6 <= price <= market.bars.high[bar] + 1e-6
 
 
 def test_the_random_cases_meet_every_reason() -> None:

@@ -9,11 +9,20 @@ import pytest
 
 from apps.engine import kernel as k
 from apps.engine import records as r
-from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start, ist_day
+from apps.engine.candles import (
+    TIMEFRAMES,
+    WARMUP_BARS,
+    Candles,
+    block_id,
+    block_start,
+    frozen,
+    ist_day,
+)
 from apps.engine.plan import Contract, contract_rows, plan_of
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.simulate import History, Result, simulate
 from apps.engine.strategy import Strategy, parse
+from tests.engine.cases import bars_of
 from tests.engine.steps import CROSS, complete
 
 CAPITAL = 1_000_000.0
@@ -83,7 +92,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
         block = int(block_id(np.array([now]), timeframe)[0])
         cell = np.full((1, len(candles)), -1, np.int32)
         signals = np.zeros((1, len(candles)), np.uint8)
-        bars: list[tuple[float, ...]] = []
+        bars = []
         ranges = []
         for s, own in enumerate(candles):
             begin, stop = np.searchsorted(own.time, (block_start(block, timeframe), now + 1))
@@ -95,12 +104,12 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             bars.append((seen.open[-1], seen.high[-1], seen.low[-1], seen.close[-1]))
             ranges.append(np.nan_to_num(atr_columns(strategy, seen, timeframe, n - 1, n)[-1]))
             signals[0, s] = signals_of(strategy, seen, timeframe, n - 1, n)[-1]
-        time = np.array([now])
+        time = frozen(np.array([now]))
         market = r.Market(
             time,
             ist_day(time),
             cell,
-            np.array(bars, r.BAR),
+            bars_of(bars),
             np.array(ranges),
             np.empty(0, np.uint8),
         )
