@@ -24,8 +24,9 @@ WEB = SHOW + "import config.wsgi; show()"
 WORKER = """
 import django; django.setup()
 from django.core.management import call_command
-from procrastinate import App
-App.run_worker = lambda app, **options: show(app.connector._pool_args["kwargs"])
+from procrastinate.contrib.django.utils import connector_params
+from config import worker
+worker.work = lambda queue: show(connector_params())
 call_command("work", "--queue", "small"); show()
 """
 COMMAND = SHOW + "import django; django.setup(); show()"
