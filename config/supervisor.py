@@ -25,9 +25,10 @@ class Backoff:
 
     due: float = 0.0
     wait: float = 0.0
+    good_run: float = 60.0  # seconds
 
     def ended(self, *, started: float, now: float) -> float:
-        good = now - started > 60.0
+        good = now - started > self.good_run
         self.wait = 0.5 if good or not self.wait else min(2 * self.wait, 30.0)
         self.due = now + self.wait
         return self.wait

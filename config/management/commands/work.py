@@ -2,18 +2,15 @@
 
 import argparse
 import os
-from typing import Any, cast
+import signal
+from contextlib import suppress
+from typing import Any
 
 from django.core.management.base import BaseCommand
-from procrastinate.contrib.django import app
-from procrastinate.contrib.django.django_connector import DjangoConnector
 
-from config import limits
-
-# A backtest is all computation and gets a process to itself; the small jobs mostly wait.
-QUEUES = {"small": ["small", "default", "builtin"], "backtests": ["backtests"]}
-CONCURRENCY = {"small": 4, "backtests": 1}
-SECONDS_TO_FINISH = 5.0  # then a backtest that still runs gives itself back to the queue
+from apps.backtests.recovery import sweep
+from config import limits, worker
+from config.sweeping import sweeping
 
 
 class Command(BaseCommand):
@@ -21,21 +18,19 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--queue", choices=list(QUEUES), required=True)
+        parser.add_argument("--queue", choices=list(worker.QUEUES), required=True)
 
     def handle(self, *args: Any, queue: str, **options: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         limits.apply(limits.WORKER)
-        if queue == "backtests":
-            from apps.engine import simulate
+        with suppress(KeyboardInterrupt), sweeping(sweep):
+            if queue == "backtests":
+                _warm_up()
+            worker.work(queue)
 
-            os.nice(5)  # on a small machine, web answers first
-            simulate.warm_up()
-        connector = cast(DjangoConnector, app.connector).get_worker_connector()
-        with app.replace_connector(connector) as worker:
-            worker.run_worker(
-                name=queue,
-                queues=QUEUES[queue],
-                concurrency=CONCURRENCY[queue],
-                shutdown_graceful_timeout=SECONDS_TO_FINISH,
-                delete_jobs="successful",
-            )
+
+def _warm_up() -> None:
+    from apps.engine import simulate
+
+    os.nice(5)  # on a small machine, web answers first
+    simulate.warm_up()
