@@ -5,8 +5,10 @@ With nothing set, `manage.py up` just works on one machine. README.md lists what
 
 import hashlib
 import os
+import re
 import secrets
 from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -42,6 +44,23 @@ def env_choice(name: str, *, allowed: tuple[str, ...]) -> str:
     if text not in allowed:
         raise ImproperlyConfigured(f"{name}={text!r}: use one of {', '.join(allowed)}")
     return text
+
+
+def env_rate(name: str, *, default: str) -> str | None:
+    """A number of requests in a time, as django-ratelimit writes it; None when it is off."""
+    text = os.environ.get(name, "").strip() or default
+    if text == "off":
+        return None
+    if not re.fullmatch(r"[1-9][0-9]{0,8}/([1-9][0-9]{0,4})?[smhd]", text):
+        raise ImproperlyConfigured(f"{name}={text!r}: use a rate such as 100/m or 5/15m, or off")
+    return text
+
+
+def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
+    try:
+        return [ip_network(text) for text in env_list(name, default="")]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name}: {error}; use networks such as 10.0.0.0/8") from error
 
 
 # Where the service keeps what it must not lose: the embedded database, its secret, compiled
@@ -220,6 +239,30 @@ SIMPLE_JWT = {
     "UPDATE_LAST_LOGIN": False,
 }
 
+# ----------------------------------------------------------------------------------------- limits
+
+RATE_LIMITS = {
+    "auth": env_rate("RATE_LIMIT_AUTH", default="5/15m"),
+    "trading": env_rate("RATE_LIMIT_TRADING", default="100/m"),
+    "backtests": env_rate("RATE_LIMIT_BACKTESTS", default="10/m"),
+    "general": env_rate("RATE_LIMIT_GENERAL", default="1000/15m"),
+}
+# Failed logins of one account, from wherever they come: more than an address has, so that a
+# stranger cannot lock its owner out.
+RATE_LIMITS["failures"] = "20/15m" if RATE_LIMITS["auth"] else None
+TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES")
+REDIS_URL = os.environ.get("REDIS_URL", "").strip()
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.redis.RedisCache"
+        if REDIS_URL
+        else "apps.core.counters.PostgresCounters",
+        "LOCATION": REDIS_URL,
+    }
+}
+# It knows few caches. Ours counts atomically: tests/core/test_counters.py.
+SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
+
 # ------------------------------------------------------------------------------------------- HTTP
 
 REST_FRAMEWORK = {
@@ -255,7 +298,7 @@ SESSION_COOKIE_SAMESITE = "Strict"
 CSRF_COOKIE_SECURE = True
 X_FRAME_OPTIONS = "DENY"
 # TLS ends at the proxy in front of the service, which also redirects and sets HSTS.
-SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]
+SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008"]
 
 # The admin's own files, served from the packages they come in.
 STATIC_URL = "/static/"

@@ -52,6 +52,11 @@ def meaning_of(error: BaseException) -> Meaning | None:
     return Meaning.UNREACHABLE if isinstance(error, OperationalError | InterfaceError) else None
 
 
+def is_passing(error: BaseException) -> bool:
+    """Whether the same work, done again a little later, may well succeed."""
+    return meaning_of(error) in (Meaning.BUSY, Meaning.UNREACHABLE)
+
+
 def _causes(error: BaseException) -> Iterator[BaseException]:
     cause: BaseException | None = error
     while cause is not None:

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from apps.core import request_id
 from apps.core.database_errors import Meaning, meaning_of
-from apps.core.errors import Code, ServiceError
+from apps.core.errors import Code, PreconditionFailed, ServiceError
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +42,8 @@ STATUS: Final[Mapping[Code, int]] = {
     Code.SERVICE_UNAVAILABLE: 503,
     Code.BROKER_CONNECTION_FAILED: 503,
 }
+OWN_STATUS: Final[Mapping[type[ServiceError], int]] = {PreconditionFailed: 412}
+"""Errors that HTTP has a status for, where their code has another."""
 
 # Refusals of HTTP itself that the table of codes does not list keep their status; `reason` tells
 # them apart.
@@ -148,7 +150,8 @@ def _headers(body: Body, more: Mapping[str, str] | None = None) -> dict[str, str
 
 
 def render_service_error(error: ServiceError) -> Body:
-    return body_of(error.code, str(error), status=STATUS[error.code], details=error.details)
+    status = OWN_STATUS.get(type(error), STATUS[error.code])
+    return body_of(error.code, str(error), status=status, details=error.details)
 
 
 def for_exception(error: Exception) -> Body:

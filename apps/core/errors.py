@@ -133,6 +133,16 @@ class NotFound(ServiceError):
     message = "Nothing is found at this address."
 
 
+class PreconditionFailed(ServiceError):
+    """The caller asked for a write on one condition, and it does not hold.
+
+    The interface has no code for it: of CONFLICT, it is the one that is answered with a 412.
+    """
+
+    code = Code.CONFLICT
+    message = "It has changed since it was read: its ETag is now {currentETag}. Read it again."
+
+
 class Forbidden(ServiceError):
     """The caller is known and may not do this."""
 

@@ -1,0 +1,49 @@
+"""The address a request comes from, when proxies that we trust stand before us.
+
+A forwarding header counts only where the peer itself is trusted; it is walked from the right,
+where our own proxies have written, and what a client wrote to the left of them is never reached.
+"""
+
+from collections.abc import Sequence
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final
+
+Address = IPv4Address | IPv6Address
+Networks = Sequence[IPv4Network | IPv6Network]
+
+MOST_HOPS: Final = 20
+
+
+def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str | None:
+    """`peer`: the socket's address; `forwarded_for`: all X-Forwarded-For lines, joined by commas.
+
+    An entry that cannot be read ends the walk: the last good hop is the client then. None when the
+    peer has no address (a Unix socket).
+    """
+    client = _read(peer)
+    if client is None:
+        return None
+    for entry in reversed(forwarded_for.split(",")[-MOST_HOPS:]):
+        if not _is_in(client, trusted) or (hop := _read(entry)) is None:
+            break
+        client = hop
+    return str(client)
+
+
+def _is_in(address: Address, networks: Networks) -> bool:
+    return any(address in network for network in networks)
+
+
+def _read(text: str) -> Address | None:
+    """An address, perhaps with brackets and a port; an IPv4 address mapped into IPv6 is IPv4."""
+    host = text.strip()
+    if host.startswith("["):
+        host = host[1:].partition("]")[0]
+    elif host.count(":") == 1:
+        host = host.partition(":")[0]
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address

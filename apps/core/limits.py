@@ -1,0 +1,167 @@
+"""How often a client may call: one bucket for each request, the most specific.
+
+Windows are django-ratelimit's: fixed, and beginning at another moment for each key.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from ipaddress import ip_network
+from typing import Final
+
+from django.conf import settings
+from django.core.cache import caches
+from django.db import DatabaseError
+from django.http import HttpRequest
+from django_ratelimit import core as ratelimit
+from redis.exceptions import RedisError
+
+from apps.core.errors import Code, ServiceError
+
+log = logging.getLogger(__name__)
+
+RETRY_AFTER_SECONDS: Final = 5
+
+UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+BEFORE_A_HASH: Final[Mapping[str, str]] = {
+    "/api/auth/signup": "signup",
+    "/api/auth/login": "login",
+    "/api/auth/password": "password",
+}
+"""Each has a bucket of its own: a password is hashed only after it has spoken."""
+
+
+class TooManyRequests(ServiceError):
+    """The window's requests are used up."""
+
+    code = Code.TOO_MANY_REQUESTS
+    message = "Too many requests; try again in {retryAfter} seconds."
+
+
+class LimiterDown(ServiceError):
+    """What guards passwords does not open when it cannot count."""
+
+    code = Code.SERVICE_UNAVAILABLE
+    message = "The service cannot count requests just now; please try again."
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """`rate` as django-ratelimit writes it, such as 5/15m; `key`: whose requests are counted."""
+
+    name: str
+    rate: str
+    key: str
+    fails_open: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How much of a bucket is used; `seconds` until its window is over, at least 1."""
+
+    limit: int
+    count: int
+    seconds: int
+
+    @property
+    def exceeded(self) -> bool:
+        return self.count > self.limit
+
+    def headers(self, *, now: float) -> dict[str, str]:
+        shown = {
+            "X-RateLimit-Limit": str(self.limit),
+            "X-RateLimit-Remaining": str(max(0, self.limit - self.count)),
+            "X-RateLimit-Reset": str(int(now) + self.seconds),
+        }
+        return shown | ({"Retry-After": str(self.seconds)} if self.exceeded else {})
+
+
+def bucket_of(method: str, path: str, *, user_id: str | None, address: str) -> Bucket | None:
+    """The bucket that this request counts in; None where that limit is off."""
+    name, setting, key = _place(method, path, user_id, _network(address))
+    rate = settings.RATE_LIMITS[setting]
+    return Bucket(name, rate, key, fails_open=setting != "auth") if rate else None
+
+
+def _place(method: str, path: str, user_id: str | None, address: str) -> tuple[str, str, str]:
+    """The bucket's name, the setting of its rate, and the key."""
+    if method == "POST" and path in BEFORE_A_HASH:
+        return BEFORE_A_HASH[path], "auth", address
+    if user_id and method in UNSAFE:
+        if path.startswith(("/api/trading/", "/api/webhooks")):
+            return "trading", "trading", user_id
+        if path.startswith("/api/backtests") and method != "PUT":
+            return "backtests", "backtests", user_id
+    return "general", "general", user_id or address
+
+
+def _network(address: str) -> str:
+    """Whoever has one address of IPv6 has the 2^64 of its network."""
+    return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address
+
+
+def failures(email: str) -> Bucket | None:
+    """Wrong passwords for one account, wherever they come from; None where limits are off."""
+    rate = settings.RATE_LIMITS["failures"]
+    return Bucket("login-failures", rate, email, fails_open=False) if rate else None
+
+
+def count(request: HttpRequest, bucket: Bucket) -> Usage | None:
+    """Count one more; None when the counters cannot be reached and the bucket fails open.
+
+    Raises LimiterDown.
+    """
+    try:
+        return _counted(request, bucket)
+    except (DatabaseError, RedisError, OSError) as error:
+        log.error("requests cannot be counted: %s", error)
+        if bucket.fails_open:
+            return None
+        raise LimiterDown(retryAfter=RETRY_AFTER_SECONDS) from error
+
+
+def _counted(request: HttpRequest, bucket: Bucket) -> Usage:
+    """django-ratelimit answers with a negative time when its cache has lost the counter."""
+    found = ratelimit.get_usage(
+        request,
+        group=bucket.name,
+        key=lambda group, request: bucket.key,
+        rate=bucket.rate,
+        increment=True,
+    )
+    if found["time_left"] < 0:
+        raise ConnectionError("the counters gave no answer")
+    return Usage(found["limit"], found["count"], found["time_left"] + 1)
+
+
+def refuse_exceeded(usage: Usage) -> None:
+    """Raises TooManyRequests."""
+    if usage.exceeded:
+        raise TooManyRequests(retryAfter=usage.seconds, limit=usage.limit)
+
+
+@contextmanager
+def failures_counted(request: HttpRequest, bucket: Bucket | None) -> Iterator[None]:
+    """Count what is done inside, and take it back when it does not fail.
+
+    Counted first, so that of failures at the same moment no more pass than the limit. Raises
+    TooManyRequests, LimiterDown.
+    """
+    usage = count(request, bucket) if bucket else None
+    if usage is None or bucket is None:
+        yield
+        return
+    refuse_exceeded(usage)
+    window = _window(bucket)
+    yield
+    # Its window may have ended meanwhile, and with it the count.
+    with suppress(ValueError):
+        caches["default"].decr(window)
+
+
+def _window(bucket: Bucket) -> str:
+    """The name of the counter of the current window, which django-ratelimit keeps to itself."""
+    _, period = ratelimit._split_rate(bucket.rate)
+    end = ratelimit._get_window(bucket.key, period)
+    return str(ratelimit._make_cache_key(bucket.name, end, bucket.rate, bucket.key, ratelimit.ALL))

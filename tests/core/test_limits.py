@@ -1,0 +1,139 @@
+"""Which bucket a request counts in, and what a bucket answers."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.core.cache import caches
+from django.db import OperationalError, connection
+from django.test import RequestFactory
+from pytest_django import Settings
+
+from apps.core import limits
+from apps.core.limits import Bucket
+
+REQUEST = RequestFactory().get("/")
+RATES = {
+    "auth": "5/15m", "failures": "20/15m", "trading": "100/m", "backtests": "10/m",
+    "general": "1000/15m",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def on(settings: Settings) -> None:
+    settings.RATE_LIMITS = RATES
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "signed_in", "name", "key"),
+    [
+        ("POST", "/api/auth/signup", False, "signup", "1.2.3.4"),
+        ("POST", "/api/auth/login", True, "login", "1.2.3.4"),
+        ("POST", "/api/auth/password", True, "password", "1.2.3.4"),
+        ("GET", "/api/auth/login", False, "general", "1.2.3.4"),
+        ("POST", "/api/auth/refresh-token", False, "general", "1.2.3.4"),
+        ("POST", "/api/auth/logout", True, "general", "u"),
+        ("POST", "/api/trading/algorithms", True, "trading", "u"),
+        ("DELETE", "/api/trading/algorithms/x", True, "trading", "u"),
+        ("GET", "/api/trading/algorithms", True, "general", "u"),
+        ("POST", "/api/trading/algorithms", False, "general", "1.2.3.4"),
+        ("PATCH", "/api/webhooks/x", True, "trading", "u"),
+        ("POST", "/api/backtests", True, "backtests", "u"),
+        ("DELETE", "/api/backtests/x", True, "backtests", "u"),
+        ("PUT", "/api/backtests/x", True, "general", "u"),
+        ("GET", "/api/backtests", True, "general", "u"),
+        ("POST", "/api/symbols/validate", True, "general", "u"),
+        ("GET", "/api/nothing", False, "general", "1.2.3.4"),
+    ],
+)
+def test_a_request_counts_in_the_most_specific_bucket(
+    method: str, path: str, signed_in: bool, name: str, key: str
+) -> None:
+    user_id = "u" if signed_in else None
+    bucket = limits.bucket_of(method, path, user_id=user_id, address="1.2.3.4")
+    assert bucket is not None
+    assert (bucket.name, bucket.key) == (name, key)
+    assert bucket.fails_open == (name not in limits.BEFORE_A_HASH.values())
+
+
+def test_a_network_of_ipv6_is_one_client() -> None:
+    one, other = (
+        limits.bucket_of("GET", "/api/x", user_id=None, address=address)
+        for address in ("2001:db8::1", "2001:db8::ffff")
+    )
+    assert one == other
+
+
+def test_a_limit_that_is_off_has_no_bucket(settings: Settings) -> None:
+    settings.RATE_LIMITS = {**RATES, "general": None, "failures": None}
+    assert limits.bucket_of("GET", "/api/x", user_id=None, address="1.2.3.4") is None
+    assert limits.failures("a@example.com") is None
+
+
+@pytest.mark.django_db
+def test_headers_say_what_is_left_and_when_it_begins_anew() -> None:
+    bucket = Bucket("x", "2/m", "k")
+    first, second, third = (limits.count(REQUEST, bucket) for _ in range(3))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    assert (first.exceeded, second.exceeded, third.exceeded) == (False, False, True)
+    shown = second.headers(now=1_000_000.9)
+    assert shown["X-RateLimit-Limit"] == "2"
+    assert shown["X-RateLimit-Remaining"] == "0"
+    assert int(shown["X-RateLimit-Reset"]) == 1_000_000 + second.seconds
+    assert "Retry-After" not in shown
+    assert third.headers(now=0)["Retry-After"] == str(third.seconds)
+    assert 1 <= third.seconds <= 61
+    with pytest.raises(limits.TooManyRequests) as refusal:
+        limits.refuse_exceeded(third)
+    assert refusal.value.details["retryAfter"] == third.seconds
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_more_than_the_limit_at_once_exactly_the_limit_passes() -> None:
+    bucket = Bucket("x", "5/15m", "k")
+
+    def call(_: int) -> bool:
+        try:
+            usage = limits.count(REQUEST, bucket)
+            return usage is not None and not usage.exceeded
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(10) as pool:
+        assert sum(pool.map(call, range(50))) == 5
+
+
+@pytest.mark.django_db
+def test_only_failures_use_up_an_account() -> None:
+    bucket = Bucket("login-failures", "2/15m", "a@example.com")
+
+    def log_in(password: str) -> str:
+        with limits.failures_counted(REQUEST, bucket):
+            if password != "right":
+                raise PermissionError
+        return "in"
+
+    for _ in range(3):
+        assert log_in("right") == "in"
+    for _ in range(2):
+        with pytest.raises(PermissionError):
+            log_in("wrong")
+    with pytest.raises(limits.TooManyRequests):
+        log_in("right")
+
+
+@pytest.mark.parametrize("fails_open", [True, False])
+def test_without_counters_passwords_stay_shut_and_the_rest_opens(
+    monkeypatch: pytest.MonkeyPatch, fails_open: bool
+) -> None:
+    def broken(*args: object, **options: object) -> bool:
+        raise OperationalError
+
+    monkeypatch.setattr(caches["default"], "add", broken)
+    bucket = Bucket("x", "5/m", "k", fails_open=fails_open)
+    if fails_open:
+        assert limits.count(REQUEST, bucket) is None
+    else:
+        with pytest.raises(limits.LimiterDown):
+            limits.count(REQUEST, bucket)
