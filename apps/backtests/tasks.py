@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable
 
-from django.db import InterfaceError, OperationalError
 from django.utils import timezone
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
@@ -11,6 +10,7 @@ from procrastinate.contrib.django import app
 from apps.backtests import turns
 from apps.backtests.models import Backtest
 from apps.core import request_id as request_ids
+from apps.core.database_errors import is_passing
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientData
 
@@ -42,8 +42,8 @@ def take_one(*, stopping: Callable[[], bool]) -> None:
 def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
     """Simulate and record, or record why not. Raises Interrupted and Superseded.
 
-    A database that is lost on the way is raised too: the backtest then falls silent, and the sweep
-    gives it to another worker.
+    A database that is lost on the way, or busy, is raised too: the backtest then falls silent, and
+    the sweep gives it to another worker.
     """
     from apps.backtests import execution
 
@@ -54,14 +54,14 @@ def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
         with execution.beating(backtest) as superseded:
             result = execution.run(backtest, stopping=stopping, superseded=superseded)
             execution.complete(backtest=backtest, result=result, now=timezone.now())
-    except (execution.Interrupted, execution.Superseded, OperationalError, InterfaceError):
+    except (execution.Interrupted, execution.Superseded):
         raise
     except EngineError as error:
         short = isinstance(error, InsufficientData)
         fail(Code.INSUFFICIENT_DATA if short else Code.UNPROCESSABLE_ENTITY, str(error))
-    except Exception:
-        fail(
-            Code.INTERNAL_SERVER_ERROR,
-            f"The simulation broke; quote {request_ids.current()} when you report it.",
-        )
+    except Exception as error:
+        if not is_passing(error):
+            quoted = request_ids.current()
+            message = f"The simulation broke; quote {quoted} when you report it."
+            fail(Code.INTERNAL_SERVER_ERROR, message)
         raise
