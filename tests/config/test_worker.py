@@ -165,6 +165,7 @@ class Deaf(testing.InMemoryConnector):
     """The queue answers, but nobody can listen to it."""
 
     async def listen_notify(self, on_notification: object, channels: object) -> None:
+        await asyncio.sleep(0.01)  # as long as others of its kind take to end
         raise psycopg.OperationalError("the listener's connection is gone")
 
 
