@@ -8,7 +8,6 @@ Volume is a whole number, else float64. One year of minutes takes about 7 bytes 
 """
 
 import hashlib
-import io
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -161,7 +160,7 @@ def _written(table: pa.Table) -> bytes:
     encoding = {
         field.name: _DELTA if pa.types.is_integer(field.type) else _FLOAT for field in table.schema
     }
-    buffer = io.BytesIO()
+    buffer = pa.BufferOutputStream()
     pq.write_table(
         table,
         buffer,
@@ -171,4 +170,4 @@ def _written(table: pa.Table) -> bytes:
         write_statistics=False,
         store_schema=True,
     )
-    return buffer.getvalue()
+    return buffer.getvalue().to_pybytes()

@@ -7,14 +7,15 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse
 from apps.market.importers.checks import Report, Rows, judge
-from apps.market.importers.layout import Layout, layout_of
+from apps.market.importers.layout import Layout, layout_of, number_columns
 from apps.market.importers.stamps import seconds_of
-from apps.market.importers.tables import Table, read_table
+from apps.market.importers.tables import Column, Table, read_table
 from apps.market.importers.timeframes import contradiction, timeframe_of
 from apps.market.rulebook.sessions import sessions_of
 
@@ -51,7 +52,7 @@ def read_candle_file(
     (`INFY_1m_2024.parquet`, `BSE_SENSEX_1d.csv`), the timeframe by the commonest step. With
     `strict` bars outside the session's hours are refused, otherwise kept and counted.
     """
-    table = read_table(path)
+    table = read_table(path, number_columns)
     layout = layout_of(table)
     called = _instrument(table, layout)
     known, told_by = _symbol(table, layout, given=symbol, called=called)
@@ -75,9 +76,16 @@ def _numbers(table: Table, position: int) -> NDArray[np.float64]:
 
 def _volume(table: Table, layout: Layout) -> NDArray[np.float64]:
     """Zero where the file has no such column or nothing in all of it, as for an index."""
-    if layout.volume is None or not any(table.columns[layout.volume].unique().to_pylist()):
+    if layout.volume is None or _blank(table.columns[layout.volume]):
         return np.zeros(len(table))
     return _numbers(table, layout.volume)
+
+
+def _blank(column: Column) -> bool:
+    """Whether every value is missing, empty or 0."""
+    if pa.types.is_string(column.type):
+        return not pc.any(pc.not_equal(column, pa.scalar(""))).as_py()
+    return not pc.any(pc.not_equal(column, pa.scalar(0))).as_py()
 
 
 def _instrument(table: Table, layout: Layout) -> str | None:

@@ -42,6 +42,9 @@ class Rows:
     row: NDArray[np.int64]
 
     def take(self, which: Flags | NDArray[np.intp]) -> "Rows":
+        """Some of the rows, or all of them in another order."""
+        if which.dtype == np.bool_ and which.all():
+            return self
         columns = (self.time, self.open, self.high, self.low, self.close, self.volume, self.row)
         return Rows(*(column[which] for column in columns))  # type: ignore[arg-type]
 
@@ -88,7 +91,7 @@ def judge(
     _check_numbers(table, traded)
     moved, out_of_order = _stamped(traded, timeframe), int((np.diff(rows.time) < 0).sum())
     repaired, largest = _repaired(table, moved)
-    distinct = _distinct(table, repaired.take(np.argsort(repaired.time, kind="stable")))
+    distinct = _distinct(table, _sorted(repaired))
     candles = _candles(distinct)
     off_session = _off_session(candles, timeframe, sessions)
     if strict and off_session.any():
@@ -172,9 +175,17 @@ def _repaired(table: Table, rows: Rows) -> tuple[Rows, float]:
     return Rows(rows.time, rows.open, high, low, rows.close, rows.volume, rows.row), largest
 
 
+def _sorted(rows: Rows) -> Rows:
+    if (rows.time[1:] >= rows.time[:-1]).all():
+        return rows
+    return rows.take(np.argsort(rows.time, kind="stable"))
+
+
 def _distinct(table: Table, rows: Rows) -> Rows:
     """Rows in order of time without exact repeats; one time with two prices is refused."""
     same_time = np.diff(rows.time, prepend=rows.time[0] - 1) == 0
+    if not same_time.any():
+        return rows
     differs = np.zeros(len(rows.time), dtype=np.bool_)
     for name in (*PRICES, "volume"):
         differs |= np.diff(getattr(rows, name), prepend=np.nan) != 0
@@ -207,7 +218,8 @@ def _days(times: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.intp]
 def _off_session(candles: Candles, timeframe: str, sessions: Sessions) -> Flags:
     if TIMEFRAMES[timeframe] >= DAY:
         return np.zeros(len(candles), dtype=np.bool_)
-    opens, closes = sessions.hours(ist_day(candles.time))
+    days, bars = _days(candles.time)
+    opens, closes = (np.repeat(hours, bars) for hours in sessions.hours(days))
     outside = (candles.time < opens) | (candles.time >= closes)
     return np.asarray(outside & (opens >= 0))
 

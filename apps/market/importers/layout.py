@@ -1,7 +1,7 @@
 """Which column of a file holds what, told by the names in its header."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,9 +36,7 @@ class Layout:
 
 def layout_of(table: Table) -> Layout:
     """The file's layout; a header that tells none is refused with what it has and lacks."""
-    found = {}
-    for position, name in reversed(list(enumerate(table.names))):
-        found[re.sub("[^a-z0-9]", "", name.lower())] = position
+    found = _found(table.names)
     stamp = next((found[name] for name in _STAMPS if name in found), None)
     named = {field: _position(found, field) for field in _NAMES}
     missing = [field for field in PRICES if named[field] is None]
@@ -52,6 +50,19 @@ def layout_of(table: Table) -> Layout:
     clock = found.get("time") if stamp == found.get("date") else None
     prices = tuple(where for field in PRICES if (where := named[field]) is not None)
     return Layout(stamp, clock, prices, named["volume"], named["symbol"])
+
+
+def number_columns(names: Sequence[str]) -> Collection[int]:
+    """Where prices and volume stand under these names, as far as they do."""
+    found = _found(names)
+    positions = (_position(found, field) for field in (*PRICES, "volume"))
+    return [position for position in positions if position is not None]
+
+
+def _found(names: Sequence[str]) -> Mapping[str, int]:
+    """The first position of each name, as compared."""
+    positions = reversed(list(enumerate(names)))
+    return {re.sub("[^a-z0-9]", "", name.lower()): position for position, name in positions}
 
 
 def _position(found: Mapping[str, int], field: str) -> int | None:

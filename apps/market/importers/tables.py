@@ -4,7 +4,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
@@ -80,11 +80,15 @@ def first_bad(column: Column, target: pa.DataType) -> int:
     return low
 
 
-def read_table(path: Path) -> Table:
-    """The rows of a Parquet (`.parquet`) or CSV file (any other name, also `.gz`)."""
+def read_table(path: Path, numbers: Callable[[Sequence[str]], Collection[int]]) -> Table:
+    """The rows of a Parquet (`.parquet`) or CSV file (any other name, also `.gz`).
+
+    `numbers` tells from the names which columns ought to be numbers: float64 if all of a CSV file's
+    are, otherwise text, so that a message can show what is written.
+    """
     if path.suffix == ".parquet":
         return _read_parquet(path)
-    return _read_csv(path)
+    return _read_csv(path, numbers)
 
 
 def _read_parquet(path: Path) -> Table:
@@ -100,13 +104,19 @@ def _read_parquet(path: Path) -> Table:
     return Table(path.name, tuple(table.column_names), columns, lambda row: f"row {row + 1}")
 
 
-def _read_csv(path: Path) -> Table:
+def _read_csv(path: Path, numbers: Callable[[Sequence[str]], Collection[int]]) -> Table:
     content = _content(path).removeprefix(_BYTE_ORDER_MARK)
-    if not content.strip():
+    if not content or content.isspace():
         raise BadCandleFile(file=path.name, reason="is empty")
     _check_text(path.name, content)
     delimiter, names = _header(content)
-    columns = _parsed(path.name, content, delimiter, len(names))
+    types: list[pa.DataType] = [pa.string()] * len(names)
+    for position in numbers(names):
+        types[position] = pa.float64()
+    try:
+        columns = _parsed(content, delimiter, types)
+    except pa.ArrowInvalid:
+        columns = _parsed_as_text(path.name, content, delimiter, len(names))
     if not len(columns[0]):
         raise BadCandleFile(file=path.name, reason="holds a header and no rows")
     return Table(path.name, names, columns, lambda row: f"line {_line(content, row + 1)}")
@@ -125,7 +135,8 @@ def _content(path: Path) -> bytes:
 
 def _check_text(file: str, content: bytes) -> None:
     try:
-        content.decode()
+        if not content.isascii():
+            content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadCandleFile(file=file, reason=f"line {line}: is no text in UTF-8") from error
@@ -133,41 +144,59 @@ def _check_text(file: str, content: bytes) -> None:
 
 def _header(content: bytes) -> tuple[str, tuple[str, ...]]:
     """The delimiter, the likeliest of four in the first line, and the names that line holds."""
-    first = content.partition(b"\n")[0].decode().rstrip("\r")
+    first = next(io.BytesIO(content)).decode().rstrip("\r\n")
     delimiter = max(_DELIMITERS, key=first.count)
     names = next(csv.reader([first], delimiter=delimiter))
     return delimiter, tuple(name.strip() for name in names)
 
 
-def _parsed(file: str, content: bytes, delimiter: str, width: int) -> tuple[Column, ...]:
-    keys = [str(position) for position in range(width)]
+def _parsed(content: bytes, delimiter: str, types: Sequence[pa.DataType]) -> tuple[Column, ...]:
+    """The columns in these types; ArrowInvalid, which does not say where, if they are not."""
+    return _columns(
+        content,
+        types,
+        pyarrow.csv.ReadOptions(),
+        pyarrow.csv.ParseOptions(delimiter=delimiter),
+    )
+
+
+def _parsed_as_text(file: str, content: bytes, delimiter: str, width: int) -> tuple[Column, ...]:
+    """The columns as they are written; a row of another width is refused by its line."""
     torn: list[InvalidRow] = []
 
     def remember(row: "InvalidRow") -> Literal["error"]:
         torn.append(row)
         return "error"
 
+    # Arrow numbers rows only within one block of text, and in one thread.
+    block_size = min(max(len(content), 1 << 20), (1 << 31) - 1)
     try:
-        table = pyarrow.csv.read_csv(
-            io.BytesIO(content),
-            read_options=pyarrow.csv.ReadOptions(
-                use_threads=False, column_names=keys, skip_rows=1, block_size=_block_size(content)
-            ),
-            parse_options=pyarrow.csv.ParseOptions(
-                delimiter=delimiter, invalid_row_handler=remember
-            ),
-            convert_options=pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(keys, pa.string())
-            ),
+        return _columns(
+            content,
+            [pa.string()] * width,
+            pyarrow.csv.ReadOptions(use_threads=False, block_size=block_size),
+            pyarrow.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=remember),
         )
     except pa.ArrowInvalid as error:
         raise BadCandleFile(file=file, reason=_why_torn(content, torn, error)) from error
+
+
+def _columns(
+    content: bytes,
+    types: Sequence[pa.DataType],
+    reading: pyarrow.csv.ReadOptions,
+    parsing: pyarrow.csv.ParseOptions,
+) -> tuple[Column, ...]:
+    keyed = {str(position): kind for position, kind in enumerate(types)}
+    reading.column_names, reading.skip_rows = list(keyed), 1
+    converting = pyarrow.csv.ConvertOptions(column_types=keyed, null_values=[])
+    table = pyarrow.csv.read_csv(
+        pa.BufferReader(content),  # type: ignore[arg-type]  # the stubs: only Python's files
+        reading,
+        parsing,
+        converting,
+    )
     return tuple(_trimmed(column) for column in table.columns)
-
-
-def _block_size(content: bytes) -> int:
-    """Arrow numbers rows only within one block of text: the whole file is one."""
-    return min(max(len(content), 1 << 20), (1 << 31) - 1)
 
 
 def _why_torn(content: bytes, torn: Sequence["InvalidRow"], error: pa.ArrowInvalid) -> str:
