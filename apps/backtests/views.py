@@ -2,6 +2,7 @@
 
 import secrets
 
+from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +14,7 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.backtests.serializers import KINDS, RenameIn, SubmitIn, backtest_out
 from apps.backtests.span import read_span
+from apps.core.idempotency import idempotent
 from apps.core.pages import Query, page_of, page_with
 
 SORTS = {"createdAt": "created_at", "name": "name"}
@@ -31,7 +33,16 @@ class BacktestView(ViewSet):
         rows = rows.order_by(*query.ordering(SORTS, default="createdAt"))
         return Response(page_of(rows, query.page(), backtest_out))
 
-    def create(self, request: Request) -> Response:
+    def create(self, request: Request) -> Response | HttpResponse:
+        """The answer of the creation is what a repeated key gets; waiting is no part of it."""
+        created = self._submit(request)
+        if "Prefer" not in request.headers or not isinstance(created, Response):
+            return created
+        backtest = services.read(owner=caller(request), backtest_id=created.data["id"])
+        return _when_ended(request, backtest, status=201)
+
+    @idempotent
+    def _submit(self, request: Request) -> Response:
         now = timezone.now()
         body = SubmitIn.read(request.data)
         submission = services.Submission(
@@ -44,7 +55,7 @@ class BacktestView(ViewSet):
         backtest = services.submit(
             owner=caller(request), submission=submission, seed=secrets.randbits(48), now=now
         )
-        return _when_ended(request, backtest, status=201)
+        return Response(backtest_out(backtest), status=201)
 
     def show(self, request: Request, backtest_id: str) -> Response:
         backtest = services.read(owner=caller(request), backtest_id=backtest_id)
@@ -59,6 +70,7 @@ class BacktestView(ViewSet):
         services.delete(owner=caller(request), backtest_id=backtest_id)
         return Response(status=204)
 
+    @idempotent
     def cancel(self, request: Request, backtest_id: str) -> Response:
         backtest = services.cancel(
             owner=caller(request), backtest_id=backtest_id, now=timezone.now()

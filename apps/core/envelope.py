@@ -92,11 +92,11 @@ Body: TypeAlias = dict[str, dict[str, object]]
 def body_of(
     code: Code, message: str, *, status: int, details: Mapping[str, object] | None = None
 ) -> Body:
-    """`retryAfter` (seconds) among the details of a 429 or 503 also stands in the error itself."""
+    """`retryAfter` (seconds) among the details also stands in the error itself."""
     error: dict[str, object] = {"message": message, "code": code.value, "status": status}
     if details:
         error["details"] = dict(details)
-        if status in RETRIED and "retryAfter" in details:
+        if "retryAfter" in details:
             error["retryAfter"] = details["retryAfter"]
     error["requestId"] = request_id.current()
     return {"error": error}

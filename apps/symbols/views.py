@@ -4,6 +4,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.core.errors import Fault, InvalidInput
+from apps.core.idempotency import idempotent
 from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, Query
 from apps.engine.symbols import EXCHANGES
 from apps.symbols import services
@@ -14,6 +15,7 @@ LONGEST_QUERY = 100
 
 
 class SymbolView(ViewSet):
+    @idempotent
     def validate(self, request: Request) -> Response:
         symbol = SymbolBody.read(request.data)["symbol"]
         return Response(verdict_out(services.check(symbol=symbol, now=timezone.now())))

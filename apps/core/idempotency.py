@@ -1,0 +1,144 @@
+"""`Idempotency-Key`: a POST that is sent twice is done once.
+
+Key, work and answer commit in one transaction, so a crash leaves none of them and there is nothing
+to clean up. A request that comes while the first one runs waits for it on the key's unique index.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import wraps
+from hashlib import sha256
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+
+from django.db import OperationalError, connection, transaction
+from django.http import HttpResponse
+from django.utils import timezone
+from psycopg.errors import LockNotAvailable
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.core import envelope
+from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.core.models import IdempotencyKey
+from apps.core.renderers import JsonRenderer
+
+HEADER: Final = "Idempotency-Key"
+REPLAYED: Final = "Idempotent-Replayed"
+KEPT: Final = timedelta(hours=24)
+WAIT: Final = "2s"
+REFUSALS_STORED: Final = frozenset({403, 404, 422})
+_FORM = re.compile(r"[\x21-\x7e]{1,255}")
+
+CLAIM = """
+    INSERT INTO core_idempotencykey (user_id, method, path, key, fingerprint, expires_at)
+    VALUES (%s, %s, %s, %s, %s, %s)
+    ON CONFLICT (user_id, method, path, key) DO UPDATE
+    SET fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
+        status = NULL, body = NULL
+    WHERE core_idempotencykey.expires_at <= %s
+    RETURNING id
+"""
+
+View = TypeVar("View")
+Place = ParamSpec("Place")
+Handler = Callable[Concatenate[View, Request, Place], Response]
+
+
+class KeyReused(ServiceError):
+    """The key stands for another request."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "This Idempotency-Key was used with another body; use a new key for a new request."
+
+
+class StillRunning(ServiceError):
+    """The first request with this key has not been answered yet."""
+
+    code = Code.CONFLICT
+    message = "The first request with this Idempotency-Key is still running; try again."
+
+
+def idempotent(
+    method: Handler[View, Place],
+) -> Callable[Concatenate[View, Request, Place], Response | HttpResponse]:
+    """Wrap a view's POST method.
+
+    What it answers with 2xx, 403, 404 or 422 is stored and replayed for 24 hours; anything else
+    leaves no trace.
+    """
+
+    @wraps(method)
+    def keyed(
+        view: View, request: Request, /, *args: Place.args, **kwargs: Place.kwargs
+    ) -> Response | HttpResponse:
+        key = _key_of(request)
+        if key is None:
+            return method(view, request, *args, **kwargs)
+        with transaction.atomic():
+            row, mine = _claimed(request, key, now=timezone.now())
+            if not mine:
+                return _replay(row, _fingerprint(request.data))
+            response = _answer(lambda: method(view, request, *args, **kwargs))
+            row.status, row.body = response.status_code, JsonRenderer().render(response.data)
+            row.save(update_fields=["status", "body"])
+            return response
+
+    return keyed
+
+
+def _key_of(request: Request) -> str | None:
+    key = request.headers.get(HEADER)
+    if key is not None and not _FORM.fullmatch(key):
+        raise InvalidInput(Fault(HEADER, "must be 1 to 255 visible ASCII characters", key))
+    return key
+
+
+def _claimed(request: Request, key: str, *, now: datetime) -> tuple[IdempotencyKey, bool]:
+    """The key's row, and whether it is ours to fill. Waits for whoever fills it just now.
+
+    Raises StillRunning.
+    """
+    place = {"user_id": request.user.pk, "method": request.method, "path": request.path, "key": key}
+    values = [*place.values(), _fingerprint(request.data), now + KEPT, now]
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, true)", [WAIT])
+            cursor.execute(CLAIM, values)
+            mine = cursor.fetchone() is not None
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            raise StillRunning(retryAfter=1) from error
+        raise
+    return IdempotencyKey.objects.get(**place), mine
+
+
+def _fingerprint(data: Mapping[str, Any] | list[Any]) -> str:
+    """Of the body as canonical JSON; an absent body equals {}. Any: JSON of any shape."""
+    canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
+    return sha256(canonical.encode()).hexdigest()
+
+
+def _replay(row: IdempotencyKey, fingerprint: str) -> HttpResponse:
+    if row.fingerprint != fingerprint:
+        raise KeyReused
+    return HttpResponse(
+        row.body or b"",
+        status=row.status,
+        content_type="application/json",
+        headers={REPLAYED: "true"},
+    )
+
+
+def _answer(operation: Callable[[], Response]) -> Response:
+    """What the operation answers; a refusal that will be stored undoes what it had done."""
+    try:
+        with transaction.atomic():
+            return operation()
+    except ServiceError as refusal:
+        body = envelope.render_service_error(refusal)
+        status = int(str(body["error"]["status"]))
+        if status not in REFUSALS_STORED:
+            raise
+        return Response(body, status=status)

@@ -1,0 +1,181 @@
+"""Idempotency-Key on every POST outside /api/auth"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.http import HttpResponse
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.backtests import services
+from apps.backtests.models import Backtest
+from apps.core import idempotency
+from apps.core.models import IdempotencyKey
+from tests import make
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+PATH = "/api/backtests"
+Post = Callable[..., HttpResponse]
+
+
+@pytest.fixture
+def body(alice: User) -> dict[str, Any]:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    algorithm = make.algorithm(alice, **make.steps())
+    return {"algorithmId": algorithm.pk, "startDate": "2024-02-01", "endDate": "2024-02-29"}
+
+
+@pytest.fixture
+def post(api: Api, alice: User) -> Post:
+    client = api(alice)
+
+    def send(path: str, body: object = None, *, key: str | None) -> Any:
+        headers = {} if key is None else {"Idempotency-Key": key}
+        return client.post(path, body, headers=headers)
+
+    return send
+
+
+def test_a_request_that_is_repeated_is_done_once_and_answered_alike(
+    post: Post, body: dict[str, Any]
+) -> None:
+    first, again = post(PATH, body, key="k"), post(PATH, body, key="k")
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.content == again.content
+    assert "Idempotent-Replayed" not in first
+    assert again["Idempotent-Replayed"] == "true"
+    assert first["X-Request-ID"] != again["X-Request-ID"]
+    assert Backtest.objects.count() == 1
+
+
+def test_the_order_of_keys_in_the_body_does_not_matter(post: Post, body: dict[str, Any]) -> None:
+    post(PATH, body, key="k")
+    again = post(PATH, dict(reversed(body.items())), key="k")
+    assert again["Idempotent-Replayed"] == "true"
+
+
+def test_an_absent_body_equals_an_empty_one(post: Post, body: dict[str, Any]) -> None:
+    backtest = post(PATH, body, key=None).json()["id"]
+    first = post(f"{PATH}/{backtest}/cancel", key="k")
+    again = post(f"{PATH}/{backtest}/cancel", {}, key="k")
+    assert first.content == again.content
+    assert again.status_code == 200
+
+
+def test_without_a_key_every_request_counts(post: Post, body: dict[str, Any]) -> None:
+    for key in (None, None, "a", "b"):
+        assert post(PATH, body, key=key).status_code == 201
+    assert Backtest.objects.count() == 4
+
+
+def test_a_key_with_another_body_is_refused(post: Post, body: dict[str, Any]) -> None:
+    post(PATH, body, key="k")
+    other = post(PATH, {**body, "name": "Other"}, key="k")
+    assert_error(other, 422, "UNPROCESSABLE_ENTITY")
+    assert post(PATH, body, key="k")["Idempotent-Replayed"] == "true"
+
+
+def test_a_key_belongs_to_a_user_and_a_path(
+    api: Api, post: Post, bob: User, body: dict[str, Any]
+) -> None:
+    backtest = post(PATH, body, key="k").json()["id"]
+    assert post(f"{PATH}/{backtest}/cancel", body, key="k").json()["status"] == "cancelled"
+    theirs = api(bob).post(PATH, body, headers={"Idempotency-Key": "k"})
+    assert_error(theirs, 404, "ALGORITHM_NOT_FOUND")
+
+
+@pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256, "a\tb"])
+def test_a_bad_key_is_refused(post: Post, body: dict[str, Any], key: str) -> None:
+    response = post(PATH, body, key=key)
+    assert_error(response, 400, "VALIDATION_ERROR", field="Idempotency-Key")
+    assert not Backtest.objects.exists()
+
+
+def test_a_refusal_of_the_operation_is_stored_too(post: Post, body: dict[str, Any]) -> None:
+    unknown = {**body, "algorithmId": "0" * 24}
+    first, again = post(PATH, unknown, key="k"), post(PATH, unknown, key="k")
+    error = assert_error(first, 404, "ALGORITHM_NOT_FOUND")
+    assert again.status_code == 404
+    assert again["Idempotent-Replayed"] == "true"
+    assert again.json()["error"] == error  # the request id inside stays the first one's
+
+
+@pytest.mark.parametrize("status", [400, 429, 503, 500])
+def test_what_did_not_begin_is_not_stored(
+    post: Post, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    refusals = {429: services.TooManyQueued(limit=1), 503: services.QueueFull(), 500: ValueError()}
+
+    def refuse(**anything: object) -> None:
+        raise refusals[status]
+
+    with monkeypatch.context() as patched:
+        if status != 400:
+            patched.setattr(services, "submit", refuse)
+        bad = {**body, "slippage": 99} if status == 400 else body
+        assert post(PATH, bad, key="k").status_code == status
+    assert not IdempotencyKey.objects.exists()
+    assert post(PATH, body, key="k").status_code == 201
+
+
+def test_after_a_day_a_key_is_free_again(post: Post, body: dict[str, Any]) -> None:
+    first = post(PATH, body, key="k")
+    IdempotencyKey.objects.update(expires_at=timezone.now() + timedelta(seconds=1))
+    assert post(PATH, body, key="k")["Idempotent-Replayed"] == "true"
+    IdempotencyKey.objects.update(expires_at=timezone.now())
+    later = post(PATH, {**body, "name": "Other"}, key="k")
+    assert (later.status_code, "Idempotent-Replayed" in later) == (201, False)
+    assert later.json()["id"] != first.json()["id"]
+    assert IdempotencyKey.objects.get().expires_at > timezone.now() + timedelta(hours=23)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_with_one_key_at_once_one_is_done(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    clients = [api(alice) for _ in range(10)]
+
+    def send(n: int) -> tuple[int, bytes, bool]:
+        try:
+            answer = clients[n].post(PATH, body, headers={"Idempotency-Key": "k"})
+            return answer.status_code, answer.content, "Idempotent-Replayed" in answer
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(send, range(10)))
+    assert {(status, content) for status, content, _ in answers} == {(201, answers[0][1])}
+    assert sum(not replayed for *_, replayed in answers) == 1
+    assert Backtest.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_waits_too_long_for_the_first_is_told_to_come_back(
+    api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(idempotency, "WAIT", "50ms")
+    submit, seen = services.submit, []
+    second = api(alice)
+
+    def slow(**arguments: Any) -> Backtest:
+        def ask() -> HttpResponse:
+            try:
+                return second.post(PATH, body, headers={"Idempotency-Key": "k"})
+            finally:
+                connection.close()
+
+        with ThreadPoolExecutor(1) as pool:
+            seen.append(pool.submit(ask).result())
+        return submit(**arguments)
+
+    monkeypatch.setattr(services, "submit", slow)
+    assert api(alice).post(PATH, body, headers={"Idempotency-Key": "k"}).status_code == 201
+    assert_error(seen[0], 409, "CONFLICT", retryAfter=1)
+    assert seen[0]["Retry-After"] == "1"
