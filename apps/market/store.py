@@ -30,10 +30,14 @@ def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = Fa
     history = history_of(symbol, timeframe)
     first = _block_of(start, timeframe)
     wanted = [block for block in history.blocks if first <= block < end]
-    bars = history.bars(wanted)
     if not warmup:
-        return bars.between(start, end)
-    return joined([_newest(history, -_ALWAYS, first, WARMUP_BARS), bars.between(first, end)])
+        return history.bars(wanted).between(start, end)
+    early = _holding(history, first, WARMUP_BARS)
+    bars = history.bars([*early, *wanted]).between(-_ALWAYS, end)
+    more = len(bars.between(-_ALWAYS, first)) - WARMUP_BARS
+    if more >= 0:
+        return bars.slice(more, len(bars))
+    return joined([_newest(history, -_ALWAYS, min(early, default=first), -more), bars])
 
 
 def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
@@ -114,6 +118,19 @@ def synthetic_among(symbols: Iterable[str]) -> list[str]:
     """Those of the symbols whose bars are a generated sample, in order of name."""
     found = CandleBlock.objects.filter(symbol__in=list(symbols), synthetic=True)
     return list(found.order_by("symbol").values_list("symbol", flat=True).distinct())
+
+
+def _holding(history: History, stop: int, limit: int) -> list[int]:
+    """The newest blocks before `stop` that hold `limit` bars, as far as their number is known."""
+    found: list[int] = []
+    for block in reversed(history.blocks):
+        if block < stop and limit > 0:
+            held = history.count_of(block)
+            if held is None:
+                break
+            found.append(block)
+            limit -= held
+    return found
 
 
 def _newest(history: History, start: int, stop: int, limit: int) -> Candles:

@@ -1,56 +1,160 @@
-"""What blocks buy against a table of single candles."""
+"""What blocks buy against a table of single candles: to read, to load, to store."""
+
+import csv
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.db import connection
 
 from apps.engine.candles import Candles
-from apps.market import store
+from apps.market import blocks, services, store
+from apps.market.importers import read_candle_file
+from apps.market.models import CandleBlock
 from tests.benchmarks.side_by_side import compare
-from tests.benchmarks.walks import minutes
-from tests.market.bars import hold
+from tests.benchmarks.walks import session_bars
+from tests.market.bars import NOW, hold
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 
-ROWS = "SELECT time, open, high, low, close, volume FROM one_candle_a_row ORDER BY time"
+SYMBOL = "NSE:WALK"
+NAMES = ("time", "open", "high", "low", "close", "volume")
+
+# Sessions of 375 minutes that make about 100,000 and 1,000,000 bars.
+YEAR, DECADE = 267, 2667
+
+Row = Sequence[float]
 
 
-def rows_of(candles: Candles) -> None:
-    """The same bars as one row each, for as long as the transaction lives."""
-    columns = (candles.time, candles.open, candles.high, candles.low, candles.close, candles.volume)
+@pytest.fixture
+def rows_table(db: None) -> None:
+    """One candle a row, for as long as the transaction lives."""
     with connection.cursor() as cursor:
         cursor.execute(
             "CREATE TEMP TABLE one_candle_a_row (time bigint PRIMARY KEY, open float8, high float8,"
             " low float8, close float8, volume float8) ON COMMIT DROP"
         )
+
+
+def rows_of(candles: Candles) -> Iterable[Row]:
+    return zip(*(getattr(candles, name).tolist() for name in NAMES), strict=True)
+
+
+def load_rows(rows: Iterable[Row]) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("TRUNCATE one_candle_a_row")
         with cursor.copy("COPY one_candle_a_row FROM STDIN") as copy:
-            for row in zip(*(column.tolist() for column in columns), strict=True):
+            for row in rows:
                 copy.write_row(row)
 
 
 def read_rows() -> np.ndarray:
     with connection.cursor() as cursor:
-        cursor.execute(ROWS)
+        cursor.execute(f"SELECT {', '.join(NAMES)} FROM one_candle_a_row ORDER BY time")
         return np.array(cursor.fetchall())
 
 
-def test_a_year_of_minutes_from_blocks_against_rows() -> None:
-    candles = minutes(93_000)
-    hold("NSE:NIFTY", "1m", candles)
-    rows_of(candles)
+@pytest.fixture
+def csv_file(tmp_path: Path) -> Path:
+    path = tmp_path / "NSE_WALK_1m_decade.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(NAMES)
+        for stamp, *numbers in rows_of(session_bars(DECADE)):
+            writer.writerow([datetime.fromtimestamp(stamp, tz=UTC).isoformat(), *numbers])
+    return path
+
+
+@pytest.fixture
+def parquet_file(tmp_path: Path) -> Path:
+    path, walk = tmp_path / "NSE_WALK_1m_decade.parquet", session_bars(DECADE)
+    stamps = pa.array(walk.time).cast(pa.timestamp("s", tz="UTC"))
+    numbers = {name: getattr(walk, name) for name in NAMES[1:]}
+    pq.write_table(pa.table({"time": stamps, **numbers}), path)
+    return path
+
+
+def rows_of_csv(path: Path) -> Iterable[Row]:
+    with path.open(newline="") as file:
+        reader = csv.reader(file)
+        next(reader)
+        for stamp, *numbers in reader:
+            yield [int(datetime.fromisoformat(stamp).timestamp()), *map(float, numbers)]
+
+
+def rows_of_parquet(path: Path) -> Iterable[Row]:
+    stamps, *numbers = (column.to_pylist() for column in pq.read_table(path).columns)
+    return zip((int(stamp.timestamp()) for stamp in stamps), *numbers, strict=True)
+
+
+def compare_loads(path: Path, read_plainly: Callable[[Path], Iterable[Row]]) -> None:
+    """From a file to stored bars with every check and report, against rows without any."""
+    bars, seconds = DECADE * 375, []
+
+    def load() -> None:
+        CandleBlock.objects.all().delete()
+        begun = time.perf_counter()
+        loaded = read_candle_file(path)
+        done = services.append(
+            symbol=loaded.symbol, timeframe=loaded.timeframe, candles=loaded.candles, now=NOW
+        )
+        seconds.append(time.perf_counter() - begun)
+        assert done.added == bars
+
+    name = f"{bars:,} minutes from {path.suffix[1:]}, checked into blocks against unchecked rows"
+    compare(name, load, lambda: load_rows(read_plainly(path)), rounds=2)
+    print(f"{bars / min(seconds):,.0f} bars a second at best")
+
+
+def print_sizes(name: str, candles: Candles, timeframe: str) -> None:
+    cut = blocks.split(candles, timeframe)
+    stored = sum(len(blocks.encode(block.candles)) for block in cut) / len(candles)
+    load_rows(rows_of(candles))
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_total_relation_size('one_candle_a_row')")
+        rows = cursor.fetchone()[0] / len(candles)
+    print(
+        f"\n{name}: {stored:.1f} bytes a bar against {rows:.1f} as rows, {rows / stored:.1f} times"
+    )
+
+
+def test_reading_a_year_of_minutes(rows_table: None) -> None:
+    candles = session_bars(YEAR)
+    hold(SYMBOL, "1m", candles)
+    load_rows(rows_of(candles))
     start, end = int(candles.time[0]), int(candles.time[-1]) + 60
 
     def read_blocks() -> Candles:
-        return store.read("NSE:NIFTY", "1m", start=start, end=end)
+        return store.read(SYMBOL, "1m", start=start, end=end)
 
     assert np.array_equal(read_blocks().close, read_rows()[:, 4])
-    ratio = compare(
-        f"{len(candles):,} minutes, blocks against rows", read_blocks, read_rows, rounds=9
-    )
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT sum(length(data)) FROM market_candleblock")
-        blocks = cursor.fetchone()[0]
-        cursor.execute("SELECT pg_total_relation_size('one_candle_a_row')")
-        rows = cursor.fetchone()[0]
-    print(f"stored: {blocks / len(candles):.1f} bytes a bar against {rows / len(candles):.1f}")
-    assert ratio > 0
+    compare(f"{len(candles):,} minutes read, blocks against rows", read_blocks, read_rows, rounds=9)
+
+
+@pytest.mark.timeout(600)
+def test_loading_csv(rows_table: None, csv_file: Path) -> None:
+    compare_loads(csv_file, rows_of_csv)
+
+
+@pytest.mark.timeout(600)
+def test_loading_parquet(rows_table: None, parquet_file: Path) -> None:
+    compare_loads(parquet_file, rows_of_parquet)
+
+
+@pytest.mark.parametrize(("timeframe", "length"), [("1m", 60), ("5m", 300)])
+def test_the_size_of_walks(rows_table: None, timeframe: str, length: int) -> None:
+    print_sizes(f"walk, {timeframe}", session_bars(YEAR, length=length), timeframe)
+
+
+@pytest.mark.parametrize(
+    ("name", "timeframe"), [("INFY_1m_2024-25.parquet", "1m"), ("BHEL_5m_2025-26.parquet", "5m")]
+)
+def test_the_size_of_real_bars(
+    rows_table: None, name: str, timeframe: str, market_data: Path
+) -> None:
+    print_sizes(name, read_candle_file(market_data / name).candles, timeframe)

@@ -1,6 +1,7 @@
-"""A year of minutes that walk at random."""
+"""Bars that walk at random."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 
@@ -19,3 +20,29 @@ def minutes(bars: int) -> Candles:
         close=close,
         volume=rng.integers(1, 5000, bars),
     )
+
+
+def session_bars(sessions: int, *, length: int = 60) -> Candles:
+    """Bars of `length` seconds in NSE's hours on weekdays from 2000 on, in ticks of 0.05."""
+    rng = np.random.default_rng(1)
+    days = np.arange(10_957, 10_957 + 2 * sessions)
+    days = days[(days + 3) % 7 < 5][:sessions]  # 1970-01-01 was a Thursday
+    opens = days * 86_400 - 19_800 + 33_300
+    time = (opens[:, None] + np.arange(0, 22_500, length)).ravel()
+    deviation = 0.0005 * np.sqrt(length / 60)
+    close = 1000 * np.exp(np.cumsum(rng.normal(0, deviation, len(time))))
+    close *= np.exp(-np.linspace(0, np.log(close[-1] / 1000), len(time)))  # ends where it began
+    open_ = np.r_[close[:1], close[:-1]]
+    reach = np.abs(rng.normal(0, deviation / 2, (2, len(time))))
+    return Candles.build(
+        time,
+        open=_ticks(open_),
+        high=_ticks(np.maximum(open_, close) * (1 + reach[0])),
+        low=_ticks(np.minimum(open_, close) * (1 - reach[1])),
+        close=_ticks(close),
+        volume=np.rint(5000 * rng.lognormal(0, 1, len(time))),
+    )
+
+
+def _ticks(prices: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.round(np.rint(prices / 0.05) * 0.05, 2))
