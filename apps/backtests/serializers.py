@@ -19,13 +19,13 @@ class SubmitIn(Body):
 
     refuses_unknown = True
 
-    algorithmId = TextField(max_length=100)
-    startDate = TextField(max_length=40)
-    endDate = TextField(max_length=40)
+    algorithmId = TextField(exact=True, max_length=100)
+    startDate = TextField(exact=True, max_length=40)
+    endDate = TextField(exact=True, max_length=40)
     kind = ChoiceField(choices=KINDS, required=False)
     name = TextField(max_length=100, required=False)
     symbols = ListField(required=False)
-    timeframe = TextField(max_length=10, required=False)
+    timeframe = TextField(exact=True, max_length=10, required=False)
     initialCapital = NumberField(least=1, most=1e12, required=False)
     slippage = NumberField(least=0, most=5, required=False)
     charges = ChoiceField(choices=("none", "standard"), required=False)

@@ -114,7 +114,7 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         end_date=submission.span.end_text,
         start=submission.span.start,
         end=submission.span.end,
-        initial_capital=strategy.executionSettings.initialCapital,
+        initial_capital=round(strategy.executionSettings.initialCapital, 2),  # whole paise
         seed=seed,
         request_id=request_id.current(),
         status=Status.QUEUED,

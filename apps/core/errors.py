@@ -47,6 +47,7 @@ class _Secret:
 
 WITHHELD: Final = _Secret()
 _VALUE_SHOWN = 100
+_PLACE_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,13 @@ class Fault:
     value: object = WITHHELD
     allowed: Sequence[object] | None = None
 
+    @property
+    def place(self) -> str:
+        """The field as it is told: of a path that a long key makes long, the beginning."""
+        return _beginning(self.field, _PLACE_SHOWN)
+
     def as_details(self) -> dict[str, object]:
-        details: dict[str, object] = {"field": self.field} if self.field else {}
+        details: dict[str, object] = {"field": self.place} if self.field else {}
         details["message"] = self.message
         if self.value is not WITHHELD:
             details["value"] = _shortened(self.value)
@@ -75,11 +81,15 @@ class Fault:
 
 def _shortened(value: object) -> object:
     """A large value is not sent back whole: its beginning tells which one it was."""
-    if isinstance(value, str) and len(value) > _VALUE_SHOWN:
-        return value[:_VALUE_SHOWN] + "…"
+    if isinstance(value, str):
+        return _beginning(value, _VALUE_SHOWN)
     if isinstance(value, dict | list) and len(repr(value)) > _VALUE_SHOWN:
         return f"{type(value).__name__} of {len(value)}"
     return value
+
+
+def _beginning(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
 
 
 class ServiceError(Exception):
@@ -121,7 +131,7 @@ class InvalidInput(ServiceError):
         self.faults = faults
         # The first fault's message is the error's own message; details need not repeat it.
         self.details.pop("message")
-        self.args = (f"{first.field}: {first.message}" if first.field else first.message,)
+        self.args = (f"{first.place}: {first.message}" if first.field else first.message,)
 
 
 class NotFound(ServiceError):

@@ -19,12 +19,13 @@ _MOST_UNKNOWN: Final = 100
 
 
 class TextField(serializers.CharField):
-    """A JSON string, trimmed and in NFC; `lines=True` admits line breaks and tabs, other control
-    characters never pass.
+    """A JSON string, trimmed and in NFC, or with `exact=True`, for what is not prose, as it was
+    sent; `lines=True` admits line breaks and tabs, other control characters never pass.
     """
 
-    def __init__(self, *, lines: bool = False, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, *, exact: bool = False, lines: bool = False, **options: Any) -> None:
+        super().__init__(trim_whitespace=not exact, **options)
+        self._exact = exact
         self._kept = _JOINERS | ({"\n", "\r", "\t"} if lines else set())
 
     def to_internal_value(self, data: object) -> str:
@@ -32,7 +33,8 @@ class TextField(serializers.CharField):
             raise serializers.ValidationError("must be a string")
         if any(unicodedata.category(c) in ("Cc", "Cf") and c not in self._kept for c in data):
             raise serializers.ValidationError("holds a control character")
-        return unicodedata.normalize("NFC", super().to_internal_value(data))
+        text = super().to_internal_value(data)
+        return text if self._exact else unicodedata.normalize("NFC", text)
 
 
 class SecretField(serializers.CharField):
@@ -115,7 +117,7 @@ class Body(serializers.Serializer[Any]):
     def _unknown(self, data: Mapping[str, object]) -> Iterator[Fault]:
         for key in data:
             if key not in self.fields and key not in self.ignored:
-                near = difflib.get_close_matches(key, list(self.fields), n=1)
+                near = difflib.get_close_matches(key[:64], list(self.fields), n=1)
                 hint = f"; did you mean {near[0]}?" if near else ""
                 yield Fault(key, "is not known here" + hint, data[key], list(self.fields))
 

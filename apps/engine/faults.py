@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from itertools import islice
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -51,8 +52,10 @@ def tell(error: ValidationError, model: type[BaseModel]) -> Told:
         if detail["type"] == "extra_forbidden" and len(faults) >= MOST_FAULTS:
             continue
         for is_gap, fault in _read(detail, _Place("", model)):
+            if not is_gap and len(faults) >= MOST_FAULTS:
+                break  # gaps come first
             (gaps if is_gap else faults).append(fault)
-    return Told(tuple(faults[:MOST_FAULTS]), tuple(gaps))
+    return Told(tuple(faults), tuple(gaps))
 
 
 class _Place(NamedTuple):
@@ -154,7 +157,8 @@ def _faults_at(
     except ValidationError as error:
         here = _Place(place.path, model)
         told = (_read(d, here) for d in error.errors(include_url=False) if d["loc"][:1] == (key,))
-        return [fault for faults in told for is_gap, fault in faults if not is_gap]
+        wrong = (fault for faults in told for is_gap, fault in faults if not is_gap)
+        return list(islice(wrong, MOST_FAULTS))
     return []
 
 

@@ -153,6 +153,16 @@ def test_ten_thousand_unknown_keys_are_refused_in_a_short_answer(post: Post) -> 
         assert len(error["details"]["errors"]) == 100
 
 
+@pytest.mark.parametrize("step", [None, "basicInfo", "exitConditions"])
+def test_a_very_long_key_is_told_by_its_beginning(post: Post, step: str | None) -> None:
+    wrong = {"k" * 50_000: 1}
+    response = post(**({step: wrong} if step else wrong))
+    error = assert_error(response, 400, "VALIDATION_ERROR", value=1)
+    assert error["details"]["field"].startswith(f"{step}.kkk" if step else "kkk")
+    assert error["details"]["field"].endswith("k…")
+    assert len(response.content) < 2_000
+
+
 @pytest.mark.parametrize(
     ("sent", "told"),
     [

@@ -122,6 +122,35 @@ def test_a_bad_value_is_refused_by_its_name(
 
 @pytest.mark.usefixtures("history")
 @pytest.mark.parametrize(
+    ("field", "value"),
+    [("startDate", " 2024-02-01"), ("endDate", "2024-02-29 "), ("timeframe", " 15m")],
+)
+def test_spaces_around_a_value_are_no_part_of_it_and_refused(
+    api: Api, alice: User, body: dict[str, Any], field: str, value: str
+) -> None:
+    response = api(alice).post(PATH, {**body, field: value})
+    assert_error(response, 400, "VALIDATION_ERROR", field=field, value=value)
+
+
+def test_spaces_around_an_id_make_another_id(api: Api, alice: User, body: dict[str, Any]) -> None:
+    spaced = f" {body['algorithmId']} "
+    response = api(alice).post(PATH, {**body, "algorithmId": spaced})
+    assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=spaced)
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize(("sent", "kept"), [(25000.050000000003, 25000.05), (100.0051, 100.01)])
+def test_the_capital_is_kept_to_the_paisa(
+    api: Api, alice: User, body: dict[str, Any], sent: float, kept: float
+) -> None:
+    client = api(alice)
+    backtest = client.post(PATH, {**body, "initialCapital": sent}).json()
+    assert backtest["initialCapital"] == kept
+    assert client.get(f"{PATH}/{backtest['id']}").json() == backtest
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize(
     ("value", "field"),
     [
         (["nse:tcs"], "symbols[0]"),

@@ -16,6 +16,7 @@ class Order(Body):
 
     name = TextField(max_length=5)
     note = TextField(lines=True, required=False)
+    code = TextField(exact=True, required=False)
     kind = ChoiceField(choices=("buy", "sell"))
     capital = NumberField(least=1, most=100, required=False)
     urgent = FlagField(required=False)
@@ -51,6 +52,11 @@ def test_good_values_come_through() -> None:
 def test_a_wrong_value_is_named_and_shown(field: str, value: object) -> None:
     details = fault(**{field: value})
     assert (details["field"], details["value"]) == (field, value)
+
+
+@pytest.mark.parametrize("text", [" 15m", "15m ", "e\u0301", "  x  "])
+def test_an_exact_text_is_neither_trimmed_nor_normalised(text: str) -> None:
+    assert read(code=text)["code"] == text
 
 
 def test_a_closed_set_is_listed() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from apps.engine import faults
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
 from apps.engine.strategy import STEPS, Strategy, parse, read, warmup_bars, warnings
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering, without
@@ -513,6 +514,23 @@ def test_all_faults_are_told_at_once_and_wrong_comes_before_incomplete() -> None
 def test_ten_thousand_unknown_keys_are_told_a_hundred_times() -> None:
     exits = complete()["exitConditions"] | {f"key{i}": 1 for i in range(10_000)}
     assert len(read(complete(exitConditions=exits)).faults) == 100
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"indicator1": {f"key{i}": 1 for i in range(10_000)}},
+        {"indicator1": {"type": "EMA"} | {f"key{i}": 1 for i in range(10_000)}},
+        CROSS | {"indicator1": {f"key{i}": 1 for i in range(10_000)}},
+    ],
+)
+def test_ten_thousand_unknown_keys_of_what_does_not_say_its_kind_cost_as_little(
+    condition: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up = []
+    monkeypatch.setattr(faults, "get_close_matches", lambda *key, n: looked_up.append(key) or [])
+    assert len(read(entering(condition, condition)).faults) == 100
+    assert len(looked_up) < 1_000
 
 
 JSON = st.recursive(
