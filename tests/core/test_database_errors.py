@@ -176,7 +176,7 @@ def test_when_to_come_back_stands_in_the_error_in_its_details_and_in_the_header(
     assert answer.headers["Retry-After"] == "7"
 
 
-def test_other_refusals_do_not_say_when_to_come_back() -> None:
-    answer = answer_exception(Taken(retryAfter=7), {})
+def test_a_refusal_that_says_nothing_of_it_does_not_say_when_to_come_back() -> None:
+    answer = answer_exception(Taken(), {})
     assert "retryAfter" not in answer.data["error"]
     assert "Retry-After" not in answer.headers
