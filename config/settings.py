@@ -56,9 +56,9 @@ def env_rate(name: str, *, default: str) -> str | None:
     return text
 
 
-def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
+def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
     try:
-        return [ip_network(text) for text in env_list(name, default="")]
+        return [ip_network(text) for text in env_list(name, default=default)]
     except ValueError as error:
         raise ImproperlyConfigured(f"{name}: {error}; use networks such as 10.0.0.0/8") from error
 
@@ -110,6 +110,9 @@ BACKTEST_WORKERS = env_count(
 )
 
 DEBUG = env_flag("DEBUG", default=False)
+MAINTENANCE = env_flag("MAINTENANCE", default=False)
+METRICS_ALLOW = env_networks("METRICS_ALLOW", default="127.0.0.0/8,::1/128")
+METRICS_DIR = DATA_DIR / "metrics" / str(PORT)  # each service on a machine has a port of its own
 SECRET_KEY = secret_key()
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
 
@@ -133,9 +136,11 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "config.metrics.MetricsMiddleware",
     "apps.core.middleware.EnvelopeMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "apps.core.middleware.BodySizeMiddleware",
+    "apps.core.middleware.MaintenanceMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -250,7 +255,7 @@ RATE_LIMITS = {
 # Failed logins of one account, from wherever they come: more than an address has, so that a
 # stranger cannot lock its owner out.
 RATE_LIMITS["failures"] = "20/15m" if RATE_LIMITS["auth"] else None
-TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES")
+TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES", default="")
 REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 CACHES = {
     "default": {

@@ -8,7 +8,7 @@ from apps.algorithms.views import AlgorithmView
 from apps.backtests.views import BacktestView
 from apps.market.views import MarketView
 from apps.symbols.views import SymbolView
-from config import health
+from config import health, metrics
 
 urlpatterns = [
     path("healthz", health.healthz),
@@ -21,6 +21,7 @@ urlpatterns = [
     path("api/auth/logout", LogOutView.as_view({"post": "log_out"})),
     path("api/auth/profile", ProfileView.as_view({"get": "show", "patch": "change"})),
     # ------------------------------------------------------------------------------------ symbols
+    path("metrics", metrics.show),
     path("api/symbols/validate", SymbolView.as_view({"post": "validate"})),
     path("api/symbols/search", SymbolView.as_view({"get": "search"})),
     path("api/symbols/<str:symbol>", SymbolView.as_view({"get": "show"})),

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import Count, F, OuterRef, Q, Subquery
+from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
 from apps.backtests.lifecycle import ENDED, MOVES, Move, Status
 from apps.core.errors import Code, ServiceError
@@ -34,6 +34,15 @@ class BacktestQuerySet(models.QuerySet["Backtest"]):
 
     def ended(self) -> Self:
         return self.filter(status__in=ENDED)
+
+    def waiting_since(self) -> datetime | None:
+        """Since when the oldest that waits has done so."""
+        oldest: datetime | None = self.waiting().aggregate(at=Min("created_at"))["at"]
+        return oldest
+
+    def count_by_status(self) -> dict[str, int]:
+        rows = self.order_by().values_list("status").annotate(Count("pk"))
+        return dict(rows)
 
     def silent_since(self, moment: datetime) -> Self:
         """Those that run, as far as the database knows, and whose worker has not been heard of."""
@@ -130,6 +139,7 @@ class Backtest(models.Model):
                 condition=Q(status=Status.RUNNING.value),
                 name="backtest_running",
             ),
+            models.Index(fields=["status", "-id"], name="backtest_by_status"),
         ]
         constraints = [
             models.CheckConstraint(

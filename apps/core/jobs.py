@@ -6,9 +6,11 @@ seen by others before the transaction that asked for it commits, or without it.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Final
 
-from django.db.models import Q
+from django.db import connection
+from django.db.models import Count, Q
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.models import ProcrastinateJob
 from procrastinate.jobs import Status
@@ -16,7 +18,26 @@ from procrastinate.manager import JobManager
 from procrastinate.tasks import configure_task
 from procrastinate.types import JSONValue
 
+
+class State(Enum):
+    """Where a job stands, as operators say it; those that went well are not kept."""
+
+    WAITING = Status.TODO.value
+    RUNNING = Status.DOING.value
+    FAILED = Status.FAILED.value
+
+
 _manager: Final = JobManager(DjangoConnector())
+
+PURGE: Final = """
+    DELETE FROM procrastinate_jobs WHERE id IN (
+        SELECT id FROM procrastinate_jobs
+        WHERE status NOT IN ('todo', 'doing') AND NOT EXISTS (
+            SELECT FROM procrastinate_events
+            WHERE job_id = procrastinate_jobs.id AND at >= %s
+        ) ORDER BY id LIMIT %s
+    )
+"""
 
 
 def enqueue(name: str, *, queue: str, arguments: Sequence[Mapping[str, JSONValue]]) -> None:
@@ -31,6 +52,12 @@ def unfinished(queue: str) -> int:
     return ProcrastinateJob.objects.filter(queue_name=queue, status__in=states).count()
 
 
+def counts() -> dict[tuple[str, str], int]:
+    """How many jobs there are of each queue and status."""
+    rows = ProcrastinateJob.objects.values_list("queue_name", "status").order_by()
+    return {(queue, status): number for queue, status, number in rows.annotate(Count("id"))}
+
+
 def put_back_lost(queue: str, *, silence: timedelta, now: datetime) -> int:
     """Let others do what workers were doing that have not been heard of for `silence`.
 
@@ -42,3 +69,10 @@ def put_back_lost(queue: str, *, silence: timedelta, now: datetime) -> int:
     for job_id in ids:
         _manager.retry_job_by_id(job_id, retry_at=now)
     return len(ids)
+
+
+def purge_finished(*, before: datetime, most: int) -> int:
+    """Delete up to `most` that ended before then, however they ended; returns how many."""
+    with connection.cursor() as cursor:
+        cursor.execute(PURGE, [before, most])
+        return int(cursor.rowcount)

@@ -1,5 +1,5 @@
-"""What every request passes, outermost first: the envelope and the request id, then the size of
-the body.
+"""What every request passes, outermost first: the envelope and the request id, the size of the
+body, and whether the service is open.
 """
 
 import logging
@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from apps.core import envelope, request_id
+from apps.core.errors import Code, ServiceError
 
 log = logging.getLogger("request")
 
@@ -22,7 +24,7 @@ API_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
-HEALTH: Final = ("/healthz", "/readyz")
+WATCHED: Final = ("/healthz", "/readyz", "/metrics")
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
@@ -48,7 +50,7 @@ class EnvelopeMiddleware:
 
 def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
     """One line a request; questions after the service's health, asked all day, only when bad."""
-    quiet = request.path in HEALTH and response.status_code < 400
+    quiet = request.path in WATCHED and response.status_code < 400
     log.log(
         logging.DEBUG if quiet else logging.INFO,
         "%s %s %d", request.method, request.path, response.status_code,
@@ -107,3 +109,25 @@ def _too_large(request: HttpRequest, length: int) -> HttpResponse:
     while left > 0 and (piece := request.read(min(left, 64 * 1024))):
         left -= len(piece)
     return envelope.http_response(envelope.refusal_of_http(413), {"Connection": "close"})
+
+
+class UnderMaintenance(ServiceError):
+    """An operator has closed the service for a while."""
+
+    code = Code.SERVICE_UNAVAILABLE
+    message = "The service is under maintenance; please try again later."
+
+
+class MaintenanceMiddleware:
+    """With MAINTENANCE=1 nothing under /api is answered; health, metrics and admin go on."""
+
+    SECONDS_TO_RETRY: Final = 60
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if settings.MAINTENANCE and _under_api(request.path):
+            refusal = UnderMaintenance(retryAfter=self.SECONDS_TO_RETRY)
+            return envelope.http_response(envelope.for_exception(refusal))
+        return self.get_response(request)

@@ -147,6 +147,26 @@ def test_one_signal_ends_the_whole_service(
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
+@pytest.mark.usefixtures("service")
+def test_whichever_web_process_is_asked_tells_what_all_have_counted(port: int) -> None:
+    for _ in range(40):
+        assert status(port, "/healthz") == 200
+    told = {counted(port, "/healthz") for _ in range(20)}
+    assert told == {40}
+
+
+def counted(port: int, route: str) -> int:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    (found,) = re.findall(
+        rf'^algotrade_http_requests_total.*"{route}".* (\S+)$', text, re.MULTILINE
+    )
+    return int(float(found))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
 def test_nothing_outlives_a_killed_service(service: subprocess.Popen[str], data_dir: Path) -> None:
     everything = {*descendants(service.pid), postmaster(data_dir)}
     service.kill()

@@ -2,6 +2,8 @@
 
 import errno
 import http.client
+import os
+import shutil
 import signal
 import socket
 import time
@@ -75,6 +77,7 @@ class Command(BaseCommand):
         self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
         self.say(f"workers   1 for small jobs, {backtests} for backtests")
         self.say("Ctrl-C stops everything")
+        share_metrics()
         workers = [worker("small"), *(worker("backtests") for _ in range(backtests))]
         announce = Announcement(self.say, workers)
 
@@ -129,6 +132,13 @@ class Announcement:
         self.say(f"ready: {address()}")
         for child in self.workers:
             child.backoff.due = 0.0
+
+
+def share_metrics() -> None:
+    """Web processes count in files of this directory, from zero (config/metrics.py)."""
+    shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
+    settings.METRICS_DIR.mkdir(parents=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(settings.METRICS_DIR)
 
 
 def web() -> Child:

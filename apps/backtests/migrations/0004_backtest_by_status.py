@@ -1,0 +1,15 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ('backtests', '0003_blocks_alone'),
+    ]
+
+    operations = [
+        migrations.AddIndex(
+            model_name='backtest',
+            index=models.Index(fields=['status', '-id'], name='backtest_by_status'),
+        ),
+    ]
