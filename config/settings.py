@@ -271,7 +271,7 @@ SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 # ------------------------------------------------------------------------------------------- HTTP
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.authentication.SessionTokenAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.authentication.CallerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJsonParser"],
     "DEFAULT_RENDERER_CLASSES": ["apps.core.renderers.JsonRenderer"],
@@ -300,7 +300,10 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SESSION_COOKIE_SECURE = True
 SESSION_COOKIE_SAMESITE = "Strict"
+SESSION_COOKIE_AGE = 7 * 24 * 3600
 CSRF_COOKIE_SECURE = True
+# The web applications' origins, and the service's own behind a proxy that ends TLS.
+CSRF_TRUSTED_ORIGINS = [*CORS_ALLOWED_ORIGINS, *(f"https://{host}" for host in ALLOWED_HOSTS)]
 X_FRAME_OPTIONS = "DENY"
 # TLS ends at the proxy in front of the service, which also redirects and sets HSTS.
 SILENCED_SYSTEM_CHECKS += ["security.W004", "security.W008"]

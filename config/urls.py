@@ -3,7 +3,15 @@
 from django.contrib import admin
 from django.urls import path
 
-from apps.accounts.views import EntryView, LogOutView, ProfileView, RefreshView
+from apps.accounts.views import (
+    EntryView,
+    KeyView,
+    LogOutView,
+    PasswordView,
+    ProfileView,
+    RefreshView,
+    SessionView,
+)
 from apps.algorithms.views import AlgorithmView
 from apps.backtests.views import BacktestView
 from apps.market.views import MarketView
@@ -20,6 +28,11 @@ urlpatterns = [
     path("api/auth/refresh-token", RefreshView.as_view({"post": "refresh"})),
     path("api/auth/logout", LogOutView.as_view({"post": "log_out"})),
     path("api/auth/profile", ProfileView.as_view({"get": "show", "patch": "change"})),
+    path("api/auth/password", PasswordView.as_view({"post": "change"})),
+    path("api/auth/sessions", SessionView.as_view({"get": "list", "delete": "end_all"})),
+    path("api/auth/sessions/<str:session_id>", SessionView.as_view({"delete": "end"})),
+    path("api/auth/keys", KeyView.as_view({"get": "list", "post": "create"})),
+    path("api/auth/keys/<str:key_id>", KeyView.as_view({"delete": "revoke"})),
     # ------------------------------------------------------------------------------------ symbols
     path("metrics", metrics.show),
     path("api/symbols/validate", SymbolView.as_view({"post": "validate"})),

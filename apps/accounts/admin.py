@@ -1,4 +1,4 @@
-"""What operators look up and change of accounts: mark an address verified, set a password."""
+"""What operators look up and change of accounts: verified addresses, passwords, sessions, keys."""
 
 from typing import Any
 
@@ -6,12 +6,13 @@ from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm
 from django.contrib.auth.models import Group
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.accounts import services
-from apps.accounts.models import EndReason, Session, User
+from apps.accounts.models import ApiKey, EndReason, Session, User
 
 # Roles are flags of the user; Django's groups would say nothing here.
 admin.site.unregister(Group)
@@ -20,6 +21,7 @@ admin.site.unregister(Group)
 class NewPasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
     """Whoever knew the old password is signed out."""
 
+    @transaction.atomic
     def save(self, commit: bool = True) -> User:
         user: User = super().save(commit)
         services.end(user.sessions.all(), reason=EndReason.OPERATOR, now=timezone.now())
@@ -60,18 +62,30 @@ class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at ru
         return super().has_change_permission(request, obj) and (_is_admin(request) or not is_above)
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """A user who is switched off is signed out, so that switching on revives no session."""
         super().save_model(request, obj, form, change)
         if not obj.is_active:
-            services.end(obj.sessions.all(), reason=EndReason.OPERATOR, now=timezone.now())
+            services.shut_out(user=obj, now=timezone.now())
 
 
 def _is_admin(request: HttpRequest) -> bool:
     return isinstance(request.user, User) and request.user.is_superuser
 
 
+class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Rows to look at; what can be done to them are its actions."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
 @admin.register(Session)
-class SessionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class SessionAdmin(ReadOnlyAdmin):
     """Who is signed in, from where; sessions can be ended."""
 
     list_display = ("user", "created_at", "last_used_at", "expires_at", "ended_at", "end_reason")
@@ -79,17 +93,28 @@ class SessionAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
     list_select_related = ("user",)
     search_fields = ("user__email", "address")
     ordering = ("-created_at",)
+    exclude = ("token_id", "previous_token_id")
     actions = ("end",)
 
     @admin.action(description="End the selected sessions")
     def end(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
         services.end(sessions, reason=EndReason.OPERATOR, now=timezone.now())
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Session | None = None) -> bool:
-        return False
+@admin.register(ApiKey)
+class ApiKeyAdmin(ReadOnlyAdmin):
+    """Whose programs may call, and what they may do; keys can be revoked."""
 
-    def has_delete_permission(self, request: HttpRequest, obj: Session | None = None) -> bool:
-        return False
+    list_display = (
+        "user", "name", "scopes", "last_four", "created_at", "last_used_at", "expires_at",
+        "revoked_at",
+    )  # fmt: skip
+    list_select_related = ("user",)
+    search_fields = ("user__email", "name", "last_four")
+    ordering = ("-created_at",)
+    exclude = ("digest",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke the selected keys")
+    def revoke(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
+        services.revoke(chosen, now=timezone.now())

@@ -1,5 +1,6 @@
-"""Who uses the service, and the sessions in which they do."""
+"""Who uses the service, the sessions in which they do, and the keys of their programs."""
 
+import secrets
 from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar
@@ -11,6 +12,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from apps.accounts import addresses
+from apps.accounts.scopes import Scope
 from apps.core.ids import IdField
 
 
@@ -99,21 +101,47 @@ class EndReason(models.TextChoices):
     """Why a session ended before its time."""
 
     LOGOUT = "logout"
+    REVOKED = "revoked"
+    """By the user, in the list of sessions."""
+    PASSWORD = "password"
+    """The user has changed the password in another session."""
+    LIMIT = "limit"
+    """The user has opened too many since."""
+    REUSE = "reuse"
+    """A refresh token came back that had been replaced: two hold what one should."""
     OPERATOR = "operator"
 
 
+class SessionQuerySet(models.QuerySet["Session"]):
+    def live(self, *, now: datetime) -> "SessionQuerySet":
+        return self.filter(ended_at=None, expires_at__gt=now)
+
+
+def new_token_id() -> str:
+    return secrets.token_hex(16)
+
+
 class Session(models.Model):
-    """One login on one device. Both its tokens carry its id and are worth nothing once it ends."""
+    """One login on one device. Both its tokens carry its id and are worth nothing once it ends.
+
+    `token_id` and `rotated_at` are the id and the birth of the one refresh token that is good now,
+    which can be signed again from them, byte for byte.
+    """
 
     id = IdField()
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="sessions")
     created_at = models.DateTimeField()
     last_used_at = models.DateTimeField()
     expires_at = models.DateTimeField()
+    token_id = models.CharField(max_length=32, default=new_token_id)
+    previous_token_id = models.CharField(max_length=32, blank=True)
+    rotated_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=20, choices=EndReason, blank=True)
     address = models.GenericIPAddressField(null=True)
     user_agent = models.CharField(max_length=200, blank=True)
+
+    objects: ClassVar[models.Manager["Session"]] = SessionQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -126,3 +154,37 @@ class Session(models.Model):
 
     def is_live(self, *, now: datetime) -> bool:
         return self.ended_at is None and now < self.expires_at and self.user.is_active
+
+
+class ApiKeyQuerySet(models.QuerySet["ApiKey"]):
+    def usable(self, *, now: datetime) -> "ApiKeyQuerySet":
+        return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+
+
+class ApiKey(models.Model):
+    """A credential for a program that runs unattended. Its text is shown once and not stored."""
+
+    id = IdField()
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="keys")
+    name = models.CharField(max_length=100)
+    scopes = models.JSONField()
+    digest = models.CharField(max_length=64, unique=True)
+    last_four = models.CharField(max_length=4)
+    created_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    revoked_at = models.DateTimeField(null=True)
+
+    objects: ClassVar[models.Manager["ApiKey"]] = ApiKeyQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = "API key"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(scopes__contained_by=[scope.value for scope in Scope]) & ~Q(scopes=[]),
+                name="a_key_has_known_scopes",
+            ),
+        ]
+
+    def is_expired(self, *, now: datetime) -> bool:
+        return self.expires_at is not None and self.expires_at <= now

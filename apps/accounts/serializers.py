@@ -1,12 +1,16 @@
-"""The bodies of the authentication calls, and the user as they answer it."""
+"""The bodies of the authentication calls, and users, sessions and keys as they answer them."""
 
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
 
 from apps.accounts import addresses, passwords, tokens
-from apps.accounts.models import User
-from apps.core.input import Body, SecretField, TextField
+from apps.accounts.models import ApiKey, Session, User
+from apps.accounts.scopes import Scope
+from apps.core.errors import Fault, InvalidInput
+from apps.core.input import Body, FlagField, ListField, SecretField, TextField
 
 
 class AddressField(serializers.Field[str, str, str, Any]):
@@ -29,10 +33,60 @@ class LogInBody(Body):
 
     email = SecretField()
     password = SecretField()
+    sessionCookie = FlagField(required=False)
 
 
 class ProfileBody(Body):
     name = TextField(max_length=100, required=False)
+
+
+class PasswordBody(Body):
+    currentPassword = SecretField()
+    newPassword = SecretField(min_length=passwords.LEAST, max_length=passwords.MOST)
+
+
+class MomentField(serializers.Field[datetime, str, str, Any]):
+    """An ISO 8601 timestamp with its zone."""
+
+    def to_internal_value(self, data: object) -> datetime:
+        try:
+            moment = datetime.fromisoformat(data) if isinstance(data, str) else None
+            if moment is not None and moment.tzinfo is not None:
+                return moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+        raise serializers.ValidationError("must be a timestamp such as 2027-01-31T18:30:00Z")
+
+
+class KeyBody(Body):
+    name = TextField(max_length=100)
+    scopes = ListField()
+    expiresAt = MomentField(required=False, allow_null=True)
+
+
+def key_in(data: Any) -> dict[str, Any]:
+    """What `services.create_key` takes. Any: as with `Body.read`."""
+    body = KeyBody.read(data)
+    faults = list(_faults_of(body["scopes"]))
+    if faults:
+        raise InvalidInput(*faults)
+    return {
+        "name": body["name"],
+        "allowed": [Scope(str(scope)) for scope in body["scopes"]],
+        "expires_at": body.get("expiresAt"),
+    }
+
+
+def _faults_of(named: list[object]) -> Iterator[Fault]:
+    known = [scope.value for scope in Scope]
+    if not 1 <= len(named) <= len(known):
+        yield Fault("scopes", f"must name 1 to {len(known)} scopes", allowed=known)
+        return
+    for place, scope in enumerate(named):
+        if scope not in known:
+            yield Fault(f"scopes[{place}]", "is not one of the allowed values", scope, known)
+        elif scope in named[:place]:
+            yield Fault(f"scopes[{place}]", "stands twice", scope, known)
 
 
 def new_user_out(user: User) -> dict[str, object]:
@@ -60,4 +114,27 @@ def access_out(access_token: str) -> dict[str, object]:
     return {
         "accessToken": access_token,
         "expiresIn": int(tokens.ACCESS_LIFETIME.total_seconds()),
+    }
+
+
+def session_out(session: Session, current: Session) -> dict[str, object]:
+    return {
+        "id": session.pk,
+        "createdAt": session.created_at,
+        "lastUsedAt": session.last_used_at,
+        "address": session.address,
+        "userAgent": session.user_agent,
+        "current": session.pk == current.pk,
+    }
+
+
+def key_out(key: ApiKey) -> dict[str, object]:
+    return {
+        "id": key.pk,
+        "name": key.name,
+        "scopes": key.scopes,
+        "lastFour": key.last_four,
+        "createdAt": key.created_at,
+        "lastUsedAt": key.last_used_at,
+        "expiresAt": key.expires_at,
     }

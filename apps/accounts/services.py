@@ -1,17 +1,40 @@
-"""Signing up, in and out."""
+"""Signing up, in and out; one's password, sessions and keys; whose call it is."""
 
-from datetime import datetime
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
 
-from django.contrib.auth import authenticate
+from django.contrib import auth
+from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
-from apps.accounts import tokens
-from apps.accounts.models import EndReason, Session, User
-from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.accounts import keys, scopes, tokens
+from apps.accounts.models import ApiKey, EndReason, Session, User, new_token_id
+from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
+from apps.core.ids import is_id
+from apps.core.times import wire_time
+
+log = logging.getLogger(__name__)
+
+MOST_SESSIONS: Final = 20
+"""Live ones of one user; one more ends the oldest."""
+MOST_KEYS: Final = 20
+"""Usable ones of one user."""
+ROTATED_AFTER: Final = timedelta(hours=1)
+"""A refresh token that is older is replaced when it is used."""
+GRACE: Final = timedelta(seconds=60)
+"""So long the one it replaced still leads to it: answers get lost, and tabs refresh at once."""
+SEEN_EVERY: Final = timedelta(minutes=1)
+"""`last_used_at` is that exact: more would cost every call a write."""
+
+Credential: TypeAlias = Session | ApiKey
+"""What proves whose call it is; `.user` comes with it."""
 
 
 class EmailTaken(ServiceError):
@@ -31,16 +54,38 @@ class SessionOver(ServiceError):
     message = "This session has ended; log in again."
 
 
+class KeyOver(ServiceError):
+    code = Code.UNAUTHORIZED
+    message = "This API key is no longer accepted."
+
+
+class TooManyKeys(ServiceError):
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "There are {limit} API keys already; revoke one that is not needed."
+
+
 class RefreshRefused(ServiceError):
     code = Code.UNAUTHORIZED
     message = "The refresh token is missing, invalid, expired or of an ended session; log in again."
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a refresh gives: an access token and, now and then, the next refresh token."""
+
+    session: Session
+    access: str
+    refresh: str | None
+
+
+# -------------------------------------------------------------------------------- in and out
 
 
 def sign_up(
     *, email: str, password: str, name: str, now: datetime, address: str | None, user_agent: str
 ) -> tokens.Issued:
     """Register a user and open their first session."""
-    _check_password(password, user=User(email=email, name=name))
+    _check_password(password, user=User(email=email, name=name), field="password")
     try:
         with transaction.atomic():
             user = User.objects.create_user(email=email, password=password, name=name, now=now)
@@ -50,49 +95,100 @@ def sign_up(
         raise EmailTaken(field="email") from None
 
 
-def _check_password(password: str, *, user: User) -> None:
+def _check_password(password: str, *, user: User, field: str) -> None:
     """Ask the validators that the settings name."""
     try:
         validate_password(password, user)
     except ValidationError as error:
-        raise InvalidInput(Fault("password", " ".join(error.messages))) from error
+        raise InvalidInput(Fault(field, " ".join(error.messages))) from error
 
 
 def log_in(
     *, email: str, password: str, now: datetime, address: str | None, user_agent: str
 ) -> tokens.Issued:
-    """Open a session; Django hashes the password even when the address is unknown."""
-    user = authenticate(email=email, password=password)
+    """Open a session; Django hashes the password once, also when the address is unknown."""
+    user = auth.authenticate(email=email, password=password)
     if not isinstance(user, User):
         raise WrongCredentials
-    return tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
+    with transaction.atomic():
+        _still_the_same(user)
+        issued = tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
+        _end_surplus(issued.session, now=now)
+    return issued
 
 
-def session_of(claims: tokens.Claims, *, now: datetime) -> Session:
-    """The live session that a good token names, its user loaded in the same query."""
-    session = (
-        Session.objects.select_related("user")
-        .filter(pk=claims.session_id, user_id=claims.user_id)
-        .first()
-    )
-    if session is None or not session.is_live(now=now):
-        raise SessionOver
-    return session
+def _still_the_same(user: User) -> None:
+    """Lock the user's row, so that no other login goes uncounted, and see that nobody has changed
+    the password or switched the user off since the hash was compared: that ends all sessions, but
+    this one would come after.
+    """
+    row = User.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
+    if row is None or row.password != user.password or not row.is_active:
+        raise WrongCredentials
 
 
-def refresh(*, refresh_token: str | None, now: datetime) -> str:
-    """A new access token for the session that this refresh token proves."""
+def _end_surplus(newest: Session, *, now: datetime) -> None:
+    others = Session.objects.live(now=now).filter(user=newest.user_id).exclude(pk=newest.pk)
+    surplus = others.order_by("-created_at", "-pk").values("pk")[MOST_SESSIONS - 1 :]
+    end(Session.objects.filter(pk__in=surplus), reason=EndReason.LIMIT, now=now)
+
+
+def refresh(*, refresh_token: str | None, now: datetime) -> Renewal:
+    """A new access token for the session that this refresh token proves.
+
+    However many calls bring a token that is due at once, one of them replaces it, by one
+    conditional UPDATE; all of them then read the same successor from the row.
+    """
     try:
-        session = session_of(tokens.read(refresh_token, RefreshToken), now=now)
+        claims = tokens.read(refresh_token, RefreshToken)
+        session = session_of(claims, now=now)
+        if claims.token_id == session.token_id and now - session.rotated_at > ROTATED_AFTER:
+            _rotate(session, now=now)
+            session = session_of(claims, now=now)
     except (tokens.TokenRefused, SessionOver) as refusal:
         raise RefreshRefused from refusal
-    Session.objects.filter(pk=session.pk).update(last_used_at=now)
-    return tokens.access_token(session, now=now)
+    _refuse_reuse(session, claims, now=now)
+    _note_use(session, now=now)
+    is_current = claims.token_id == session.token_id
+    return Renewal(
+        session=session,
+        access=tokens.access_token(session, now=now),
+        refresh=None if is_current else tokens.refresh_token(session),
+    )
 
 
-def log_out(*, access_token: str | None, refresh_token: str | None, now: datetime) -> None:
-    """End each session that a good credential proves, live or not; refuse when none is good."""
-    proven: list[str] = []
+def _rotate(session: Session, *, now: datetime) -> None:
+    """Does nothing when another call has done it first."""
+    Session.objects.live(now=now).filter(pk=session.pk, token_id=session.token_id).update(
+        token_id=new_token_id(), previous_token_id=session.token_id, rotated_at=now
+    )
+
+
+def _refuse_reuse(session: Session, claims: tokens.Claims, *, now: datetime) -> None:
+    """A token that was replaced, and is back for more than its grace, is in two hands; as nobody
+    can say which are the thief's, the session ends for both.
+    """
+    if claims.token_id == session.token_id:
+        return
+    if claims.token_id == session.previous_token_id and now - session.rotated_at <= GRACE:
+        return
+    log.warning("an old refresh token of session %s came back: the session is ended", session.pk)
+    end(Session.objects.filter(pk=session.pk), reason=EndReason.REUSE, now=now)
+    raise RefreshRefused
+
+
+def log_out(
+    *,
+    access_token: str | None,
+    refresh_token: str | None,
+    browser_session: str | None,
+    now: datetime,
+) -> None:
+    """End each session that a good credential proves, live or not; refuse when none is good.
+
+    `browser_session` is the id of the session that a session cookie has proved already.
+    """
+    proven = [browser_session] if browser_session else []
     refusals: list[tokens.TokenRefused] = []
     for text, kind in ((refresh_token, RefreshToken), (access_token, AccessToken)):
         try:
@@ -104,9 +200,60 @@ def log_out(*, access_token: str | None, refresh_token: str | None, now: datetim
     end(Session.objects.filter(pk__in=proven), reason=EndReason.LOGOUT, now=now)
 
 
-def end(sessions: QuerySet[Session], *, reason: EndReason, now: datetime) -> None:
-    """End those that still live: their tokens are refused from now on."""
-    sessions.filter(ended_at=None).update(ended_at=now, end_reason=reason)
+# ----------------------------------------------------------------------------- whose call it is
+
+
+def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
+    """The session or key that this bearer token stands for, with its user, in one query.
+
+    Raises `TokenRefused`, SessionOver or KeyOver. What a key may do is not asked here.
+    """
+    if not keys.is_key(bearer):
+        session = session_of(tokens.read(bearer, AccessToken), now=now)
+        _note_use(session, now=now)
+        return session
+    if not scopes.takes_keys(path):
+        raise tokens.InvalidToken
+    key = ApiKey.objects.select_related("user").filter(digest=keys.digest_of(bearer)).first()
+    if key is None:
+        raise tokens.InvalidToken
+    if key.is_expired(now=now):
+        raise tokens.TokenExpired
+    if key.revoked_at is not None or not key.user.is_active:
+        raise KeyOver
+    _note_use(key, now=now)
+    return key
+
+
+def authenticate_browser(*, session_id: str, now: datetime) -> Session:
+    """The live session of this id, which a session cookie has proved."""
+    session = _live_session(Session.objects.filter(pk=session_id), now=now)
+    _note_use(session, now=now)
+    return session
+
+
+def session_of(claims: tokens.Claims, *, now: datetime) -> Session:
+    """The live session that a good token names, its user loaded in the same query."""
+    named = Session.objects.filter(pk=claims.session_id, user_id=claims.user_id)
+    return _live_session(named, now=now)
+
+
+def _live_session(named: QuerySet[Session], *, now: datetime) -> Session:
+    session = named.select_related("user").first()
+    if session is None or not session.is_live(now=now):
+        raise SessionOver
+    return session
+
+
+def _note_use(credential: Credential, *, now: datetime) -> None:
+    """Of the calls of one minute one writes; those that come at the same moment find it done."""
+    seen = credential.last_used_at
+    if seen is None or now - seen >= SEEN_EVERY:
+        rows = type(credential).objects.filter(pk=credential.pk)
+        rows.exclude(last_used_at__gt=now - SEEN_EVERY).update(last_used_at=now)
+
+
+# ------------------------------------------------------------------------------ one's own account
 
 
 def change_profile(*, user: User, name: str | None = None) -> User:
@@ -115,3 +262,99 @@ def change_profile(*, user: User, name: str | None = None) -> User:
         user.name = name
         user.save(update_fields=["name"])
     return user
+
+
+@transaction.atomic
+def change_password(
+    *, user: User, session: Session, current_password: str, new_password: str, now: datetime
+) -> None:
+    """Every session but this one ends; keys stay. Raises InvalidInput."""
+    if not user.check_password(current_password):
+        raise _wrong_current_password()
+    _check_password(new_password, user=user, field="newPassword")
+    # Of two changes at once, only one finds the password that it has checked.
+    unchanged = User.objects.filter(pk=user.pk, password=user.password)
+    if not unchanged.update(password=make_password(new_password)):
+        raise _wrong_current_password()
+    end(user.sessions.exclude(pk=session.pk), reason=EndReason.PASSWORD, now=now)
+
+
+def _wrong_current_password() -> InvalidInput:
+    return InvalidInput(Fault("currentPassword", "is not your password"))
+
+
+def sessions_of(user: User, *, now: datetime) -> QuerySet[Session]:
+    """The live ones, the newest first."""
+    return user.sessions.live(now=now).order_by("-created_at", "-pk")
+
+
+def end_session(*, user: User, session_id: str, now: datetime) -> None:
+    """Raises NotFound when this is no live session of the user."""
+    chosen = user.sessions.live(now=now).filter(pk=session_id if is_id(session_id) else None)
+    if not end(chosen, reason=EndReason.REVOKED, now=now):
+        raise NotFound
+
+
+def end_all_sessions(*, user: User, now: datetime) -> None:
+    end(user.sessions.all(), reason=EndReason.REVOKED, now=now)
+
+
+def end(sessions: QuerySet[Session], *, reason: EndReason, now: datetime) -> int:
+    """End those that still live, and say how many: their tokens are refused from now on."""
+    return sessions.filter(ended_at=None).update(ended_at=now, end_reason=reason)
+
+
+# -------------------------------------------------------------------------------------------- keys
+
+
+@transaction.atomic
+def create_key(
+    *,
+    user: User,
+    name: str,
+    allowed: Collection[scopes.Scope],
+    expires_at: datetime | None,
+    now: datetime,
+) -> tuple[ApiKey, str]:
+    """The key's row, and its text, which nobody can read again. Raises InvalidInput, TooManyKeys.
+
+    The user's row makes concurrent callers wait, so that they count each other's keys.
+    """
+    if expires_at is not None and expires_at <= now:
+        raise InvalidInput(Fault("expiresAt", "must lie in the future", wire_time(expires_at)))
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)
+    if user.keys.usable(now=now).count() >= MOST_KEYS:
+        raise TooManyKeys(limit=MOST_KEYS)
+    text = keys.new_key()
+    key = user.keys.create(
+        name=name,
+        scopes=[scope.value for scope in scopes.Scope if scope in allowed],
+        digest=keys.digest_of(text),
+        last_four=text[-keys.LAST :],
+        created_at=now,
+        expires_at=expires_at,
+    )
+    return key, text
+
+
+def keys_of(user: User) -> QuerySet[ApiKey]:
+    """Those not revoked, the newest first; expired ones are still seen."""
+    return user.keys.filter(revoked_at=None).order_by("-created_at", "-pk")
+
+
+def revoke_key(*, user: User, key_id: str, now: datetime) -> None:
+    """Raises NotFound when the user has no such key, or has revoked it."""
+    if not revoke(user.keys.filter(pk=key_id if is_id(key_id) else None), now=now):
+        raise NotFound
+
+
+def revoke(chosen: QuerySet[ApiKey], *, now: datetime) -> int:
+    """Revoke those that are not, and say how many."""
+    return chosen.filter(revoked_at=None).update(revoked_at=now)
+
+
+@transaction.atomic
+def shut_out(*, user: User, now: datetime) -> None:
+    """End all that lets this user in, so that switching the user on again revives nothing."""
+    end(user.sessions.all(), reason=EndReason.OPERATOR, now=now)
+    revoke(user.keys.all(), now=now)

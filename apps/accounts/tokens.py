@@ -2,7 +2,7 @@
 
 The access token (15 minutes) goes with each call; the refresh token (7 days) only fetches new
 access tokens. Neither is stored: a token is good while its signature and its time are, and while
-the session that it names lives.
+the session that it names lives. Which refresh token of a session is the good one stands in its row.
 """
 
 from dataclasses import dataclass
@@ -19,9 +19,10 @@ from apps.core.ids import is_id
 
 ACCESS_LIFETIME: Final[timedelta] = api_settings.ACCESS_TOKEN_LIFETIME
 REFRESH_LIFETIME: Final[timedelta] = api_settings.REFRESH_TOKEN_LIFETIME
+_ID: Final = "jti"
 _SESSION: Final = "sid"
 _USER: Final = "sub"
-_CLAIMS: Final = {"token_type", "exp", "iat", "jti", _USER, _SESSION}
+_CLAIMS: Final = {"token_type", "exp", "iat", _ID, _USER, _SESSION}
 
 Kind = type[AccessToken] | type[RefreshToken]
 
@@ -51,6 +52,7 @@ class Claims:
 
     session_id: str
     user_id: str
+    token_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +71,33 @@ def issue(*, user: User, now: datetime, address: str | None, user_agent: str) ->
         created_at=now,
         last_used_at=now,
         expires_at=now + REFRESH_LIFETIME,
+        rotated_at=now,
         address=address,
         user_agent=user_agent,
     )
     return Issued(
         session=session,
         access=access_token(session, now=now),
-        refresh=_signed(RefreshToken(), session, now=now),
+        refresh=refresh_token(session),
     )
 
 
 def access_token(session: Session, *, now: datetime) -> str:
-    return _signed(AccessToken(), session, now=now)
-
-
-def _signed(token: Token, session: Session, *, now: datetime) -> str:
-    token.set_iat(at_time=now)
+    token = AccessToken()
     token.set_exp(from_time=now)
+    return _signed(token, session, issued_at=now)
+
+
+def refresh_token(session: Session) -> str:
+    """The one that is good now, the same bytes at every call; it ends with the session."""
+    token = RefreshToken()
+    token[_ID] = session.token_id
+    token.set_exp(from_time=session.expires_at, lifetime=timedelta(0))
+    return _signed(token, session, issued_at=session.rotated_at)
+
+
+def _signed(token: Token, session: Session, *, issued_at: datetime) -> str:
+    token.set_iat(at_time=issued_at)
     token[_USER] = session.user_id
     token[_SESSION] = session.pk
     return str(token)
@@ -99,7 +111,7 @@ def read(text: str | None, kind: Kind) -> Claims:
     session_id, user_id = token.get(_SESSION), token.get(_USER)
     if not (_is_id(session_id) and _is_id(user_id)):
         raise InvalidToken
-    return Claims(session_id=session_id, user_id=user_id)
+    return Claims(session_id=session_id, user_id=user_id, token_id=str(token[_ID]))
 
 
 def _verified(text: str, kind: Kind) -> Token:

@@ -1,4 +1,4 @@
-"""Signing up, in and out, and one's own profile."""
+"""Signing up, in and out; one's own profile, password, sessions and keys."""
 
 from typing import Any
 
@@ -7,8 +7,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from apps.accounts import refresh_cookie, serializers, services, tokens
-from apps.accounts.authentication import bearer_token, caller
+from apps.accounts import refresh_cookie, serializers, services, session_cookie, tokens
+from apps.accounts.authentication import bearer_token, caller, session_of_call
+from apps.core.errors import Forbidden
+from apps.core.pages import Query, page_of
 
 _USER_AGENT_KEPT = 200
 
@@ -27,7 +29,10 @@ class EntryView(ViewSet):
 
     def log_in(self, request: Request) -> Response:
         body = serializers.LogInBody.read(request.data)
+        wants_cookie = body.pop("sessionCookie", False)
         issued = services.log_in(**body, **_origin_of(request), now=timezone.now())
+        if wants_cookie:
+            session_cookie.put(request, issued.session)
         user = serializers.known_user_out(issued.session.user)
         return _signed_in(issued, message="Logged in.", user=user, status=200)
 
@@ -52,17 +57,22 @@ def _signed_in(
 
 
 class RefreshView(ViewSet):
-    """A new access token for the refresh cookie. The Authorization header is not read."""
+    """A new access token for the refresh cookie, and now and then a new cookie. The Authorization
+    header is not read.
+    """
 
     authentication_classes = ()
     permission_classes = ()
 
     def refresh(self, request: Request) -> Response:
         refresh_cookie.refuse_cross_site(request)
-        access = services.refresh(
-            refresh_token=refresh_cookie.taken_from(request), now=timezone.now()
-        )
-        return Response({"success": True, **serializers.access_out(access)})
+        now = timezone.now()
+        renewal = services.refresh(refresh_token=refresh_cookie.taken_from(request), now=now)
+        response = Response({"success": True, **serializers.access_out(renewal.access)})
+        if renewal.refresh is not None:
+            left = renewal.session.expires_at - now
+            refresh_cookie.put(response, renewal.refresh, max_age=int(left.total_seconds()))
+        return response
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
@@ -74,7 +84,9 @@ class RefreshView(ViewSet):
 
 
 class LogOutView(ViewSet):
-    """Takes the access token, the refresh cookie or both, expired or not, and clears the cookie."""
+    """Takes any of access token, refresh cookie and session cookie, expired or not, and clears the
+    cookies.
+    """
 
     authentication_classes = ()
     permission_classes = ()
@@ -84,8 +96,10 @@ class LogOutView(ViewSet):
         services.log_out(
             access_token=bearer_token(request),
             refresh_token=refresh_cookie.taken_from(request),
+            browser_session=_browser_session(request),
             now=timezone.now(),
         )
+        session_cookie.drop(request)
         return Response({"success": True, "message": "Logged out."})
 
     def finalize_response(
@@ -93,6 +107,21 @@ class LogOutView(ViewSet):
     ) -> Response:
         refresh_cookie.clear(response)
         return super().finalize_response(request, response, *args, **kwargs)
+
+
+def _browser_session(request: Request) -> str | None:
+    """What the session cookie proves. Without the CSRF token that is nothing, and where no other
+    credential was sent, a refusal.
+    """
+    session_id = session_cookie.session_id_in(request)
+    try:
+        if session_id is not None:
+            session_cookie.check_csrf(request)
+    except Forbidden:
+        if not (bearer_token(request) or refresh_cookie.taken_from(request)):
+            raise
+        return None
+    return session_id
 
 
 class ProfileView(ViewSet):
@@ -105,3 +134,62 @@ class ProfileView(ViewSet):
         body = serializers.ProfileBody.read(request.data)
         user = services.change_profile(user=caller(request), **body)
         return Response(serializers.profile_out(user))
+
+
+class PasswordView(ViewSet):
+    def change(self, request: Request) -> Response:
+        body = serializers.PasswordBody.read(request.data)
+        services.change_password(
+            user=caller(request),
+            session=session_of_call(request),
+            current_password=body["currentPassword"],
+            new_password=body["newPassword"],
+            now=timezone.now(),
+        )
+        message = "The password is changed; other sessions have ended."
+        return Response({"success": True, "message": message})
+
+
+class SessionView(ViewSet):
+    """Where the user is signed in."""
+
+    def list(self, request: Request) -> Response:
+        page = Query(request.query_params).page()
+        rows = services.sessions_of(caller(request), now=timezone.now())
+        current = session_of_call(request)
+        return Response(page_of(rows, page, lambda row: serializers.session_out(row, current)))
+
+    def end(self, request: Request, session_id: str) -> Response:
+        services.end_session(user=caller(request), session_id=session_id, now=timezone.now())
+        is_current = session_id == session_of_call(request).pk
+        return _signed_out(request) if is_current else Response(status=204)
+
+    def end_all(self, request: Request) -> Response:
+        services.end_all_sessions(user=caller(request), now=timezone.now())
+        return _signed_out(request)
+
+
+def _signed_out(request: Request) -> Response:
+    """Without the cookies, which are of no more use."""
+    response = Response(status=204)
+    refresh_cookie.clear(response)
+    session_cookie.drop(request)
+    return response
+
+
+class KeyView(ViewSet):
+    """The keys of the user's programs."""
+
+    def list(self, request: Request) -> Response:
+        page = Query(request.query_params).page()
+        return Response(page_of(services.keys_of(caller(request)), page, serializers.key_out))
+
+    def create(self, request: Request) -> Response:
+        key, text = services.create_key(
+            user=caller(request), now=timezone.now(), **serializers.key_in(request.data)
+        )
+        return Response({**serializers.key_out(key), "key": text}, status=201)
+
+    def revoke(self, request: Request, key_id: str) -> Response:
+        services.revoke_key(user=caller(request), key_id=key_id, now=timezone.now())
+        return Response(status=204)

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.hashers import get_hasher
+from django.contrib import auth
+from django.contrib.auth.hashers import make_password
 
+from apps.accounts.hashers import LeanArgon2PasswordHasher
 from apps.accounts.models import Session, User
 from tests import make
 from tests.conftest import Api
@@ -116,19 +118,56 @@ def test_a_stale_token_beside_it_is_not_read(api: Api, alice: User) -> None:
     assert client.post(PATH, body).status_code == 200
 
 
-def test_an_unknown_address_costs_a_hash_like_a_known_one(
+@pytest.mark.parametrize("case", ["right", "wrong", "unknown", "switched off", "unusable"])
+def test_every_login_costs_one_hash(
+    log_in: LogIn, alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any, case: str
+) -> None:
+    settings.PASSWORD_HASHERS = ["apps.accounts.hashers.LeanArgon2PasswordHasher"]
+    alice.set_password(None if case == "unusable" else make.PASSWORD)
+    alice.is_active = case != "switched off"
+    alice.save()
+    hashed = []
+    for name in ("encode", "verify"):
+        original = getattr(LeanArgon2PasswordHasher, name)
+
+        def counted(*arguments: Any, original: Any = original) -> Any:
+            hashed.append(original)
+            return original(*arguments)
+
+        monkeypatch.setattr(LeanArgon2PasswordHasher, name, counted)
+    email = "nobody@example.com" if case == "unknown" else alice.email
+    password = "wrong password" if case == "wrong" else make.PASSWORD
+    assert log_in(email, password).status_code == (200 if case == "right" else 401)
+    assert len(hashed) == 1
+
+
+def test_a_password_that_changes_meanwhile_opens_nothing(
     log_in: LogIn, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hasher = type(get_hasher())
-    hashed: list[str] = []
-    encode = hasher.encode
+    """The hash was compared in time, but the change has ended all sessions before this one."""
+    authenticate = auth.authenticate
 
-    def counted(self: Any, password: str, *arguments: Any) -> str:
-        hashed.append(password)
-        return encode(self, password, *arguments)
+    def overtaken(**credentials: str) -> Any:
+        user = authenticate(**credentials)
+        User.objects.update(password=make_password("another one"))
+        return user
 
-    monkeypatch.setattr(hasher, "encode", counted)
-    log_in(alice.email, "wrong password")
-    known = len(hashed)
-    log_in("nobody@example.com", "wrong password")
-    assert len(hashed) - known == known > 0
+    monkeypatch.setattr(auth, "authenticate", overtaken)
+    assert_error(log_in(alice.email, make.PASSWORD), 401, "UNAUTHORIZED")
+    assert not Session.objects.exists()
+
+
+@pytest.mark.parametrize("bad", ["true", 1, None, [True]])
+def test_whether_a_session_cookie_is_wanted_is_said_plainly(
+    api: Api, alice: User, bad: object
+) -> None:
+    body = {"email": alice.email, "password": make.PASSWORD, "sessionCookie": bad}
+    assert_error(api().post(PATH, body), 400, "VALIDATION_ERROR", field="sessionCookie")
+
+
+@pytest.mark.parametrize("wanted", [{}, {"sessionCookie": False}])
+def test_without_being_asked_no_session_cookie_is_set(
+    api: Api, alice: User, wanted: dict[str, bool]
+) -> None:
+    response = api().post(PATH, {"email": alice.email, "password": make.PASSWORD, **wanted})
+    assert set(response.cookies) == {"refreshToken"}

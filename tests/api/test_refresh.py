@@ -1,4 +1,4 @@
-"""POST /api/auth/refresh-token"""
+"""POST /api/auth/refresh-token; what becomes of older cookies stands in accounts/test_rotation."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -38,6 +38,7 @@ def test_the_cookie_fetches_a_new_access_token(refresh: Refresh, api: Api, alice
     issued = opened(alice)
     response = refresh(issued.refresh)
     assert response.status_code == 200
+    assert "refreshToken" not in response.cookies
     body = response.json()
     client = api()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {body.pop('accessToken')}")

@@ -1,0 +1,196 @@
+"""Refresh tokens are replaced lazily, one successor each, and an older one ends its session."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from apps.accounts import services, tokens
+from apps.accounts.models import EndReason, Session, User
+from apps.accounts.services import GRACE, ROTATED_AFTER
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+DUE = ROTATED_AFTER + timedelta(seconds=1)
+SECOND = timedelta(seconds=1)
+PATH = "/api/auth/refresh-token"
+
+
+class Holder:
+    """Has one session, whose tokens it shows at moments after its login."""
+
+    def __init__(self, user: User) -> None:
+        self.login = timezone.now() - timedelta(days=2)
+        self.first = tokens.issue(user=user, now=self.login, address=None, user_agent="").refresh
+
+    def refresh(self, token: str, after: timedelta) -> str | None:
+        """The successor, if there is one."""
+        return services.refresh(refresh_token=token, now=self.login + after).refresh
+
+    def successor(self, token: str, after: timedelta) -> str:
+        found = self.refresh(token, after)
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def holder(alice: User) -> Holder:
+    return Holder(alice)
+
+
+def test_a_young_token_stays(holder: Holder) -> None:
+    assert holder.refresh(holder.first, timedelta(0)) is None
+    assert holder.refresh(holder.first, ROTATED_AFTER) is None
+    assert Session.objects.get().previous_token_id == ""
+
+
+def test_an_old_one_is_replaced(holder: Holder) -> None:
+    second = holder.successor(holder.first, DUE)
+    assert second != holder.first
+    assert holder.refresh(second, DUE + ROTATED_AFTER) is None
+    assert holder.successor(second, DUE + DUE) not in (holder.first, second)
+
+
+def test_for_a_minute_its_predecessor_leads_to_the_same_successor(holder: Holder) -> None:
+    second = holder.successor(holder.first, DUE)
+    assert holder.refresh(holder.first, DUE + 30 * SECOND) == second
+    assert holder.refresh(second, DUE + 40 * SECOND) is None
+    assert holder.refresh(holder.first, DUE + GRACE) == second
+
+
+def test_a_clock_that_is_behind_finds_the_successor_too(holder: Holder) -> None:
+    second = holder.successor(holder.first, DUE)
+    assert holder.refresh(holder.first, DUE - 5 * SECOND) == second
+
+
+def test_after_the_minute_the_predecessor_ends_the_session(holder: Holder) -> None:
+    second = holder.successor(holder.first, DUE)
+    with pytest.raises(services.RefreshRefused):
+        holder.refresh(holder.first, DUE + GRACE + SECOND)
+    assert Session.objects.get().end_reason == EndReason.REUSE
+    with pytest.raises(services.RefreshRefused):
+        holder.refresh(second, DUE + GRACE + SECOND)
+
+
+def test_one_older_than_the_predecessor_ends_the_session_at_once(holder: Holder) -> None:
+    second = holder.successor(holder.first, DUE)
+    holder.successor(second, DUE + DUE)
+    with pytest.raises(services.RefreshRefused):
+        holder.refresh(holder.first, DUE + DUE)
+    assert Session.objects.get().end_reason == EndReason.REUSE
+
+
+def test_only_its_own_session_ends(holder: Holder, alice: User) -> None:
+    other = tokens.issue(user=alice, now=holder.login, address=None, user_agent="").refresh
+    holder.successor(holder.first, DUE)
+    with pytest.raises(services.RefreshRefused):
+        holder.refresh(holder.first, DUE + DUE)
+    assert holder.successor(other, DUE + DUE)
+
+
+def test_a_session_ends_seven_days_after_its_login_however_often_it_rotates(
+    holder: Holder,
+) -> None:
+    token = holder.first
+    for hours in range(2, 48, 5):
+        token = holder.successor(token, timedelta(hours=hours))
+    with pytest.raises(services.RefreshRefused):
+        holder.refresh(token, tokens.REFRESH_LIFETIME)
+    ends = [tokens.RefreshToken(text)["exp"] for text in (holder.first, token)]  # type: ignore[arg-type]
+    assert ends[0] == ends[1]
+
+
+def test_a_row_gives_the_same_token_at_every_reading(holder: Holder) -> None:
+    row = Session.objects.get()
+    assert tokens.refresh_token(row) == tokens.refresh_token(Session.objects.get()) == holder.first
+
+
+# ------------------------------------------------------------------------------- over the wire
+
+
+def send(api: Api, cookie: str) -> Any:
+    return api().post(PATH, HTTP_COOKIE=f"refreshToken={cookie}")
+
+
+def opened(user: User, *, ago: timedelta) -> tokens.Issued:
+    return tokens.issue(user=user, now=timezone.now() - ago, address=None, user_agent="")
+
+
+def test_a_new_cookie_lives_for_what_is_left(api: Api, alice: User) -> None:
+    response = send(api, opened(alice, ago=timedelta(days=6)).refresh)
+    assert response.status_code == 200
+    assert set(response.json()) == {"success", "accessToken", "expiresIn"}
+    morsel = response.cookies["refreshToken"]
+    assert 86_390 <= int(morsel["max-age"]) <= 86_400
+    written = [part.split("=")[0] for part in morsel.OutputString().split("; ")]
+    assert sorted(written) == [
+        "HttpOnly", "Max-Age", "Path", "SameSite", "Secure", "refreshToken",
+    ]  # fmt: skip
+    assert (morsel["path"], morsel["samesite"]) == ("/api/auth", "Strict")
+    assert send(api, morsel.value).status_code == 200
+
+
+def test_a_reused_cookie_is_refused_and_cleared(api: Api, alice: User) -> None:
+    first = opened(alice, ago=timedelta(hours=2)).refresh
+    second = send(api, first).cookies["refreshToken"].value
+    past = timezone.now() - GRACE - SECOND
+    Session.objects.update(rotated_at=past)
+    response = send(api, first)
+    assert_error(response, 401, "UNAUTHORIZED")
+    assert response["WWW-Authenticate"] == "Bearer"
+    assert response.cookies["refreshToken"]["max-age"] == "0"
+    assert_error(send(api, second), 401, "UNAUTHORIZED")
+
+
+def test_the_end_of_a_session_ends_successor_and_predecessor(api: Api, alice: User) -> None:
+    first = opened(alice, ago=timedelta(hours=2)).refresh
+    second = send(api, first).cookies["refreshToken"].value
+    services.end(Session.objects.all(), reason=EndReason.LOGOUT, now=timezone.now())
+    for token in (first, second):
+        assert_error(send(api, token), 401, "UNAUTHORIZED")
+    assert Session.objects.get().end_reason == EndReason.LOGOUT
+
+
+# ------------------------------------------------------------------------------------- all at once
+
+
+def together(token: str, *, now: datetime, callers: int) -> set[tuple[str, str | None]]:
+    """What that many calls with one token at one moment are answered: session and successor."""
+    ready = Barrier(callers)
+
+    def one(number: int) -> tuple[str, str | None]:
+        ready.wait()
+        try:
+            renewal = services.refresh(refresh_token=token, now=now)
+            return renewal.session.pk, renewal.refresh
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(callers) as pool:
+        return set(pool.map(one, range(callers)))
+
+
+def race(rounds: int) -> None:
+    user = make.user("racer")
+    for _ in range(rounds):
+        issued = opened(user, ago=timedelta(hours=2))
+        answers = together(issued.refresh, now=timezone.now(), callers=50)
+        session = Session.objects.get(pk=issued.session.pk)
+        assert answers == {(session.pk, tokens.refresh_token(session))}
+        assert session.previous_token_id == issued.session.token_id
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_fifty_at_once_one_makes_the_successor() -> None:
+    race(rounds=2)
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_of_fifty_at_once_one_makes_the_successor_every_time() -> None:
+    race(rounds=20)

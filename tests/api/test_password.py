@@ -1,0 +1,130 @@
+"""POST /api/auth/password"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from apps.accounts import services, tokens
+from apps.accounts.models import EndReason, Session, User
+from apps.core.errors import InvalidInput
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/auth/password"
+NEW = "a new password"
+GOOD = {"currentPassword": make.PASSWORD, "newPassword": NEW}
+Change = Callable[..., Any]
+
+
+def opened(user: User) -> tokens.Issued:
+    return tokens.issue(user=user, now=timezone.now(), address=None, user_agent="")
+
+
+@pytest.fixture
+def change(api: Api, alice: User) -> Change:
+    """Sends a good body in which the keywords replace fields."""
+    client = api(alice)
+    return lambda **changed: client.post(PATH, GOOD | changed)
+
+
+def test_the_new_one_is_the_one_that_logs_in(change: Change, api: Api, alice: User) -> None:
+    response = change()
+    assert response.status_code == 200
+    assert response.json()["success"] is True
+    assert set(response.json()) == {"success", "message"}
+    statuses = [
+        api().post("/api/auth/login", {"email": alice.email, "password": password}).status_code
+        for password in (NEW, make.PASSWORD)
+    ]
+    assert statuses == [200, 401]
+
+
+def test_every_other_session_ends_at_once(change: Change, api: Api, alice: User, bob: User) -> None:
+    other, his = opened(alice), opened(bob)
+    change()
+    client = api()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {other.access}")
+    assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
+    other.session.refresh_from_db()
+    his.session.refresh_from_db()
+    assert (other.session.end_reason, his.session.ended_at) == (EndReason.PASSWORD, None)
+
+
+def test_the_session_that_changed_it_stays(change: Change) -> None:
+    assert change().status_code == 200
+    again = change(currentPassword=NEW, newPassword="yet another one")
+    assert again.status_code == 200
+
+
+def test_a_wrong_current_one_changes_nothing(change: Change, alice: User) -> None:
+    opened(alice)
+    error = assert_error(
+        change(currentPassword="wrong password"), 400, "VALIDATION_ERROR", field="currentPassword"
+    )
+    assert "value" not in error["details"]
+    alice.refresh_from_db()
+    assert alice.check_password(make.PASSWORD)
+    assert not Session.objects.exclude(ended_at=None).exists()
+
+
+@pytest.mark.parametrize("field", ["currentPassword", "newPassword"])
+@pytest.mark.parametrize("bad", ["", None, 5, ["x"]])
+def test_what_is_no_string_or_empty_is_malformed(change: Change, field: str, bad: object) -> None:
+    assert_error(change(**{field: bad}), 400, "VALIDATION_ERROR", field=field)
+
+
+@pytest.mark.parametrize("new", ["seven77", "x" * 129])
+def test_a_new_one_keeps_to_the_rules_of_signing_up(change: Change, new: str) -> None:
+    response = change(newPassword=new)
+    error = assert_error(response, 400, "VALIDATION_ERROR", field="newPassword")
+    assert "value" not in error["details"]
+    assert new not in response.content.decode()
+
+
+def test_strict_validators_are_asked(change: Change, settings: Any) -> None:
+    settings.AUTH_PASSWORD_VALIDATORS = [
+        {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"}
+    ]
+    assert_error(change(newPassword="password"), 400, "VALIDATION_ERROR", field="newPassword")
+
+
+def test_both_are_required(api: Api, alice: User) -> None:
+    error = assert_error(api(alice).post(PATH, {}), 400, "VALIDATION_ERROR")
+    fields = [fault["field"] for fault in error["details"]["errors"]]
+    assert fields == ["currentPassword", "newPassword"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_two_changes_at_once_one_is_made() -> None:
+    user = make.user("racer")
+    ready = Barrier(2)
+
+    def one(new: str) -> str | None:
+        issued, mine = opened(user), User.objects.get(pk=user.pk)
+        ready.wait()
+        try:
+            services.change_password(
+                user=mine,
+                session=issued.session,
+                current_password=make.PASSWORD,
+                new_password=new,
+                now=timezone.now(),
+            )
+        except InvalidInput:
+            return None
+        finally:
+            connection.close()
+        return new
+
+    with ThreadPoolExecutor(2) as pool:
+        changed = {new for new in pool.map(one, ("password one", "password two")) if new}
+    user.refresh_from_db()
+    assert len(changed) == 1
+    assert user.check_password(changed.pop())
+    assert Session.objects.filter(ended_at=None).count() == 1
