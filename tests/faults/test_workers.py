@@ -1,0 +1,232 @@
+"""Workers are killed and frozen in the middle of backtests: each ends once, with the result that
+it has when nothing happens.
+"""
+
+import random
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.backtests import services, tasks
+from apps.backtests.lifecycle import Status
+from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.backtests.services import Submission
+from apps.backtests.span import read_span
+from tests import make
+from tests.backtests.running import never
+from tests.config.processes import until
+from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
+from tests.faults.workers import Run, Worker, foreign_writes, recorded, working
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1200),
+    pytest.mark.django_db(transaction=True),
+]
+
+SEED: Final = 20261121
+BACKTESTS, KILLS, USERS = 200, 50, 10
+MOST_LOSSES: Final = 3
+"""Of one backtest here; a few more, and it is given up as the one that breaks its workers."""
+
+Basics = Mapping[str, object]
+Result = tuple[object, bytes, tuple[bytes, ...]]
+
+
+def kinds() -> list[Basics]:
+    """Long ones that take a second or two of a free core, middling ones, and short ones."""
+    shapes = [("1m", len(SYMBOLS))] * 8 + [("1m", 4)] * 6 + [("5m", 2)] * 6
+    return [
+        {
+            "strategyType": "momentum",
+            "timeframe": timeframe,
+            "symbols": [SYMBOLS[(number + place) % len(SYMBOLS)] for place in range(count)],
+        }
+        for number, (timeframe, count) in enumerate(shapes)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Users who ask for backtests of a few kinds, and what comes of each kind undisturbed."""
+
+    users: list[User]
+    algorithms: Mapping[tuple[int, int], str]
+    results: list[Result]
+
+    def submit(self, user: int, kind: int) -> Backtest:
+        span = read_span(FIRST, LAST, now=NOW)
+        submission = Submission(self.algorithms[user, kind], span, "backtest", str(kind), {})
+        return services.submit(
+            owner=self.users[user], submission=submission, seed=kind, now=timezone.now()
+        )
+
+    def require_results(self) -> None:
+        """Every backtest completed, with the bytes of its kind."""
+        statuses = set(Backtest.objects.values_list("status", flat=True))
+        assert statuses == {Status.COMPLETED}
+        assert BacktestResult.objects.count() == Backtest.objects.count()
+        different = [one.pk for one in Backtest.objects.all() if _differs(one, self.results)]
+        assert not different
+
+
+def _differs(backtest: Backtest, results: list[Result]) -> bool:
+    return _result_of(backtest) != results[int(backtest.name)]
+
+
+def _result_of(backtest: Backtest) -> Result:
+    result = BacktestResult.objects.get(pk=backtest.pk)
+    blocks = TradeBlock.objects.filter(result=result).order_by("first").values_list("data")
+    return backtest.performance, bytes(result.curve), tuple(bytes(data) for (data,) in blocks)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """The results are made in this very process, one after another."""
+    hold_walks()
+    users = [make.user(f"user{number}") for number in range(USERS)]
+    algorithms = {
+        (user, kind): make.algorithm(owner, **make.steps(basicInfo=basics)).pk
+        for user, owner in enumerate(users)
+        for kind, basics in enumerate(kinds())
+    }
+    made = Bench(users, algorithms, [])
+    for kind in range(len(kinds())):
+        backtest = made.submit(0, kind)
+        tasks.take_one(stopping=never)
+        backtest.refresh_from_db()
+        made.results.append(_result_of(backtest))
+        backtest.delete()
+    with recorded():
+        yield made
+
+
+def completed() -> int:
+    return Backtest.objects.filter(status=Status.COMPLETED).count()
+
+
+def ended_after(run: Run, moment: float) -> float:
+    ended = Backtest.objects.get(pk=run.backtest).completed_at
+    assert ended is not None
+    return ended.timestamp() - moment
+
+
+def test_two_hundred_backtests_end_once_though_fifty_workers_are_killed(
+    bench: Bench, tmp_path: Path
+) -> None:
+    rng = random.Random(SEED)
+    for number in range(BACKTESTS):
+        bench.submit(number % USERS, rng.randrange(len(kinds())))
+    moments = sorted(rng.sample(range(BACKTESTS - 15), KILLS))
+    hit: list[tuple[Run, float]] = []
+    begun = time.monotonic()
+    with working(4, tmp_path) as workers:
+        for moment in moments:
+            until(lambda moment=moment: completed() >= moment, seconds=120, every=0.1)
+            time.sleep(rng.uniform(0.0, 0.3))
+            if run := _kill_one(workers, rng):
+                hit.append((run, time.time()))
+        until(lambda: completed() == BACKTESTS, seconds=300, every=0.1)
+    waits = [ended_after(run, killed) for run, killed in hit]
+    print(f"\n{BACKTESTS} backtests by 4 workers in {time.monotonic() - begun:.0f} s", end=": ")
+    print(f"{KILLS} workers killed, {len(hit)} of them in the middle of a backtest, which ended")
+    print(f"{median(waits):.0f} s after the kill in the median, {max(waits):.0f} s at most")
+    assert len(hit) > KILLS / 2
+    bench.require_results()
+    assert foreign_writes() == 0
+
+
+def _kill_one(workers: list[Worker], rng: random.Random) -> Run | None:
+    """And start another in its place; what the killed one was running, if it was."""
+    runs = {worker.place: worker.runs() for worker in workers}
+    allowed = [one for one in workers if _losses(runs[one.place]) < MOST_LOSSES]
+    busy = [worker for worker in allowed if runs[worker.place]]
+    victim = rng.choice(busy if busy and rng.random() < 0.5 else allowed)
+    victim.kill()
+    victim.start()
+    return runs[victim.place]
+
+
+def _losses(run: Run | None) -> int:
+    return run.losses if run else 0
+
+
+def test_a_backtest_whose_worker_is_killed_ends_soon(bench: Bench, tmp_path: Path) -> None:
+    waits = []
+    with working(2, tmp_path) as workers:
+        for _ in range(3):
+            bench.submit(0, 0)
+            until(lambda: any(worker.runs() for worker in workers), seconds=60)
+            victim = next(worker for worker in workers if worker.runs())
+            run = victim.runs()
+            assert run is not None
+            victim.kill()
+            killed = time.time()
+            until(lambda: completed() == Backtest.objects.count(), seconds=40, every=0.1)
+            waits.append(ended_after(run, killed))
+            victim.start()
+    print(f"\nseconds from the kill to the result: {[round(wait, 1) for wait in waits]}")
+    bench.require_results()
+
+
+def test_a_worker_that_was_frozen_for_long_writes_nothing_when_it_goes_on(
+    bench: Bench, tmp_path: Path
+) -> None:
+    frozen = 0
+    with working(4, tmp_path) as workers:
+        for count in (3, 3, 3, 1):
+            for number in range(8):
+                bench.submit(number, number)
+            until(lambda count=count: len(_busy(workers)) >= count, seconds=60)
+            frozen += _freeze_and_go_on(bench, _busy(workers)[:count])
+        until(lambda: completed() == Backtest.objects.count(), seconds=120, every=0.1)
+        given_back = sum(attempt - 1 for attempt in _attempts())
+    print(f"\n{frozen} workers frozen, {given_back} attempts given back")
+    bench.require_results()
+    assert foreign_writes() == 0
+    assert frozen <= given_back
+
+
+def _busy(workers: list[Worker]) -> list[Worker]:
+    return [worker for worker in workers if worker.runs()]
+
+
+def _attempts() -> list[int]:
+    return list(Backtest.objects.values_list("attempt", flat=True))
+
+
+def _freeze_and_go_on(bench: Bench, workers: list[Worker]) -> int:
+    """Freeze them until others have what they ran, then let them find out; how many were running.
+
+    Each shows that it has found out by beginning another one, or it ends.
+    """
+    for worker in workers:
+        worker.send(signal.SIGSTOP)
+    runs = [run for worker in workers if (run := worker.runs())]
+    until(lambda: all(_is_taken_away(run) for run in runs), seconds=60, every=0.1)
+    for number in range(4):
+        bench.submit(number, 0)
+    thawed = timezone.now()
+    for worker in workers:
+        worker.send(signal.SIGCONT)
+    until(lambda: all(_has_gone_on(worker, thawed) for worker in workers), seconds=60, every=0.1)
+    return len(runs)
+
+
+def _is_taken_away(run: Run) -> bool:
+    now = Backtest.objects.get(pk=run.backtest)
+    return now.attempt > run.attempt or now.status == Status.QUEUED
+
+
+def _has_gone_on(worker: Worker, since: object) -> bool:
+    if worker.has_ended():
+        worker.start()
+    return worker.has_begun_another(since)

@@ -1,0 +1,167 @@
+"""Workers as processes that a test may kill and freeze, and the database's own record of who wrote
+what.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Final
+from urllib.parse import quote, urlencode
+
+from django.conf import settings
+from django.db import connection
+
+from tests.config.processes import PROJECT
+from tests.faults.service import COMPILED
+
+RECORD: Final = """
+CREATE TABLE record (
+    at timestamptz DEFAULT clock_timestamp(),
+    writer text DEFAULT current_setting('application_name'),
+    backtest text, old_status text, new_status text, old_attempt int, new_attempt int
+);
+CREATE FUNCTION record_write() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO record (backtest, old_status, new_status, old_attempt, new_attempt)
+    VALUES (OLD.id, OLD.status, NEW.status, OLD.attempt, NEW.attempt);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER record_write AFTER UPDATE ON backtests_backtest
+    FOR EACH ROW EXECUTE FUNCTION record_write();
+"""
+FORGET: Final = """
+DROP TRIGGER record_write ON backtests_backtest;
+DROP FUNCTION record_write;
+DROP TABLE record;
+TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE;
+"""
+# What another process than the one that began the attempt wrote to a running backtest; giving it
+# back to the queue is the sweep's, which runs in every worker.
+FOREIGN: Final = """
+SELECT count(*) FROM record AS written
+JOIN record AS begun ON begun.backtest = written.backtest
+    AND begun.new_attempt = written.old_attempt AND begun.old_status = 'queued'
+    AND begun.new_status = 'running'
+WHERE written.old_status = 'running' AND written.new_status <> 'queued'
+    AND written.writer <> begun.writer
+"""
+RUNS: Final = """
+SELECT backtests_backtest.id, attempt, losses FROM backtests_backtest
+JOIN record ON record.backtest = backtests_backtest.id AND record.new_attempt = attempt
+    AND record.old_status = 'queued' AND record.new_status = 'running'
+WHERE status = 'running' AND writer = %s
+"""
+BEGAN: Final = """
+SELECT count(*) FROM record
+WHERE old_status = 'queued' AND new_status = 'running' AND writer = %s AND at > %s
+"""
+
+
+@contextmanager
+def recorded() -> Iterator[None]:
+    """While it lasts, the database notes every change of a backtest with the process behind it."""
+    with connection.cursor() as cursor:
+        cursor.execute(RECORD)
+        try:
+            yield
+        finally:
+            cursor.execute(FORGET)
+
+
+def foreign_writes() -> int:
+    return int(_first(FOREIGN)[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a worker runs now."""
+
+    backtest: str
+    attempt: int
+    losses: int
+
+
+@dataclass(slots=True)
+class Worker:
+    """One after another of processes that do backtests; each has a name of its own."""
+
+    place: int
+    log: IO[bytes]
+    started: int = 0
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        return f"worker-{self.place}-{self.started}"
+
+    def start(self) -> None:
+        self.started += 1
+        self.process = subprocess.Popen(
+            [sys.executable, "manage.py", "work", "--queue", "backtests"],
+            cwd=PROJECT,
+            env=_environment(self.name),
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+            start_new_session=True,
+        )
+
+    def send(self, number: signal.Signals) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def kill(self) -> None:
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def has_ended(self) -> bool:
+        assert self.process is not None
+        return self.process.poll() is not None
+
+    def runs(self) -> Run | None:
+        found = _first(RUNS, self.name)
+        return Run(*found) if found else None
+
+    def has_begun_another(self, since: datetime) -> bool:
+        return bool(_first(BEGAN, self.name, since)[0])
+
+
+@contextmanager
+def working(count: int, directory: Path) -> Iterator[list[Worker]]:
+    """Workers of the test's own database."""
+    with (directory / "workers.log").open("wb") as log:
+        workers = [Worker(place, log) for place in range(count)]
+        try:
+            for worker in workers:
+                worker.start()
+            yield workers
+        finally:
+            for worker in workers:
+                worker.kill()
+
+
+def _environment(name: str) -> Mapping[str, str]:
+    database = connection.settings_dict
+    place = {"host": database["HOST"], "port": database["PORT"] or "5432"}
+    account = ":".join(quote(database[part], safe="") for part in ("USER", "PASSWORD"))
+    query = urlencode({**place, "application_name": name})
+    address = f"postgresql://{account}@/{database['NAME']}?{query}"
+    return os.environ | {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "DATABASE_URL": address,
+        "SECRET_KEY": settings.SECRET_KEY,
+        "NUMBA_CACHE_DIR": str(COMPILED),
+    }
+
+
+def _first(query: str, *values: object) -> tuple[object, ...] | None:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return cursor.fetchone()
