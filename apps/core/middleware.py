@@ -11,7 +11,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
-from apps.core import envelope, request_id
+from apps.core import envelope, request_id, request_origin
 from apps.core.errors import Code, ServiceError
 
 log = logging.getLogger("request")
@@ -38,6 +38,7 @@ class EnvelopeMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         known = request_id.begin(request.headers.get(request_id.HEADER))
+        request_origin.begin(request)
         begun = time.monotonic()
         response = _in_envelope(request, self.get_response(request))
         response[request_id.HEADER] = known

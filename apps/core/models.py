@@ -1,5 +1,8 @@
-"""What belongs to requests rather than to any app: counters, remembered answers."""
+"""What belongs to requests rather than to any app: counters, remembered answers, the record of who
+did what.
+"""
 
+from django.core.serializers.json import DjangoJSONEncoder
 from django.db import models
 
 
@@ -29,3 +32,32 @@ class IdempotencyKey(models.Model):
                 fields=["user_id", "method", "path", "key"], name="a_key_is_used_once"
             )
         ]
+
+
+class AuditRecord(models.Model):
+    """That somebody did something (`audit`). The database refuses to change or remove a record.
+
+    It refers to nothing by foreign key: what it tells of may be gone.
+    """
+
+    at = models.DateTimeField()
+    action = models.CharField(max_length=40, help_text="one of audit.Action")
+    actor = models.CharField(max_length=24, blank=True, help_text="id of the user, if known")
+    actor_kind = models.CharField(max_length=10, help_text="one of audit.Kind")
+    session_id = models.CharField(max_length=24, blank=True, help_text="of the session or key")
+    address = models.CharField(max_length=64, blank=True, help_text="of the client")
+    request_id = models.CharField(max_length=128)
+    object_type = models.CharField(max_length=40, blank=True)
+    object_id = models.CharField(max_length=64, blank=True)
+    details = models.JSONField(encoder=DjangoJSONEncoder)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["action", "-id"], name="audit_by_action"),
+            models.Index(fields=["actor", "-id"], name="audit_by_actor"),
+            models.Index(fields=["object_id", "-id"], name="audit_by_object"),
+            models.Index(fields=["request_id"], name="audit_by_request"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.object_type} {self.object_id}".strip()

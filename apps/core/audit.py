@@ -1,0 +1,109 @@
+"""The record of who did what: every change that a person or the service itself has made.
+
+A record is written on the connection of the change and commits with it. It holds what changed and
+never a password, token or key.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from django.db.models import Model
+
+from apps.core import request_id, request_origin
+from apps.core.models import AuditRecord
+
+
+class Action(StrEnum):
+    """Everything that is put on record."""
+
+    SIGNUP = "signup"
+    LOGIN = "login"
+    LOGIN_FAILED = "login_failed"
+    LOGOUT = "logout"
+    SESSION_ENDED = "session_ended"
+    SESSION_REUSED = "session_reused"
+    PASSWORD_CHANGED = "password_changed"
+    KEY_CREATED = "key_created"
+    KEY_REVOKED = "key_revoked"
+    PROFILE_CHANGED = "profile_changed"
+    ALGORITHM_CREATED = "algorithm_created"
+    ALGORITHM_UPDATED = "algorithm_updated"
+    ALGORITHM_ARCHIVED = "algorithm_archived"
+    ALGORITHM_CLONED = "algorithm_cloned"
+    ALGORITHM_STARTED = "algorithm_started"
+    ALGORITHM_STOPPED = "algorithm_stopped"
+    ALGORITHM_PAUSED = "algorithm_paused"
+    ALGORITHM_RESUMED = "algorithm_resumed"
+    ALGORITHM_FAILED = "algorithm_failed"
+    BACKTEST_SUBMITTED = "backtest_submitted"
+    BACKTEST_CANCELLED = "backtest_cancelled"
+    BACKTEST_RENAMED = "backtest_renamed"
+    BACKTEST_RETRIED = "backtest_retried"
+    BACKTEST_DELETED = "backtest_deleted"
+    INSTRUMENT_ENABLED = "instrument_enabled"
+    INSTRUMENT_DISABLED = "instrument_disabled"
+    LIMIT_HIT = "limit_hit"
+    KILL_SWITCH_ON = "kill_switch_on"
+    KILL_SWITCH_OFF = "kill_switch_off"
+    ADMIN_LOGIN = "admin_login"
+    ADMIN_LOGIN_FAILED = "admin_login_failed"
+    ADMIN_LOGOUT = "admin_logout"
+    ADMIN_ADDED = "admin_added"
+    ADMIN_CHANGED = "admin_changed"
+    ADMIN_DELETED = "admin_deleted"
+
+
+class Kind(StrEnum):
+    """In which role somebody acts; an operator who uses the interface acts as a user."""
+
+    USER = "user"
+    OPERATOR = "operator"
+    SYSTEM = "system"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """`user_id` is empty when nobody is known: before a login, and for the service itself."""
+
+    kind: Kind
+    user_id: str = ""
+
+
+SYSTEM: Final = Actor(Kind.SYSTEM)
+STRANGER: Final = Actor(Kind.USER)
+"""Somebody who has not proved who they are."""
+
+
+def user(user: Model) -> Actor:
+    return Actor(Kind.USER, str(user.pk))
+
+
+def operator(user: Model) -> Actor:
+    return Actor(Kind.OPERATOR, str(user.pk))
+
+
+def record(
+    action: Action,
+    *,
+    actor: Actor,
+    subject: Model | None,
+    now: datetime,
+    details: Mapping[str, object] | None = None,
+) -> None:
+    """`subject` is what it was done to, while it still has its key; `details` are for JSON."""
+    origin = request_origin.current()
+    AuditRecord.objects.create(
+        at=now,
+        action=action,
+        actor=actor.user_id,
+        actor_kind=actor.kind,
+        session_id=origin.session_id,
+        address=origin.address or "",
+        request_id=request_id.current(),
+        object_type=subject._meta.model_name if subject is not None else "",
+        object_id=subject.pk if subject is not None else "",
+        details=dict(details or {}),
+    )

@@ -1,0 +1,85 @@
+"""The record of who did what: what it holds, and that it stays."""
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.test import RequestFactory
+
+from apps.accounts.models import User
+from apps.core import audit, request_id, request_origin
+from apps.core.audit import Action
+from apps.core.models import AuditRecord
+from tests import make
+
+
+def recorded(user: User) -> AuditRecord:
+    audit.record(
+        Action.PROFILE_CHANGED,
+        actor=audit.user(user),
+        subject=user,
+        details={"name": ["Alice", "Alicia"]},
+        now=make.NOW,
+    )
+    return AuditRecord.objects.latest("id")
+
+
+def test_a_record_says_who_did_what_to_what_and_when(alice: User) -> None:
+    record = recorded(alice)
+    assert (record.at, record.action) == (make.NOW, "profile_changed")
+    assert (record.actor_kind, record.actor) == ("user", alice.pk)
+    assert (record.object_type, record.object_id) == ("user", alice.pk)
+    assert record.details == {"name": ["Alice", "Alicia"]}
+
+
+def test_a_record_says_by_which_request_from_where_and_in_which_session(alice: User) -> None:
+    request_id.begin("request-7")
+    request_origin.begin(RequestFactory().get("/", REMOTE_ADDR="192.0.2.7"))
+    request_origin.proven_by("session-7")
+    record = recorded(alice)
+    assert (record.request_id, record.address) == ("request-7", "192.0.2.7")
+    assert record.session_id == "session-7"
+
+
+def test_the_session_of_one_request_is_forgotten_by_the_next(alice: User) -> None:
+    request_origin.proven_by("session-7")
+    request_origin.begin(RequestFactory().get("/", REMOTE_ADDR=""))
+    record = recorded(alice)
+    assert (record.session_id, record.address) == ("", "")
+
+
+@pytest.mark.django_db
+def test_what_the_service_does_by_itself_names_nobody() -> None:
+    audit.record(Action.ALGORITHM_FAILED, actor=audit.SYSTEM, subject=None, now=make.NOW)
+    record = AuditRecord.objects.get()
+    assert (record.actor_kind, record.actor, record.object_type) == ("system", "", "")
+
+
+def test_a_record_is_undone_with_the_change_that_it_tells_of(alice: User) -> None:
+    with pytest.raises(KeyError), transaction.atomic():
+        recorded(alice)
+        raise KeyError
+    assert not AuditRecord.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE core_auditrecord SET actor = ''",
+        "DELETE FROM core_auditrecord",
+        "DELETE FROM core_auditrecord WHERE false",
+        "TRUNCATE core_auditrecord",
+        "TRUNCATE core_auditrecord, core_counter CASCADE",
+        "INSERT INTO core_auditrecord SELECT * FROM core_auditrecord "
+        "ON CONFLICT (id) DO UPDATE SET actor = ''",
+    ],
+)
+def test_the_database_refuses_to_change_or_remove_a_record(alice: User, statement: str) -> None:
+    before = recorded(alice)
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE core_auditrecord ENABLE TRIGGER no_truncate")
+        with (
+            pytest.raises(DatabaseError, match="neither changed nor removed"),
+            transaction.atomic(),
+        ):
+            cursor.execute(statement)
+    after = AuditRecord.objects.get()
+    assert (after.pk, after.actor) == (before.pk, alice.pk)
