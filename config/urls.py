@@ -12,7 +12,7 @@ from apps.accounts.views import (
     RefreshView,
     SessionView,
 )
-from apps.algorithms.views import AlgorithmView
+from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
 from apps.backtests.views import BacktestView
 from apps.market.views import MarketView
 from apps.symbols.views import SymbolView
@@ -57,6 +57,25 @@ urlpatterns = [
         "api/trading/algorithms/<str:algorithm_id>/versions",
         AlgorithmView.as_view({"get": "versions"}),
     ),
+    path(
+        "api/trading/algorithms/<str:algorithm_id>/history",
+        AlgorithmView.as_view({"get": "history"}),
+    ),
+    path(
+        "api/trading/algorithms/<str:algorithm_id>/clone",
+        AlgorithmView.as_view({"post": "clone"}),
+    ),
+    path(
+        "api/trading/algorithms/<str:algorithm_id>/performance",
+        PerformanceView.as_view({"get": "show"}),
+    ),
+    path("api/algorithms/<str:algorithm_id>/performance", PerformanceView.as_view({"get": "show"})),
+    path(
+        "api/algorithms/<str:algorithm_id>/performance/alerts",
+        PerformanceView.as_view({"get": "alerts", "put": "set_alerts"}),
+    ),
+    path("api/trading/templates", LibraryView.as_view({"get": "templates"})),
+    path("api/trading/indicators", LibraryView.as_view({"get": "indicators"})),
     # ---------------------------------------------------------------------------------- backtests
     path("api/backtests", BacktestView.as_view({"get": "list", "post": "create"})),
     path(

@@ -10,6 +10,7 @@ from django.db.models.functions import Cast
 
 from apps.algorithms import performance
 from apps.algorithms.lifecycle import Status
+from apps.algorithms.naming import MAX_NAME
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
 
@@ -24,7 +25,13 @@ class AlgorithmNotFound(ServiceError):
 class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
     def owned_by(self, owner: models.Model) -> Self:
         """The owner's algorithms; archived ones are nobody's."""
-        return self.filter(owner_id=owner.pk).exclude(status=Status.ARCHIVED)
+        return self.exclude(status=Status.ARCHIVED).filter(owner_id=owner.pk)
+
+    def open_to(self, user: models.Model) -> Self:
+        """What the user may copy: their own, and every public template."""
+        return self.exclude(status=Status.ARCHIVED).filter(
+            Q(owner_id=user.pk) | Q(is_template=True, is_public=True)
+        )
 
     def locked(self) -> Self:
         """Nobody else changes what is read until the transaction ends; rows may refer to it."""
@@ -65,7 +72,7 @@ class Algorithm(models.Model):
 
     id = IdField()
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="algorithms")
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=MAX_NAME)
     number = models.BigIntegerField(
         null=True, help_text="The highest n under which it was ever named Algorithm #n"
     )
@@ -85,6 +92,10 @@ class Algorithm(models.Model):
     execution_settings = JSONField(default=dict)
 
     performance = JSONField(default=performance.new)
+    performance_at = models.DateTimeField(
+        null=True, help_text="When the performance last changed; null before it ever did"
+    )
+    alerts = JSONField(default=dict, help_text="Performance alerts by metric, as they are sent")
     last_execution = JSONField(null=True)
     walk_forward_config = JSONField(null=True)
     walk_forward_results = JSONField(default=list)
@@ -137,10 +148,39 @@ class Algorithm(models.Model):
                 name="algorithms_newest_first",
                 condition=~Q(status=Status.ARCHIVED.value),
             ),
+            models.Index(
+                F("created_at").desc(nulls_last=True),
+                F("id").desc(nulls_last=True),
+                name="templates_newest_first",
+                condition=Q(is_template=True) & ~Q(status=Status.ARCHIVED.value),
+            ),
         ]
 
     def __str__(self) -> str:
         return f"{self.name} ({self.pk})"
+
+
+class StatusChange(models.Model):
+    """One step in the history of an algorithm's status, its making included.
+
+    A row is written with the change it tells of, and never changed: the database refuses it.
+    """
+
+    # Its own index on the algorithm would repeat the history's.
+    algorithm = models.ForeignKey(
+        Algorithm, models.CASCADE, related_name="status_changes", db_index=False
+    )
+    before = models.CharField(max_length=8, null=True, help_text="Null: it was made")
+    after = models.CharField(max_length=8)
+    actor = models.CharField(max_length=24, help_text="Id of a user, or: system")
+    reason = models.TextField()
+    at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(F("algorithm"), F("id").desc(), name="history_newest_first")]
+
+    def __str__(self) -> str:
+        return f"{self.algorithm_id}: {self.before} to {self.after}"
 
 
 class Version(models.Model):

@@ -1,7 +1,9 @@
-"""`Algorithm #<n>`: the name of an algorithm that was given none."""
+"""Names that the service gives: `Algorithm #<n>` without one, `<name> (copy)` to a clone."""
 
 import re
 from typing import Final
+
+MAX_NAME: Final = 100
 
 _FORM: Final = re.compile(r"Algorithm #([1-9][0-9]{0,8})")
 
@@ -14,3 +16,9 @@ def number_in(name: str) -> int:
     """The n of a name of that form, whoever chose it; 0 of any other."""
     found = _FORM.fullmatch(name)
     return int(found[1]) if found else 0
+
+
+def copy_of(name: str) -> str:
+    """The name of a clone, cut where it would be too long."""
+    ending = " (copy)"
+    return name[: MAX_NAME - len(ending)].rstrip() + ending

@@ -2,16 +2,22 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final, cast
 
 from rest_framework import serializers
 
-from apps.algorithms.models import Algorithm, Version
+from apps.algorithms.alerts import ACTIONS, METRICS, Alerts
+from apps.algorithms.models import Algorithm, StatusChange, Version
+from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.services import Changes, Review
 from apps.algorithms.steps import STEPS
-from apps.core.errors import Fault
-from apps.core.input import Body, FlagField, TextField
+from apps.core.errors import Fault, InvalidInput
+from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.times import wire_time
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.fields import LARGEST
+from apps.engine.indicators import LARGEST_OFFSET, SOURCES, Indicator, Output, Parameter
 
 MAX_FREE_OBJECT: Final = 16 * 1024
 
@@ -48,7 +54,7 @@ class AlgorithmBody(Body):
         }
     )  # fmt: skip
 
-    name = TextField(required=False, max_length=100)
+    name = TextField(required=False, max_length=MAX_NAME)
     description = TextField(
         required=False, allow_null=True, allow_blank=True, lines=True, max_length=2000
     )
@@ -68,6 +74,63 @@ def changes_in(data: Any) -> Changes:
     """What a body asks for; null, where it may stand, means absent. Any: as of `Body.read`."""
     read = AlgorithmBody.read(data)
     return cast(Changes, {name: value for name, value in read.items() if value is not None})
+
+
+class CloneBody(Body):
+    """What a copy may be given; nothing is needed."""
+
+    refuses_unknown = True
+    name = TextField(required=False, max_length=MAX_NAME)
+
+
+def name_in(data: Any) -> str | None:
+    """The name a copy is to have. Any: as of `Body.read`."""
+    name: str | None = CloneBody.read(data).get("name")
+    return name
+
+
+class AlertsBody(Body):
+    refuses_unknown = True
+    alerts = StepField()
+
+
+class MetricsBody(Body):
+    """The metrics that an alert may watch."""
+
+    refuses_unknown = True
+    maxDrawdown = StepField(required=False)
+    profitFactor = StepField(required=False)
+    winRate = StepField(required=False)
+
+
+class AlertBody(Body):
+    refuses_unknown = True
+    threshold = NumberField(least=0, most=LARGEST)
+    action = ChoiceField(choices=ACTIONS)
+
+
+def alerts_in(data: Any) -> Alerts:
+    """All alerts of a body; raises InvalidInput with every fault. Any: as of `Body.read`."""
+    sent: dict[str, Any] = AlertsBody.read(data)["alerts"]
+    faults: list[Fault] = []
+    _read_at("alerts", MetricsBody, sent, faults)
+    alerts = {
+        metric: _read_at(f"alerts.{metric}", AlertBody, alert, faults)
+        for metric, alert in sent.items()
+        if metric in METRICS and isinstance(alert, dict)
+    }
+    if faults:
+        raise InvalidInput(*faults)
+    return cast(Alerts, alerts)
+
+
+def _read_at(path: str, body: type[Body], data: Any, faults: list[Fault]) -> dict[str, Any]:
+    """Read an object that stands at this path; what is wrong with it joins the `faults`."""
+    try:
+        return body.read(data)
+    except InvalidInput as refusal:
+        faults += [replace(fault, field=f"{path}.{fault.field}") for fault in refusal.faults]
+        return {}
 
 
 def algorithm_out(algorithm: Algorithm) -> dict[str, object]:
@@ -118,6 +181,68 @@ def item_out(row: Mapping[str, Any]) -> dict[str, object]:
         "createdAt": wire_time(row["created_at"]),
         "updatedAt": wire_time(row["updated_at"]),
     }
+
+
+def template_out(row: Mapping[str, Any]) -> dict[str, object]:
+    """One row of `services.SHOWN`; who made it is told by name alone."""
+    return {
+        **item_out(row),
+        "description": row["description"],
+        "owner": row["owner__name"],
+        "isPublic": row["is_public"],
+        **{wire: row[column] for wire, column in STEPS.items()},
+    }
+
+
+def performance_out(algorithm: Algorithm) -> dict[str, object]:
+    return {
+        "performance": algorithm.performance,
+        "lastUpdated": wire_time(algorithm.performance_at or algorithm.created_at),
+    }
+
+
+def alerts_out(algorithm: Algorithm) -> dict[str, object]:
+    return {"alerts": algorithm.alerts}
+
+
+def change_out(change: StatusChange) -> dict[str, object]:
+    return {
+        "from": change.before,
+        "to": change.after,
+        "by": change.actor,
+        "reason": change.reason,
+        "at": wire_time(change.at),
+    }
+
+
+def indicator_out(row: Indicator) -> dict[str, object]:
+    """One row of the catalogue. Of outputs and sources the first is the default; `opposite` is
+    what takes a place on the short side of an algorithm that trades both.
+    """
+    return {
+        "type": row.type,
+        "description": row.description,
+        "parameters": [_parameter_out(parameter) for parameter in row.parameters],
+        "outputs": [_indicator_output_out(output) for output in row.outputs],
+        "sources": list(SOURCES) if row.has_source else [],
+        "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
+        "opposite": row.opposite,
+        "timeframes": list(TIMEFRAMES),
+    }
+
+
+def _parameter_out(parameter: Parameter) -> dict[str, object]:
+    return {
+        "name": parameter.name,
+        "type": "integer" if parameter.is_whole else "number",
+        "default": parameter.default,
+        "minimum": parameter.low,
+        "maximum": parameter.high,
+    }
+
+
+def _indicator_output_out(output: Output) -> dict[str, object]:
+    return {"name": output.name, "mirror": output.mirror.value, "opposite": output.opposite}
 
 
 def version_out(version: Version) -> dict[str, object]:

@@ -1,6 +1,6 @@
 """What users do with what they have described."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
@@ -10,11 +10,13 @@ from django.db.models import Max, QuerySet
 
 from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
+from apps.algorithms.alerts import Alerts
 from apps.algorithms.lifecycle import Move, Status
-from apps.algorithms.models import Algorithm, Version
-from apps.algorithms.naming import number_in, numbered
+from apps.algorithms.models import Algorithm, StatusChange, Version
+from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.core.etags import ANYTHING, Expectation
 from apps.engine import strategy
 from apps.symbols import services as symbols
 
@@ -23,6 +25,16 @@ LISTED: Final = (
     "total_trades", "win_rate", "total_profit", "profit_factor", "created_at", "updated_at",
 )  # fmt: skip
 """The columns of a list; the steps are not among them and are not read for one."""
+SHOWN: Final = (*LISTED, "description", "is_public", "owner__name", *STEPS.values())
+"""The columns of a list of templates. Of their owners it has the names alone."""
+CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
+SYSTEM: Final = "system"
+"""Who changed a status when no user did."""
+AFTER_SAVE: Final = {
+    Move.COMPLETE: "all steps are complete",
+    Move.REOPEN: "a step is incomplete",
+}
+"""Why a save changes the status."""
 
 
 class Changes(TypedDict, total=False):
@@ -49,6 +61,20 @@ class AlgorithmBusy(ServiceError):
     message = "An algorithm that is {status} cannot be updated or deleted; stop it first."
 
 
+class WrongStatus(ServiceError):
+    """The table of moves has none of this kind from where the algorithm stands."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "The algorithm is {currentStatus}; it would have to be {requiredStatus}."
+
+
+class ChangedMeanwhile(ServiceError):
+    """The row is no longer as it was read. Whoever has locked it never meets this."""
+
+    code = Code.CONFLICT
+    message = "Another request has changed the algorithm at the same moment; read it and try again."
+
+
 def configuration(algorithm: Algorithm) -> Configuration:
     """The steps by their wire names, as they were sent: what a backtest freezes."""
     return {wire: getattr(algorithm, column) for wire, column in STEPS.items()}
@@ -59,9 +85,7 @@ def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
     """A new algorithm, a draft until all steps are complete. Raises InvalidInput."""
     algorithm = Algorithm(owner=owner, created_at=now, updated_at=now)
     algorithm.name = changes.get("name") or numbered(_next_number(owner))
-    _apply(algorithm, changes)
-    algorithm.save(force_insert=True)
-    _keep_version(algorithm, now=now)
+    _begin(algorithm, _apply(algorithm, changes), reason="created", now=now)
     return algorithm
 
 
@@ -72,69 +96,176 @@ def _next_number(owner: User) -> int:
     return (highest or 0) + 1
 
 
+@transaction.atomic
+def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) -> Algorithm:
+    """A copy of what the owner has, or of a public template, as a new algorithm of the owner's.
+
+    Its description is copied, nothing of what it has done. Raises AlgorithmNotFound.
+    """
+    source = Algorithm.objects.open_to(owner).fetch(algorithm_id)
+    copied = {column: getattr(source, column) for column in CLONED}
+    algorithm = Algorithm(owner=owner, cloned_from=source, created_at=now, updated_at=now, **copied)
+    algorithm.name = name or copy_of(source.name)
+    algorithm.number = number_in(algorithm.name) or None
+    _begin(algorithm, _move_of_save(algorithm, sent=()), reason=f"cloned from {source.pk}", now=now)
+    return algorithm
+
+
+def _begin(algorithm: Algorithm, move: Move | None, *, reason: str, now: datetime) -> None:
+    """Store a draft that this move may have completed already, with its version and history."""
+    if move is not None:
+        algorithm.status = lifecycle.MOVES[move][1]
+    algorithm.save(force_insert=True)
+    _keep_version(algorithm, now=now)
+    _keep_change(algorithm, before=None, actor=algorithm.owner, reason=reason, now=now)
+
+
 def read(*, owner: User, algorithm_id: str) -> Algorithm:
     """Raises AlgorithmNotFound."""
     return Algorithm.objects.owned_by(owner).fetch(algorithm_id)
 
 
 @transaction.atomic
-def update(*, owner: User, algorithm_id: str, changes: Changes, now: datetime) -> Algorithm:
+def update(
+    *,
+    owner: User,
+    algorithm_id: str,
+    changes: Changes,
+    now: datetime,
+    expected: Expectation = ANYTHING,
+) -> Algorithm:
     """Replace each field and step that is sent; the row's lock keeps concurrent updates whole.
 
-    Raises AlgorithmNotFound, AlgorithmBusy, InvalidInput.
+    Raises AlgorithmNotFound, AlgorithmBusy, PreconditionFailed, InvalidInput.
     """
-    algorithm = _editable(owner, algorithm_id)
+    algorithm = _editable(owner, algorithm_id, expected)
     before = configuration(algorithm)
-    _apply(algorithm, changes)
+    move = _apply(algorithm, changes)
     is_new_version = configuration(algorithm) != before
     algorithm.version += is_new_version
-    _save(algorithm, [*changes, "number", "status", "version"], now=now)
+    if move is not None:
+        _turn(algorithm, move, actor=owner, reason=AFTER_SAVE[move], now=now)
+    _write(algorithm, [*changes, "number", "version", "status"], now=now)
     if is_new_version:
         _keep_version(algorithm, now=now)
     return algorithm
 
 
 @transaction.atomic
-def archive(*, owner: User, algorithm_id: str, now: datetime) -> None:
+def archive(
+    *, owner: User, algorithm_id: str, now: datetime, expected: Expectation = ANYTHING
+) -> None:
     """Gone for its owner from now on, kept for what refers to it.
 
-    Raises AlgorithmNotFound, AlgorithmBusy.
+    Raises AlgorithmNotFound, AlgorithmBusy, PreconditionFailed.
     """
-    algorithm = _editable(owner, algorithm_id)
-    algorithm.status = lifecycle.MOVES[Move.ARCHIVE][1]
-    _save(algorithm, ["status"], now=now)
+    algorithm = _editable(owner, algorithm_id, expected)
+    move(algorithm=algorithm, move=Move.ARCHIVE, actor=owner, reason="deleted", now=now)
 
 
-def _editable(owner: User, algorithm_id: str) -> Algorithm:
+@transaction.atomic
+def move(
+    *, algorithm: Algorithm, move: Move, actor: User | None, reason: str, now: datetime
+) -> None:
+    """Change the status by the table of moves and say so in the history, both or neither.
+
+    `algorithm` is as the caller read it in this transaction, `locked()`; without an `actor` it is
+    the service itself that moves it. Raises WrongStatus, ChangedMeanwhile.
+    """
+    _turn(algorithm, move, actor=actor, reason=reason, now=now)
+    _write(algorithm, ["status", "active"], now=now)
+
+
+def _turn(
+    algorithm: Algorithm, move: Move, *, actor: User | None, reason: str, now: datetime
+) -> None:
+    """Put the new status on the instance, and the change into the history."""
+    sources, target = lifecycle.MOVES[move]
+    before = Status(algorithm.status)
+    if before not in sources:
+        raise WrongStatus(algorithmId=algorithm.pk, currentStatus=before, requiredStatus=sources[0])
+    algorithm.status, algorithm.active = target, target is Status.ACTIVE
+    _keep_change(algorithm, before=before, actor=actor, reason=reason, now=now)
+
+
+def _editable(owner: User, algorithm_id: str, expected: Expectation) -> Algorithm:
     algorithm = Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
     if not lifecycle.is_editable(Status(algorithm.status)):
         raise AlgorithmBusy(algorithmId=algorithm.pk, status=algorithm.status)
+    expected.check(algorithm.rev)
     return algorithm
 
 
-def _apply(algorithm: Algorithm, changes: Changes) -> None:
-    """Put the changes on the instance, and what follows from them."""
+def _apply(algorithm: Algorithm, changes: Changes) -> Move | None:
+    """Put the changes on the instance; what its status has to do about them."""
     for column, value in changes.items():
         setattr(algorithm, column, value)
     algorithm.number = max(algorithm.number or 0, number_in(algorithm.name)) or None
     if algorithm.is_public and not algorithm.is_template:
         raise InvalidInput(Fault("isPublic", "needs isTemplate to be true", value=True))
     sent = [wire for wire, column in STEPS.items() if column in changes]
-    if sent:
-        complete = steps.is_complete(configuration(algorithm), sent=sent)
-        algorithm.status = lifecycle.after_save(Status(algorithm.status), complete=complete)
+    return _move_of_save(algorithm, sent=sent) if sent else None
 
 
-def _save(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> None:
-    algorithm.rev += 1
-    algorithm.updated_at = now
-    algorithm.save(update_fields=[*columns, "rev", "updated_at"])
+def _move_of_save(algorithm: Algorithm, *, sent: Collection[str]) -> Move | None:
+    """Raises InvalidInput for what is wrong in the steps that were `sent`."""
+    complete = steps.is_complete(configuration(algorithm), sent=sent)
+    return lifecycle.after_save(Status(algorithm.status), complete=complete)
+
+
+def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> None:
+    """One UPDATE of the row as it was read, and of no other."""
+    seen = algorithm.rev
+    algorithm.rev, algorithm.updated_at = seen + 1, now
+    values = {column: getattr(algorithm, column) for column in (*columns, "rev", "updated_at")}
+    if not Algorithm.objects.filter(pk=algorithm.pk, rev=seen).update(**values):
+        raise ChangedMeanwhile(algorithmId=algorithm.pk)
 
 
 def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
     algorithm.versions.create(
         number=algorithm.version, configuration=configuration(algorithm), created_at=now
     )
+
+
+def _keep_change(
+    algorithm: Algorithm, *, before: Status | None, actor: User | None, reason: str, now: datetime
+) -> None:
+    algorithm.status_changes.create(
+        before=before,
+        after=algorithm.status,
+        actor=actor.pk if actor else SYSTEM,
+        reason=reason,
+        at=now,
+    )
+
+
+@transaction.atomic
+def set_alerts(*, owner: User, algorithm_id: str, alerts: Alerts) -> Algorithm:
+    """Replace all alerts. They are no part of the description, so any status allows it and
+    version, ETag and time of update stay. Raises AlgorithmNotFound.
+    """
+    algorithm = Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
+    algorithm.alerts = alerts
+    algorithm.save(update_fields=["alerts"])
+    return algorithm
+
+
+def history(*, owner: User, algorithm_id: str) -> QuerySet[StatusChange]:
+    """Every change of the status, newest first. Raises AlgorithmNotFound."""
+    return read(owner=owner, algorithm_id=algorithm_id).status_changes.order_by("-id")
+
+
+def templates(*, viewer: User) -> QuerySet[Algorithm, dict[str, Any]]:
+    """Public templates of all users and the viewer's own, newest first, as rows of SHOWN.
+
+    Any: the columns are of many types.
+    """
+    rows = Algorithm.objects.open_to(viewer).filter(is_template=True)
+    shown: QuerySet[Algorithm, dict[str, Any]] = rows.in_order(("-created_at", "-pk")).values(
+        *SHOWN
+    )
+    return shown
 
 
 def versions(*, owner: User, algorithm_id: str) -> QuerySet[Version]:

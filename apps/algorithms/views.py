@@ -8,15 +8,25 @@ from rest_framework.viewsets import ViewSet
 from apps.accounts.authentication import caller
 from apps.algorithms import services
 from apps.algorithms.lifecycle import LISTED
+from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import (
+    alerts_in,
+    alerts_out,
     algorithm_out,
+    change_out,
     changes_in,
+    indicator_out,
     item_out,
+    name_in,
+    performance_out,
     review_out,
+    template_out,
     version_out,
 )
 from apps.algorithms.steps import STRATEGY_TYPES
-from apps.core.pages import Query, page_of
+from apps.core.etags import expected, tag_of
+from apps.core.pages import Query, page_of, page_with
+from apps.engine.indicators import CATALOGUE
 
 SORTS: Final = {
     "name": "name",
@@ -27,6 +37,13 @@ SORTS: Final = {
     "performance.totalProfit": "total_profit",
     "performance.profitFactor": "profit_factor",
 }
+
+
+def shown(algorithm: Algorithm, *, status: int = 200) -> Response:
+    """The algorithm as it is now, with the ETag that a write may name in If-Match."""
+    return Response(
+        algorithm_out(algorithm), status=status, headers={"ETag": tag_of(algorithm.rev)}
+    )
 
 
 class AlgorithmView(ViewSet):
@@ -45,11 +62,11 @@ class AlgorithmView(ViewSet):
         algorithm = services.create(
             owner=caller(request), changes=changes_in(request.data), now=timezone.now()
         )
-        return Response(algorithm_out(algorithm), status=201)
+        return shown(algorithm, status=201)
 
     def show(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
-        return Response(algorithm_out(algorithm))
+        return shown(algorithm)
 
     def update(self, request: Request, algorithm_id: str) -> Response:
         """PUT and PATCH alike: what is sent replaces, what is absent stays."""
@@ -58,12 +75,27 @@ class AlgorithmView(ViewSet):
             algorithm_id=algorithm_id,
             changes=changes_in(request.data),
             now=timezone.now(),
+            expected=expected(request.headers),
         )
-        return Response(algorithm_out(algorithm))
+        return shown(algorithm)
 
     def archive(self, request: Request, algorithm_id: str) -> Response:
-        services.archive(owner=caller(request), algorithm_id=algorithm_id, now=timezone.now())
+        services.archive(
+            owner=caller(request),
+            algorithm_id=algorithm_id,
+            now=timezone.now(),
+            expected=expected(request.headers),
+        )
         return Response(status=204)
+
+    def clone(self, request: Request, algorithm_id: str) -> Response:
+        algorithm = services.clone(
+            owner=caller(request),
+            algorithm_id=algorithm_id,
+            name=name_in(request.data),
+            now=timezone.now(),
+        )
+        return shown(algorithm, status=201)
 
     def validate(self, request: Request, algorithm_id: str) -> Response:
         review = services.validate(
@@ -75,3 +107,37 @@ class AlgorithmView(ViewSet):
         page = Query(request.query_params).page()
         rows = services.versions(owner=caller(request), algorithm_id=algorithm_id)
         return Response(page_of(rows, page, version_out))
+
+    def history(self, request: Request, algorithm_id: str) -> Response:
+        page = Query(request.query_params).page()
+        rows = services.history(owner=caller(request), algorithm_id=algorithm_id)
+        return Response(page_of(rows, page, change_out))
+
+
+class PerformanceView(ViewSet):
+    def show(self, request: Request, algorithm_id: str) -> Response:
+        algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
+        return Response(performance_out(algorithm))
+
+    def alerts(self, request: Request, algorithm_id: str) -> Response:
+        algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
+        return Response(alerts_out(algorithm))
+
+    def set_alerts(self, request: Request, algorithm_id: str) -> Response:
+        algorithm = services.set_alerts(
+            owner=caller(request), algorithm_id=algorithm_id, alerts=alerts_in(request.data)
+        )
+        return Response(alerts_out(algorithm))
+
+
+class LibraryView(ViewSet):
+    """What an algorithm can be made from."""
+
+    def templates(self, request: Request) -> Response:
+        page = Query(request.query_params).page()
+        return Response(page_of(services.templates(viewer=caller(request)), page, template_out))
+
+    def indicators(self, request: Request) -> Response:
+        page = Query(request.query_params).page()
+        data = [indicator_out(row) for row in list(CATALOGUE.values())[page.rows]]
+        return Response(page_with(data, page, total=len(CATALOGUE)))

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, Union
 from pydantic import AfterValidator, Field, create_model, model_validator
 
 from apps.engine.fields import Level, Maybe, Part, TimeOfDay, Whole, at_most, incomplete, refused
-from apps.engine.indicators import CATALOGUE, LONGEST_WARMUP, SOURCES, Indicator, Parameter
+from apps.engine.indicators import (
+    CATALOGUE,
+    LARGEST_OFFSET,
+    LONGEST_WARMUP,
+    SOURCES,
+    Indicator,
+    Parameter,
+)
 from apps.engine.series import Series, lookback, series
 
 Side: TypeAlias = Literal["long", "short"]
@@ -26,7 +33,7 @@ class Operand(Part):
 
     type: str
     output: str
-    offset: Annotated[int, Field(ge=0, le=500), Whole] = 0
+    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = 0
 
     @property
     def source(self) -> str:
@@ -80,7 +87,7 @@ def _model(row: Indicator) -> type[Operand]:
 
 def _parameter_type(parameter: Parameter) -> object:
     limits = Field(ge=parameter.low, le=parameter.high)
-    if isinstance(parameter.default, int):
+    if parameter.is_whole:
         return Annotated[int, limits, Whole]
     return Annotated[float, limits]
 

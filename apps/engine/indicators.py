@@ -12,6 +12,9 @@ from typing import NamedTuple
 LONGEST_WARMUP = 1000
 """Bars an operand may need before its first value (rule 11)."""
 
+LARGEST_OFFSET = 500
+"""Candles back that an operand may be read."""
+
 SOURCES = ("close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4")
 """Columns an indicator of one price can be taken of; the first is the default."""
 
@@ -52,6 +55,10 @@ class Parameter(NamedTuple):
     default: float
     low: float
     high: float
+
+    @property
+    def is_whole(self) -> bool:
+        return isinstance(self.default, int)
 
 
 class Output(NamedTuple):
@@ -247,7 +254,7 @@ _ROWS = (
         "source",
         _outputs("MACD", Mirror.NEGATED, "macd", "signal", "histogram"),
         _period(12, "fastPeriod", "fastperiod"),
-        _period(26, "slowPeriod", "slowperiod"),
+        _period(26, "slowPeriod", "slowperiod", low=3),
         _period(9, "signalPeriod", "signalperiod", low=1),
     ),
     _several(

@@ -3,22 +3,24 @@
 import pytest
 
 from apps.algorithms.lifecycle import LISTED, MOVES, Status, after_save, is_editable
-from apps.algorithms.naming import number_in, numbered
+from apps.algorithms.naming import copy_of, number_in, numbered
 
 
 @pytest.mark.parametrize(
-    ("before", "complete", "after"),
+    ("before", "complete", "move"),
     [
-        ("draft", True, "stopped"),
-        ("draft", False, "draft"),
-        ("stopped", True, "stopped"),
-        ("stopped", False, "draft"),
-        ("error", True, "error"),
-        ("error", False, "error"),
+        ("draft", True, "complete"),
+        ("draft", False, None),
+        ("stopped", True, None),
+        ("stopped", False, "reopen"),
+        ("error", True, None),
+        ("error", False, None),
     ],
 )
-def test_a_save_leads_where_the_configuration_says(before: str, complete: bool, after: str) -> None:
-    assert after_save(Status(before), complete=complete) == after
+def test_a_save_leads_where_the_configuration_says(
+    before: str, complete: bool, move: str | None
+) -> None:
+    assert after_save(Status(before), complete=complete) == move
 
 
 def test_only_what_does_not_trade_can_be_edited() -> None:
@@ -44,3 +46,18 @@ def test_a_list_is_filtered_by_every_status_but_the_archive() -> None:
 def test_the_number_of_a_name(name: str, number: int) -> None:
     assert number_in(name) == number
     assert number == 0 or numbered(number) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "copy"),
+    [
+        ("Cross", "Cross (copy)"),
+        ("Cross (copy)", "Cross (copy) (copy)"),
+        ("x" * 93, "x" * 93 + " (copy)"),
+        ("x" * 100, "x" * 93 + " (copy)"),
+        ("x" * 92 + " yz", "x" * 92 + " (copy)"),
+    ],
+)
+def test_the_name_of_a_copy(name: str, copy: str) -> None:
+    assert copy_of(name) == copy
+    assert len(copy) <= 100

@@ -135,7 +135,7 @@ def test_the_schema_documents_every_step_and_indicator() -> None:
     assert schema["$defs"]["MACD"]["properties"]["slowPeriod"] == {
         "default": 26,
         "maximum": 1000,
-        "minimum": 2,
+        "minimum": 3,
         "title": "Slowperiod",
         "type": "integer",
     }

@@ -1,0 +1,114 @@
+"""Every status with every move: the table decides, and each change is written down."""
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from apps.algorithms.lifecycle import Move, Status
+from apps.algorithms.models import Algorithm, StatusChange
+from tests import make
+
+# Rows: where it stands. Columns: where each move leads from there; "-" where it is refused.
+TABLE = """
+          complete reopen  archive  start   stop    pause  resume fail
+draft     stopped  -       archived -       -       -      -      -
+active    -        -       -        -       stopped paused -      error
+paused    -        -       -        -       stopped -      active error
+stopped   -        draft   archived active  -       -      -      -
+error     -        -       archived active  stopped -      -      -
+archived  -        -       -        -       -       -      -      -
+"""
+MOVES, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
+CELLS = [
+    (status, move, target)
+    for status, *targets in ROWS
+    for move, target in zip(MOVES, targets, strict=True)
+]
+# What a refusal says the status would have to be.
+REQUIRED = {
+    "complete": "draft", "reopen": "stopped", "archive": "stopped", "start": "stopped",
+    "stop": "active", "pause": "active", "resume": "paused", "fail": "active",
+}  # fmt: skip
+
+
+def standing(owner: User, status: str) -> Algorithm:
+    algorithm = make.algorithm(owner)
+    Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
+    return Algorithm.objects.get(pk=algorithm.pk)
+
+
+def test_the_table_is_whole() -> None:
+    assert len(CELLS) == len(Status) * len(Move)
+    assert {(status, move) for status, move, _ in CELLS} == {(s, m) for s in Status for m in Move}
+
+
+@pytest.mark.parametrize(("status", "move", "target"), CELLS)
+def test_a_move_leads_where_the_table_says(
+    alice: User, status: str, move: str, target: str
+) -> None:
+    algorithm = standing(alice, status)
+    if target == "-":
+        with pytest.raises(services.WrongStatus) as refusal:
+            services.move(
+                algorithm=algorithm, move=Move(move), actor=alice, reason="asked", now=make.NOW
+            )
+        assert refusal.value.details == {
+            "algorithmId": algorithm.pk, "currentStatus": status, "requiredStatus": REQUIRED[move],
+        }  # fmt: skip
+    else:
+        services.move(
+            algorithm=algorithm, move=Move(move), actor=alice, reason="asked", now=make.NOW
+        )
+    expected = status if target == "-" else target
+    stored = Algorithm.objects.get(pk=algorithm.pk)
+    assert (stored.status, stored.active) == (expected, expected == "active")
+    assert stored.rev == (1 if target == "-" else 2)
+    changes = list(algorithm.status_changes.order_by("id").values_list("before", "after"))
+    assert changes == [(None, "draft")] + ([] if target == "-" else [(status, target)])
+
+
+def test_a_move_says_who_why_and_when(alice: User) -> None:
+    algorithm = standing(alice, "active")
+    later = make.NOW.replace(hour=9)
+    services.move(
+        algorithm=algorithm, move=Move.FAIL, actor=None, reason="no bars for an hour", now=later
+    )
+    change = algorithm.status_changes.latest("id")
+    assert (change.actor, change.reason, change.at) == ("system", "no bars for an hour", later)
+    algorithm.refresh_from_db()
+    assert (algorithm.status, algorithm.updated_at) == ("error", later)
+
+
+def test_of_two_that_read_the_same_row_one_moves_it(alice: User) -> None:
+    one = standing(alice, "active")
+    other = Algorithm.objects.get(pk=one.pk)
+    services.move(algorithm=one, move=Move.PAUSE, actor=alice, reason="first", now=make.NOW)
+    with pytest.raises(services.ChangedMeanwhile):
+        services.move(algorithm=other, move=Move.STOP, actor=alice, reason="second", now=make.NOW)
+    assert Algorithm.objects.get(pk=one.pk).status == "paused"
+    assert not StatusChange.objects.filter(reason="second").exists()
+
+
+def test_the_history_is_never_rewritten(alice: User) -> None:
+    algorithm = make.algorithm(alice)
+    with pytest.raises(DatabaseError, match="never rewritten"), transaction.atomic():
+        algorithm.status_changes.update(reason="nothing happened")
+    with pytest.raises(DatabaseError, match="never rewritten"), transaction.atomic():
+        algorithm.status_changes.get().save()
+    assert algorithm.status_changes.get().reason == "created"
+
+
+def test_the_history_goes_with_its_algorithm(alice: User) -> None:
+    make.algorithm(alice).delete()
+    assert not StatusChange.objects.exists()
+
+
+def test_a_page_of_the_history_is_read_off_an_index(alice: User) -> None:
+    rows = make.algorithm(alice).status_changes.order_by("-id")
+    with connection.cursor() as cursor:
+        for scan in ("enable_seqscan", "enable_bitmapscan", "enable_sort"):
+            cursor.execute(f"SET LOCAL {scan} = off")
+    plan = rows[:20].explain()
+    assert "history_newest_first" in plan
+    assert "Sort" not in plan

@@ -1,0 +1,28 @@
+"""Which revision a write expects."""
+
+import pytest
+
+from apps.core.errors import PreconditionFailed
+from apps.core.etags import expected, tag_of
+
+
+def test_a_tag_is_strong_and_quoted() -> None:
+    assert tag_of(7) == '"7"'
+
+
+@pytest.mark.parametrize(
+    "header", [None, "*", " * ", '"7"', ' "7" ', '"6", "7"', '"6","7","8"', 'W/"6", "7"']
+)
+def test_what_is_there_is_expected(header: str | None) -> None:
+    expected({} if header is None else {"If-Match": header}).check(7)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["", '"6"', 'W/"7"', "7", "'7'", '"7', '7"', '"07"', '"7 "', '" 7"', '"*"', "**", '"6", "8"',
+     "null", '"77"', "\x00", '"७"'],
+)  # fmt: skip
+def test_anything_else_is_not(header: str) -> None:
+    with pytest.raises(PreconditionFailed) as refusal:
+        expected({"If-Match": header}).check(7)
+    assert refusal.value.details == {"reason": "precondition_failed", "currentETag": '"7"'}
