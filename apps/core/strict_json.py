@@ -9,9 +9,10 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final, NoReturn
 
-from apps.core.errors import Fault, InvalidInput
+from apps.core.errors import WITHHELD, Fault, InvalidInput
 
 MAX_DEPTH: Final = 20
 MAX_NUMBER: Final = 1e12
@@ -19,6 +20,8 @@ _MAX_DIGITS: Final = 40
 # A string as a whole, or one bracket: what is in a string does not nest.
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+# No field is known here, but what its name calls a secret is not sent back.
+_SECRET: Final = re.compile("password|secret|token", re.IGNORECASE)
 
 
 class _Refused:
@@ -46,7 +49,8 @@ def read(body: bytes) -> object:
             f"The body is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})."
         )
     for fault in _faults(document, ""):
-        raise InvalidInput(fault)
+        is_secret = _SECRET.search(fault.field) is not None
+        raise InvalidInput(replace(fault, value=WITHHELD) if is_secret else fault)
     return document
 
 

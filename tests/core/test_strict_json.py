@@ -89,3 +89,12 @@ def test_a_refused_value_is_told_as_far_as_json_can(body: bytes, value: str) -> 
     with pytest.raises(InvalidInput) as refused:
         strict_json.read(body)
     assert refused.value.faults[0].value == value
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"newPassword":"x\\u0000y"}', b'{"a":{"password":123456789012345678}}']
+)
+def test_a_refused_secret_is_not_told(body: bytes) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        strict_json.read(body)
+    assert "value" not in refused.value.details
