@@ -193,6 +193,19 @@ def trail(p: Record, bar: Bar, plan: Plan, contract: Record) -> None:
             p.stop, p.trailed = level, 1
 
 
+@step
+def quiet_range(p: Record, trailing: bool) -> tuple[float, float]:
+    """Prices strictly between these two touch neither stop nor target, nor move the trail."""
+    below, above = (p.stop, p.target) if p.side > 0 else (p.target, p.stop)
+    below = -np.inf if np.isnan(below) else below
+    above = np.inf if np.isnan(above) else above
+    if trailing and p.side > 0:
+        above = min(above, np.nextafter(p.extreme, np.inf))
+    if trailing and p.side < 0:
+        below = max(below, np.nextafter(p.extreme, -np.inf))
+    return below, above
+
+
 # ------------------------------------------------------------------------------------------ exits
 
 
@@ -471,7 +484,9 @@ def run(
     and go on from there), or when the money is gone (rule 6: then no further row is run).
 
     The phases of a row stand here in one loop: handing them to functions in a tuple made Numba
-    count the references of every array at every call, for ten times the work of the rules.
+    count the references of every array at every call, for ten times the work of the rules. Rows
+    in which the phases would only mark the one position that is held skip them; what is not
+    surely such a row goes through all phases, which alone decide.
     """
     account, positions, flags = state.account[0], state.positions, market.flags
     opens, highs, lows, closes = market.bars
@@ -483,9 +498,41 @@ def run(
     equity = account.equity
     opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
     n_open, n_wait = recall(positions, opened, waiting)
-    n_trades = done = 0
-    for t in range(day.size if account.status == RUNNING else 0):
-        done += 1
+    n_trades = t = 0
+    rows = day.size if account.status == RUNNING else 0
+    while t < rows:
+        if n_open == 1 and n_wait == 0:  # pass the rows in which one position is only marked
+            s, at, begin, end = opened[0], -1, t, rows
+            p = positions[s]
+            if plan.max_holding > 0:
+                end = min(end, t + plan.max_holding - p.bars)
+            if squaring and p.day != account.day:
+                end = t
+            below, above = quiet_range(p, trailing)
+            today, bearable = account.day, plan.max_daily_loss - DUST
+            while t < end and day[t] == today:
+                now = cell[t, s]
+                if now < 0 or not (lows[now] > below and highs[now] < above):
+                    break
+                mark = account.cash + worth(p, closes[now])
+                breach = account.day_start - mark >= bearable and account.halted == 0
+                if breach or mark <= 0 or (squaring and flags[now] != 0):
+                    break
+                signalled = 0
+                for other in range(size):
+                    signalled |= signals[t, other]
+                if signalled != 0:
+                    break
+                if curve.size > 0:
+                    curve[t] = mark
+                equity, at = mark, now
+                t += 1
+            if t > begin:
+                p.bars += t - begin
+                p.close, p.time, p.day = closes[at], time[t - 1], today
+            if t == rows:
+                break
+
         if day[t] != account.day:
             account.day, account.day_start, account.halted = day[t], equity, 0
 
@@ -575,13 +622,14 @@ def run(
                 p.pending |= signal
                 if ranged and signal & ENTER:
                     p.order_atr[:] = market.atr[cell[t, s]]
+        t += 1
         if equity <= 0:
             account.status = RUINED
         if equity <= 0 or n_trades > full:
             break
     account.equity = equity
-    account.rows += done
-    return start + done, n_trades
+    account.rows += t
+    return start + t, n_trades
 
 
 @kernel

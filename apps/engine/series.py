@@ -61,10 +61,11 @@ def compute(series: Series, candles: Candles) -> tuple[Column, ...]:
 
 def _known(column: NDArray[np.generic], warmup: int) -> Column:
     # TA-Lib fills the start of whole-number outputs with 0, and a division by zero gives infinity.
-    values = column.astype(np.float64)
-    values[:warmup] = np.nan
-    values[~np.isfinite(values)] = np.nan
-    return values
+    values: Column = column.astype(np.float64, copy=False)
+    if warmup:  # so the column is TA-Lib's, not one of the candles
+        values[:warmup] = np.nan
+    known = np.isfinite(values)
+    return values if known[warmup:].all() else np.where(known, values, np.nan)
 
 
 @lru_cache(maxsize=4096)

@@ -9,6 +9,7 @@ numbers as a backtest.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ def signals_of(
         values = _Values(block.candles)
         for bit, checks in wanted:
             true = _all_or_any(checks, values, entry)[block.kept]
-            bits[block.rows] |= np.where(true, np.uint8(bit), np.uint8(0))
+            bits[block.rows] |= true.view(np.uint8) * np.uint8(bit)
     return bits
 
 
@@ -138,8 +139,7 @@ def _all_or_any(checks: tuple[Check, ...], values: _Values, entry: EntryConditio
     candles = max(entry.confirmationCandles, 1)
     truths = [_confirmed(check, values, candles) for check in checks]
     join = np.logical_and if entry.logicalOperator == "AND" else np.logical_or
-    true: Truth = join.reduce(truths)
-    return true
+    return reduce(join, truths)
 
 
 def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
@@ -156,13 +156,13 @@ def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
             return _held(_steps(values.read(read), operator), steps + candles - 1)
         case Comparison(left, operator, right):
             a = values.read(left)
-            b = values.read(right) if isinstance(right, Read) else np.full(len(a), right)
+            b = values.read(right) if isinstance(right, Read) else right
             if operator in ("crosses_above", "crosses_below"):
                 return _crossed(a, b, operator, candles)
             return _held(_level(a, operator, b), candles)
 
 
-def _level(a: Column, operator: str, b: Column) -> Truth:
+def _level(a: Column, operator: str, b: Column | float) -> Truth:
     match operator:
         case "above":
             return a > b
@@ -177,19 +177,16 @@ def _steps(a: Column, operator: str) -> Truth:
     return a > _back(a, 1) if operator == "rising" else a < _back(a, 1)
 
 
-def _crossed(a: Column, b: Column, operator: str, candles: int) -> Truth:
+def _crossed(a: Column, b: Column | float, operator: str, candles: int) -> Truth:
     side = a > b if operator == "crosses_above" else a < b
-    before_a, before_b = _back(a, 1), _back(b, 1)
-    other_side = before_a <= before_b if operator == "crosses_above" else before_a >= before_b
-    return _earlier(side & other_side, candles - 1) & _held(side, candles)
+    not_yet = a <= b if operator == "crosses_above" else a >= b
+    crossed = side & _earlier(not_yet, 1)
+    return crossed if candles == 1 else _earlier(crossed, candles - 1) & _held(side, candles)
 
 
 def _held(truth: Truth, candles: int) -> Truth:
     """True where it is true on each of the last so many candles."""
-    held = truth.copy()
-    for step in range(1, candles):
-        held &= _earlier(truth, step)
-    return held
+    return reduce(np.logical_and, (_earlier(truth, step) for step in range(1, candles)), truth)
 
 
 def _earlier(truth: Truth, steps: int) -> Truth:

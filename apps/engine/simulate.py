@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine import errors, kernel
 from apps.engine.candles import Candles
@@ -24,7 +25,7 @@ from apps.engine.plan import (
 )
 from apps.engine.reasons import REJECTIONS
 from apps.engine.receipt import notes_on, receipt
-from apps.engine.records import CURVE, TRADE, Array, Market, Out, check, new_state
+from apps.engine.records import CURVE, TRADE, Array, Out, check, new_state
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import History, Track, join, track_of
 
@@ -65,9 +66,12 @@ class Result:
     receipt: dict[str, object]
 
 
-class _Played(NamedTuple):
+class Played(NamedTuple):
+    """What the kernel left: TRADE records by exit, the equity f8[rows] at each row's close."""
+
     trades: Array
-    curve: Array
+    time: NDArray[np.int64]
+    equity: NDArray[np.float64]
     rejected: dict[str, int]
     ruined: bool
 
@@ -99,14 +103,13 @@ def simulate(
         tracks.append(track_of(strategy, plan, history, start, end))
         report(0.0)
     contracts = [history.contract for history in histories]
-    trades, curve, rejected, ruined = _play(
-        plan, tracks, contracts, schedule, capital=capital, report=report
-    )
+    played = play(plan, tracks, contracts, schedule, capital=capital, report=report)
+    trades, curve = played.trades, _curve(played)
     return Result(
         symbols=tuple(history.symbol for history in histories),
         trades=trades,
         curve=curve,
-        performance=performance(trades, curve, capital=capital, rejected=rejected),
+        performance=performance(trades, curve, capital=capital, rejected=played.rejected),
         receipt=receipt(
             strategy,
             histories,
@@ -116,7 +119,7 @@ def simulate(
             end=end,
             capital=capital,
             seed=seed,
-            notes=notes_on(strategy, histories, tracks, schedule, ruined=ruined),
+            notes=notes_on(strategy, histories, tracks, schedule, ruined=played.ruined),
         ),
     )
 
@@ -125,7 +128,7 @@ def _to_nobody(done: float) -> None:
     """Progress that nobody asked for."""
 
 
-def _play(
+def play(
     plan: Plan,
     tracks: Sequence[Track],
     contracts: Sequence[Contract],
@@ -133,7 +136,7 @@ def _play(
     *,
     capital: float,
     report: Progress,
-) -> _Played:
+) -> Played:
     """Step through the rows, then close what is open."""
     market, signals = join(tracks)
     segments = {c.segment: number for number, c in enumerate(contracts)}
@@ -154,17 +157,18 @@ def _play(
     trades = np.concatenate(drained)
     trades = trades[np.argsort(trades["exit_time"], kind="stable")]
     out.equity[row - 1] = capital + net_profit(trades)  # the account's equity but for last bits
-    return _Played(
+    return Played(
         trades,
-        _curve(market, out, row),
+        market.time[:row],
+        out.equity[:row],
         dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True)),
         bool(account["status"] == RUINED),
     )
 
 
-def _curve(market: Market, out: Out, rows: int) -> Array:
-    curve = np.empty(rows, CURVE)
-    curve["time"], curve["equity"] = market.time[:rows], out.equity[:rows]
+def _curve(played: Played) -> Array:
+    curve = np.empty(len(played.time), CURVE)
+    curve["time"], curve["equity"] = played.time, played.equity
     return curve
 
 
@@ -173,4 +177,4 @@ def warm_up() -> None:
     one = np.ones(2)
     bars = Candles.build([0, 60], open=one, high=one, low=one, close=one, volume=one)
     track = Track(bars, bars, np.zeros(2, np.uint8), np.empty((0, 4)), np.empty(0, np.uint8))
-    _play(Plan(), [track], [Contract()], NO_CHARGES, capital=1.0, report=_to_nobody)
+    play(Plan(), [track], [Contract()], NO_CHARGES, capital=1.0, report=_to_nobody)
