@@ -1,0 +1,390 @@
+"""Wrong requests, drawn from good ones.
+
+The tree of a good body is changed in one to three places, and now and then its bytes as well. A
+seed and a number give the same mutant again, on any machine.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from copy import deepcopy
+from random import Random
+from typing import Any, Final, NamedTuple
+
+Json = Any
+"""Any: what a JSON document is."""
+
+
+class Mutant(NamedTuple):
+    """The body to send, and what was done to the good one."""
+
+    raw: bytes
+    told: str
+
+
+class _Place(NamedTuple):
+    """Where a value stands: an object or array, and the key or index in it."""
+
+    within: Json
+    key: Any
+    path: str
+
+    @property
+    def value(self) -> Json:
+        return self.within[self.key]
+
+
+NUMBERS: Final = (
+    0, 1, 2, 3, 10, 11, 20, 21, 50, 51, 100, 101, 500, 501, 1000, 1001, -1, -0.0, 0.0, 1.0, 2.0,
+    14.0, 0.1, 0.5, 1.5, 99.99999999999999, 100.0001, 0.0001, 0.00009, 0.01, 0.0099,
+    0.30000000000000004,
+    1e-9, 1e-10, 1e-320, 5e-324, -1e-300, 1e12, 10**12, 10**12 + 1, 1e12 + 1, -1e12, 1e13, -1e13,
+    1e308, 2**31, 2**31 - 1, 2**63, -(2**63), 10**40, 10**41, 10**400, 1_000_000, 1_000_001,
+    999_999_999_999.99, 123456789.123456789,
+)  # fmt: skip
+TEXTS: Final = (
+    "", " ", "  x  ", "x", "x" * 50, "x" * 51, "x" * 100, "x" * 101, "x" * 2000, "x" * 2001,
+    "x" * 50_000, "é" * 200, "\x00", "a\x00b", "\ud800", "x\udfff\ud800y", "\u202eevil", "\ufeffx",
+    "e\u0301", "\u200d", "😀" * 60, "\U0010ffff", "\ufdd0", "\u2028", "a\nb", "a\r\nb", "\t",
+    "\x07", "\x7f", "\x85", "NaN", "nan", "Infinity", "-inf", "null", "true", "false", "0", "1",
+    "1.0", "1e5", "0x10", "१४", "{0}", "{value}", "{message}", "%s%n%d", "%(x)s", "$1", "\\", '"',
+    "<script>alert(1)</script>", "'; DROP TABLE algorithms; --", "../../etc/passwd", "a.b", "[0]",
+    "Algorithm #7", "Algorithm #999999999", "Algorithm #0", "__proto__",
+)  # fmt: skip
+SYMBOLS: Final = (
+    "NSE:NIFTY", "NSE:TCS", "NSE:M", "BSE:SENSEX", "MCX:GOLDM24JANFUT", "NCDEX:JEERA24FEBFUT",
+    "NSE:NIFTY24JANFUT", "NSE:NIFTY24JAN11FUT", "NSE:NIFTY24JAN21500CE", "NSE:NIFTY24JAN1118000CE",
+    "NSE:NIFTY24JAN0421500PE", "NSE:NIFTY2024JANFUT", "NSE:NIFTY24JANUARYFUT",
+    "NSE:NIFTY24FEB30FUT",
+    "NSE:NIFTY24JAN", "NSE:NIFTY24JAN21500.5CE", "NSE:NIFTY24JAN21500CALL",
+    "NSE:NIFTY24JAN021500CE",
+    "nse:NIFTY", "NSE:Nifty", "NSE NIFTY", "NSE-NIFTY", "NSE::NIFTY", "NSE:NIFTY:X", ":NIFTY",
+    "NSE:", "NIFTY", "NFO:NIFTY", "NSE:M&M", "NSE:BAJAJ-AUTO", "NSE:ＮＩＦＴＹ", "NSE:" + "A" * 46,
+    "NSE:" + "A" * 47, "NSE:NIFTY ", " NSE:NIFTY", "NSE:NIFTY\n", "NSE:٣٤", "NSE:24JANFUT",
+    "NSE:A" + "9" * 40 + "CE",
+)  # fmt: skip
+MOMENTS: Final = (
+    "2024-02-01", "2024-02-29", "2024-02-15", "2023-02-29", "2024-02-30", "2024-13-01",
+    "2024-00-10",
+    "2024-2-1", "20240201", "2024-W05-4", "2024-032", "01-02-2024", "0000-01-01", "0001-01-01",
+    "1899-12-31", "1969-12-31", "1989-12-31", "1990-01-01", "2026-11-21", "2038-01-20",
+    "2999-01-01",
+    "9999-12-31", "10000-01-01", "-2024-02-01", "+2024-02-01", "2024-02-01T00:00:00Z",
+    "2024-02-29T23:59:59Z", "2024-02-01T00:00:00", "2024-02-01T00:00:00+05:30",
+    "2024-02-01t00:00:00z", "2024-02-01 00:00:00+00:00", "2024-02-01T00:00Z", "2024-02-01T00Z",
+    "2024-02-01T00:00:00.123456789Z", "2024-02-01T00:00:00,5Z", "2024-02-01T24:00:00Z",
+    "2024-02-01T23:59:60Z", "2024-02-01T00:00:00+24:00", "2024-02-01T00:00:00+23:59",
+    "2024-02-01T00:00:00-00:00", "2024-02-01T00:00:00+05:30:15", "2024-02-01T00:00:00+0530",
+    "2024-02-01T00:00:00+99:99", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00",
+    "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59.999999Z",
+    "2024-02-01T00:00:00Z[Asia/Kolkata]",
+    "２０２４-02-01", "2024‐02‐01", "2024-02-01\n", " 2024-02-01", "now", "today", "1706745600",
+    "2024-02-01T", "T00:00:00Z",
+)  # fmt: skip
+TIMES: Final = (
+    "09:15", "15:30", "00:00", "23:59", "24:00", "9:15", "09:60", "0915", "09:15:00", "09:15Z",
+    "09:15\n", "०९:१५", "-1:00",
+)  # fmt: skip
+KINDS: Final = (
+    "scalping swing position arbitrage market_making momentum mean_reversion hodl",
+    "1m 5m 15m 30m 1h 4h 1d 1w 2h 1M 1D",
+    "risk_based fixed_quantity fixed_amount percentage_of_equity volatility_based martingale",
+    "long short both Long",
+    "AND OR and XOR",
+    "indicator_indicator indicator_value time_window candle_pattern group",
+    "crosses_above crosses_below above below at_or_above at_or_below rising falling Above",
+    "percentage points atr risk_reward percent",
+    "paper live yolo",
+    "NSE BSE MCX NCDEX nse NFO",
+    "market limit stop MARKET",
+    "intraday delivery carryforward margin",
+    "none standard full",
+    "backtest walk_forward monte_carlo optimization Backtest",
+    "value macd signal histogram upper lower middle k d aroonUp plusDI trend",
+    "close open high low volume hl2 hlc3 ohlc4 typical",
+    "PRICE VOLUME SMA EMA WMA HMA KAMA TEMA VWAP VWMA SAR SUPERTREND HA BBANDS KC DONCHIAN RSI "
+    "MACD STOCH STOCHRSI ADX AROON ATR OBV AD MFI CMF WILLR MAX MIN TRIX CCI STDDEV ema CDLDOJI",
+)
+"""The closed sets of the interface, each with a word or two that only look like one of it."""
+WORDS: Final = tuple(word for kind in KINDS for word in kind.split())
+KEYS: Final = (
+    "id", "userId", "status", "version", "performance", "name", "description", "isTemplate",
+    "isPublic", "walkForwardConfig", "monteCarloConfig", "type", "method", "period", "offset",
+    "output",
+    "source", "timeframe", "side", "candles", "value", "operator", "indicator", "indicator1",
+    "conditions", "logicalOperator", "from", "to", "percentage", "points", "ratio", "atrPeriod",
+    "atrMultiplier", "quantity", "amount", "riskPercentage", "pyramiding", "enabled", "maxEntries",
+    "multiplier", "fastPeriod", "slowPeriod", "stopLoss", "takeProfit", "trailingStop",
+    "squareOffTime", "maxHoldingCandles", "exitOnOppositeSignal", "limitOffset", "broker",
+    "slippage",
+    "productType", "initialCapital", "charges", "kind", "symbols", "startDate", "algorithmId",
+    "from_", "source_", "model_config", "model_fields", "__class__", "__proto__", "constructor",
+    "$where", "", " ", ".", "a.b", "[0]", "0", "self", "cls", "\x00", "k\x00", "\ud800",
+    "\u202e", "😀",
+    "{0}", "{field}", "%s", "x" * 200, "x" * 50_000,
+)  # fmt: skip
+
+
+def mutants(good: Sequence[Json], *, seed: int, first: int, count: int) -> Iterator[Mutant]:
+    """`count` of the endless row of mutants that belongs to the seed, from number `first` on."""
+    for number in range(first, first + count):
+        yield _mutant(deepcopy(good), Random(f"{seed}/{number}"))
+
+
+def _mutant(good: Sequence[Json], random: Random) -> Mutant:
+    body, told = random.choice(good), []
+    for _ in range(random.choice((1, 1, 1, 2, 2, 3))):
+        places = list(_places(body))
+        if not places:
+            break
+        place = random.choice(places)
+        change = random.choice(_CHANGES)
+        said = change(place, places, random)
+        told.append(f"{change.__name__.strip('_')} {place.path[-80:]} {said}")
+    raw = json.dumps(body, ensure_ascii=random.random() < 0.5).encode("utf-8", "surrogatepass")
+    if random.random() < 0.1:
+        breakage = random.choice(_BREAKAGES)
+        raw = breakage(raw, random)
+        told.append(breakage.__name__.strip("_"))
+    return Mutant(raw, "; ".join(told))
+
+
+def _places(value: Json, path: str = "") -> Iterator[_Place]:
+    """Every place of a tree, but little of a list that a mutation made huge."""
+    keys = list(value)[:60] if isinstance(value, dict) else range(min(len(value), 60))
+    for key in keys:
+        here = f"{path}.{key}" if isinstance(value, dict) else f"{path}[{key}]"
+        yield _Place(value, key, here.lstrip("."))
+        if isinstance(value[key], dict | list):
+            yield from _places(value[key], here)
+
+
+# Changes of the tree; each says in a few words what it put there.
+
+
+def _drop(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    del place.within[place.key]
+    return ""
+
+
+def _repeat(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    """Once more in its list, or under another name."""
+    value, times = deepcopy(place.value), random.choice((1, 1, 1, 19, 60))
+    if isinstance(place.within, list):
+        place.within.extend([value] * times)
+        return f"{times} times"
+    other = random.choice(KEYS)
+    place.within[other] = value
+    return f"as {other[:20]!r}"
+
+
+def _rename(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    """A typo: one letter dropped, doubled, swapped, changed, or in the other case."""
+    if not isinstance(place.key, str) or not place.key:
+        return _swap_type(place, places, random)
+    name = _typo(place.key, random)
+    place.within[name] = place.within.pop(place.key)
+    return f"to {name[:30]!r}"
+
+
+def _typo(text: str, random: Random) -> str:
+    at = random.randrange(len(text))
+    before, letter, after = text[:at], text[at], text[at + 1 :]
+    return random.choice(
+        (
+            before + after,
+            before + letter * 2 + after,
+            before + after[:1] + letter + after[1:],
+            before + random.choice("abcxyzABC_ 01é") + after,
+            before + letter.swapcase() + after,
+            f" {text}",
+            text.upper(),
+            text.lower(),
+        )
+    )
+
+
+def _swap_type(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    value = place.value
+    swapped = (
+        None, True, False, str(value)[:200], [value], {"value": value}, [], {}, "1", 1, 1.0, [None],
+    )  # fmt: skip
+    return _put(place, random.choice(swapped))
+
+
+def _number(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    value = place.value
+    if isinstance(value, int | float) and not isinstance(value, bool) and random.random() < 0.3:
+        return _put(
+            place, random.choice((-value, value * 10, value / 10, value + 0.5, value * 1.0))
+        )
+    return _put(place, random.choice(NUMBERS))
+
+
+def _text(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    if isinstance(place.value, str) and place.value and random.random() < 0.3:
+        return _put(place, _typo(place.value, random))
+    return _put(place, random.choice(TEXTS))
+
+
+def _word(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    return _put(place, random.choice(random.choice((WORDS, WORDS, SYMBOLS, MOMENTS, TIMES))))
+
+
+def _fitting(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    """A value of the kind that stands there: what is wrong with it is less plain."""
+    name = str(place.key)
+    if name.endswith("Date"):
+        return _put(place, random.choice(MOMENTS))
+    if "symbols" in place.path:
+        listed = [random.choice(SYMBOLS) for _ in range(random.choice((1, 2, 3, 50, 51)))]
+        return _put(place, listed if name == "symbols" else listed[0])
+    if name in ("from", "to", "squareOffTime"):
+        return _put(place, random.choice(TIMES))
+    if name == "algorithmId":
+        return _put(place, random.choice(("0" * 24, "f" * 24, "F" * 24, "0" * 23, "g" * 24, "id")))
+    if isinstance(place.value, bool):
+        return _put(place, not place.value)
+    return _put(
+        place, random.choice(_kin(place.value) if isinstance(place.value, str) else NUMBERS)
+    )
+
+
+def _kin(word: str) -> Sequence[str]:
+    """The other words of its set."""
+    return next((kind.split() for kind in KINDS if word in kind.split()), WORDS)
+
+
+def _nudge(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    """About as much as there was: often still right."""
+    value = place.value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return _fitting(place, places, random)
+    by = random.choice((0.1, 0.5, 0.9, 1.1, 2, 3, 10))
+    return _put(place, int(value * by) if isinstance(value, int) else value * by)
+
+
+def _sibling(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    """The value of another place."""
+    return _put(place, deepcopy(random.choice(places).value))
+
+
+def _foreign_key(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    """A key more: one of another object, or one that nobody knows."""
+    target = place.value if isinstance(place.value, dict) else place.within
+    if not isinstance(target, dict):
+        return _swap_type(place, places, random)
+    named = [other for other in places if isinstance(other.key, str)]
+    known = random.choice(named) if named else place
+    name = str(random.choice((known.key, random.choice(KEYS))))
+    target[name] = deepcopy(random.choice((known.value, 1, None, "x", {})))
+    return f"{name[:30]!r}"
+
+
+def _nest(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    value, deep = place.value, random.choice((1, 2, 3, 12, 19, 25, 200))
+    name = random.choice(("value", "conditions", "indicator", "group", "x"))
+    for _ in range(deep):
+        value = [value] if name == "x" else {name: value}
+    place.within[place.key] = value
+    return f"{deep} deep"
+
+
+def _grow(place: _Place, places: Sequence[_Place], random: Random) -> str:
+    """A list or an object of very many."""
+    many = random.choice((21, 51, 51, 1_000, 1_000, 20_000))
+    filled: tuple[Callable[[], Json], ...] = (
+        lambda: [0] * many,
+        lambda: [None] * many,
+        lambda: [{}] * many,
+        lambda: [[]] * many,
+        lambda: [f"NSE:A{n}" for n in range(many)],
+        lambda: {f"key{n}": n for n in range(many)},
+        lambda: {f"stopLos{n}": {"type": "percentage"} for n in range(many)},
+        lambda: [{"type": "indicator_value", "indicator": {"typ": "RSI"}} for _ in range(many)],
+        lambda: [deepcopy(place.value)] * (21 if isinstance(place.value, dict | list) else many),
+    )
+    return _put(place, random.choice(filled)())
+
+
+def _put(place: _Place, value: Json) -> str:
+    place.within[place.key] = value
+    return repr(value)[:60]
+
+
+_CHANGES: Final = (
+    _drop, _drop, _repeat, _rename, _rename, _swap_type, _swap_type, _number, _number, _number,
+    _text, _text, _word, _fitting, _fitting, _fitting, _fitting, _nudge, _nudge, _nudge, _nudge,
+    _nudge, _nudge, _sibling, _foreign_key, _nest, _grow,
+)  # fmt: skip
+
+
+# Breakages of the bytes.
+
+
+def _truncate(raw: bytes, random: Random) -> bytes:
+    return raw[: random.randrange(len(raw))]
+
+
+def _twice(raw: bytes, random: Random) -> bytes:
+    """One key stands twice in its object."""
+    at = _after(raw, b"{", random)
+    end = raw.find(b":", at)
+    return raw[:at] + raw[at:end] + b": 1, " + raw[at:] if raw[at : at + 1] == b'"' else b"{}{}"
+
+
+def _comma(raw: bytes, random: Random) -> bytes:
+    at = _after(raw, random.choice((b"}", b"]", b'"')), random) - 1
+    return raw[:at] + b"," + raw[at:]
+
+
+def _literal(raw: bytes, random: Random) -> bytes:
+    """Something that is no JSON, or is and should not be, where a value stood."""
+    at = _after(raw, b": ", random)
+    ends = [end for mark in b",}" if (end := raw.find(mark, at)) > 0]
+    literal = random.choice(
+        (
+            b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"1e309", b"1E+999999999",
+            b"01", b"+1", b"1.", b".5", b"0x1", b"1_000", b"undefined", b"None", b"True", b"'x'",
+            b'"\\x41"', b'"\\u00"', b'"\\ud800"', b'"\\u0000"', b'"\x00"', b'"\n"', b"9" * 5_000,
+            b"0." + b"0" * 5_000 + b"1", b"1e-400", b"-", b"", b"/**/1", b'"\xff"', b'"\xc0\xaf"',
+            b'"\xed\xa0\x80"', b"[" * 3_000, b"[" * 18 + b"]" * 18, b"\xef\xbb\xbf1",
+        )
+    )  # fmt: skip
+    return raw[:at] + literal + raw[min(ends, default=len(raw)) :]
+
+
+def _frame(raw: bytes, random: Random) -> bytes:
+    """The document is not what it should be as a whole."""
+    return random.choice(
+        (
+            b"\xef\xbb\xbf" + raw, raw + b"{}", raw + b"\x00", raw + b" \n\t", b"[" + raw + b"]",
+            raw.decode("utf-8", "replace").encode("utf-16"), b"", b" ", b"null", b"true", b"1",
+            b'""',
+            b"[]", b"//x\n" + raw, b")]}'," + raw, b"name=x&y=1", raw.replace(b'"', b"'"),
+            b"\xff" + raw,
+            b"{" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'"' + b"\\" * 99_999,
+            b'{"a":' * 15 + b"1",
+        )
+    )  # fmt: skip
+
+
+def _flip(raw: bytes, random: Random) -> bytes:
+    """One byte is another."""
+    at = random.randrange(len(raw))
+    return raw[:at] + bytes([random.randrange(256)]) + raw[at + 1 :]
+
+
+def _after(raw: bytes, mark: bytes, random: Random) -> int:
+    """Right behind one of the marks; at the end where there is none."""
+    ends = [end + len(mark) for end in _found(raw, mark)]
+    return random.choice(ends) if ends else len(raw)
+
+
+def _found(raw: bytes, mark: bytes) -> Iterator[int]:
+    at = raw.find(mark)
+    while at >= 0:
+        yield at
+        at = raw.find(mark, at + 1)
+
+
+_BREAKAGES: Final = (_truncate, _twice, _twice, _comma, _literal, _literal, _literal, _frame, _flip)

@@ -1,0 +1,443 @@
+"""Ten thousand wrong requests, and each is answered as it should be.
+
+Whatever is sent, it is taken and reads back as it was sent, or it is refused in the envelope with
+the place and the value, and nothing is stored. The slow proof runs by `make prove`; another seed:
+`pytest tests/contract/test_mutations.py -m slow --mutation-seed 7`.
+"""
+
+import json
+import logging
+import math
+import time
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import pytest
+from procrastinate.contrib.django.models import ProcrastinateJob
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.algorithms.steps import STEPS
+from apps.backtests.models import Backtest
+from apps.core.middleware import MAX_BODY
+from apps.core.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
+from tests import make
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.contract.mutations import Json, Mutant, mutants
+from tests.contract.simulations import simulated
+from tests.engine.steps import complete
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+ALGORITHMS, BACKTESTS = "/api/trading/algorithms", "/api/backtests"
+SLOWEST = 1.0
+"""Seconds of this process's own time that an answer may take: a busy machine does not count."""
+LARGEST = 256 * 1024
+EVERY = 50
+
+CHUNK = 500
+QUICK = pytest.param(0, 300, id="quick")
+WHOLE = [
+    pytest.param(first, CHUNK, marks=[pytest.mark.slow, pytest.mark.timeout(600)])
+    for first in range(0, 10_000, CHUNK)
+]
+
+
+GOOD_ALGORITHMS = [
+    {"name": "Cross", "description": "two\nlines", **make.steps()},
+    {"name": "Whole", "isTemplate": True, "isPublic": True, **complete()},
+    {
+        **make.steps(
+            positionSizing={
+                "method": "volatility_based", "riskPercentage": 1, "atrPeriod": 10,
+                "atrMultiplier": 1.5, "pyramiding": {"enabled": True, "maxEntries": 3},
+            },
+            entryConditions={
+                "positionType": "long", "logicalOperator": "OR", "confirmationCandles": 2,
+                "conditions": [
+                    {"type": "time_window", "from": "09:30", "to": "14:30", "side": "long"},
+                    {"type": "indicator_value", "operator": "rising", "candles": 2,
+                     "indicator": {"type": "MACD", "fastPeriod": 12, "slowPeriod": 26,
+                                   "signalPeriod": 9, "output": "histogram", "source": "hlc3"}},
+                    {"type": "indicator_indicator", "operator": "at_or_below",
+                     "indicator1": {"type": "PRICE", "source": "low", "offset": 1},
+                     "indicator2": {"type": "BBANDS", "period": 20, "multiplier": 2.5,
+                                    "output": "lower"}},
+                ],
+            },
+            exitConditions={
+                "stopLoss": {"type": "atr", "atrPeriod": 14, "atrMultiplier": 2},
+                "takeProfit": {"type": "points", "points": 25},
+                "trailingStop": {"enabled": True, "type": "points", "points": 5},
+                "squareOffTime": "15:10", "maxHoldingCandles": 30, "exitOnOppositeSignal": True,
+            },
+        ),
+        "walkForwardConfig": {"windows": 5, "parameters": [{"path": "x", "from": 1, "to": 2}]},
+        "monteCarloConfig": {"runs": 1000},
+    },
+]  # fmt: skip
+GOOD_BACKTEST = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+WHOLE_BACKTEST = {
+    "startDate": "2024-02-01T00:00:00+05:30", "endDate": "2024-02-20T18:30:00Z", "kind": "backtest",
+    "name": "February", "symbols": ["NSE:NIFTY", "NSE:TCS"], "timeframe": "15m",
+    "initialCapital": 250_000.5, "slippage": 0.05, "charges": "none",
+}  # fmt: skip
+
+
+Rows: TypeAlias = list[tuple[Any, ...]]
+
+
+def stored() -> Rows:
+    """Every algorithm with its revision; how many backtests and jobs there are."""
+    kept = list(Algorithm.objects.values_list("pk", "rev"))
+    return [*kept, (Backtest.objects.count(), ProcrastinateJob.objects.count())]
+
+
+@dataclass
+class Tally:
+    """What came of the mutants so far."""
+
+    answers: dict[int, int] = field(default_factory=dict)
+    surprises: list[str] = field(default_factory=list)
+    complete: int = 0
+    simulated: int = 0
+    slowest: tuple[float, str] = (0.0, "")
+    largest: int = 0
+
+    def __str__(self) -> str:
+        seconds, told = self.slowest
+        return (
+            f"{self.answers}, {self.complete} complete, {self.simulated} simulated, "
+            f"slowest {seconds * 1000:.0f} ms ({told[:100]}), largest answer {self.largest} bytes"
+        )
+
+
+@dataclass
+class Sender:
+    """Sends raw bodies, and times the answers."""
+
+    client: APIClient
+    tally: Tally = field(default_factory=Tally)
+    rows: Rows = field(default_factory=list)
+
+    def settle(self) -> None:
+        """What is stored from here on is what a refusal must leave as it is."""
+        self.rows = stored()
+
+    def send(self, verb: str, path: str, mutant: Mutant) -> Any:
+        begun = time.process_time()
+        response = self.client.generic(verb, path, mutant.raw, content_type="application/json")
+        seconds = time.process_time() - begun
+        tally = self.tally
+        tally.slowest = max(tally.slowest, (seconds, mutant.told))
+        tally.largest = max(tally.largest, len(response.content))
+        tally.answers[response.status_code] = tally.answers.get(response.status_code, 0) + 1
+        assert seconds < SLOWEST, f"took {seconds:.2f} s"
+        assert len(response.content) < LARGEST, f"answered {len(response.content)} bytes"
+        return response
+
+
+def run(sender: Sender, some: Iterator[Mutant], judge: Callable[[Mutant], None]) -> None:
+    """Judge each; tell of all surprises at the end, with what was done to the body."""
+    for number, mutant in enumerate(some):
+        try:
+            judge(mutant)
+        except AssertionError as surprise:
+            sender.tally.surprises.append(f"{number}: {mutant.told}\n    {str(surprise)[:600]}")
+            sender.settle()
+    print(f"\n{sender.tally}")
+    told = "\n".join(sender.tally.surprises[:10])
+    assert not sender.tally.surprises, f"{len(sender.tally.surprises)} surprises\n{told}"
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    """Tens of thousands of lines about requests would cost more than the requests."""
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+# What was sent, read by a plain reader
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A body as Python's own reader takes it: None when the body as a whole is no JSON object. No
+    body at all is an empty object.
+
+    `places`: all that stands at each dotted path; `twice`: the paths of keys that stand twice.
+    """
+
+    document: dict[str, Json] | None
+    places: dict[str, list[Json]]
+    twice: frozenset[str]
+
+
+class _Pairs(list[tuple[str, Json]]):
+    """An object, with keys that stand twice."""
+
+
+def read(raw: bytes) -> Sent:
+    try:
+        found = json.loads(raw.decode("utf-8") or "{}", object_pairs_hook=_Pairs, parse_int=_whole)
+    except (ValueError, RecursionError):
+        return Sent(None, {}, frozenset())
+    if not isinstance(found, _Pairs) or _depth(found) > MAX_DEPTH:
+        return Sent(None, {}, frozenset())
+    places: dict[str, list[Json]] = {}
+    for path, value in _walk(found, ""):
+        places.setdefault(path, []).append(value)
+    twice = frozenset(path for path, values in places.items() if len(values) > 1)
+    return Sent(_plain(found), places, twice)
+
+
+def _whole(text: str) -> float:
+    return int(text) if len(text) < 4000 else math.copysign(math.inf, -1 if text[0] == "-" else 1)
+
+
+def _depth(value: Json) -> int:
+    inner = [v for _, v in value] if isinstance(value, _Pairs) else value
+    return 1 + max(map(_depth, inner), default=0) if isinstance(inner, list) else 0
+
+
+def _walk(value: Json, path: str) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, _Pairs):
+        for key, inner in value:
+            here = f"{path}.{key}" if path else key
+            yield here, inner
+            yield from _walk(inner, here)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            here = f"{path}[{index}]"
+            yield here, inner
+            yield from _walk(inner, here)
+
+
+def _plain(value: Json) -> Json:
+    if isinstance(value, _Pairs):
+        return {key: _plain(inner) for key, inner in value}
+    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+
+
+def same(left: Json, right: Json) -> bool:
+    """Equal JSON: true is not 1; 1.0 is 1."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    return bool(left == right)
+
+
+# Refusals
+
+
+def assert_refused(response: Any, sent: Sent, raw: bytes) -> None:
+    if len(raw) > MAX_BODY:
+        assert_error(response, 413, "VALIDATION_ERROR", reason="payload_too_large")
+        return
+    error = assert_error(response, 400, "VALIDATION_ERROR")
+    assert len(error["message"]) < 1_000, error["message"]
+    details = error.get("details", {})
+    for fault in details.get("errors", [details]):
+        if sent.document is None:
+            assert "field" not in fault, fault
+        else:
+            assert_names_its_place(fault, sent)
+
+
+def assert_names_its_place(fault: dict[str, Any], sent: Sent) -> None:
+    values = standing_at(fault.get("field", ""), sent)
+    if any(UNSTORABLE.search(path) for path in sent.places):
+        assert "value" in fault
+        return  # a key is what is wrong, and told by its object
+    assert "field" in fault or "" in sent.places, fault
+    assert ("value" in fault) is bool(values), (fault, values)
+    if values:
+        doubled = fault.get("field") in sent.twice
+        assert doubled or any(is_echo(fault["value"], v) for v in values), (fault, values)
+
+
+def standing_at(place: str, sent: Sent) -> list[Json]:
+    """What was sent at a path, or at those that begin so where it is told cut short."""
+    if not place.endswith("…"):
+        return [_plain(value) for value in sent.places.get(place, [])]
+    found = [values for path, values in sent.places.items() if path.startswith(place[:-1])]
+    return [_plain(value) for values in found for value in values]
+
+
+def is_echo(shown: Json, value: Json) -> bool:
+    """Whether this is the value, or the beginning of a long one."""
+    if isinstance(value, str):
+        cleaned = UNSTORABLE.sub("\ufffd", value)
+        whole = shown == cleaned and len(value) <= 100
+        return whole or (isinstance(shown, str) and shown == cleaned[:100] + "…")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if not abs(value) <= MAX_NUMBER:
+            return isinstance(shown, str) and shown != ""
+    elif isinstance(value, dict | list) and len(repr(value)) > 100:
+        return bool(shown == f"{type(value).__name__} of {len(value)}")
+    return same(shown, value)
+
+
+# Algorithms
+
+
+@dataclass
+class AlgorithmJudge(Sender):
+    """Each mutant is sent by POST or, every other, by PUT onto a complete algorithm."""
+
+    held: dict[str, Any] = field(default_factory=dict)
+    turn: int = 0
+
+    def begin(self) -> None:
+        """What a good body of each kind makes; the last is what is updated from now on."""
+        for good in GOOD_ALGORITHMS:
+            self.held = self.client.post(ALGORITHMS, good).json()
+            assert self.held["status"] == "stopped", self.held
+        self.settle()
+
+    def __call__(self, mutant: Mutant) -> None:
+        self.turn += 1
+        sent = read(mutant.raw)
+        if self.turn % 2:
+            response = self.send("POST", ALGORITHMS, mutant)
+            created = self.judge(mutant, sent, response, {})
+            Algorithm.objects.filter(pk=created.get("id")).delete()
+        else:
+            response = self.send("PUT", f"{ALGORITHMS}/{self.held['id']}", mutant)
+            self.held = self.judge(mutant, sent, response, self.held)
+            if response.status_code == 200:
+                self.settle()
+
+    def judge(
+        self, mutant: Mutant, sent: Sent, response: Any, held: dict[str, Any]
+    ) -> dict[str, Any]:
+        """The algorithm that there is now, in place of the one that was held."""
+        if response.status_code not in (200, 201):
+            assert_refused(response, sent, mutant.raw)
+            assert stored() == self.rows
+            return held
+        assert response.status_code == (200 if held else 201)
+        path = f"{ALGORITHMS}/{response.json()['id']}"
+        found: dict[str, Any] = self.client.get(path).json()
+        assert sent.document is not None
+        assert_reads_back(found, sent.document, held)
+        assert same(found, response.json())
+        self.assert_review_agrees(path, found)
+        return found
+
+    def assert_review_agrees(self, path: str, found: dict[str, Any]) -> None:
+        review = self.client.post(f"{path}/validate").json()
+        missing = review["missingFields"]
+        assert found["status"] == ("draft" if missing else "stopped")
+        assert review["valid"] is (not missing)
+        assert missing == [step for step in STEPS if step in missing]
+        assert {error["field"].partition(".")[0] for error in review["errors"]} == set(missing)
+        assert {step for step in STEPS if found[step] == {}} <= set(missing)
+        if not missing:
+            self.tally.complete += 1
+            if self.tally.complete % EVERY == 1:
+                self.tally.simulated += simulated({step: found[step] for step in STEPS})
+
+
+def assert_reads_back(found: dict[str, Any], sent: dict[str, Json], held: dict[str, Any]) -> None:
+    """Steps as they were sent, or as they were where none was; text trimmed and in NFC."""
+    for name in (*STEPS, "walkForwardConfig", "monteCarloConfig", "isTemplate", "isPublic"):
+        empty = {} if name in STEPS else (None if name.endswith("Config") else False)
+        wanted = sent[name] if sent.get(name) is not None else held.get(name, empty)
+        assert same(found[name], wanted), (name, found[name], wanted)
+    for name in ("name", "description"):
+        text = sent.get(name)
+        if text is not None:
+            assert found[name] == unicodedata.normalize("NFC", text.strip()), name
+
+
+@pytest.fixture
+def algorithms(api: Api, alice: User) -> AlgorithmJudge:
+    judge = AlgorithmJudge(api(alice))
+    judge.begin()
+    return judge
+
+
+@pytest.mark.parametrize(("first", "count"), [QUICK, *WHOLE])
+def test_a_wrong_algorithm_is_refused_by_its_place_or_reads_back(
+    algorithms: AlgorithmJudge, first: int, count: int, mutation_seed: int
+) -> None:
+    some = mutants(GOOD_ALGORITHMS, seed=mutation_seed, first=first, count=count)
+    run(algorithms, some, algorithms)
+
+
+# Backtests
+
+
+@dataclass
+class BacktestJudge(Sender):
+    """Each mutant is submitted; what is queued is taken away again."""
+
+    def __call__(self, mutant: Mutant) -> None:
+        sent = read(mutant.raw)
+        response = self.send("POST", BACKTESTS, mutant)
+        if response.status_code == 201:
+            assert sent.document is not None
+            self.assert_queued(response.json(), sent.document)
+            return
+        assert stored() == self.rows
+        if response.status_code == 404:
+            error = assert_error(response, 404, "ALGORITHM_NOT_FOUND")
+            assert sent.document is not None
+            assert is_echo(error["details"]["algorithmId"], sent.document["algorithmId"])
+        elif response.status_code == 422:
+            error = assert_error(response, 422, "INSUFFICIENT_DATA")
+            assert {"symbol", "timeframe", "held"} <= error["details"].keys()
+        else:
+            assert_refused(response, sent, mutant.raw)
+
+    def assert_queued(self, found: dict[str, Any], sent: dict[str, Json]) -> None:
+        jobs, made = ProcrastinateJob.objects.all(), Backtest.objects.filter(pk=found["id"])
+        try:
+            assert jobs.count() == 1
+            assert (found["status"], found["performance"]) == ("queued", None)
+            assert same(self.client.get(f"{BACKTESTS}/{found['id']}").json(), found)
+            for name in sent.keys() & found.keys():
+                text = sent[name]
+                wanted = text.strip() if isinstance(text, str) else text
+                assert same(found[name], wanted), (name, found[name], wanted)
+            self.tally.complete += 1
+            if self.tally.complete % EVERY == 1:
+                self.tally.simulated += simulated(made.get().configuration)
+        finally:
+            made.delete()
+            jobs.delete()
+
+
+@pytest.fixture
+def backtests(api: Api, alice: User) -> BacktestJudge:
+    for symbol in ("NSE:NIFTY", "NSE:TCS"):
+        hold(symbol, "15m", waves("2024-01-01", 45))
+    return BacktestJudge(api(alice))
+
+
+@pytest.fixture
+def good_backtests(backtests: BacktestJudge, alice: User) -> list[Json]:
+    chosen = {"algorithmId": make.algorithm(alice, **make.steps()).pk}
+    good = [{**chosen, **GOOD_BACKTEST}, {**chosen, **WHOLE_BACKTEST}]
+    for body in good:
+        backtests(Mutant(json.dumps(body).encode(), "nothing"))
+    backtests.settle()
+    assert backtests.tally.answers == {201: 2}
+    return good
+
+
+@pytest.mark.parametrize(("first", "count"), [QUICK, *WHOLE])
+def test_a_wrong_backtest_is_refused_by_its_place_or_queued(
+    backtests: BacktestJudge, good_backtests: list[Json], first: int, count: int, mutation_seed: int
+) -> None:
+    some = mutants(good_backtests, seed=mutation_seed, first=first, count=count)
+    run(backtests, some, backtests)
