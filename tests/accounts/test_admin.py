@@ -4,8 +4,9 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from apps.accounts import tokens
-from apps.accounts.models import EndReason, Session, User
+from apps.accounts import services, tokens
+from apps.accounts.models import ApiKey, EndReason, Session, User
+from apps.accounts.scopes import Scope
 from tests import make
 
 USERS = "/admin/accounts/user/"
@@ -14,6 +15,12 @@ NEW = {"usable_password": "true", "password1": "set by hand 1", "password2": "se
 
 def opened(user: User) -> Session:
     return tokens.issue(user=user, now=timezone.now(), address=None, user_agent="").session
+
+
+def new_key(user: User) -> tuple[ApiKey, str]:
+    return services.create_key(
+        user=user, name="Runner", allowed=[Scope.READ], expires_at=None, now=timezone.now()
+    )
 
 
 def signed_in(user: User, **flags: bool) -> Client:
@@ -62,9 +69,12 @@ def test_a_browser_can_sign_in() -> None:
     assert (response.status_code, response["Location"]) == (302, "/admin/")
 
 
-@pytest.mark.parametrize("path", ["", "accounts/", "accounts/user/", "accounts/session/"])
+@pytest.mark.parametrize(
+    "path", ["", "accounts/", "accounts/user/", "accounts/session/", "accounts/apikey/"]
+)
 def test_an_operator_sees_the_pages(operator: Client, alice: User, path: str) -> None:
     opened(alice)
+    new_key(alice)
     assert operator.get(f"/admin/{path}").status_code == 200
 
 
@@ -77,11 +87,13 @@ def test_an_operator_marks_an_address_verified(operator: Client, alice: User) ->
     assert alice.check_password(make.PASSWORD)
 
 
-def test_switching_a_user_off_ends_their_sessions(operator: Client, alice: User) -> None:
-    session = opened(alice)
+def test_switching_a_user_off_ends_sessions_and_keys(operator: Client, alice: User) -> None:
+    session, (key, _) = opened(alice), new_key(alice)
     operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_active=False))
     session.refresh_from_db()
+    key.refresh_from_db()
     assert session.end_reason == EndReason.OPERATOR
+    assert key.revoked_at is not None
 
 
 def test_a_password_set_by_an_operator_ends_all_sessions(operator: Client, alice: User) -> None:
@@ -137,6 +149,26 @@ def test_sessions_cannot_be_edited(admin: Client, alice: User, verb: str) -> Non
     path = f"/admin/accounts/session/{session.pk}/{verb}/"
     assert admin.post(path, {"post": "yes"}).status_code == 403
     assert Session.objects.filter(pk=session.pk, ended_at=None).exists()
+
+
+def test_keys_are_revoked_from_their_list(operator: Client, alice: User) -> None:
+    (revoked, _), (left, _) = new_key(alice), new_key(alice)
+    body = {"action": "revoke", "_selected_action": [revoked.pk]}
+    operator.post("/admin/accounts/apikey/", body)
+    revoked.refresh_from_db()
+    left.refresh_from_db()
+    assert revoked.revoked_at is not None
+    assert left.revoked_at is None
+
+
+def test_no_page_shows_what_a_key_or_token_is_known_by(operator: Client, alice: User) -> None:
+    session, (key, text) = opened(alice), new_key(alice)
+    for path in (f"apikey/{key.pk}/change/", "apikey/", f"session/{session.pk}/change/"):
+        page = operator.get(f"/admin/accounts/{path}")
+        assert page.status_code == 200
+        assert not {secret for secret in (text, key.digest, session.token_id)
+                    if secret in page.content.decode()}  # fmt: skip
+    assert key.last_four in operator.get("/admin/accounts/apikey/").content.decode()
 
 
 @pytest.mark.parametrize("path", ["add/", "{}/delete/"])
