@@ -1,7 +1,7 @@
 """What each shape of file reads as, and what is refused."""
 
 import gzip
-from datetime import date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -344,3 +344,40 @@ def test_short_and_unlisted_days_are_named(tmp_path: Path) -> None:
     monday, special = date(2024, 1, 1), date(2024, 1, 20)
     assert (report.days, report.short_days) == (2, (monday, special))
     assert report.unlisted_days == (special,)
+
+
+def many_minutes(count: int) -> list[str]:
+    """Rows of more than one of the pieces that a large file is read in."""
+    first = datetime(2024, 1, 1, 9, 15, tzinfo=UTC)
+    stamps = [first + timedelta(minutes=i) for i in range(count)]
+    return [f"{stamp:%Y-%m-%d %H:%M},100,101,99.95,100.5,{i}" for i, stamp in enumerate(stamps)]
+
+
+def test_a_file_of_many_pieces_is_read_in_order(tmp_path: Path) -> None:
+    bars = read(tmp_path, *many_minutes(60_000)).candles
+    assert bars.volume.tolist() == list(range(60_000))
+    assert (bars.time[1:] - bars.time[:-1] == 60).all()
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        ("2024-03-01 09:15,100,101,99", "line 60002: has 4 fields where the header has 6"),
+        ("2024-03-01 09:15,100,101,x,100,1", "line 60002: Low 'x' is no number"),
+        ("2024-03-01 09:15,100,101,,100,1", "line 60002: Low '' is no number"),
+    ],
+)
+def test_a_fault_far_down_is_named_by_its_line(tmp_path: Path, last: str, told: str) -> None:
+    assert told in refusal(tmp_path, *many_minutes(60_000), last)
+
+
+def test_prices_are_the_floats_that_python_reads(tmp_path: Path) -> None:
+    prices = ["0.1", "123456.05", "1e3", "99.999999999999986", " 100.05 ", "7.0000000000000001"]
+    rows = [f"2024-01-01 09:{15 + i},{p},{p},{p},{p},1" for i, p in enumerate(prices)]
+    bars = read(tmp_path, *rows).candles
+    assert bars.close.tolist() == [float(price) for price in prices]
+
+
+def test_a_column_of_volume_with_nothing_in_it_is_no_volume(tmp_path: Path) -> None:
+    rows = [f"2024-01-01 09:{15 + i},100,101,99,100," for i in range(3)]
+    assert read(tmp_path, *rows).candles.volume.tolist() == [0, 0, 0]
