@@ -1,25 +1,80 @@
-"""Backtests for operators: to be looked at, never edited."""
+"""Backtests for operators: to be looked at, cancelled, and tried again."""
 
-from typing import Any
+import json
+from datetime import datetime
 
 from django.contrib import admin
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html
 
+from apps.backtests import services
+from apps.backtests.lifecycle import MOVES, Move
 from apps.backtests.models import Backtest
+from apps.core import audit
+from apps.core.operator_pages import OperatorAdmin, Verb
+
+
+def _cancel(backtest: Backtest, operator: audit.Actor, reason: str, now: datetime) -> None:
+    services.cancel_for_operator(backtest_id=backtest.pk, operator=operator, reason=reason, now=now)
+
+
+def _retry(backtest: Backtest, operator: audit.Actor, reason: str, now: datetime) -> None:
+    services.retry(backtest_id=backtest.pk, operator=operator, reason=reason, now=now)
 
 
 @admin.register(Backtest)
-class BacktestAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    list_display = ["id", "name", "kind", "status", "progress", "timeframe", "created_at"]
-    list_filter = ["status", "kind"]
-    search_fields = ["id", "owner__email"]
-    show_full_result_count = False
+class BacktestAdmin(OperatorAdmin):
+    verbs = (
+        Verb("cancel", "Cancel", _cancel, lambda one: one.status in MOVES[Move.CANCEL][0]),
+        Verb("retry", "Try again", _retry, lambda one: one.status in MOVES[Move.RETRY][0]),
+    )
+    list_display = (
+        "id", "owner", "name", "status", "progress", "attempt", "losses", "timeframe", "created_at",
+    )  # fmt: skip
+    list_filter = ("status",)
+    list_select_related = ("owner",)
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "The id of a backtest, a user or an algorithm, or a user's e-mail address."
+    fieldsets = (
+        (None, {"fields": ("id", "name", "owner", "algorithm", "algorithm_version", "request_id")}),
+        ("State", {"fields": (
+            "status", "progress", "attempt", "losses", "error_in_full",
+            "created_at", "started_at", "beat_at", "completed_at",
+        )}),
+        ("Asked for", {"fields": (
+            "kind", "symbols", "timeframe", "start_date", "end_date", "initial_capital", "seed",
+            "configuration_in_full",
+        )}),
+        ("Came of it", {"fields": ("performance_in_full", "receipt_in_full")}),
+    )  # fmt: skip
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Backtest], search_term: str
+    ) -> tuple[QuerySet[Backtest], bool]:
+        term = search_term.strip()
+        wanted = Q(pk=term) | Q(owner_id=term) | Q(algorithm_id=term)
+        if "@" in term:
+            wanted = Q(owner__email=term.lower())
+        return (queryset.filter(wanted) if term else queryset), False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    @admin.display(description="error")
+    def error_in_full(self, backtest: Backtest) -> str:
+        return _indented(backtest.error)
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return False
+    @admin.display(description="configuration")
+    def configuration_in_full(self, backtest: Backtest) -> str:
+        return _indented(backtest.configuration)
+
+    @admin.display(description="performance")
+    def performance_in_full(self, backtest: Backtest) -> str:
+        return _indented(backtest.performance)
+
+    @admin.display(description="receipt")
+    def receipt_in_full(self, backtest: Backtest) -> str:
+        return _indented(backtest.receipt)
+
+
+def _indented(value: object) -> str:
+    return format_html("<pre>{}</pre>", json.dumps(value, indent=2)) if value else "-"

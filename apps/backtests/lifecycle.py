@@ -23,6 +23,7 @@ class Move(StrEnum):
     FAIL = "fail"
     GIVE_BACK = "give_back"
     CANCEL = "cancel"
+    RETRY = "retry"
 
 
 MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
@@ -31,10 +32,11 @@ MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
     Move.FAIL: (frozenset({Status.RUNNING}), Status.FAILED),
     Move.GIVE_BACK: (frozenset({Status.RUNNING}), Status.QUEUED),
     Move.CANCEL: (frozenset({Status.QUEUED, Status.RUNNING}), Status.CANCELLED),
+    Move.RETRY: (frozenset({Status.FAILED}), Status.QUEUED),
 }
 
 ENDED: Final = frozenset({Status.COMPLETED, Status.FAILED, Status.CANCELLED})
-"""No move leads out of these: what has ended may be renamed and deleted, and nothing else."""
+"""What has ended may be renamed and deleted; only an operator can have a failed one tried again."""
 
 BEAT_SECONDS: Final = 5.0
 """How often the worker of one that is running says that it is alive."""

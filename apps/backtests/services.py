@@ -1,4 +1,6 @@
-"""What can be done with a backtest from outside: ask for one, read it, cancel, rename, delete."""
+"""What can be done with a backtest from outside: ask for one, read it, cancel, rename, delete; and
+what operators can do with anybody's.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +17,8 @@ from apps.backtests import results, turns
 from apps.backtests.lifecycle import ENDED, Move, Status
 from apps.backtests.models import Backtest
 from apps.backtests.span import Span
-from apps.core import request_id
+from apps.core import audit, request_id
+from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import strategy as engine
 from apps.engine.errors import LEAST_BARS
@@ -82,6 +85,13 @@ class BacktestEnded(ServiceError):
     )
 
 
+class BacktestNotFailed(ServiceError):
+    """There is nothing to try again."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "The backtest is {currentStatus}; only one that failed can be tried again."
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """What a client asked for; `overrides` by their wire names."""
@@ -121,7 +131,15 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         created_at=now,
     )
     turns.grant()
+    details = {"algorithm": algorithm.pk, "version": algorithm.version, "kind": backtest.kind}
+    _record(Action.BACKTEST_SUBMITTED, audit.user(owner), backtest, now, **details)
     return backtest
+
+
+def _record(
+    action: Action, actor: audit.Actor, backtest: Backtest, now: datetime, **details: object
+) -> None:
+    audit.record(action, actor=actor, subject=backtest, details=details, now=now)
 
 
 def _require_room(owner: User) -> None:
@@ -196,7 +214,12 @@ def cancel(*, owner: User, backtest_id: str, now: datetime) -> Backtest:
 
     Raises BacktestNotFound, BacktestEnded.
     """
-    backtest = _locked(owner, backtest_id)
+    backtest = _cancel(_locked(owner, backtest_id), now=now)
+    _record(Action.BACKTEST_CANCELLED, audit.user(owner), backtest, now)
+    return backtest
+
+
+def _cancel(backtest: Backtest, *, now: datetime) -> Backtest:
     if not Backtest.objects.attempt(backtest).move(Move.CANCEL, completed_at=now):
         raise BacktestEnded(backtestId=backtest.pk, currentStatus=backtest.status)
     backtest.refresh_from_db()
@@ -204,18 +227,21 @@ def cancel(*, owner: User, backtest_id: str, now: datetime) -> Backtest:
 
 
 @transaction.atomic
-def rename(*, owner: User, backtest_id: str, name: str) -> Backtest:
+def rename(*, owner: User, backtest_id: str, name: str, now: datetime) -> Backtest:
     """Raises BacktestNotFound, BacktestRunning."""
     backtest = _ended(owner, backtest_id)
-    backtest.name = name
+    before, backtest.name = backtest.name, name
     backtest.save(update_fields=["name"])
+    _record(Action.BACKTEST_RENAMED, audit.user(owner), backtest, now, name=[before, name])
     return backtest
 
 
 @transaction.atomic
-def delete(*, owner: User, backtest_id: str) -> None:
+def delete(*, owner: User, backtest_id: str, now: datetime) -> None:
     """It and its result, for good. Raises BacktestNotFound, BacktestRunning."""
-    _ended(owner, backtest_id).delete()
+    backtest = _ended(owner, backtest_id)
+    _record(Action.BACKTEST_DELETED, audit.user(owner), backtest, now, name=backtest.name)
+    backtest.delete()
 
 
 def _ended(owner: User, backtest_id: str) -> Backtest:
@@ -241,3 +267,38 @@ def trades(*, owner: User, backtest_id: str, rows: slice) -> tuple[list[dict[str
 def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, object]]:
     """The curve in at most `points` buckets that keep their low, high and drawdown (rule 15)."""
     return results.equity(read(owner=owner, backtest_id=backtest_id), points)
+
+
+# --------------------------------------------------------------------------------- for operators
+
+
+@transaction.atomic
+def cancel_for_operator(
+    *, backtest_id: str, operator: audit.Actor, reason: str, now: datetime
+) -> Backtest:
+    """Raises BacktestNotFound, BacktestEnded."""
+    backtest = _cancel(_locked_of_anybody(backtest_id), now=now)
+    _record(Action.BACKTEST_CANCELLED, operator, backtest, now, reason=reason)
+    return backtest
+
+
+@transaction.atomic
+def retry(*, backtest_id: str, operator: audit.Actor, reason: str, now: datetime) -> Backtest:
+    """Queue one that failed, as it was asked for. Its attempts count on; the workers it has cost
+    are forgiven. Raises BacktestNotFound, BacktestNotFailed.
+    """
+    backtest = _locked_of_anybody(backtest_id)
+    before = {"error": backtest.error, "losses": backtest.losses}
+    again = Backtest.objects.attempt(backtest).move(
+        Move.RETRY, error=None, progress=0, losses=0, started_at=None, completed_at=None
+    )
+    if not again:
+        raise BacktestNotFailed(backtestId=backtest.pk, currentStatus=backtest.status)
+    turns.grant()
+    _record(Action.BACKTEST_RETRIED, operator, backtest, now, reason=reason, before=before)
+    backtest.refresh_from_db()
+    return backtest
+
+
+def _locked_of_anybody(backtest_id: str) -> Backtest:
+    return Backtest.objects.select_for_update(no_key=True).fetch(backtest_id)

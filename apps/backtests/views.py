@@ -63,11 +63,13 @@ class BacktestView(ViewSet):
 
     def rename(self, request: Request, backtest_id: str) -> Response:
         name = RenameIn.read(request.data)["name"]
-        backtest = services.rename(owner=caller(request), backtest_id=backtest_id, name=name)
+        backtest = services.rename(
+            owner=caller(request), backtest_id=backtest_id, name=name, now=timezone.now()
+        )
         return Response(backtest_out(backtest))
 
     def delete(self, request: Request, backtest_id: str) -> Response:
-        services.delete(owner=caller(request), backtest_id=backtest_id)
+        services.delete(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
         return Response(status=204)
 
     @idempotent

@@ -103,7 +103,7 @@ def record(
         session_id=origin.session_id,
         address=origin.address or "",
         request_id=request_id.current(),
-        object_type=subject._meta.model_name if subject is not None else "",
+        object_type=str(subject._meta.model_name) if subject is not None else "",
         object_id=subject.pk if subject is not None else "",
         details=dict(details or {}),
     )

@@ -2,6 +2,7 @@
 
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import Final
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -19,7 +20,8 @@ class Origin:
     session_id: str = ""
 
 
-_current: ContextVar[Origin] = ContextVar("request_origin", default=Origin())
+_NOWHERE: Final = Origin()
+_current: ContextVar[Origin] = ContextVar("request_origin", default=_NOWHERE)
 
 
 def begin(request: HttpRequest) -> None:

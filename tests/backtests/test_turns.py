@@ -72,7 +72,7 @@ def test_deleting_what_has_ended_wins_nobody_a_turn(alice: User, bob: User) -> N
     submit_many(bob, 3, after=10)
     first = take(0)
     end(first)
-    services.delete(owner=alice, backtest_id=first.pk)
+    services.delete(owner=alice, backtest_id=first.pk, now=make.NOW)
     assert take(1).owner_id == bob.pk
 
 

@@ -1,0 +1,58 @@
+"""What operators see of no app's own: the record of who did what, and the jobs."""
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from procrastinate.contrib.django.admin import ProcrastinateJobAdmin
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from apps.core.audit import Action
+from apps.core.models import AuditRecord
+from apps.core.operator_pages import OperatorAdmin
+
+admin.site.unregister(ProcrastinateJob)
+
+
+class ActionFilter(admin.SimpleListFilter):
+    title = "action"
+    parameter_name = "action"
+
+    def lookups(
+        self,
+        request: HttpRequest,
+        model_admin: admin.ModelAdmin,  # type: ignore[type-arg]  # not generic at run time
+    ) -> list[tuple[str, str]]:
+        return [(action.value, action.value.replace("_", " ")) for action in Action]
+
+    def queryset(
+        self, request: HttpRequest, queryset: QuerySet[AuditRecord]
+    ) -> QuerySet[AuditRecord]:
+        return queryset.filter(action=self.value()) if self.value() else queryset
+
+
+@admin.register(AuditRecord)
+class AuditRecordAdmin(OperatorAdmin):
+    list_display = (
+        "at", "action", "actor_kind", "actor", "object_type", "object_id", "address", "details",
+    )  # fmt: skip
+    list_filter = (ActionFilter,)
+    ordering = ("-id",)
+    search_fields = ("actor",)
+    search_help_text = "A user's id, the id of what it was done to, or a request's id."
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[AuditRecord], search_term: str
+    ) -> tuple[QuerySet[AuditRecord], bool]:
+        term = search_term.strip()
+        wanted = Q(actor=term) | Q(object_id=term) | Q(request_id=term)
+        return (queryset.filter(wanted) if term else queryset), False
+
+
+@admin.register(ProcrastinateJob)
+class JobAdmin(OperatorAdmin):
+    """The queue's own rows, to be looked at. What they run has a page of its own, with verbs."""
+
+    list_display = ("id", "task_name", "queue_name", "status", "attempts", "scheduled_at", "args")
+    list_filter = ("status",)
+    ordering = ("-id",)
+    inlines = ProcrastinateJobAdmin.inlines

@@ -1,0 +1,94 @@
+"""What operators do with anybody's backtest."""
+
+import pytest
+
+from apps.accounts.models import User
+from apps.backtests import services
+from apps.backtests.lifecycle import MOVES, Move, Status
+from apps.backtests.models import Backtest, BacktestNotFound
+from apps.core import audit
+from apps.core.errors import Code
+from apps.core.models import AuditRecord
+from tests import make
+from tests.backtests.running import run_queued, turns_waiting
+from tests.backtests.submissions import submit
+
+pytestmark = pytest.mark.usefixtures("history")
+
+OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+
+
+def retry(backtest: Backtest) -> Backtest:
+    return services.retry(backtest_id=backtest.pk, operator=OLGA, reason="fixed", now=make.NOW)
+
+
+@pytest.fixture
+def failed(history: None, alice: User) -> Backtest:
+    backtest = submit(alice)
+    error = {"code": Code.INTERNAL_SERVER_ERROR.value, "message": "It broke."}
+    Backtest.objects.update(
+        status=Status.FAILED, error=error, losses=5, attempt=5, progress=40, completed_at=make.NOW
+    )
+    backtest.refresh_from_db()
+    return backtest
+
+
+def test_a_failed_one_is_queued_anew_and_forgiven_its_losses(failed: Backtest) -> None:
+    again = retry(failed)
+    assert (again.status, again.progress, again.losses) == (Status.QUEUED, 0, 0)
+    assert (again.error, again.started_at, again.completed_at) == (None, None, None)
+
+
+def test_its_attempts_count_on_so_that_no_old_worker_writes(failed: Backtest) -> None:
+    assert retry(failed).attempt == 5
+    run_queued()
+    failed.refresh_from_db()
+    assert (failed.status, failed.attempt) == (Status.COMPLETED, 6)
+
+
+def test_it_gets_a_turn_of_its_own(failed: Backtest) -> None:
+    before = turns_waiting()
+    retry(failed)
+    assert turns_waiting() == before + 1
+
+
+@pytest.mark.parametrize("status", sorted(set(Status) - MOVES[Move.RETRY][0]))
+def test_only_a_failed_one_can_be_tried_again(alice: User, status: Status) -> None:
+    backtest = submit(alice)
+    performance = {} if status is Status.COMPLETED else None
+    Backtest.objects.update(status=status, performance=performance, beat_at=make.NOW)
+    before = turns_waiting()
+    with pytest.raises(services.BacktestNotFailed, match=f"The backtest is {status}"):
+        retry(backtest)
+    assert Backtest.objects.get().status == status
+    assert turns_waiting() == before
+
+
+def test_of_two_retries_one_counts(failed: Backtest) -> None:
+    retry(failed)
+    with pytest.raises(services.BacktestNotFailed):
+        retry(failed)
+
+
+def test_a_retry_is_on_record_with_its_reason_and_what_had_gone_wrong(failed: Backtest) -> None:
+    retry(failed)
+    record = AuditRecord.objects.get(action=audit.Action.BACKTEST_RETRIED)
+    assert (record.actor_kind, record.actor) == ("operator", OLGA.user_id)
+    assert record.object_id == failed.pk
+    assert record.details["reason"] == "fixed"
+    assert record.details["before"]["error"]["message"] == "It broke."
+
+
+def test_an_operator_cancels_anybodys(alice: User) -> None:
+    backtest = submit(alice)
+    order = {"backtest_id": backtest.pk, "operator": OLGA, "reason": "too large"}
+    assert services.cancel_for_operator(**order, now=make.NOW).status == Status.CANCELLED
+    record = AuditRecord.objects.get(action=audit.Action.BACKTEST_CANCELLED)
+    assert (record.actor_kind, record.details) == ("operator", {"reason": "too large"})
+    with pytest.raises(services.BacktestEnded):
+        services.cancel_for_operator(**order, now=make.NOW)
+
+
+def test_an_unknown_one_is_not_found() -> None:
+    with pytest.raises(BacktestNotFound):
+        services.retry(backtest_id="0" * 24, operator=OLGA, reason="", now=make.NOW)
