@@ -139,11 +139,12 @@ MIDDLEWARE = [
     "config.metrics.MetricsMiddleware",
     "apps.core.middleware.EnvelopeMiddleware",
     "corsheaders.middleware.CorsMiddleware",
-    "apps.core.middleware.BodySizeMiddleware",
     "apps.core.middleware.MaintenanceMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "apps.accounts.middleware.LimitMiddleware",
+    "apps.core.middleware.BodySizeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -292,7 +293,14 @@ CORS_ALLOW_HEADERS = [
     "x-request-id",
     *env_list("CORS_EXTRA_HEADERS", default=""),
 ]
-CORS_EXPOSE_HEADERS = ["X-Request-ID", "Retry-After"]
+CORS_EXPOSE_HEADERS = [
+    "X-Request-ID",
+    "X-RateLimit-Limit",
+    "X-RateLimit-Remaining",
+    "X-RateLimit-Reset",
+    "Retry-After",
+    "Idempotent-Replayed",
+]
 CORS_URLS_REGEX = r"^/api/"
 
 SECURE_CONTENT_TYPE_NOSNIFF = True

@@ -9,6 +9,9 @@ os.environ.setdefault("SECRET_KEY", "tests-only-0123456789abcdef0123456789abcdef
 os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".data" / "numba")
 )
+# Off here and in the processes that tests start; the tests of limits set their own.
+for limit in ("AUTH", "TRADING", "BACKTESTS", "GENERAL"):
+    os.environ.setdefault(f"RATE_LIMIT_{limit}", "off")
 
 from config.settings import *  # noqa: F403
 

@@ -1,5 +1,7 @@
 """Whose call this is: the session or the key behind its bearer token, or behind its cookie."""
 
+from dataclasses import dataclass
+
 from django.http import HttpRequest
 from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
@@ -8,6 +10,7 @@ from rest_framework.request import Request
 from apps.accounts import scopes, services, session_cookie
 from apps.accounts.models import ApiKey, Session, User
 from apps.accounts.services import Credential
+from apps.core.errors import ServiceError
 
 
 def bearer_token(request: HttpRequest | Request) -> str | None:
@@ -30,32 +33,50 @@ def session_of_call(request: Request) -> Session:
     return session
 
 
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What a request proves: a credential, or nothing; or why what it brought is refused."""
+
+    credential: Credential | None = None
+    refusal: ServiceError | None = None
+
+
+def identify(request: HttpRequest) -> Caller:
+    """Who calls, found out once; whether they may is asked later, by CallerAuthentication."""
+    known: Caller | None = getattr(request, "caller", None)
+    if known is None:
+        try:
+            known = Caller(credential=_credential_of(Request(request)))
+        except ServiceError as refusal:
+            known = Caller(refusal=refusal)
+        request.caller = known  # type: ignore[attr-defined]  # ours, for the rest of the request
+    return known
+
+
+def _credential_of(request: Request) -> Credential | None:
+    now = timezone.now()
+    if "Authorization" in request.headers:
+        bearer = bearer_token(request)
+        return services.authenticate(bearer=bearer, path=request.path, now=now) if bearer else None
+    session_id = session_cookie.session_id_in(request)
+    return services.authenticate_browser(session_id=session_id, now=now) if session_id else None
+
+
 class CallerAuthentication(BaseAuthentication):
     """`request.user` is who calls and `request.auth` the session or key that proves it."""
 
     def authenticate(self, request: Request) -> tuple[User, Credential] | None:
-        by_cookie = "Authorization" not in request.headers
-        credential = _of_cookie(request) if by_cookie else _of_bearer(request)
-        return (credential.user, credential) if credential else None
+        caller = identify(request._request)
+        if caller.refusal is not None:
+            raise caller.refusal
+        credential = caller.credential
+        if credential is None:
+            return None
+        if isinstance(credential, ApiKey):
+            scopes.check(credential.scopes, method=request.method or "", path=request.path)
+        elif "Authorization" not in request.headers:
+            session_cookie.check_csrf(request)
+        return credential.user, credential
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"
-
-
-def _of_bearer(request: Request) -> Credential | None:
-    bearer = bearer_token(request)
-    if bearer is None:
-        return None
-    credential = services.authenticate(bearer=bearer, path=request.path, now=timezone.now())
-    if isinstance(credential, ApiKey):
-        scopes.check(credential.scopes, method=request.method or "", path=request.path)
-    return credential
-
-
-def _of_cookie(request: Request) -> Session | None:
-    session_id = session_cookie.session_id_in(request)
-    if session_id is None:
-        return None
-    session = services.authenticate_browser(session_id=session_id, now=timezone.now())
-    session_cookie.check_csrf(request)
-    return session

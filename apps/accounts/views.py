@@ -7,8 +7,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from apps.accounts import refresh_cookie, serializers, services, session_cookie, tokens
+from apps.accounts import addresses, refresh_cookie, serializers, services, session_cookie, tokens
 from apps.accounts.authentication import bearer_token, caller, session_of_call
+from apps.core import limits, request_origin
 from apps.core.errors import Forbidden
 from apps.core.pages import Query, page_of
 
@@ -30,7 +31,9 @@ class EntryView(ViewSet):
     def log_in(self, request: Request) -> Response:
         body = serializers.LogInBody.read(request.data)
         wants_cookie = body.pop("sessionCookie", False)
-        issued = services.log_in(**body, **_origin_of(request), now=timezone.now())
+        account = limits.failures(addresses.folded(body["email"]))
+        with limits.failures_counted(request._request, account):
+            issued = services.log_in(**body, **_origin_of(request), now=timezone.now())
         if wants_cookie:
             session_cookie.put(request, issued.session)
         user = serializers.known_user_out(issued.session.user)
@@ -41,7 +44,7 @@ def _origin_of(request: Request) -> dict[str, Any]:
     """Where the session is opened from, as the user's list of sessions shows it."""
     agent = request.headers.get("User-Agent", "")
     return {
-        "address": request.META.get("REMOTE_ADDR") or None,
+        "address": request_origin.current().address,
         "user_agent": "".join(filter(str.isprintable, agent))[:_USER_AGENT_KEPT],
     }
 

@@ -42,7 +42,7 @@ class EnvelopeMiddleware:
         begun = time.monotonic()
         response = _in_envelope(request, self.get_response(request))
         response[request_id.HEADER] = known
-        if _under_api(request.path):
+        if is_under_api(request.path):
             for name, value in API_HEADERS.items():
                 response[name] = value
         _log(request, response, seconds=time.monotonic() - begun)
@@ -59,7 +59,7 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) ->
     )  # fmt: skip
 
 
-def _under_api(path: str) -> bool:
+def is_under_api(path: str) -> bool:
     return path == API or path.startswith(API + "/")
 
 
@@ -128,7 +128,7 @@ class MaintenanceMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if settings.MAINTENANCE and _under_api(request.path):
+        if settings.MAINTENANCE and is_under_api(request.path):
             refusal = UnderMaintenance(retryAfter=self.SECONDS_TO_RETRY)
             return envelope.http_response(envelope.for_exception(refusal))
         return self.get_response(request)

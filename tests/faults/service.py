@@ -46,6 +46,8 @@ class Service:
             "HOST": "127.0.0.1",
             "PORT": str(self.port),
             "NUMBA_CACHE_DIR": str(COMPILED),
+            # One machine plays a crowd.
+            **{f"RATE_LIMIT_{name}": "off" for name in ("AUTH", "TRADING", "BACKTESTS", "GENERAL")},
             **self.settings,
         }
 

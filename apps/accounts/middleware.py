@@ -1,0 +1,61 @@
+"""Who calls, and how often: settled before the body of a request is read."""
+
+import time
+from collections.abc import Callable
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from apps.accounts.authentication import identify
+from apps.core import envelope, limits, request_origin
+from apps.core.errors import ServiceError
+from apps.core.limits import Usage
+from apps.core.middleware import is_under_api
+
+Handler = Callable[[HttpRequest], HttpResponseBase]
+
+
+class LimitMiddleware:
+    """Counts each request under /api in its bucket, refuses what is over, and tells on every
+    answer how much is left.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if not is_under_api(request.path) or request.method == "OPTIONS":
+            return self.get_response(request)
+        try:
+            usage = _count(request)
+        except limits.LimiterDown as refusal:
+            return _refused(refusal)
+        if usage is None:
+            return self.get_response(request)
+        response = self._answer(request, usage)
+        for name, value in usage.headers(now=time.time()).items():
+            response[name] = value
+        return response
+
+    def _answer(self, request: HttpRequest, usage: Usage) -> HttpResponseBase:
+        try:
+            limits.refuse_exceeded(usage)
+        except limits.TooManyRequests as refusal:
+            return _refused(refusal)
+        return self.get_response(request)
+
+
+def _count(request: HttpRequest) -> Usage | None:
+    caller = identify(request)
+    address = request_origin.current().address
+    bucket = limits.bucket_of(
+        request.method or "",
+        request.path,
+        user_id=caller.credential.user_id if caller.credential else None,
+        address=address or "unknown",
+    )
+    return limits.count(request, bucket) if bucket else None
+
+
+def _refused(refusal: ServiceError) -> HttpResponseBase:
+    return envelope.http_response(envelope.for_exception(refusal))

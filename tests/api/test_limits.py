@@ -1,0 +1,121 @@
+"""Rate limits as a client sees them"""
+
+import time
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from apps.accounts.models import User
+from apps.core import limits
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+LOG_IN = "/api/auth/login"
+ALGORITHMS = "/api/trading/algorithms"
+NAMES = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")
+
+
+@pytest.fixture(autouse=True)
+def on(settings: Settings) -> None:
+    settings.RATE_LIMITS = {
+        "auth": "2/15m", "failures": "3/15m", "trading": "3/m", "backtests": "2/m",
+        "general": "5/15m",
+    }  # fmt: skip
+
+
+def shown(response: Any) -> tuple[int, int]:
+    return int(response["X-RateLimit-Limit"]), int(response["X-RateLimit-Remaining"])
+
+
+def test_every_answer_says_what_is_left_of_its_own_bucket(api: Api, alice: User) -> None:
+    client = api(alice)
+    assert shown(client.get("/api/auth/profile")) == (5, 4)
+    assert shown(client.post(ALGORITHMS, {})) == (3, 2)
+    assert shown(client.post("/api/backtests", {})) == (2, 1)
+    assert shown(client.get("/api/nothing")) == (5, 3)
+    assert shown(client.generic("PROPFIND", ALGORITHMS)) == (5, 2)
+    huge = client.generic("POST", ALGORITHMS, b"x" * (2 * 1024 * 1024), "application/json")
+    assert (huge.status_code, shown(huge)) == (413, (3, 1))
+    nobody = api()
+    assert shown(nobody.get(ALGORITHMS)) == (5, 4)
+    assert shown(nobody.post(ALGORITHMS, {})) == (5, 3)
+    assert not set(NAMES) & set(nobody.get("/healthz").headers)
+
+
+def test_what_is_over_the_limit_is_refused_until_the_window_ends(api: Api, alice: User) -> None:
+    client = api(alice)
+    for _ in range(3):
+        assert client.post(ALGORITHMS, {}).status_code == 201
+    response = client.post(ALGORITHMS, {})
+    seconds = int(response["Retry-After"])
+    error = assert_error(response, 429, "TOO_MANY_REQUESTS", retryAfter=seconds)
+    assert error["retryAfter"] == seconds
+    assert 1 <= seconds <= 61
+    assert abs(int(response["X-RateLimit-Reset"]) - (time.time() + seconds)) <= 2
+    assert shown(response) == (3, 0)
+    assert client.get(ALGORITHMS).status_code == 200
+
+
+def test_users_have_buckets_of_their_own(api: Api, alice: User, bob: User) -> None:
+    for _ in range(4):
+        last = api(alice).post(ALGORITHMS, {})
+    assert last.status_code == 429
+    assert api(bob).post(ALGORITHMS, {}).status_code == 201
+
+
+def test_no_password_is_hashed_before_the_limiter_has_spoken(
+    api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, body = api(), {"email": alice.email, "password": "wrong password"}
+    for _ in range(2):
+        assert_error(client.post(LOG_IN, body), 401, "UNAUTHORIZED")
+    monkeypatch.setattr("apps.accounts.services.log_in", None)
+    assert_error(client.post(LOG_IN, body), 429, "TOO_MANY_REQUESTS", limit=2)
+    assert client.post("/api/auth/signup", {}).status_code == 400  # a bucket of its own
+
+
+def test_an_account_bears_so_many_failures_from_wherever_they_come(
+    api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def log_in(n: int, password: str) -> Any:
+        body = {"email": alice.email.upper(), "password": password}
+        return api().post(LOG_IN, body, REMOTE_ADDR=f"192.0.2.{n}")
+
+    for n in range(3):
+        assert log_in(n, "wrong password").status_code == 401
+        assert log_in(n, make.PASSWORD).status_code == (200 if n < 2 else 429)
+    monkeypatch.setattr("apps.accounts.services.log_in", None)
+    assert_error(log_in(9, make.PASSWORD), 429, "TOO_MANY_REQUESTS")
+
+
+def test_addresses_behind_a_trusted_proxy_are_told_apart(api: Api, settings: Settings) -> None:
+    from ipaddress import ip_network
+
+    def left(forwarded: str) -> int:
+        return shown(api().get("/api/x", headers={"X-Forwarded-For": forwarded}))[1]
+
+    assert [left("1.1.1.1"), left("2.2.2.2")] == [4, 3]
+    settings.TRUSTED_PROXIES = [ip_network("127.0.0.0/8")]
+    assert [left("1.1.1.1"), left("2.2.2.2"), left("1.1.1.1")] == [4, 4, 3]
+
+
+def test_a_limit_that_is_off_says_nothing(api: Api, alice: User, settings: Settings) -> None:
+    settings.RATE_LIMITS = dict.fromkeys(settings.RATE_LIMITS)
+    response = api(alice).get(ALGORITHMS)
+    assert response.status_code == 200
+    assert not set(NAMES) & set(response.headers)
+
+
+def test_when_nothing_can_be_counted_logins_wait_and_the_rest_goes_on(
+    api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **options: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(limits, "_counted", broken)
+    client = api(alice)
+    assert client.get(ALGORITHMS).status_code == 200
+    response = client.post(LOG_IN, {"email": alice.email, "password": make.PASSWORD})
+    assert_error(response, 503, "SERVICE_UNAVAILABLE", retryAfter=5)
