@@ -10,8 +10,10 @@ os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent.parent / ".data" / "numba")
 )
 # Off here and in the processes that tests start; the tests of limits set their own.
-for limit in ("AUTH", "TRADING", "BACKTESTS", "GENERAL"):
-    os.environ.setdefault(f"RATE_LIMIT_{limit}", "off")
+os.environ.setdefault("RATE_LIMIT_AUTH", "off")
+os.environ.setdefault("RATE_LIMIT_TRADING", "off")
+os.environ.setdefault("RATE_LIMIT_BACKTESTS", "off")
+os.environ.setdefault("RATE_LIMIT_GENERAL", "off")
 
 from config.settings import *  # noqa: F403
 
