@@ -28,34 +28,29 @@ def is_whole(up: Service) -> bool:
     return all(len(running[role]) == count for role, count in COMPLETE.items()) and up.answers()
 
 
-def strike(up: Service, role: str, rng: random.Random) -> tuple[float, float]:
-    """Kill one of a role; the seconds until it was gone with all it leaves, and until all is well.
-
-    A server that has lost its keeper outlives `up`, and the next one takes it over.
-    """
+def kill_one(up: Service, role: str, rng: random.Random) -> None:
+    """One of a role, if there is one: a server that has lost its keeper goes on without."""
     until(lambda: up.running()[role] or role == "keeper")
-    guarded = bool(up.running()["keeper"])
-    begun = time.monotonic()
-    for victim in _chosen(up, role, rng):
+    if found := up.running()[role]:
+        victim = found[0] if role in ("up", "postmaster") else rng.choice(found)
         up.kill(victim)
-        until(lambda victim=victim: not is_alive(victim))
-    gone = begun
-    if role == "up":
-        until(lambda: not _remains(up, guarded=guarded), seconds=30)
-        gone = time.monotonic()
-        up.start()
-    until(lambda: is_whole(up), seconds=60)
-    return gone - begun, time.monotonic() - gone
+        until(lambda: not is_alive(victim))
 
 
-def _chosen(up: Service, role: str, rng: random.Random) -> list[int]:
-    candidates = up.running()[role]
-    return [rng.choice(candidates)] if candidates else []
-
-
-def _remains(up: Service, *, guarded: bool) -> set[int]:
-    server = {"postmaster", "backend"} if not guarded else set()
+def what_stays(up: Service, *, guarded: bool) -> set[int]:
+    """A server that has lost its keeper outlives `up`; the next one takes it over."""
+    server = set() if guarded else {"postmaster", "backend"}
     return {pid for role, pids in up.running().items() if role not in server for pid in pids}
+
+
+def start_again(up: Service, *, guarded: bool, at_once: bool) -> float:
+    """Seconds until nothing of the killed one was left, or none when that is not waited for."""
+    begun = time.monotonic()
+    if not at_once:
+        until(lambda: not what_stays(up, guarded=guarded))
+    gone = time.monotonic() - begun
+    up.start()
+    return gone
 
 
 @pytest.mark.slow
@@ -67,9 +62,15 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
         until(lambda: is_whole(up))
         with writing(up.port, count=1, seed=SEED) as (writer,):
             print()
-            for role in victims(rng):
-                gone, well = strike(up, role, rng)
-                print(f"{role:10} gone after {gone:4.1f} s, all well after {well:4.1f} s")
+            for number, role in enumerate(victims(rng)):
+                guarded, gone = bool(up.running()["keeper"]), 0.0
+                kill_one(up, role, rng)
+                killed = time.monotonic()
+                if role == "up":
+                    gone = start_again(up, guarded=guarded, at_once=number % 2 == 0)
+                until(lambda: is_whole(up), seconds=90)
+                well = time.monotonic() - killed
+                print(f"{role:10} nothing left after {gone:4.1f} s, all well after {well:4.1f} s")
                 time.sleep(rng.uniform(0.0, 1.0))
             before = time.monotonic()
             until(lambda: writer.journal.good[-1] > before)
@@ -78,3 +79,34 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
         up.stop()
         assert not up.everyone()
         assert not socket_directory(up.directory).exists()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_server_that_lost_its_keeper_is_taken_over_and_stopped_by_the_next_up() -> None:
+    with service(BACKTEST_WORKERS="1") as up:
+        server = up.postmaster()
+        up.kill(up.running()["keeper"][0])
+        up.kill(up.running()["up"][0])
+        until(lambda: not what_stays(up, guarded=False))
+        assert is_alive(server)
+        up.start()
+        assert up.postmaster() == server
+        up.stop()
+        assert not up.everyone()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_after_all_processes_were_killed_at_once_the_next_up_has_everything() -> None:
+    with service(BACKTEST_WORKERS="1") as up:
+        with writing(up.port, count=1, seed=SEED) as (writer,):
+            until(lambda: len(writer.journal.names) > 3)
+            for pid in up.everyone():
+                up.kill(pid)
+        until(lambda: not up.everyone())
+        up.start()
+        for algorithm, names in writer.journal.names.items():
+            assert (
+                writer.caller.call("GET", f"/api/trading/algorithms/{algorithm}")["name"] in names
+            )
