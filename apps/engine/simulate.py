@@ -149,13 +149,14 @@ def play(
     while row < rows and account["status"] != RUINED:
         stop = min(row + ROWS_AT_A_TIME, rows)
         row, written = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
-        drained.append(out.trades[:written].copy())
+        drained.append(out.trades[:written].tobytes())
         if account["trades"] > errors.MOST_TRADES:
             raise errors.TooManyTrades
         report(row / rows)
-    drained.append(out.trades[: kernel.finish(state, units, rates, out.trades)])
-    trades = np.concatenate(drained)
-    trades = trades[np.argsort(trades["exit_time"], kind="stable")]
+    drained.append(out.trades[: kernel.finish(state, units, rates, out.trades)].tobytes())
+    # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
+    trades = np.frombuffer(b"".join(drained), TRADE)
+    trades = trades.take(np.argsort(trades["exit_time"], kind="stable"))
     out.equity[row - 1] = capital + net_profit(trades)  # the account's equity but for last bits
     return Played(
         trades,
