@@ -1,6 +1,7 @@
 """The cast and the client that tests share."""
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,14 @@ from apps.accounts.models import User
 from tests import make
 
 Api = Callable[..., APIClient]
+
+
+def pytest_collection_finish() -> None:
+    """Compile what the tests have imported before the first of them, and its timeout, begins."""
+    if "apps.engine.kernel" in sys.modules:
+        from apps.engine import compilation
+
+        compilation.prepare(print)
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """A worker: takes jobs from the queue and does them until it is stopped."""
 
 import argparse
+import importlib
 import os
 import signal
 from contextlib import suppress
@@ -25,12 +26,19 @@ class Command(BaseCommand):
         limits.apply(limits.WORKER)
         with suppress(KeyboardInterrupt), sweeping(sweep):
             if queue == "backtests":
-                _warm_up()
+                self.prepare()
             worker.work(queue)
 
+    def prepare(self) -> None:
+        """Bring in what a backtest needs, so that the first one does not wait for it."""
+        from apps.engine import compilation
 
-def _warm_up() -> None:
-    from apps.engine import simulate
+        os.nice(5)  # on a small machine, web answers first
+        importlib.import_module("apps.backtests.execution")
+        compilation.prepare(self.say)
 
-    os.nice(5)  # on a small machine, web answers first
-    simulate.warm_up()
+    def say(self, line: str) -> None:
+        """The terminal may be gone; the worker need not be."""
+        with suppress(OSError):
+            self.stdout.write(f"simulation  {line}")
+            self.stdout.flush()
