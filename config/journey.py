@@ -35,7 +35,7 @@ ALGORITHM: Final[Mapping[str, object]] = {
         "slippage": 0.01,
     },
 }
-SECONDS_FOR_A_BACKTEST: Final = 60.0
+SECONDS_FOR_A_BACKTEST: Final = 180.0  # the first of all waits for the compiler
 _BARS: Final = " ▁▂▃▄▅▆▇█"
 
 
@@ -130,7 +130,7 @@ def _backtest(client: Client, algorithm: str, first: str, last: str) -> Any:
     begun = time.monotonic()
     while backtest["status"] in ("queued", "running"):
         if time.monotonic() - begun > SECONDS_FOR_A_BACKTEST:
-            raise JourneyFailed(f"the backtest is still {backtest['status']} after a minute")
+            raise JourneyFailed(f"the backtest is still {backtest['status']} after 3 minutes")
         time.sleep(0.2)
         _, backtest = client.send("GET", f"/api/backtests/{backtest['id']}", None)
     if backtest["status"] != "completed":
