@@ -180,7 +180,7 @@ class StatusChange(models.Model):
         indexes = [models.Index(F("algorithm"), F("id").desc(), name="history_newest_first")]
 
     def __str__(self) -> str:
-        return f"{self.algorithm_id}: {self.before} to {self.after}"
+        return f"{self.algorithm_id}: {self.before or 'made'}, {self.after}"
 
 
 class Version(models.Model):

@@ -25,6 +25,7 @@ from apps.algorithms.serializers import (
 )
 from apps.algorithms.steps import STRATEGY_TYPES
 from apps.core.etags import expected, tag_of
+from apps.core.idempotency import idempotent
 from apps.core.pages import Query, page_of, page_with
 from apps.engine.indicators import CATALOGUE
 
@@ -58,6 +59,7 @@ class AlgorithmView(ViewSet):
         )
         return Response(page_of(rows, page, item_out))
 
+    @idempotent
     def create(self, request: Request) -> Response:
         algorithm = services.create(
             owner=caller(request), changes=changes_in(request.data), now=timezone.now()
@@ -88,6 +90,7 @@ class AlgorithmView(ViewSet):
         )
         return Response(status=204)
 
+    @idempotent
     def clone(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.clone(
             owner=caller(request),
@@ -97,6 +100,7 @@ class AlgorithmView(ViewSet):
         )
         return shown(algorithm, status=201)
 
+    @idempotent
     def validate(self, request: Request, algorithm_id: str) -> Response:
         review = services.validate(
             owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()

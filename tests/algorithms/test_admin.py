@@ -1,12 +1,10 @@
-"""Operators look at algorithms and instruments; only an instrument's switch is theirs to turn."""
+"""Operators look at algorithms."""
 
 from django.test import Client
 from django.urls import reverse
 
 from apps.accounts.models import User
-from apps.symbols.models import Instrument
 from tests import make
-from tests.symbols.instruments import equity
 
 
 def admin_client() -> Client:
@@ -40,9 +38,16 @@ def test_the_versions_of_an_algorithm_are_shown_and_cannot_be_changed(alice: Use
     assert client.post(version, {"number": 5}).status_code == 403
 
 
-def test_an_instrument_can_be_switched_off(db: None) -> None:
-    row = equity("NSE:TCS")
-    address = reverse("admin:symbols_instrument_change", args=[row.pk])
-    assert admin_client().post(address, {"name": "Other"}).status_code == 302
-    row = Instrument.objects.get()
-    assert (row.enabled, row.name) == (False, "Tcs")
+def test_the_history_of_an_algorithm_is_shown_and_cannot_be_changed(alice: User) -> None:
+    algorithm, other = make.algorithm(alice, **make.steps()), make.algorithm(alice)
+    client = admin_client()
+    page = client.get(reverse("admin:algorithms_algorithm_change", args=[algorithm.pk]))
+    address = f"{reverse('admin:algorithms_statuschange_changelist')}?algorithm__id={algorithm.pk}"
+    assert f'href="{address}"' in page.text
+    listed = client.get(address).text
+    assert f"{algorithm.pk}: made, stopped" in listed
+    assert other.pk not in listed
+    change = algorithm.status_changes.get()
+    row = reverse("admin:algorithms_statuschange_change", args=[change.pk])
+    assert "created" in client.get(row).text
+    assert client.post(row, {"reason": "other"}).status_code == 403

@@ -54,3 +54,30 @@ def test_versions_can_be_taken_back_and_begun_again() -> None:
     migrate("0002_version")
     version = algorithm.versions.get()
     assert (version.number, version.configuration) == (1, make.steps())
+
+
+@pytest.mark.django_db
+def test_the_history_of_each_algorithm_begins_where_it_stands() -> None:
+    owner, changed = make.user(), make.NOW.replace(hour=9)
+    old = migrate("0002_version").get_model("algorithms", "Algorithm")
+    common = {"owner_id": owner.pk, "created_at": make.NOW, "updated_at": changed}
+    stands = {
+        old.objects.create(**common, status=status, active=status == "active").pk: status
+        for status in ("draft", "active", "archived")
+    }
+    new = migrate("0003_history_and_alerts")
+    rows = new.get_model("algorithms", "StatusChange").objects.all()
+    assert {row.algorithm_id: row.after for row in rows} == stands
+    assert len(rows) == len(stands)
+    assert {(row.before, row.actor, row.at) for row in rows} == {(None, "system", changed)}
+    made = new.get_model("algorithms", "Algorithm").objects.all()
+    assert [(row.alerts, row.performance_at) for row in made] == [({}, None)] * 3
+
+
+@pytest.mark.django_db
+def test_the_history_can_be_taken_back_and_begun_again() -> None:
+    algorithm = make.algorithm(make.user(), **make.steps())
+    migrate("0002_version")
+    assert "algorithms_statuschange" not in connection.introspection.table_names()
+    migrate("0003_history_and_alerts")
+    assert [change.after for change in algorithm.status_changes.all()] == ["stopped"]

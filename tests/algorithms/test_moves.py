@@ -1,5 +1,8 @@
 """Every status with every move: the table decides, and each change is written down."""
 
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
 import pytest
 from django.db import DatabaseError, connection, transaction
 
@@ -88,6 +91,28 @@ def test_of_two_that_read_the_same_row_one_moves_it(alice: User) -> None:
         services.move(algorithm=other, move=Move.STOP, actor=alice, reason="second", now=make.NOW)
     assert Algorithm.objects.get(pk=one.pk).status == "paused"
     assert not StatusChange.objects.filter(reason="second").exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_concurrent_saves_leave_one_unbroken_history() -> None:
+    owner = make.user()
+    algorithm = make.algorithm(owner, **make.steps())
+
+    def save(n: int) -> None:
+        changes: services.Changes = {"basic_info": make.steps()["basicInfo"] if n % 2 else {}}
+        try:
+            services.update(owner=owner, algorithm_id=algorithm.pk, changes=changes, now=make.NOW)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(save, range(24)))
+    changes = list(algorithm.status_changes.order_by("id"))
+    assert changes[0].before is None
+    assert all(one.after == other.before for one, other in pairwise(changes))
+    algorithm.refresh_from_db()
+    assert changes[-1].after == algorithm.status
+    assert algorithm.rev == 25
 
 
 def test_the_history_is_never_rewritten(alice: User) -> None:

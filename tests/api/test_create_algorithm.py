@@ -146,6 +146,29 @@ def test_a_mistyped_key_in_a_step_is_refused_with_the_one_meant(post: Post) -> N
     assert "did you mean stopLoss?" in error["message"]
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"), [("entryCondition", "entryConditions"), ("descripton", "description")]
+)
+def test_a_mistyped_key_at_the_top_is_refused_with_the_one_meant(
+    post: Post, key: str, meant: str
+) -> None:
+    error = assert_error(post(**{key: {}}), 400, "VALIDATION_ERROR", field=key)
+    assert f"did you mean {meant}?" in error["message"]
+    assert meant in error["details"]["allowedValues"]
+
+
+def test_what_is_as_long_as_it_may_be_is_taken(post: Post) -> None:
+    basic = make.steps()["basicInfo"] | {"symbols": [f"NSE:A{n}" for n in range(50)]}
+    body = post(name="x" * 100, description="x" * 2000, basicInfo=basic).json()
+    assert (len(body["name"]), len(body["description"])) == (100, 2000)
+    assert body["basicInfo"] == basic
+
+
+def test_more_than_fifty_symbols_are_refused(post: Post) -> None:
+    basic = make.steps()["basicInfo"] | {"symbols": [f"NSE:A{n}" for n in range(51)]}
+    assert_error(post(basicInfo=basic), 400, "VALIDATION_ERROR", field="basicInfo.symbols")
+
+
 def test_ten_thousand_unknown_keys_are_refused_in_a_short_answer(post: Post) -> None:
     keys = {f"key{n}": n for n in range(10_000)}
     for response in (post(exitConditions=keys), post(**keys)):
@@ -215,6 +238,13 @@ def test_numbers_go_on_after_the_highest_ever(api: Api, alice: User, bob: User) 
     mine.delete(f"{PATH}/{eighth['id']}")
     assert mine.post(PATH, {}).json()["name"] == "Algorithm #9"
     assert api(bob).post(PATH, {}).json()["name"] == "Algorithm #1"
+
+
+def test_a_request_that_is_repeated_makes_one(api: Api, alice: User) -> None:
+    mine = api(alice)
+    first, again = (mine.post(PATH, {}, headers={"Idempotency-Key": "k"}) for _ in range(2))
+    assert (first.status_code, again.content) == (201, first.content)
+    assert Algorithm.objects.count() == 1
 
 
 def test_an_anonymous_caller_is_refused(api: Api) -> None:

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.algorithms import services
+from apps.algorithms import performance, services
 from apps.algorithms.models import Algorithm
 from tests import make
 from tests.conftest import Api
@@ -101,11 +101,30 @@ def test_a_wrong_value_is_refused_and_named(
     assert_error(response, 400, "VALIDATION_ERROR", field=field)
 
 
-def test_what_was_read_can_be_sent_back(api: Api, alice: User) -> None:
-    algorithm = make.algorithm(alice, description="text", isTemplate=True, **make.steps())
-    read = api(alice).get(PATH + algorithm.pk).json()
-    again = send(api, alice, algorithm, "put", **read).json()
+@VERBS
+@pytest.mark.parametrize("complete", [False, True])
+def test_what_was_read_can_be_sent_back_and_changes_nothing(
+    api: Api, alice: User, verb: str, complete: bool
+) -> None:
+    steps = make.steps() if complete else make.steps(entryConditions={})
+    source = make.algorithm(alice, description="text", isTemplate=True, **steps)
+    copy = api(alice).post(f"{PATH}{source.pk}/clone").json()
+    rows = Algorithm.objects.filter(pk=copy["id"])
+    rows.update(
+        performance=performance.new() | {"totalTrades": 3, "profitFactor": None},
+        last_execution={"timestamp": "2026-11-02T04:00:00.000Z", "status": "success"},
+        walk_forward_config={"windows": 5},
+        walk_forward_results=[{"window": 1}],
+        monte_carlo_results={"riskOfRuin": 0.5},
+    )
+    read = api(alice).get(PATH + copy["id"]).json()
+    response = send(api, alice, rows.get(), verb, **read)
+    assert response.status_code == 200
+    again = response.json()
+    assert (again["version"], again["status"]) == (1, "stopped" if complete else "draft")
     assert again | {"updatedAt": None} == read | {"updatedAt": None}
+    assert again == api(alice).get(PATH + copy["id"]).json()
+    assert rows.get().versions.count() == rows.get().status_changes.count() == 1
 
 
 def test_what_the_service_owns_is_passed_over(api: Api, alice: User, bob: User) -> None:

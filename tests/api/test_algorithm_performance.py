@@ -1,0 +1,188 @@
+"""GET /api/algorithms/<id>/performance, and its alerts"""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from apps.algorithms import performance, services
+from apps.algorithms.models import Algorithm
+from apps.backtests import execution, turns
+from apps.backtests.models import Backtest
+from tests import make
+from tests.backtests.running import never
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+PATHS = pytest.mark.parametrize("prefix", ["/api/algorithms", "/api/trading/algorithms"])
+SOME = {
+    "maxDrawdown": {"threshold": 12.5, "action": "pause_algorithm"},
+    "winRate": {"threshold": 40, "action": "send_notification"},
+}
+
+
+def alerts(algorithm: Algorithm) -> str:
+    return f"/api/algorithms/{algorithm.pk}/performance/alerts"
+
+
+@PATHS
+def test_a_new_algorithm_has_all_fields_at_zero(api: Api, alice: User, prefix: str) -> None:
+    algorithm = make.algorithm(alice)
+    body = api(alice).get(f"{prefix}/{algorithm.pk}/performance").json()
+    fields = {
+        "totalTrades", "winningTrades", "losingTrades", "totalProfit", "totalLoss", "winRate",
+        "profitFactor", "sharpeRatio", "maxDrawdown", "averageWin", "averageLoss", "netProfit",
+        "roi", "maxDrawdownAmount", "expectancy", "riskRewardRatio",
+    }  # fmt: skip
+    assert body == {
+        "performance": dict.fromkeys(fields, 0), "lastUpdated": "2026-11-02T04:00:00.000Z",
+    }  # fmt: skip
+
+
+@PATHS
+def test_it_shows_what_was_achieved_and_when_that_changed(
+    api: Api, alice: User, prefix: str
+) -> None:
+    algorithm = make.algorithm(alice)
+    record = performance.new() | {"totalTrades": 2, "winRate": 100, "profitFactor": None}
+    Algorithm.objects.filter(pk=algorithm.pk).update(
+        performance=record, performance_at=make.NOW + timedelta(hours=1)
+    )
+    body = api(alice).get(f"{prefix}/{algorithm.pk}/performance").json()
+    assert body == {"performance": record, "lastUpdated": "2026-11-02T05:00:00.000Z"}
+
+
+def test_a_save_is_no_performance(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice)
+    services.update(
+        owner=alice,
+        algorithm_id=algorithm.pk,
+        changes={"name": "New"},
+        now=make.NOW + timedelta(hours=1),
+    )
+    body = api(alice).get(f"/api/algorithms/{algorithm.pk}/performance").json()
+    assert body["lastUpdated"] == "2026-11-02T04:00:00.000Z"
+
+
+def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    algorithm = make.algorithm(alice, **make.steps())
+    before = Algorithm.objects.values().get()
+    submit(alice, algorithm.pk)
+    backtest = turns.take(now=make.NOW)
+    assert backtest is not None
+    result = execution.run(backtest, stopping=never, superseded=never)
+    execution.complete(backtest=backtest, result=result, now=make.NOW)
+    assert Backtest.objects.get().performance["totalTrades"] > 0
+    assert Algorithm.objects.values().get() == before
+
+
+@PATHS
+@pytest.mark.parametrize("algorithm_id", ["x", "0" * 24, "theirs", "archived"])
+def test_what_is_not_ones_own_is_not_found(
+    api: Api, alice: User, bob: User, prefix: str, algorithm_id: str
+) -> None:
+    stored = make.algorithm(alice if algorithm_id == "theirs" else bob)
+    if algorithm_id == "archived":
+        services.archive(owner=bob, algorithm_id=stored.pk, now=make.NOW)
+    wanted = stored.pk if algorithm_id in ("theirs", "archived") else algorithm_id
+    response = api(bob).get(f"{prefix}/{wanted}/performance")
+    assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=wanted)
+    for response in (
+        api(bob).get(f"/api/algorithms/{wanted}/performance/alerts"),
+        api(bob).put(f"/api/algorithms/{wanted}/performance/alerts", {"alerts": {}}),
+    ):
+        assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=wanted)
+
+
+def test_reading_takes_two_queries(api: Api, alice: User) -> None:
+    algorithm, mine = make.algorithm(alice), api(alice)
+    for path in (f"/api/algorithms/{algorithm.pk}/performance", alerts(algorithm)):
+        with CaptureQueriesContext(connection) as queries:
+            mine.get(path)
+        assert len(queries) == 2  # the session with its user, the algorithm
+
+
+def test_there_are_no_alerts_until_some_are_set(api: Api, alice: User) -> None:
+    assert api(alice).get(alerts(make.algorithm(alice))).json() == {"alerts": {}}
+
+
+def test_alerts_are_replaced_as_a_whole(api: Api, alice: User) -> None:
+    mine, path = api(alice), alerts(make.algorithm(alice))
+    response = mine.put(path, {"alerts": SOME})
+    assert (response.status_code, response.json()) == (200, {"alerts": SOME})
+    assert mine.get(path).json() == {"alerts": SOME}
+    other = {"profitFactor": {"threshold": 0, "action": "pause_algorithm"}}
+    assert mine.put(path, {"alerts": other}).json() == {"alerts": other}
+    assert mine.put(path, mine.get(path).json()).json() == {"alerts": other}
+    assert mine.put(path, {"alerts": {}}).json() == {"alerts": {}}
+
+
+@pytest.mark.parametrize("status", ["draft", "active", "paused", "stopped", "error"])
+def test_alerts_may_be_set_in_any_state_and_are_no_change_of_the_description(
+    api: Api, alice: User, status: str
+) -> None:
+    algorithm, mine = make.algorithm(alice), api(alice)
+    Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
+    before = mine.get(f"/api/trading/algorithms/{algorithm.pk}")
+    assert mine.put(alerts(algorithm), {"alerts": SOME}).status_code == 200
+    after = mine.get(f"/api/trading/algorithms/{algorithm.pk}")
+    assert (after.json(), after["ETag"]) == (before.json(), before["ETag"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "allowed"),
+    [
+        ({}, "alerts", None),
+        ({"alerts": None}, "alerts", None),
+        ({"alerts": []}, "alerts", None),
+        ({"alerts": {}, "alarms": {}}, "alarms", ["alerts"]),
+        ({"alerts": {"foo": SOME["winRate"]}}, "alerts.foo",
+         ["maxDrawdown", "profitFactor", "winRate"]),
+        ({"alerts": {"winRate": None}}, "alerts.winRate", None),
+        ({"alerts": {"winRate": 40}}, "alerts.winRate", None),
+        ({"alerts": {"winRate": {"action": "send_notification"}}},
+         "alerts.winRate.threshold", None),
+        ({"alerts": {"winRate": {"threshold": 1}}}, "alerts.winRate.action",
+         ["pause_algorithm", "send_notification"]),
+        ({"alerts": {"winRate": {"threshold": 1, "action": "sell_all"}}}, "alerts.winRate.action",
+         ["pause_algorithm", "send_notification"]),
+        ({"alerts": {"winRate": {"threshold": 1, "action": None}}}, "alerts.winRate.action",
+         ["pause_algorithm", "send_notification"]),
+        *(
+            ({"alerts": {"winRate": {"threshold": threshold, "action": "send_notification"}}},
+             "alerts.winRate.threshold", None)
+            for threshold in ("x", "1", True, None, [1], {}, -1)
+        ),
+        ({"alerts": {"winRate": {"threshold": 1, "action": "pause_algorithm", "acton": 1}}},
+         "alerts.winRate.acton", ["threshold", "action"]),
+    ],
+)  # fmt: skip
+def test_a_wrong_value_is_refused_and_named(
+    api: Api, alice: User, body: dict[str, Any], field: str, allowed: list[str] | None
+) -> None:
+    mine, path = api(alice), alerts(make.algorithm(alice))
+    mine.put(path, {"alerts": SOME})
+    error = assert_error(mine.put(path, body), 400, "VALIDATION_ERROR", field=field)
+    assert error["details"].get("allowedValues") == allowed
+    assert mine.get(path).json() == {"alerts": SOME}
+
+
+def test_all_faults_are_told_at_once(api: Api, alice: User) -> None:
+    body = {
+        "maxDrawdwn": {}, "winRate": {"threshold": "1", "action": "sell"},
+        "profitFactor": {"threshold": 1},
+    }  # fmt: skip
+    response = api(alice).put(alerts(make.algorithm(alice)), {"alerts": body})
+    error = assert_error(response, 400, "VALIDATION_ERROR", field="alerts.maxDrawdwn")
+    assert "did you mean maxDrawdown?" in error["message"]
+    assert [fault["field"] for fault in error["details"]["errors"]] == [
+        "alerts.maxDrawdwn", "alerts.winRate.threshold", "alerts.winRate.action",
+        "alerts.profitFactor.action",
+    ]  # fmt: skip

@@ -1,0 +1,121 @@
+"""ETag and If-Match of /api/trading/algorithms/<id>"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from apps.algorithms.lifecycle import Move
+from apps.algorithms.models import Algorithm
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/trading/algorithms/"
+WRITES = pytest.mark.parametrize("verb", ["put", "patch", "delete"])
+
+
+def send(client: APIClient, verb: str, algorithm: Algorithm, *, if_match: str | None) -> Any:
+    headers = {} if if_match is None else {"If-Match": if_match}
+    return getattr(client, verb)(PATH + algorithm.pk, {"name": "New"}, headers=headers)
+
+
+def test_every_answer_that_shows_it_carries_the_tag_of_what_is_shown(api: Api, alice: User) -> None:
+    mine = api(alice)
+    created = mine.post(PATH[:-1], make.steps())
+    path = PATH + created.json()["id"]
+    tags = [created["ETag"]]
+    for body in ({"name": "New"}, {"basicInfo": {}}, {}):
+        tags.append(mine.put(path, body)["ETag"])
+        assert mine.get(path)["ETag"] == tags[-1]
+    assert tags == ['"1"', '"2"', '"3"', '"4"']
+    assert mine.post(f"{path}/clone")["ETag"] == '"1"'
+
+
+def test_reading_changes_no_tag_and_a_move_does(api: Api, alice: User) -> None:
+    mine, algorithm = api(alice), make.algorithm(alice, **make.steps())
+    path = PATH + algorithm.pk
+    before = mine.get(path)["ETag"]
+    mine.post(f"{path}/validate")
+    assert mine.get(path)["ETag"] == before
+    services.move(algorithm=algorithm, move=Move.START, actor=alice, reason="started", now=make.NOW)
+    assert mine.get(path)["ETag"] != before
+
+
+@WRITES
+@pytest.mark.parametrize("if_match", [None, '"1"', "*", '"7", "1"', 'W/"1", "1"'])
+def test_a_write_that_expects_what_is_there_happens(
+    api: Api, alice: User, verb: str, if_match: str | None
+) -> None:
+    response = send(api(alice), verb, make.algorithm(alice), if_match=if_match)
+    assert response.status_code == (204 if verb == "delete" else 200)
+
+
+@WRITES
+@pytest.mark.parametrize("if_match", ['"2"', 'W/"1"', "1", "", '"2", "3"', "garbage", '"*"'])
+def test_a_write_that_expects_something_else_does_not(
+    api: Api, alice: User, verb: str, if_match: str
+) -> None:
+    algorithm = make.algorithm(alice, name="Old")
+    response = send(api(alice), verb, algorithm, if_match=if_match)
+    assert_error(response, 412, "CONFLICT", currentETag='"1"', reason="precondition_failed")
+    stored = Algorithm.objects.get()
+    assert (stored.name, stored.status, stored.rev) == ("Old", "draft", 1)
+
+
+def test_the_tag_a_refusal_names_is_the_one_that_is_taken(api: Api, alice: User) -> None:
+    mine, algorithm = api(alice), make.algorithm(alice)
+    send(mine, "put", algorithm, if_match=None)
+    refused = send(mine, "put", algorithm, if_match='"1"').json()
+    current = refused["error"]["details"]["currentETag"]
+    assert send(mine, "put", algorithm, if_match=current).status_code == 200
+
+
+@WRITES
+def test_without_the_header_the_last_write_wins(api: Api, alice: User, verb: str) -> None:
+    mine, algorithm = api(alice), make.algorithm(alice)
+    mine.patch(PATH + algorithm.pk, {"name": "First"})
+    assert send(mine, verb, algorithm, if_match=None).status_code in (200, 204)
+
+
+@WRITES
+def test_one_that_is_not_there_or_runs_is_refused_for_that(
+    api: Api, alice: User, bob: User, verb: str
+) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    response = send(api(bob), verb, algorithm, if_match='"9"')
+    assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk)
+    Algorithm.objects.filter(pk=algorithm.pk).update(status="paused")
+    response = send(api(alice), verb, algorithm, if_match='"9"')
+    assert_error(response, 403, "FORBIDDEN", status="paused")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_twenty_that_expect_the_same_one_writes(api: Api) -> None:
+    owner = make.user()
+    algorithm = make.algorithm(owner, **make.steps())
+    clients = [api(owner) for _ in range(20)]
+    quantities = range(1, 21)
+
+    def put(client: APIClient, quantity: int) -> Any:
+        sizing = {"positionSizing": {"method": "fixed_quantity", "quantity": quantity}}
+        try:
+            return client.put(PATH + algorithm.pk, sizing, headers={"If-Match": '"1"'})
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(20) as pool:
+        answers = list(pool.map(put, clients, quantities))
+    [written] = [answer for answer in answers if answer.status_code == 200]
+    refused = [answer for answer in answers if answer is not written]
+    for answer in refused:
+        assert_error(answer, 412, "CONFLICT", currentETag='"2"')
+    assert written["ETag"] == '"2"'
+    algorithm.refresh_from_db()
+    assert (algorithm.rev, algorithm.version) == (2, 2)
+    assert algorithm.position_sizing == written.json()["positionSizing"]
+    assert len(refused) == 19

@@ -1,0 +1,73 @@
+"""GET /api/trading/indicators"""
+
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from apps.engine.indicators import CATALOGUE
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+
+PATH = "/api/trading/indicators"
+ALL = ["1m", "5m", "15m", "30m", "1h", "4h", "1d", "1w"]
+
+
+def test_a_row_says_how_the_indicator_may_be_asked_for(api: Api, alice: User) -> None:
+    rows = {row["type"]: row for row in api(alice).get(PATH, {"limit": 100}).json()["data"]}
+    assert rows["EMA"] == {
+        "type": "EMA",
+        "description": "Exponential moving average",
+        "parameters": [
+            {"name": "period", "type": "integer", "default": 20, "minimum": 2, "maximum": 1000}
+        ],
+        "outputs": [{"name": "value", "mirror": "same", "opposite": "value"}],
+        "sources": ["close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4"],
+        "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
+        "opposite": "EMA",
+        "timeframes": ALL,
+    }
+    assert [parameter["name"] for parameter in rows["MACD"]["parameters"]] == [
+        "fastPeriod", "slowPeriod", "signalPeriod",
+    ]  # fmt: skip
+    assert [output["name"] for output in rows["MACD"]["outputs"]] == ["macd", "signal", "histogram"]
+    assert rows["SUPERTREND"]["parameters"][1]["type"] == "number"
+    assert (rows["ATR"]["sources"], rows["MAX"]["opposite"]) == ([], "MIN")
+
+
+def test_the_whole_catalogue_is_listed_in_pages(api: Api, alice: User) -> None:
+    mine, types = api(alice), []
+    for page in (1, 2, 3):
+        body = mine.get(PATH, {"page": page}).json()
+        types += [row["type"] for row in body["data"]]
+    assert types == list(CATALOGUE)
+    assert body["pagination"] == {"page": 3, "limit": 20, "total": len(types), "totalPages": 3}
+    assert mine.get(PATH, {"page": 4}).json()["data"] == []
+
+
+def test_what_it_shows_can_be_used(api: Api, alice: User) -> None:
+    mine = api(alice)
+    for row in mine.get(PATH, {"limit": 100}).json()["data"]:
+        indicator = {"type": row["type"], "output": row["outputs"][-1]["name"]}
+        indicator |= {item["name"]: item["default"] for item in row["parameters"]}
+        condition = {
+            "type": "indicator_value", "indicator": indicator, "operator": "above", "value": 1,
+        }  # fmt: skip
+        entry = {"positionType": "long", "conditions": [condition]}
+        body = make.steps(entryConditions=entry)
+        assert mine.post("/api/trading/algorithms", body).json()["status"] == "stopped", row
+
+
+def test_it_is_read_from_no_table(api: Api, alice: User) -> None:
+    mine = api(alice)
+    with CaptureQueriesContext(connection) as queries:
+        mine.get(PATH)
+    assert len(queries) == 1  # the session with its user
+
+
+def test_a_query_outside_its_set_is_refused(api: Api, alice: User) -> None:
+    assert_error(api(alice).get(f"{PATH}?limit=0"), 400, "VALIDATION_ERROR", field="limit")
+
+
+def test_an_anonymous_caller_is_refused(api: Api) -> None:
+    assert_error(api().get(PATH), 401, "UNAUTHORIZED")
