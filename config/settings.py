@@ -117,14 +117,14 @@ SECRET_KEY = secret_key()
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
 
 INSTALLED_APPS = [
-    "config",
+    "config.apps.ServiceConfig",
     "apps.core",
     "apps.accounts",
     "apps.symbols",
     "apps.market",
     "apps.algorithms",
     "apps.backtests",
-    "django.contrib.admin",
+    "config.apps.OperatorsConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

@@ -7,12 +7,13 @@ from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
 from django.contrib.auth.forms import AdminPasswordChangeForm
 from django.contrib.auth.models import Group
 from django.db import transaction
-from django.db.models import Model, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.accounts import services
 from apps.accounts.models import ApiKey, EndReason, Session, User
+from apps.core.operator_pages import BoundedPaginator, OnRecord, OperatorAdmin
 
 # Roles are flags of the user; Django's groups would say nothing here.
 admin.site.unregister(Group)
@@ -29,13 +30,15 @@ class NewPasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at run time
+class UserAdmin(OnRecord, DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at run time
     """Accounts are made by signing up and are switched off, not deleted: their algorithms stay.
 
     Operators change users; only admins change operators and admins, and who is one.
     """
 
     change_password_form = NewPasswordForm
+    paginator = BoundedPaginator
+    show_full_result_count = False
     list_display = ("email", "name", "email_verified", "is_active", "role", "created_at")
     list_filter = ("email_verified", "is_active", "is_staff", "is_superuser")
     search_fields = ("email", "name")
@@ -71,30 +74,25 @@ def _is_admin(request: HttpRequest) -> bool:
     return isinstance(request.user, User) and request.user.is_superuser
 
 
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Rows to look at; what can be done to them are its actions."""
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
+def _of_user(term: str) -> Q:
+    return Q(user__email=term.lower()) if "@" in term else Q(user_id=term)
 
 
 @admin.register(Session)
-class SessionAdmin(ReadOnlyAdmin):
+class SessionAdmin(OperatorAdmin):
     """Who is signed in, from where; sessions can be ended."""
 
     list_display = ("user", "created_at", "last_used_at", "expires_at", "ended_at", "end_reason")
     list_filter = ("end_reason",)
     list_select_related = ("user",)
-    search_fields = ("user__email", "address")
-    ordering = ("-created_at",)
+    search_fields = ("user",)
+    search_help_text = "A user's e-mail address or id."
+    ordering = ("-id",)
     exclude = ("token_id", "previous_token_id")
     actions = ("end",)
+
+    def matching(self, term: str) -> Q:
+        return _of_user(term)
 
     @admin.action(description="End the selected sessions")
     def end(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
@@ -102,7 +100,7 @@ class SessionAdmin(ReadOnlyAdmin):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(ReadOnlyAdmin):
+class ApiKeyAdmin(OperatorAdmin):
     """Whose programs may call, and what they may do; keys can be revoked."""
 
     list_display = (
@@ -110,10 +108,14 @@ class ApiKeyAdmin(ReadOnlyAdmin):
         "revoked_at",
     )  # fmt: skip
     list_select_related = ("user",)
-    search_fields = ("user__email", "name", "last_four")
-    ordering = ("-created_at",)
+    search_fields = ("user",)
+    search_help_text = "A user's e-mail address or id."
+    ordering = ("-id",)
     exclude = ("digest",)
     actions = ("revoke",)
+
+    def matching(self, term: str) -> Q:
+        return _of_user(term)
 
     @admin.action(description="Revoke the selected keys")
     def revoke(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:

@@ -1,34 +1,28 @@
 """Algorithms for operators: to be looked at, never edited."""
 
 from django.contrib import admin
-from django.http import HttpRequest
+from django.db.models import Q
 from django.urls import reverse
 from django.utils.html import format_html
 
 from apps.algorithms.models import Algorithm, StatusChange, Version
-
-
-class ReadOnlyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """For looking only: an algorithm changes through its owner's requests, what is kept of it
-    never.
-    """
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: object = None) -> bool:
-        return False
+from apps.core.operator_pages import OperatorAdmin
 
 
 @admin.register(Algorithm)
-class AlgorithmAdmin(ReadOnlyAdmin):
-    list_display = ("name", "owner", "status", "strategy_type", "timeframe", "created_at")
+class AlgorithmAdmin(OperatorAdmin):
+    list_display = ("id", "name", "owner", "status", "strategy_type", "timeframe", "created_at")
     list_filter = ("status",)
-    search_fields = ("=id", "name", "=owner__email")
+    list_select_related = ("owner",)
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "The id of an algorithm or a user, or a user's e-mail address."
     readonly_fields = ("all_versions", "status_history")
+
+    def matching(self, term: str) -> Q:
+        if "@" in term:
+            return Q(owner__email=term.lower())
+        return Q(pk=term) | Q(owner_id=term)
 
     @admin.display(description="versions")
     def all_versions(self, algorithm: Algorithm) -> str:
@@ -46,16 +40,22 @@ def _link(model: str, algorithm: Algorithm) -> str:
 
 
 @admin.register(Version)
-class VersionAdmin(ReadOnlyAdmin):
+class VersionAdmin(OperatorAdmin):
     list_display = ("__str__", "created_at")
     ordering = ("-id",)
-    search_fields = ("=algorithm__id",)
-    show_full_result_count = False
+    search_fields = ("algorithm",)
+    search_help_text = "The id of an algorithm."
+
+    def matching(self, term: str) -> Q:
+        return Q(algorithm_id=term)
 
 
 @admin.register(StatusChange)
-class StatusChangeAdmin(ReadOnlyAdmin):
+class StatusChangeAdmin(OperatorAdmin):
     list_display = ("__str__", "actor", "reason", "at")
     ordering = ("-id",)
-    search_fields = ("=algorithm__id",)
-    show_full_result_count = False
+    search_fields = ("algorithm",)
+    search_help_text = "The id of an algorithm."
+
+    def matching(self, term: str) -> Q:
+        return Q(algorithm_id=term)

@@ -4,8 +4,7 @@ import json
 from datetime import datetime
 
 from django.contrib import admin
-from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.db.models import Q
 from django.utils.html import format_html
 
 from apps.backtests import services
@@ -50,14 +49,10 @@ class BacktestAdmin(OperatorAdmin):
         ("Came of it", {"fields": ("performance_in_full", "receipt_in_full")}),
     )  # fmt: skip
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[Backtest], search_term: str
-    ) -> tuple[QuerySet[Backtest], bool]:
-        term = search_term.strip()
-        wanted = Q(pk=term) | Q(owner_id=term) | Q(algorithm_id=term)
+    def matching(self, term: str) -> Q:
         if "@" in term:
-            wanted = Q(owner__email=term.lower())
-        return (queryset.filter(wanted) if term else queryset), False
+            return Q(owner__email=term.lower())
+        return Q(pk=term) | Q(owner_id=term) | Q(algorithm_id=term)
 
     @admin.display(description="error")
     def error_in_full(self, backtest: Backtest) -> str:

@@ -40,12 +40,8 @@ class AuditRecordAdmin(OperatorAdmin):
     search_fields = ("actor",)
     search_help_text = "A user's id, the id of what it was done to, or a request's id."
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[AuditRecord], search_term: str
-    ) -> tuple[QuerySet[AuditRecord], bool]:
-        term = search_term.strip()
-        wanted = Q(actor=term) | Q(object_id=term) | Q(request_id=term)
-        return (queryset.filter(wanted) if term else queryset), False
+    def matching(self, term: str) -> Q:
+        return Q(actor=term) | Q(object_id=term) | Q(request_id=term)
 
 
 @admin.register(ProcrastinateJob)

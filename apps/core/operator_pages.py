@@ -13,7 +13,7 @@ from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.core.paginator import Paginator
-from django.db.models import Model, QuerySet
+from django.db.models import Model, Q, QuerySet
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -121,7 +121,6 @@ class OperatorAdmin(OnRecord):
 
     verbs: ClassVar[Sequence[Verb]] = ()
 
-    actions = None
     list_per_page = 50
     paginator = BoundedPaginator
     show_full_result_count = False
@@ -136,6 +135,17 @@ class OperatorAdmin(OnRecord):
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return False
+
+    def matching(self, term: str) -> Q:
+        """What a search finds, by columns with an index; for pages that have `search_fields`."""
+        return Q()
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Django would look for every word anywhere in every column. Any: as Django has it."""
+        term = search_term.strip()
+        return (queryset.filter(self.matching(term)) if term else queryset), False
 
     def get_urls(self) -> list[URLPattern]:
         """Each verb has the address `<id>/do/<verb>/`."""
@@ -157,7 +167,7 @@ class OperatorAdmin(OnRecord):
         thing = self.get_object(request, unquote(object_id))
         if chosen is None or thing is None:
             raise Http404
-        form = ReasonForm(request.POST or None)
+        form = ReasonForm(request.POST if request.method == "POST" else None)
         if not form.is_valid():
             return self._ask(request, chosen, thing, form)
         try:

@@ -1,28 +1,25 @@
+"""What history is held. Blocks are written by loading candles, never by hand."""
+
 from django.contrib import admin
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
+from apps.core.operator_pages import OperatorAdmin
 from apps.market.models import CandleBlock
 
 
 @admin.register(CandleBlock)
-class CandleBlockAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """What history is held. Blocks are written by loading candles, never by hand."""
+class CandleBlockAdmin(OperatorAdmin):
+    list_display = (
+        "symbol", "timeframe", "block_start", "bars", "first_time", "last_time", "synthetic",
+    )  # fmt: skip
+    list_filter = ("timeframe", "synthetic")
+    search_fields = ("symbol",)
+    search_help_text = "A whole symbol, such as NSE:RELIANCE."
+    exclude = ("data", "days")
 
-    list_display = [
-        "symbol",
-        "timeframe",
-        "block_start",
-        "bars",
-        "first_time",
-        "last_time",
-        "synthetic",
-    ]
-    list_filter = ["timeframe", "synthetic"]
-    search_fields = ["symbol"]
-    exclude = ["data", "days"]
+    def get_queryset(self, request: HttpRequest) -> QuerySet[CandleBlock]:
+        return super().get_queryset(request).defer("data", "days")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: CandleBlock | None = None) -> bool:
-        return False
+    def matching(self, term: str) -> Q:
+        return Q(symbol=term.upper())

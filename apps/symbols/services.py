@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 from django.db import transaction
 
-from apps.core.errors import NotFound
+from apps.core import audit
+from apps.core.errors import Code, NotFound, ServiceError
 from apps.engine.symbols import InvalidSymbol, Symbol, parse
 from apps.symbols import sample
 from apps.symbols.models import Instrument
@@ -20,6 +21,13 @@ INDIA: Final = ZoneInfo("Asia/Kolkata")
 _FACTS: Final = [
     field.name for field in Instrument._meta.fields if field.name not in ("id", "symbol", "enabled")
 ]
+
+
+class AlreadySwitched(ServiceError):
+    """The instrument is as it should become."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "{symbol} is switched {state} already."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +126,21 @@ def search(*, query: str, exchange: str | None, type: str | None, limit: int) ->
     if type:
         among = among.filter(type=type)
     return search_among(among, query=query, limit=limit)
+
+
+@transaction.atomic
+def switch(
+    *, instrument: Instrument, enabled: bool, operator: audit.Actor, reason: str, now: datetime
+) -> Instrument:
+    """Let it be traded, or not, whatever the master says. Raises AlreadySwitched."""
+    rows = Instrument.objects.filter(pk=instrument.pk, enabled=not enabled)
+    if not rows.update(enabled=enabled):
+        raise AlreadySwitched(symbol=instrument.symbol, state="on" if enabled else "off")
+    action = audit.Action.INSTRUMENT_ENABLED if enabled else audit.Action.INSTRUMENT_DISABLED
+    details = {"symbol": instrument.symbol, "reason": reason}
+    audit.record(action, actor=operator, subject=instrument, details=details, now=now)
+    instrument.enabled = enabled
+    return instrument
 
 
 @dataclass(frozen=True, slots=True)

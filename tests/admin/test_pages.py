@@ -1,0 +1,123 @@
+"""What holds for every page of the admin."""
+
+import pytest
+from django.contrib import admin
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from apps.accounts.models import User
+from apps.backtests.models import Backtest
+from apps.core import audit, jobs
+from apps.core.models import AuditRecord
+from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
+from apps.market.models import CandleBlock
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.market.bars import hold
+from tests.symbols.instruments import equity
+
+MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
+
+
+@pytest.fixture
+def everything(db: None, operator: Client, alice: User) -> None:
+    """At least one row for most pages."""
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    equity("NSE:TCS")
+    submit(alice)
+
+
+def page(model: type[Model], name: str, *arguments: object) -> str:
+    address = f"admin:{model._meta.app_label}_{model._meta.model_name}_{name}"
+    return reverse(address, args=arguments)
+
+
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_a_list_and_its_things_are_shown(operator: Client, model: type[Model]) -> None:
+    assert operator.get(page(model, "changelist")).status_code == 200
+    assert operator.get(page(model, "changelist") + "?q=x").status_code == 200
+    for thing in model._default_manager.all()[:1]:
+        assert operator.get(page(model, "change", thing.pk)).status_code == 200
+
+
+@pytest.mark.usefixtures("everything")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_nothing_is_added_or_deleted_by_hand(operator: Client, model: type[Model]) -> None:
+    assert operator.get(page(model, "add")).status_code == 403
+    for thing in model._default_manager.all()[:1]:
+        assert operator.post(page(model, "delete", thing.pk), {"post": "yes"}).status_code == 403
+        assert type(thing)._default_manager.filter(pk=thing.pk).exists()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
+def test_no_list_counts_all_its_rows(operator: Client, model: type[Model]) -> None:
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        operator.get(page(model, "changelist"))
+    counts = [one["sql"] for one in queries if "COUNT(*)" in one["sql"]]
+    assert counts
+    assert [sql for sql in counts if f"LIMIT {MOST_COUNTED}" not in sql] == []
+
+
+@pytest.mark.django_db
+def test_a_list_of_many_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.core.operator_pages.MOST_COUNTED", 2)
+    for name in ("a", "b", "c"):
+        make.user(name)
+    assert BoundedPaginator(User.objects.order_by("email"), 1).count == 2
+
+
+@pytest.mark.usefixtures("everything")
+def test_no_page_of_history_reads_the_bars(operator: Client) -> None:
+    block = CandleBlock.objects.only("pk").latest("pk")
+    with CaptureQueriesContext(connection) as queries:
+        operator.get(page(CandleBlock, "changelist"))
+        operator.get(page(CandleBlock, "change", block.pk))
+    assert [one["sql"] for one in queries if '"market_candleblock"."data"' in one["sql"]] == []
+
+
+def test_the_history_of_a_thing_is_what_is_on_record_of_it(
+    operator: Client, alice: User, bob: User
+) -> None:
+    for user in (alice, bob):
+        action = audit.Action.PROFILE_CHANGED
+        audit.record(action, actor=audit.user(user), subject=user, now=make.NOW)
+    answer = operator.get(page(User, "history", alice.pk), follow=True)
+    assert answer.redirect_chain == [(f"{page(AuditRecord, 'changelist')}?q={alice.pk}", 302)]
+    assert alice.pk in answer.text
+    assert bob.pk not in answer.text
+
+
+def test_the_queue_is_shown_as_it_is(operator: Client, alice: User) -> None:
+    jobs.enqueue("some.work", queue="small", arguments=[{"number": 7}])
+    listed = operator.get("/admin/procrastinate/procrastinatejob/").text
+    assert "some.work" in listed
+    assert "todo" in listed
+    assert "Retry" not in listed
+
+
+@pytest.mark.parametrize("term", ["alice@example.com", "ALICE@example.com", "owner", "algorithm"])
+def test_a_backtest_is_found_by_its_owner_or_algorithm(
+    operator: Client, alice: User, bob: User, everything: None, term: str
+) -> None:
+    mine = Backtest.objects.get()
+    other = submit(bob)
+    ids = {"owner": alice.pk, "algorithm": mine.algorithm_id}
+    listed = operator.get(page(Backtest, "changelist"), {"q": ids.get(term, term)}).text
+    assert mine.pk in listed
+    assert other.pk not in listed
+
+
+@pytest.mark.parametrize("term", ["NSE:TC", "tcs", "Tc"])
+def test_an_instrument_is_found_by_how_it_begins(operator: Client, term: str) -> None:
+    equity("NSE:TCS")
+    equity("NSE:INFY")
+    listed = operator.get("/admin/symbols/instrument/", {"q": term}).text
+    assert "NSE:TCS" in listed
+    assert "NSE:INFY" not in listed

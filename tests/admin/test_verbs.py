@@ -1,0 +1,97 @@
+"""What operators do to things: each verb asks for a reason, acts once, and is on record."""
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.backtests.lifecycle import Status
+from apps.backtests.models import Backtest
+from apps.core.audit import Action
+from apps.core.models import AuditRecord
+from apps.symbols.models import Instrument
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.market.bars import hold
+from tests.symbols.instruments import equity
+
+
+@pytest.fixture
+def backtest(alice: User) -> Backtest:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    return submit(alice)
+
+
+def address(backtest: Backtest, verb: str) -> str:
+    return f"/admin/backtests/backtest/{backtest.pk}/do/{verb}/"
+
+
+def only_record() -> AuditRecord:
+    return AuditRecord.objects.filter(actor_kind="operator").get()
+
+
+def test_a_verb_is_offered_only_where_it_can_be_done(operator: Client, backtest: Backtest) -> None:
+    shown = operator.get(f"/admin/backtests/backtest/{backtest.pk}/change/").text
+    assert "../do/cancel/" in shown
+    assert "../do/retry/" not in shown
+
+
+def test_a_verb_asks_for_the_reason_and_does_nothing_without(
+    operator: Client, backtest: Backtest
+) -> None:
+    assert "reason" in operator.get(address(backtest, "cancel")).text
+    assert "This field is required" in operator.post(address(backtest, "cancel")).text
+    assert Backtest.objects.get().status == Status.QUEUED
+
+
+def test_a_backtest_is_cancelled_and_tried_again(
+    operator: Client, olga: User, backtest: Backtest
+) -> None:
+    answer = operator.post(address(backtest, "cancel"), {"reason": "too large"}, follow=True)
+    assert "Done: cancel" in answer.text
+    assert Backtest.objects.get().status == Status.CANCELLED
+    record = only_record()
+    assert (record.action, record.actor) == (Action.BACKTEST_CANCELLED, olga.pk)
+    assert record.details == {"reason": "too large"}
+    Backtest.objects.update(status=Status.FAILED)
+    operator.post(address(backtest, "retry"), {"reason": "mended"})
+    assert Backtest.objects.get().status == Status.QUEUED
+
+
+def test_what_a_service_refuses_is_told_and_not_on_record(
+    operator: Client, backtest: Backtest
+) -> None:
+    answer = operator.post(address(backtest, "retry"), {"reason": "why not"}, follow=True)
+    assert "only one that failed can be tried again" in answer.text
+    assert not AuditRecord.objects.filter(actor_kind="operator").exists()
+
+
+@pytest.mark.parametrize("path", ["{}/do/explode", "000000000000000000000000/do/cancel", "x/do/x"])
+def test_unknown_verbs_and_things_are_not_there(
+    operator: Client, backtest: Backtest, path: str
+) -> None:
+    place = f"/admin/backtests/backtest/{path.format(backtest.pk)}/"
+    assert operator.post(place, {"reason": "none"}).status_code == 404
+
+
+def test_a_user_cannot_do_what_operators_do(alice: User, backtest: Backtest) -> None:
+    client = Client()
+    client.force_login(alice)
+    answer = client.post(address(backtest, "cancel"), {"reason": "mine"})
+    assert answer.status_code == 302
+    assert answer["Location"].startswith("/admin/login/")
+    assert Backtest.objects.get().status == Status.QUEUED
+
+
+@pytest.mark.django_db
+def test_an_instrument_is_switched_off_and_on(operator: Client) -> None:
+    row = equity("NSE:TCS")
+    place = f"/admin/symbols/instrument/{row.pk}/do"
+    operator.post(f"{place}/disable/", {"reason": "corporate action"})
+    assert not Instrument.objects.get().enabled
+    record = only_record()
+    assert (record.action, record.object_id) == (Action.INSTRUMENT_DISABLED, str(row.pk))
+    assert record.details == {"symbol": "NSE:TCS", "reason": "corporate action"}
+    answer = operator.post(f"{place}/disable/", {"reason": "again"}, follow=True)
+    assert "NSE:TCS is switched off already" in answer.text
+    operator.post(f"{place}/enable/", {"reason": "over"})
+    assert Instrument.objects.get().enabled
