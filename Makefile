@@ -16,7 +16,7 @@ demo: install
 	.venv/bin/python manage.py demo
 
 bench: install
-	.venv/bin/python -m pytest tests/benchmarks -m bench -s
+	.venv/bin/python -m pytest tests/benchmarks -m bench -s --table README.md
 
 prove: install
 	.venv/bin/python -m pytest -m slow

@@ -2,7 +2,22 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the table: a work, one way of doing it, another, and their ratio if any."""
+
+    name: str
+    ours: str
+    theirs: str = ""
+    ratio: str = ""
+
+
+MEASURED: list[Row] = []
+"""What this run has measured, in order."""
 
 
 def compare(
@@ -10,18 +25,29 @@ def compare(
 ) -> float:
     """Run both once untimed, then in turn; print and return the median ratio slow / fast."""
     fast(), slow()
-    ratios, best = [], [float("inf"), float("inf")]
-    for _ in range(rounds):
-        one, other = _seconds(fast), _seconds(slow)
-        ratios.append(other / one)
-        best = [min(best[0], one), min(best[1], other)]
-    ratio = statistics.median(ratios)
+    pairs = [(_seconds(fast), _seconds(slow)) for _ in range(rounds)]
+    return report(name, [one for one, _ in pairs], [other for _, other in pairs])
+
+
+def report(name: str, fast: Sequence[float], slow: Sequence[float]) -> float:
+    """Print and keep what rounds of two ways took, in seconds; the median of their ratios."""
+    ratios = [other / one for one, other in zip(fast, slow, strict=True)]
+    ratio, one, other = (statistics.median(values) for values in (ratios, fast, slow))
+    spread = f"{_figure(min(ratios))} to {_figure(max(ratios))}"
     print(
-        f"\n{name}: {ratio:,.1f} times as fast"
-        f" ({min(ratios):,.1f} to {max(ratios):,.1f} in {rounds} rounds;"
-        f" best {best[0] * 1000:,.2f} ms against {best[1] * 1000:,.2f} ms)"
+        f"\n{name}: {_figure(ratio)} times as fast ({spread} in {len(ratios)} rounds;"
+        f" medians {_span(one)} against {_span(other)})"
     )
+    MEASURED.append(Row(name, _span(one), _span(other), f"{_figure(ratio)} ({spread})"))
     return ratio
+
+
+def _figure(ratio: float) -> str:
+    return f"{ratio:,.1f}" if ratio < 10 else f"{ratio:,.0f}"
+
+
+def _span(seconds: float) -> str:
+    return f"{seconds:,.2f} s" if seconds >= 1 else f"{seconds * 1000:,.2f} ms"
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -1,0 +1,47 @@
+"""The table of measurements in README.md: from what this run measured to text between markers."""
+
+import os
+import platform
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from tests.benchmarks.side_by_side import Row
+
+BEGIN, END = "<!-- bench -->", "<!-- /bench -->"
+
+
+class NoMarkers(Exception):
+    """The file has no place for the table."""
+
+
+def table(rows: Sequence[Row], *, skipped: Sequence[str], on: date) -> str:
+    """Markdown: when and where, the rows, and why what is missing was not measured."""
+    lines = [f"Measured on {on.isoformat()}: {machine()}.", ""]
+    lines += ["| Work | Ours | Theirs | Times as fast |", "|---|---|---|---|"]
+    lines += [f"| {row.name} | {row.ours} | {row.theirs} | {row.ratio} |" for row in rows]
+    lines += [line for why in skipped for line in ("", f"Not measured: {why}.")]
+    return "\n".join(lines)
+
+
+def machine() -> str:
+    """The processor as the system names it, how many cores, the Python."""
+    return f"{os.cpu_count()} cores of {_processor()}, Python {platform.python_version()}"
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def write(path: Path, text: str) -> None:
+    """Replace what stands between the markers; raises NoMarkers."""
+    before, begin, rest = path.read_text().partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise NoMarkers(f"{path} has no {BEGIN} ... {END}")
+    path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")

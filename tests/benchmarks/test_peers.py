@@ -1,0 +1,85 @@
+"""One year of minutes from candles to trades: ours, vectorbt and backtesting.py, taking turns."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import fields
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from apps.engine.candles import Candles
+from tests.benchmarks.peers.runners import Measured, PeersMissing, Runner, ours, peer
+from tests.benchmarks.side_by_side import report
+from tests.benchmarks.walks import session_bars
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(1800)]
+
+WORK = "minutes, EMA 9/21 cross, stop and target"
+
+
+class Runners(NamedTuple):
+    ours: Runner
+    vectorbt: Runner
+    backtesting: Runner
+
+
+@pytest.fixture(scope="module")
+def runners() -> Iterator[Runners]:
+    with ExitStack() as processes:
+        try:
+            theirs = [processes.enter_context(peer(name)) for name in ("vectorbt", "backtesting")]
+        except PeersMissing as missing:
+            pytest.skip(str(missing))
+        yield Runners(processes.enter_context(ours()), *theirs)
+
+
+def candles_file(folder: Path, bars: int) -> Path:
+    """Rows of time, open, high, low, close, volume, as f8[6, bars]."""
+    walk = session_bars(-(-bars // 375)).slice(0, bars)
+    path = folder / f"{bars}.npy"
+    np.save(path, np.stack([getattr(walk, field.name) for field in fields(Candles)]))
+    return path
+
+
+def agree(mine: Measured, theirs: Measured) -> None:
+    """Their stops do not watch the entry bar or hang on the signal's close: a few trades differ."""
+    assert mine.trades == pytest.approx(theirs.trades, rel=0.05)
+    print(
+        f"{mine.trades:,} trades and {theirs.trades:,};"
+        f" first runs, with compilation: {mine.first:.2f} s and {theirs.first:.2f} s"
+    )
+
+
+def test_a_year_of_minutes(runners: Runners, tmp_path: Path) -> None:
+    path, turns = candles_file(tmp_path, 100_000), []
+    for turn in range(9):
+        trades = runners.ours.measure("trades", path)
+        vectorbt = runners.vectorbt.measure("trades", path)
+        whole = runners.ours.measure("backtest", path)
+        slowest = [runners.backtesting.measure("trades", path)] if turn % 3 == 0 else []
+        turns.append((trades, whole, vectorbt, slowest))
+    seconds = np.array([[run.seconds for run in turn[:3]] for turn in turns]).T
+    rare = np.array([[turn[0].seconds, turn[1].seconds, turn[3][0].seconds] for turn in turns[::3]])
+    name = f"100,000 {WORK}"
+    report(f"{name}: vectorbt", seconds[0].tolist(), seconds[2].tolist())
+    agree(turns[0][0], turns[0][2])
+    report(f"{name}, with our figures and receipt: vectorbt without any", *seconds[1:].tolist())
+    report(f"{name}: backtesting.py", rare[:, 0].tolist(), rare[:, 2].tolist())
+    agree(turns[0][0], turns[0][3][0])
+    report(f"{name}, both with figures: backtesting.py", rare[:, 1].tolist(), rare[:, 2].tolist())
+
+
+def test_ten_years_of_minutes(runners: Runners, tmp_path: Path) -> None:
+    path = candles_file(tmp_path, 1_000_000)
+    pairs = [
+        (runners.ours.measure("trades", path), runners.vectorbt.measure("trades", path))
+        for _ in range(3)
+    ]
+    report(
+        f"1,000,000 {WORK}: vectorbt",
+        [mine.seconds for mine, _ in pairs],
+        [theirs.seconds for _, theirs in pairs],
+    )
+    agree(*pairs[0])
