@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -226,7 +227,7 @@ def _is_taken_away(run: Run) -> bool:
     return now.attempt > run.attempt or now.status == Status.QUEUED
 
 
-def _has_gone_on(worker: Worker, since: object) -> bool:
+def _has_gone_on(worker: Worker, since: datetime) -> bool:
     if worker.has_ended():
         worker.start()
     return worker.has_begun_another(since)

@@ -75,7 +75,7 @@ def recorded() -> Iterator[None]:
 
 
 def foreign_writes() -> int:
-    return int(_first(FOREIGN)[0])
+    return _count(FOREIGN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,11 +126,13 @@ class Worker:
         return self.process.poll() is not None
 
     def runs(self) -> Run | None:
-        found = _first(RUNS, self.name)
+        with connection.cursor() as cursor:
+            cursor.execute(RUNS, [self.name])
+            found = cursor.fetchone()
         return Run(*found) if found else None
 
     def has_begun_another(self, since: datetime) -> bool:
-        return bool(_first(BEGAN, self.name, since)[0])
+        return _count(BEGAN, self.name, since) > 0
 
 
 @contextmanager
@@ -161,7 +163,8 @@ def _environment(name: str) -> Mapping[str, str]:
     }
 
 
-def _first(query: str, *values: object) -> tuple[object, ...] | None:
+def _count(query: str, *values: str | datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute(query, values)
-        return cursor.fetchone()
+        (count,) = cursor.fetchone()
+    return int(count)
