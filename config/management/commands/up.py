@@ -97,7 +97,7 @@ class DatabaseWatch:
         self.cluster = cluster
         self.say = say
         self.started = time.monotonic()
-        self.backoff = Backoff()
+        self.backoff = Backoff(good_run=10.0)
 
     def look(self) -> None:
         now = time.monotonic()
