@@ -1,32 +1,22 @@
 """What operators look up and change of accounts: verified addresses, passwords, sessions, keys."""
 
+from http import HTTPStatus
 from typing import Any
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.forms import AdminPasswordChangeForm
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.accounts import services
 from apps.accounts.models import ApiKey, EndReason, Session, User
-from apps.core.operator_pages import BoundedPaginator, OnRecord, OperatorAdmin
+from apps.core.operator_pages import BoundedPaginator, OnRecord, OperatorAdmin, operator_of
 
 # Roles are flags of the user; Django's groups would say nothing here.
 admin.site.unregister(Group)
-
-
-class NewPasswordForm(AdminPasswordChangeForm):  # type: ignore[type-arg]
-    """Whoever knew the old password is signed out."""
-
-    @transaction.atomic
-    def save(self, commit: bool = True) -> User:
-        user: User = super().save(commit)
-        services.end(user.sessions.all(), reason=EndReason.OPERATOR, now=timezone.now())
-        return user
 
 
 @admin.register(User)
@@ -36,7 +26,6 @@ class UserAdmin(OnRecord, DjangoUserAdmin):  # type: ignore[type-arg]  # not gen
     Operators change users; only admins change operators and admins, and who is one.
     """
 
-    change_password_form = NewPasswordForm
     paginator = BoundedPaginator
     show_full_result_count = False
     list_display = ("email", "name", "email_verified", "is_active", "role", "created_at")
@@ -67,11 +56,27 @@ class UserAdmin(OnRecord, DjangoUserAdmin):  # type: ignore[type-arg]  # not gen
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if not obj.is_active:
-            services.shut_out(user=obj, now=timezone.now())
+            services.shut_out(user=obj, by=operator_of(request), now=timezone.now())
+
+    @transaction.atomic
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
+        """Whoever knew the old password is signed out."""
+        response = super().user_change_password(request, id, form_url)
+        if response.status_code == HTTPStatus.FOUND:
+            sessions = Session.objects.filter(user_id=id)
+            _end(sessions, request)
+        return response
 
 
 def _is_admin(request: HttpRequest) -> bool:
     return isinstance(request.user, User) and request.user.is_superuser
+
+
+def _end(sessions: QuerySet[Session], request: HttpRequest) -> None:
+    by = operator_of(request)
+    services.end(sessions, reason=EndReason.OPERATOR, now=timezone.now(), by=by)
 
 
 def _of_user(term: str) -> Q:
@@ -96,7 +101,7 @@ class SessionAdmin(OperatorAdmin):
 
     @admin.action(description="End the selected sessions")
     def end(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
-        services.end(sessions, reason=EndReason.OPERATOR, now=timezone.now())
+        _end(sessions, request)
 
 
 @admin.register(ApiKey)
@@ -119,4 +124,4 @@ class ApiKeyAdmin(OperatorAdmin):
 
     @admin.action(description="Revoke the selected keys")
     def revoke(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
-        services.revoke(chosen, now=timezone.now())
+        services.revoke(chosen, now=timezone.now(), by=operator_of(request))

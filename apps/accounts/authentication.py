@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from apps.accounts import scopes, services, session_cookie
 from apps.accounts.models import ApiKey, Session, User
 from apps.accounts.services import Credential
+from apps.core import request_origin
 from apps.core.errors import ServiceError
 
 
@@ -47,6 +48,7 @@ def identify(request: HttpRequest) -> Caller:
     if known is None:
         try:
             known = Caller(credential=_credential_of(Request(request)))
+            request_origin.proven_by(known.credential.pk if known.credential else "")
         except ServiceError as refusal:
             known = Caller(refusal=refusal)
         request.caller = known  # type: ignore[attr-defined]  # ours, for the rest of the request

@@ -14,8 +14,10 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
-from apps.accounts import keys, scopes, tokens
+from apps.accounts import addresses, keys, scopes, tokens
 from apps.accounts.models import ApiKey, EndReason, Session, User, new_token_id
+from apps.core import audit
+from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.ids import is_id
 from apps.core.times import wire_time
@@ -32,6 +34,9 @@ GRACE: Final = timedelta(seconds=60)
 """So long the one it replaced still leads to it: answers get lost, and tabs refresh at once."""
 SEEN_EVERY: Final = timedelta(minutes=1)
 """`last_used_at` is that exact: more would cost every call a write."""
+
+ACTION_OF: Final = {EndReason.LOGOUT: Action.LOGOUT, EndReason.REUSE: Action.SESSION_REUSED}
+"""What the end of a session is on record as, where it is not simply one."""
 
 Credential: TypeAlias = Session | ApiKey
 """What proves whose call it is; `.user` comes with it."""
@@ -89,6 +94,7 @@ def sign_up(
     try:
         with transaction.atomic():
             user = User.objects.create_user(email=email, password=password, name=name, now=now)
+            audit.record(Action.SIGNUP, actor=audit.user(user), subject=user, now=now)
             return tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
     except IntegrityError:
         # The unique address is the only rule here that another request can break.
@@ -109,11 +115,15 @@ def log_in(
     """Open a session; Django hashes the password once, also when the address is unknown."""
     user = auth.authenticate(email=email, password=password)
     if not isinstance(user, User):
+        # Not what was typed as the address of nobody: people type passwords there.
+        tried = User.objects.filter(email=addresses.folded(email)).first()
+        audit.record(Action.LOGIN_FAILED, actor=audit.STRANGER, subject=tried, now=now)
         raise WrongCredentials
     with transaction.atomic():
         _still_the_same(user)
         issued = tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
         _end_surplus(issued.session, now=now)
+        audit.record(Action.LOGIN, actor=audit.user(user), subject=issued.session, now=now)
     return issued
 
 
@@ -173,7 +183,8 @@ def _refuse_reuse(session: Session, claims: tokens.Claims, *, now: datetime) -> 
     if claims.token_id == session.previous_token_id and now - session.rotated_at <= GRACE:
         return
     log.warning("an old refresh token of session %s came back: the session is ended", session.pk)
-    end(Session.objects.filter(pk=session.pk), reason=EndReason.REUSE, now=now)
+    mine = Session.objects.filter(pk=session.pk)
+    end(mine, reason=EndReason.REUSE, now=now, by=audit.SYSTEM)
     raise RefreshRefused
 
 
@@ -256,11 +267,15 @@ def _note_use(credential: Credential, *, now: datetime) -> None:
 # ------------------------------------------------------------------------------ one's own account
 
 
-def change_profile(*, user: User, name: str | None = None) -> User:
+@transaction.atomic
+def change_profile(*, user: User, name: str | None = None, now: datetime) -> User:
     """Change what is given of the user's own description."""
     if name is not None:
+        details = {"name": [user.name, name]}
         user.name = name
         user.save(update_fields=["name"])
+        actor = audit.user(user)
+        audit.record(Action.PROFILE_CHANGED, actor=actor, subject=user, details=details, now=now)
     return user
 
 
@@ -276,6 +291,7 @@ def change_password(
     unchanged = User.objects.filter(pk=user.pk, password=user.password)
     if not unchanged.update(password=make_password(new_password)):
         raise _wrong_current_password()
+    audit.record(Action.PASSWORD_CHANGED, actor=audit.user(user), subject=user, now=now)
     end(user.sessions.exclude(pk=session.pk), reason=EndReason.PASSWORD, now=now)
 
 
@@ -299,9 +315,27 @@ def end_all_sessions(*, user: User, now: datetime) -> None:
     end(user.sessions.all(), reason=EndReason.REVOKED, now=now)
 
 
-def end(sessions: QuerySet[Session], *, reason: EndReason, now: datetime) -> int:
-    """End those that still live, and say how many: their tokens are refused from now on."""
-    return sessions.filter(ended_at=None).update(ended_at=now, end_reason=reason)
+@transaction.atomic
+def end(
+    sessions: QuerySet[Session], *, reason: EndReason, now: datetime, by: audit.Actor | None = None
+) -> int:
+    """End those that still live, and say how many: their tokens are refused from now on.
+
+    `by` is who ends them, their own user unless it says otherwise.
+    """
+    ended = list(sessions.filter(ended_at=None).order_by("pk").select_for_update())
+    mine = Session.objects.filter(pk__in=[session.pk for session in ended])
+    mine.update(ended_at=now, end_reason=reason)
+    for session in ended:
+        _record(ACTION_OF.get(reason, Action.SESSION_ENDED), by, session, now, reason=reason)
+    return len(ended)
+
+
+def _record(
+    action: Action, by: audit.Actor | None, what: Credential, now: datetime, **details: object
+) -> None:
+    actor = by or audit.Actor(audit.Kind.USER, what.user_id)
+    audit.record(action, actor=actor, subject=what, details=details, now=now)
 
 
 # -------------------------------------------------------------------------------------------- keys
@@ -334,6 +368,7 @@ def create_key(
         created_at=now,
         expires_at=expires_at,
     )
+    _record(Action.KEY_CREATED, None, key, now, name=name, scopes=key.scopes)
     return key, text
 
 
@@ -348,13 +383,18 @@ def revoke_key(*, user: User, key_id: str, now: datetime) -> None:
         raise NotFound
 
 
-def revoke(chosen: QuerySet[ApiKey], *, now: datetime) -> int:
-    """Revoke those that are not, and say how many."""
-    return chosen.filter(revoked_at=None).update(revoked_at=now)
+@transaction.atomic
+def revoke(chosen: QuerySet[ApiKey], *, now: datetime, by: audit.Actor | None = None) -> int:
+    """Revoke those that are not, and say how many; `by` whom, if not by their own user."""
+    revoked = list(chosen.filter(revoked_at=None).order_by("pk").select_for_update())
+    ApiKey.objects.filter(pk__in=[key.pk for key in revoked]).update(revoked_at=now)
+    for key in revoked:
+        _record(Action.KEY_REVOKED, by, key, now, name=key.name)
+    return len(revoked)
 
 
 @transaction.atomic
-def shut_out(*, user: User, now: datetime) -> None:
+def shut_out(*, user: User, by: audit.Actor, now: datetime) -> None:
     """End all that lets this user in, so that switching the user on again revives nothing."""
-    end(user.sessions.all(), reason=EndReason.OPERATOR, now=now)
-    revoke(user.keys.all(), now=now)
+    end(user.sessions.all(), reason=EndReason.OPERATOR, now=now, by=by)
+    revoke(user.keys.all(), now=now, by=by)

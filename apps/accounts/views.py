@@ -135,7 +135,7 @@ class ProfileView(ViewSet):
 
     def change(self, request: Request) -> Response:
         body = serializers.ProfileBody.read(request.data)
-        user = services.change_profile(user=caller(request), **body)
+        user = services.change_profile(user=caller(request), **body, now=timezone.now())
         return Response(serializers.profile_out(user))
 
 

@@ -15,6 +15,8 @@ from apps.algorithms.lifecycle import Move, Status
 from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
+from apps.core import audit
+from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANYTHING, Expectation
 from apps.engine import strategy
@@ -30,6 +32,15 @@ SHOWN: Final = (*LISTED, "description", "is_public", "owner__name", *STEPS.value
 CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
 SYSTEM: Final = "system"
 """Who changed a status when no user did."""
+RECORDED: Final = {
+    Move.ARCHIVE: Action.ALGORITHM_ARCHIVED,
+    Move.START: Action.ALGORITHM_STARTED,
+    Move.STOP: Action.ALGORITHM_STOPPED,
+    Move.PAUSE: Action.ALGORITHM_PAUSED,
+    Move.RESUME: Action.ALGORITHM_RESUMED,
+    Move.FAIL: Action.ALGORITHM_FAILED,
+}
+"""What a move is on record as; a save that makes one is on record itself."""
 AFTER_SAVE: Final = {
     Move.COMPLETE: "all steps are complete",
     Move.REOPEN: "a step is incomplete",
@@ -86,6 +97,7 @@ def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
     algorithm = Algorithm(owner=owner, created_at=now, updated_at=now)
     algorithm.name = changes.get("name") or numbered(_next_number(owner))
     _begin(algorithm, _apply(algorithm, changes), reason="created", now=now)
+    _record(Action.ALGORITHM_CREATED, algorithm, owner, now, name=algorithm.name)
     return algorithm
 
 
@@ -108,6 +120,8 @@ def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) ->
     algorithm.name = name or copy_of(source.name)
     algorithm.number = number_in(algorithm.name) or None
     _begin(algorithm, _move_of_save(algorithm, sent=()), reason=f"cloned from {source.pk}", now=now)
+    details = {"name": algorithm.name, "from": source.pk}
+    _record(Action.ALGORITHM_CLONED, algorithm, owner, now, **details)
     return algorithm
 
 
@@ -139,7 +153,7 @@ def update(
     Raises AlgorithmNotFound, AlgorithmBusy, PreconditionFailed, InvalidInput.
     """
     algorithm = _editable(owner, algorithm_id, expected)
-    before = configuration(algorithm)
+    before, called = configuration(algorithm), algorithm.name
     move = _apply(algorithm, changes)
     is_new_version = configuration(algorithm) != before
     algorithm.version += is_new_version
@@ -148,6 +162,9 @@ def update(
     _write(algorithm, [*changes, "number", "version", "status"], now=now)
     if is_new_version:
         _keep_version(algorithm, now=now)
+    renamed = {"name": [called, algorithm.name]} if algorithm.name != called else {}
+    details = {"fields": sorted(changes), "version": algorithm.version, **renamed}
+    _record(Action.ALGORITHM_UPDATED, algorithm, owner, now, **details)
     return algorithm
 
 
@@ -172,8 +189,11 @@ def move(
     `algorithm` is as the caller read it in this transaction, `locked()`; without an `actor` it is
     the service itself that moves it. Raises WrongStatus, ChangedMeanwhile.
     """
+    before = algorithm.status
     _turn(algorithm, move, actor=actor, reason=reason, now=now)
     _write(algorithm, ["status", "active"], now=now)
+    details = {"status": [before, algorithm.status], "reason": reason}
+    _record(RECORDED.get(move, Action.ALGORITHM_UPDATED), algorithm, actor, now, **details)
 
 
 def _turn(
@@ -222,6 +242,16 @@ def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> No
         raise ChangedMeanwhile(algorithmId=algorithm.pk)
 
 
+def _record(
+    action: Action, algorithm: Algorithm, actor: User | None, now: datetime, **details: object
+) -> None:
+    """Whoever acts on another's algorithm does so as an operator."""
+    by = audit.SYSTEM
+    if actor is not None:
+        by = audit.user(actor) if actor.pk == algorithm.owner_id else audit.operator(actor)
+    audit.record(action, actor=by, subject=algorithm, details=details, now=now)
+
+
 def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
     algorithm.versions.create(
         number=algorithm.version, configuration=configuration(algorithm), created_at=now
@@ -241,13 +271,14 @@ def _keep_change(
 
 
 @transaction.atomic
-def set_alerts(*, owner: User, algorithm_id: str, alerts: Alerts) -> Algorithm:
+def set_alerts(*, owner: User, algorithm_id: str, alerts: Alerts, now: datetime) -> Algorithm:
     """Replace all alerts. They are no part of the description, so any status allows it and
     version, ETag and time of update stay. Raises AlgorithmNotFound.
     """
     algorithm = Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
     algorithm.alerts = alerts
     algorithm.save(update_fields=["alerts"])
+    _record(Action.ALGORITHM_UPDATED, algorithm, owner, now, fields=["alerts"])
     return algorithm
 
 

@@ -129,7 +129,10 @@ class PerformanceView(ViewSet):
 
     def set_alerts(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.set_alerts(
-            owner=caller(request), algorithm_id=algorithm_id, alerts=alerts_in(request.data)
+            owner=caller(request),
+            algorithm_id=algorithm_id,
+            alerts=alerts_in(request.data),
+            now=timezone.now(),
         )
         return Response(alerts_out(algorithm))
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from ipaddress import ip_network
 from typing import Final
 
@@ -14,16 +15,20 @@ from django.conf import settings
 from django.core.cache import caches
 from django.db import DatabaseError
 from django.http import HttpRequest
+from django.utils import timezone
 from django_ratelimit import core as ratelimit
 from redis.exceptions import RedisError
 
+from apps.core import audit
 from apps.core.errors import Code, ServiceError
+from apps.core.ids import is_id
 
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_SECONDS: Final = 5
 
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+FAILURES: Final = "login-failures"
 BEFORE_A_HASH: Final[Mapping[str, str]] = {
     "/api/auth/signup": "signup",
     "/api/auth/login": "login",
@@ -104,7 +109,7 @@ def _network(address: str) -> str:
 def failures(email: str) -> Bucket | None:
     """Wrong passwords for one account, wherever they come from; None where limits are off."""
     rate = settings.RATE_LIMITS["failures"]
-    return Bucket("login-failures", rate, email, fails_open=False) if rate else None
+    return Bucket(FAILURES, rate, email, fails_open=False) if rate else None
 
 
 def count(request: HttpRequest, bucket: Bucket) -> Usage | None:
@@ -113,7 +118,10 @@ def count(request: HttpRequest, bucket: Bucket) -> Usage | None:
     Raises LimiterDown.
     """
     try:
-        return _counted(request, bucket)
+        usage = _counted(request, bucket)
+        if usage.count == usage.limit + 1:
+            _put_on_record(bucket, now=timezone.now())
+        return usage
     except (DatabaseError, RedisError, OSError) as error:
         log.error("requests cannot be counted: %s", error)
         if bucket.fails_open:
@@ -133,6 +141,18 @@ def _counted(request: HttpRequest, bucket: Bucket) -> Usage:
     if found["time_left"] < 0:
         raise ConnectionError("the counters gave no answer")
     return Usage(found["limit"], found["count"], found["time_left"] + 1)
+
+
+def _put_on_record(bucket: Bucket, *, now: datetime) -> None:
+    """Once for each window that is used up, by the first request that is too much.
+
+    Of the key only a user's id is named: an address is on record anyway, and as an e-mail address
+    anything may have been typed.
+    """
+    by_user = is_id(bucket.key) and bucket.name != FAILURES
+    actor = audit.Actor(audit.Kind.USER, bucket.key) if by_user else audit.STRANGER
+    details = {"bucket": bucket.name, "rate": bucket.rate}
+    audit.record(audit.Action.LIMIT_HIT, actor=actor, subject=None, details=details, now=now)
 
 
 def refuse_exceeded(usage: Usage) -> None:

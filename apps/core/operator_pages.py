@@ -93,7 +93,7 @@ class OnRecord(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at ru
     def _record(
         self, request: HttpRequest, action: Action, thing: Model, details: Mapping[str, object]
     ) -> None:
-        by = _operator(request)
+        by = operator_of(request)
         audit.record(action, actor=by, subject=thing, details=details, now=timezone.now())
 
     def history_view(
@@ -110,7 +110,7 @@ def _change(form: Any, name: str) -> object:
     return [form.initial.get(name), form.cleaned_data.get(name)]
 
 
-def _operator(request: HttpRequest) -> audit.Actor:
+def operator_of(request: HttpRequest) -> audit.Actor:
     user = request.user
     assert isinstance(user, Model), "the admin opens to users alone"
     return audit.operator(user)
@@ -171,7 +171,7 @@ class OperatorAdmin(OnRecord):
         if not form.is_valid():
             return self._ask(request, chosen, thing, form)
         try:
-            chosen.do(thing, _operator(request), form.cleaned_data["reason"], timezone.now())
+            chosen.do(thing, operator_of(request), form.cleaned_data["reason"], timezone.now())
             messages.success(request, f"Done: {chosen.label.lower()} {thing}.")
         except ServiceError as refusal:
             messages.error(request, str(refusal))

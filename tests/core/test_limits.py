@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from apps.core import limits
 from apps.core.limits import Bucket
+from apps.core.models import AuditRecord
 
 REQUEST = RequestFactory().get("/")
 RATES = {
@@ -137,3 +138,22 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
     else:
         with pytest.raises(limits.LimiterDown):
             limits.count(REQUEST, bucket)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("name", "key", "actor"),
+    [
+        ("general", "0123456789abcdef01234567", "0123456789abcdef01234567"),
+        ("general", "192.0.2.1", ""),
+        (limits.FAILURES, "typed where the address stands", ""),
+        (limits.FAILURES, "0123456789abcdef01234567", ""),
+    ],
+)
+def test_the_first_request_over_a_limit_is_on_record(name: str, key: str, actor: str) -> None:
+    bucket = Bucket(name, "2/h", key)
+    for _ in range(5):
+        limits.count(REQUEST, bucket)
+    record = AuditRecord.objects.get()
+    assert (record.action, record.actor) == ("limit_hit", actor)
+    assert record.details == {"bucket": name, "rate": "2/h"}

@@ -1,0 +1,170 @@
+"""Every change that a user makes over HTTP is on record once, with what proves whose it is."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytest
+
+from apps.accounts.models import ApiKey, Session, User
+from apps.algorithms.models import Algorithm
+from apps.backtests.lifecycle import Status
+from apps.backtests.models import Backtest
+from apps.core.audit import Action
+from apps.core.models import AuditRecord
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.contract.test_routes import routes
+from tests.market.bars import hold
+
+READS = {"get", "head"}
+CHANGES_NOTHING = {
+    "/api/auth/refresh-token",
+    "/api/symbols/validate",
+    "/api/trading/algorithms/{}/validate",
+}
+
+
+class Change(NamedTuple):
+    """A call that works, and what it is on record as; `{}` in the path is the thing's id."""
+
+    method: str
+    path: str
+    action: Action
+    body: dict[str, Any]
+    thing: Callable[[User], str] = lambda user: ""
+
+
+def algorithm(user: User) -> str:
+    return make.algorithm(user, **make.steps()).pk
+
+
+def backtest(user: User) -> str:
+    return submit(user).pk
+
+
+def ended_backtest(user: User) -> str:
+    made = submit(user)
+    Backtest.objects.filter(pk=made.pk).update(status=Status.CANCELLED)
+    return made.pk
+
+
+def session(user: User) -> str:
+    return Session.objects.filter(user=user).latest("created_at").pk
+
+
+def key(user: User) -> str:
+    row = ApiKey(user=user, name="robot", scopes=["read"], digest="d", created_at=make.NOW)
+    row.save()
+    return row.pk
+
+
+LOGIN = {"email": "alice@example.com", "password": make.PASSWORD}
+SIGNUP = LOGIN | {"email": "new@example.com", "name": "New"}
+NAME = {"name": "New"}
+PASSWORDS = {"currentPassword": make.PASSWORD, "newPassword": "another long one"}
+KEY = {"name": "robot", "scopes": ["read"]}
+ALERTS = {"alerts": {"winRate": {"threshold": 40, "action": "send_notification"}}}
+MONTH = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+
+CHANGES = [
+    Change("post", "/api/auth/signup", Action.SIGNUP, SIGNUP),
+    Change("post", "/api/auth/login", Action.LOGIN, LOGIN),
+    Change("post", "/api/auth/logout", Action.LOGOUT, {}),
+    Change("patch", "/api/auth/profile", Action.PROFILE_CHANGED, {"name": "Alicia"}),
+    Change("post", "/api/auth/password", Action.PASSWORD_CHANGED, PASSWORDS),
+    Change("delete", "/api/auth/sessions", Action.SESSION_ENDED, {}),
+    Change("delete", "/api/auth/sessions/{}", Action.SESSION_ENDED, {}, session),
+    Change("post", "/api/auth/keys", Action.KEY_CREATED, KEY),
+    Change("delete", "/api/auth/keys/{}", Action.KEY_REVOKED, {}, key),
+    Change("post", "/api/trading/algorithms", Action.ALGORITHM_CREATED, {}),
+    Change("put", "/api/trading/algorithms/{}", Action.ALGORITHM_UPDATED, NAME, algorithm),
+    Change("patch", "/api/trading/algorithms/{}", Action.ALGORITHM_UPDATED, NAME, algorithm),
+    Change("delete", "/api/trading/algorithms/{}", Action.ALGORITHM_ARCHIVED, {}, algorithm),
+    Change("post", "/api/trading/algorithms/{}/clone", Action.ALGORITHM_CLONED, {}, algorithm),
+    Change(
+        "put", "/api/algorithms/{}/performance/alerts", Action.ALGORITHM_UPDATED, ALERTS, algorithm
+    ),
+    Change("post", "/api/backtests", Action.BACKTEST_SUBMITTED, MONTH, algorithm),
+    Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
+    Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),
+    Change("post", "/api/backtests/{}/cancel", Action.BACKTEST_CANCELLED, {}, backtest),
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def history(db: None) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.method} {change.path}")
+def test_a_change_is_on_record_once(api: Api, alice: User, change: Change) -> None:
+    client = api(alice)
+    current = session(alice)
+    thing = change.thing(alice)
+    body = change.body | ({"algorithmId": thing} if change.path == "/api/backtests" else {})
+    before = AuditRecord.objects.count()
+    answer = getattr(client, change.method)(change.path.format(thing), body)
+    assert answer.status_code < 300, answer.content
+    made = AuditRecord.objects.order_by("id")[before:]
+    (record,) = made
+    assert (record.action, record.actor_kind) == (change.action, "user")
+    assert record.address == "127.0.0.1"
+    assert record.request_id == answer["X-Request-ID"]
+    assert record.session_id == current
+    if change.action is not Action.SIGNUP:
+        assert record.actor == alice.pk
+    if thing and change.action is not Action.ALGORITHM_CLONED and "algorithmId" not in body:
+        assert record.object_id == thing
+
+
+def test_a_new_route_that_changes_something_takes_its_place_here() -> None:
+    told = {(change.method, change.path.format("0" * 24)) for change in CHANGES}
+    silent = {path.format("0" * 24) for path in CHANGES_NOTHING}
+    changing = {(m, path) for m, path in routes() if m not in READS and path not in silent}
+    assert changing == told
+
+
+def test_no_secret_is_on_record(api: Api, alice: User) -> None:
+    for change in CHANGES[:8]:
+        getattr(api(alice), change.method)(change.path.format(change.thing(alice)), change.body)
+    api().post("/api/auth/login", LOGIN | {"password": "a wrong password"})
+    kept = " ".join(map(str, AuditRecord.objects.values_list("details", flat=True)))
+    assert "robot" in kept
+    for secret in (make.PASSWORD, "another long one", "a wrong password", "atk_", "eyJ"):
+        assert secret not in kept
+
+
+def test_a_refused_login_is_on_record_without_what_was_typed(api: Api, alice: User) -> None:
+    for email in (alice.email, "my secret password"):
+        api().post("/api/auth/login", {"email": email, "password": "a wrong password"})
+    known, unknown = AuditRecord.objects.order_by("id")
+    assert (known.action, known.actor, known.object_id) == (Action.LOGIN_FAILED, "", alice.pk)
+    assert (unknown.action, unknown.object_id, unknown.details) == (Action.LOGIN_FAILED, "", {})
+
+
+def test_a_change_that_is_refused_is_not_on_record(api: Api, alice: User) -> None:
+    thing = make.algorithm(alice).pk
+    before = AuditRecord.objects.count()
+    answer = api(alice).put(f"/api/trading/algorithms/{thing}", {"name": 7})
+    assert answer.status_code == 400
+    assert AuditRecord.objects.count() == before
+
+
+def test_a_request_that_is_sent_twice_is_on_record_once(api: Api, alice: User) -> None:
+    client = api(alice)
+    before = AuditRecord.objects.count()
+    for _ in range(2):
+        answer = client.post("/api/trading/algorithms", {}, headers={"Idempotency-Key": "k"})
+        assert answer.status_code == 201
+    assert Algorithm.objects.count() == 1
+    assert AuditRecord.objects.count() == before + 1
+
+
+def test_a_key_that_acts_is_named(api: Api, alice: User) -> None:
+    made = api(alice).post("/api/auth/keys", {"name": "robot", "scopes": ["read", "trade"]}).json()
+    client = api()
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {made['key']}")
+    assert client.post("/api/trading/algorithms", {}).status_code == 201
+    assert AuditRecord.objects.latest("id").session_id == made["id"]
