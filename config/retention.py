@@ -1,0 +1,30 @@
+"""What is deleted each night: every app says how long it keeps what, here they are listed."""
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final, Protocol
+
+from apps.accounts import retention as accounts
+from apps.core import retention as core
+
+log = logging.getLogger(__name__)
+
+
+class Purge(Protocol):
+    """Deletes what nobody needs any more, a bounded number of rows at a time; returns how many."""
+
+    def __call__(self, *, now: datetime) -> int: ...
+
+
+PURGES: Final[Mapping[str, Purge]] = {
+    "accounts": accounts.purge,
+    "core": core.purge,
+}
+
+
+def purge_all(*, now: datetime) -> Mapping[str, int]:
+    """How many rows went of each app."""
+    deleted = {name: purge(now=now) for name, purge in PURGES.items()}
+    log.info("purged %s", deleted)
+    return deleted

@@ -1,0 +1,66 @@
+"""What has expired or ended goes, a bounded number of rows at a time; the rest stays."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from apps.core import jobs, retention
+from apps.core.models import Counter, IdempotencyKey
+from tests import make
+
+pytestmark = pytest.mark.django_db
+
+SECOND = timedelta(seconds=1)
+DAY = timedelta(days=1)
+
+
+def test_a_counter_goes_when_its_window_is_over() -> None:
+    for key, expires in (("old", make.NOW - SECOND), ("new", make.NOW)):
+        Counter.objects.create(key=key, count=1, expires_at=expires)
+    assert retention.purge(now=make.NOW) == 1
+    assert Counter.objects.get().key == "new"
+
+
+def test_a_remembered_answer_goes_when_its_key_may_be_used_anew() -> None:
+    for key, expires in (("old", make.NOW), ("new", make.NOW + SECOND)):
+        IdempotencyKey.objects.create(
+            user_id="u", method="POST", path="/", key=key, fingerprint="", expires_at=expires
+        )
+    assert retention.purge(now=make.NOW) == 1
+    assert IdempotencyKey.objects.get().key == "new"
+
+
+def job(name: str, *, status: str, days_ago: int) -> None:
+    jobs.enqueue(name, queue="small", arguments=[{}])
+    made = ProcrastinateJob.objects.latest("id").pk
+    at = make.NOW - days_ago * DAY
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE procrastinate_jobs SET status = %s WHERE id = %s", [status, made])
+        cursor.execute("UPDATE procrastinate_events SET at = %s WHERE job_id = %s", [at, made])
+
+
+def test_only_a_job_that_ended_long_ago_goes() -> None:
+    job("old.failed", status="failed", days_ago=31)
+    job("old.cancelled", status="cancelled", days_ago=31)
+    job("new.failed", status="failed", days_ago=29)
+    job("old.waiting", status="todo", days_ago=31)
+    job("old.running", status="doing", days_ago=31)
+    assert retention.purge(now=make.NOW) == 2
+    left = set(ProcrastinateJob.objects.values_list("task_name", flat=True))
+    assert left == {"new.failed", "old.waiting", "old.running"}
+
+
+def test_no_statement_deletes_more_than_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retention, "BATCH", 2)
+    old = [Counter(key=str(n), count=1, expires_at=make.NOW - DAY) for n in range(5)]
+    Counter.objects.bulk_create(old)
+    for number in range(5):
+        job(f"job.{number}", status="failed", days_ago=31)
+    with CaptureQueriesContext(connection) as queries:
+        assert retention.purge(now=make.NOW) == 10
+    deletes = [one["sql"] for one in queries if one["sql"].strip().startswith("DELETE")]
+    assert len(deletes) >= 6
+    assert all("LIMIT 2" in sql for sql in deletes)
