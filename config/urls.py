@@ -80,7 +80,7 @@ urlpatterns = [
     path("api/backtests", BacktestView.as_view({"get": "list", "post": "create"})),
     path(
         "api/backtests/<str:backtest_id>",
-        BacktestView.as_view({"get": "show", "patch": "rename", "delete": "delete"}),
+        BacktestView.as_view({"get": "show", "patch": "rename", "delete": "discard"}),
     ),
     path("api/backtests/<str:backtest_id>/cancel", BacktestView.as_view({"post": "cancel"})),
     path("api/backtests/<str:backtest_id>/trades", BacktestView.as_view({"get": "trades"})),

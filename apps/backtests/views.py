@@ -68,7 +68,7 @@ class BacktestView(ViewSet):
         )
         return Response(backtest_out(backtest))
 
-    def delete(self, request: Request, backtest_id: str) -> Response:
+    def discard(self, request: Request, backtest_id: str) -> Response:
         services.delete(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
         return Response(status=204)
 

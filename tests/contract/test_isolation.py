@@ -1,0 +1,184 @@
+"""What belongs to one user is not there for another, operators included.
+
+Generated from the routes: one that is added with an id in it is covered on the day it is added, and
+one with a new kind of id fails until `owned` knows how to make such a thing.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.urls import URLPattern, get_resolver
+from django.utils import timezone
+from rest_framework.test import APIClient
+
+from apps.accounts import services as accounts
+from apps.accounts import tokens
+from apps.accounts.models import User
+from apps.accounts.scopes import Scope
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.market.bars import hold
+
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "propfind")
+BODIES = ({}, {"name": "Mine now"}, {"alerts": {}})
+"""Among them is one that each method takes, so that it comes as far as looking for the id."""
+NOT_PRIVATE = {"symbol"}
+ABSENT = "0123456789abcdef01234567"
+MARK = "Belongs to Alice"
+
+
+def session_of(user: User) -> str:
+    issued = tokens.issue(user=user, now=timezone.now(), address="192.0.2.1", user_agent=MARK)
+    return issued.session.pk
+
+
+def key_of(user: User) -> str:
+    key, _ = accounts.create_key(
+        user=user, name=MARK, allowed=list(Scope), expires_at=None, now=make.NOW
+    )
+    return key.pk
+
+
+def algorithm_of(user: User) -> str:
+    """A template that is not public is as private as any other."""
+    return make.algorithm(user, name=MARK, isTemplate=True, **make.steps()).pk
+
+
+def backtest_of(user: User) -> str:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    return submit(user, algorithm_of(user)).pk
+
+
+OWNED: dict[str, Callable[[User], str]] = {
+    "session_id": session_of,
+    "key_id": key_of,
+    "algorithm_id": algorithm_of,
+    "backtest_id": backtest_of,
+}
+
+
+def owned(kind: str, user: User) -> str:
+    """The id of a new thing of this user, by the name that its id has in the routes."""
+    assert kind in OWNED, f"say in OWNED how a user comes to a {kind}"
+    return OWNED[kind](user)
+
+
+def routes() -> Iterator[tuple[str, list[str], set[str]]]:
+    """Every route under /api: its pattern, the ids in it, and the methods it has."""
+    for pattern in get_resolver().url_patterns:
+        if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
+            text = "/" + str(pattern.pattern)
+            kinds = [name for name in re.findall(r"<\w+:(\w+)>", text) if name not in NOT_PRIVATE]
+            yield text, kinds, set(pattern.callback.actions)  # type: ignore[union-attr]
+
+
+WITH_ID = {text: (kinds, methods) for text, kinds, methods in routes() if kinds}
+WITHOUT_ID = sorted(
+    text for text, kinds, methods in routes() if not kinds and "<" not in text and "get" in methods
+)
+
+
+def filled(text: str, ids: dict[str, str]) -> str:
+    return re.sub(r"<\w+:(\w+)>", lambda found: ids[found[1]], text)
+
+
+def stored() -> dict[str, list[dict[str, Any]]]:
+    """Every row of every table of ours."""
+    ours = (model for model in apps.get_models() if model.__module__.startswith("apps."))
+    return {model.__name__: list(model._default_manager.order_by("pk").values()) for model in ours}
+
+
+def answer(
+    client: APIClient, method: str, path: str, body: object, ids: set[str]
+) -> tuple[Any, ...]:
+    """What a caller can tell two answers apart by, without the ids that they named themselves."""
+    response = client.generic(method.upper(), path, json.dumps(body), "application/json")
+    headers = dict(response.headers)
+    content = response.content.decode().replace(headers.pop("X-Request-ID"), "request")
+    for known in ids:
+        content = content.replace(known, "id")
+    return response.status_code, headers, content
+
+
+@pytest.fixture
+def intruders(bob: User) -> list[User]:
+    """Another user, and an operator, who has the admin's pages but is a user like others here."""
+    carol = make.user("carol")
+    carol.is_staff = True
+    carol.save()
+    return [bob, carol]
+
+
+@pytest.mark.parametrize("text", sorted(WITH_ID))
+def test_not_mine_is_not_there(api: Api, alice: User, intruders: list[User], text: str) -> None:
+    kinds, known = WITH_ID[text]
+    mine = {kind: owned(kind, alice) for kind in kinds}
+    nothing = dict.fromkeys(kinds, ABSENT)
+    names = {*mine.values(), ABSENT}
+    clients = [api(user) for user in intruders]
+    before = stored()
+    for client in clients:
+        for method in METHODS:
+            met = []
+            for body in BODIES:
+                foreign = answer(client, method, filled(text, mine), body, names)
+                assert foreign == answer(client, method, filled(text, nothing), body, names)
+                assert MARK not in foreign[2]
+                met.append(foreign[0])
+            assert {status // 100 for status in met} == {4}, (method, met)
+            assert (404 in met) is (method in known or (method == "head" and "get" in known))
+    assert stored() == before
+
+
+@pytest.mark.parametrize("text", sorted(WITH_ID))
+def test_what_is_mine_is_there(api: Api, alice: User, text: str) -> None:
+    """Or the test above would find nothing because nothing is there."""
+    kinds, known = WITH_ID[text]
+    client = api(alice)
+    for method in sorted(known):
+        ids = {kind: owned(kind, alice) for kind in kinds}
+        for body in BODIES:
+            status = answer(client, method, filled(text, ids), body, set())[0]
+            assert status != 404 or (method == "delete" and body != BODIES[0])
+
+
+@pytest.mark.parametrize("path", WITHOUT_ID)
+def test_a_list_shows_nothing_of_others(
+    api: Api, alice: User, intruders: list[User], path: str
+) -> None:
+    ids = [owned(kind, alice) for kind in OWNED]
+    for user in intruders:
+        response = api(user).get(path, {"query": MARK, "symbol": "NSE:NIFTY", "timeframe": "15m"})
+        text = response.content.decode()
+        assert MARK not in text
+        assert not [known for known in (*ids, alice.pk, alice.email) if known in text]
+
+
+def test_an_id_in_a_body_or_a_query_is_no_way_in(
+    api: Api, alice: User, intruders: list[User]
+) -> None:
+    names = {algorithm_of(alice), ABSENT}
+    span = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+    backtest_of(alice)
+    before = stored()
+    for client in [api(user) for user in intruders]:
+        calls = [
+            answer(client, "post", "/api/backtests", {"algorithmId": name, **span}, names)
+            for name in names
+        ]
+        assert calls[0] == calls[1]
+        assert calls[0][0] == 404
+        lists = [
+            answer(client, "get", f"/api/backtests?algorithmId={name}", {}, names) for name in names
+        ]
+        assert lists[0] == lists[1]
+        assert json.loads(lists[0][2])["data"] == []
+    assert {name: rows for name, rows in stored().items() if name != "Session"} == {
+        name: rows for name, rows in before.items() if name != "Session"
+    }
