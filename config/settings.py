@@ -122,8 +122,10 @@ INSTALLED_APPS = [
     "apps.accounts",
     "apps.symbols",
     "apps.market",
+    "apps.webhooks",
     "apps.algorithms",
     "apps.backtests",
+    "apps.trading",
     "config.apps.OperatorsConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -244,6 +246,13 @@ SIMPLE_JWT = {
     ).hexdigest(),
     "UPDATE_LAST_LOGIN": False,
 }
+
+# ---------------------------------------------------------------------------------------- trading
+
+# What a paper account opens with and is reset to, in whole rupees.
+PAPER_ACCOUNT_BALANCE = env_count(
+    "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000
+)
 
 # ----------------------------------------------------------------------------------------- limits
 

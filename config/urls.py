@@ -16,11 +16,13 @@ from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
 from apps.backtests.views import BacktestView
 from apps.market.views import MarketView
 from apps.symbols.views import SymbolView
+from apps.trading.views import AccountView, KillSwitchView, TradingView
 from config import health, metrics
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("metrics", metrics.show),
     path("admin/", admin.site.urls),
     # ----------------------------------------------------------------------------------- accounts
     path("api/auth/signup", EntryView.as_view({"post": "sign_up"})),
@@ -34,7 +36,6 @@ urlpatterns = [
     path("api/auth/keys", KeyView.as_view({"get": "list", "post": "create"})),
     path("api/auth/keys/<str:key_id>", KeyView.as_view({"delete": "revoke"})),
     # ------------------------------------------------------------------------------------ symbols
-    path("metrics", metrics.show),
     path("api/symbols/validate", SymbolView.as_view({"post": "validate"})),
     path("api/symbols/search", SymbolView.as_view({"get": "search"})),
     path("api/symbols/<str:symbol>", SymbolView.as_view({"get": "show"})),
@@ -76,6 +77,19 @@ urlpatterns = [
     ),
     path("api/trading/templates", LibraryView.as_view({"get": "templates"})),
     path("api/trading/indicators", LibraryView.as_view({"get": "indicators"})),
+    # ------------------------------------------------------------------------------------ trading
+    path("api/trading/algorithms/<str:algorithm_id>/start", TradingView.as_view({"post": "start"})),
+    path("api/trading/algorithms/<str:algorithm_id>/stop", TradingView.as_view({"post": "stop"})),
+    path("api/trading/algorithms/<str:algorithm_id>/pause", TradingView.as_view({"post": "pause"})),
+    path(
+        "api/trading/algorithms/<str:algorithm_id>/resume", TradingView.as_view({"post": "resume"})
+    ),
+    path("api/trading/account", AccountView.as_view({"get": "show"})),
+    path("api/trading/account/reset", AccountView.as_view({"post": "reset"})),
+    path(
+        "api/trading/kill-switch",
+        KillSwitchView.as_view({"get": "show", "post": "turn_on", "delete": "turn_off"}),
+    ),
     # ---------------------------------------------------------------------------------- backtests
     path("api/backtests", BacktestView.as_view({"get": "list", "post": "create"})),
     path(

@@ -7,7 +7,7 @@ steps and warnings.
 from collections.abc import Collection, Mapping
 from typing import Final, get_args
 
-from apps.core.errors import WITHHELD, Fault, InvalidInput
+from apps.core.errors import WITHHELD, Code, Fault, InvalidInput, ServiceError
 from apps.engine import errors as engine
 from apps.engine import strategy
 from apps.engine.steps import BasicInfo
@@ -28,6 +28,13 @@ STEPS: Final[Mapping[str, str]] = {
 STRATEGY_TYPES: Final[tuple[str, ...]] = get_args(BasicInfo.model_fields["strategyType"].annotation)
 
 
+class AlgorithmIncomplete(ServiceError):
+    """The stored steps cannot be run."""
+
+    code = Code.ALGORITHM_INCOMPLETE
+    message = "The algorithm is not complete; these steps are missing: {missingFields}."
+
+
 def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
     """Whether every step is complete and valid; raises InvalidInput for what is wrong in `sent`.
 
@@ -39,6 +46,14 @@ def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
     if refused:
         raise InvalidInput(*refused)
     return reading.strategy is not None
+
+
+def unfinished(reading: strategy.Reading) -> list[str]:
+    """The steps that keep what is stored from running: incomplete ones, and those that were stored
+    before a rule became stricter.
+    """
+    found = {step_of(fault) for fault in (*reading.faults, *reading.incomplete)}
+    return [step for step in STEPS if step in found]
 
 
 def step_of(fault: engine.Fault) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from apps.backtests import arrays, results, turns
+from apps.backtests import announcements, arrays, results, turns
 from apps.backtests.histories import histories_of
 from apps.backtests.lifecycle import BEAT_SECONDS, Move, Status
 from apps.backtests.models import Backtest
@@ -129,6 +129,7 @@ def complete(*, backtest: Backtest, result: Result, now: datetime) -> None:
     if not done:
         raise Superseded
     results.store(backtest, trades=result.trades, curve=result.curve)
+    announcements.completed(backtest, now=now)
 
 
 def _receipt(result: Result, symbols: Sequence[str]) -> dict[str, object]:
@@ -150,8 +151,10 @@ def give_back(*, backtest: Backtest) -> None:
     turns.grant()
 
 
+@transaction.atomic
 def fail(*, backtest: Backtest, code: Code, message: str, now: datetime) -> None:
     """Raises Superseded."""
     error = {"code": code.value, "message": message}
     if not Backtest.objects.attempt(backtest).move(Move.FAIL, error=error, completed_at=now):
         raise Superseded
+    announcements.failed(backtest, error, now=now)

@@ -11,7 +11,7 @@ from typing import Final
 from django.db import transaction
 from django.db.models import F
 
-from apps.backtests import turns
+from apps.backtests import announcements, turns
 from apps.backtests.lifecycle import BEAT_SECONDS, Move
 from apps.backtests.models import Backtest, BacktestQuerySet
 from apps.core import jobs
@@ -48,11 +48,13 @@ def _recover(backtest: Backtest, now: datetime) -> bool:
     return _queue_again(backtest, same)
 
 
+@transaction.atomic
 def _give_up(backtest: Backtest, same: BacktestQuerySet, now: datetime) -> bool:
     message = f"It was given up: {MOST_LOSSES} workers were lost while they ran it."
     error = {"code": Code.INTERNAL_SERVER_ERROR.value, "message": message}
     given_up = same.move(Move.FAIL, error=error, completed_at=now, losses=F("losses") + 1)
     if given_up:
+        announcements.failed(backtest, error, now=now)
         log.error("backtest %s was given up after %d lost workers", backtest.pk, MOST_LOSSES)
     return given_up
 

@@ -12,7 +12,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
-from apps.algorithms.steps import told
+from apps.algorithms.steps import AlgorithmIncomplete, told, unfinished
 from apps.backtests import results, turns
 from apps.backtests.lifecycle import ENDED, Move, Status
 from apps.backtests.models import Backtest
@@ -39,13 +39,6 @@ OVERRIDES: Final[Mapping[str, tuple[str, str]]] = {
     "slippage": ("executionSettings", "slippage"),
     "charges": ("executionSettings", "charges"),
 }
-
-
-class AlgorithmIncomplete(ServiceError):
-    """The algorithm's steps cannot be run yet."""
-
-    code = Code.ALGORITHM_INCOMPLETE
-    message = "The algorithm is not complete; these steps are missing: {missingFields}."
 
 
 class InsufficientData(ServiceError):
@@ -170,7 +163,7 @@ def _parsed(steps: Mapping[str, Mapping[str, Any]], overrides: Iterable[str]) ->
     if faults := [fault for fault in (_of_override(one, overrides) for one in found) if fault]:
         raise InvalidInput(*faults)
     if reading.strategy is None:
-        raise AlgorithmIncomplete(missingFields=list(reading.missing))
+        raise AlgorithmIncomplete(missingFields=unfinished(reading))
     return reading.strategy
 
 

@@ -46,6 +46,7 @@ class Action(StrEnum):
     INSTRUMENT_ENABLED = "instrument_enabled"
     INSTRUMENT_DISABLED = "instrument_disabled"
     LIMIT_HIT = "limit_hit"
+    ACCOUNT_RESET = "account_reset"
     KILL_SWITCH_ON = "kill_switch_on"
     KILL_SWITCH_OFF = "kill_switch_off"
     ADMIN_LOGIN = "admin_login"

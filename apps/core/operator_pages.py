@@ -15,7 +15,7 @@ from django.contrib.admin.utils import unquote
 from django.core.paginator import Paginator
 from django.db.models import Model, Q, QuerySet
 from django.forms import Form
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -44,17 +44,38 @@ class Verb:
     """Something an operator may do to one thing.
 
     `do(thing, operator, reason, now)` calls a service, which puts it on record and raises
-    ServiceError when it cannot be done. Any: each page has a model of its own.
+    ServiceError when it cannot be done. Any: each page has a model of its own. What concerns
+    everybody has words that must be `typed` first.
     """
 
     name: str
     label: str
     do: Callable[[Any, audit.Actor, str, datetime], object]
     offered: Callable[[Any], bool]
+    typed: str = ""
+
+    def form(self, data: QueryDict | None) -> Form:
+        return TypedForm(self.typed, data) if self.typed else ReasonForm(data)
 
 
 class ReasonForm(Form):
     reason = forms.CharField(max_length=200, help_text="It is put on record with your name.")
+
+
+class TypedForm(ReasonForm):
+    """For what a stray click must not do."""
+
+    confirmation = forms.CharField(max_length=50, strip=False)
+
+    def __init__(self, wanted: str, data: QueryDict | None) -> None:
+        super().__init__(data)
+        self._wanted = wanted
+        self.fields["confirmation"].help_text = f"Type {wanted} to confirm."
+
+    def clean_confirmation(self) -> str:
+        if self.cleaned_data["confirmation"] != self._wanted:
+            raise forms.ValidationError(f"Type {self._wanted}, as it stands here.")
+        return self._wanted
 
 
 class OnRecord(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
@@ -167,7 +188,7 @@ class OperatorAdmin(OnRecord):
         thing = self.get_object(request, unquote(object_id))
         if chosen is None or thing is None:
             raise Http404
-        form = ReasonForm(request.POST if request.method == "POST" else None)
+        form = chosen.form(request.POST if request.method == "POST" else None)
         if not form.is_valid():
             return self._ask(request, chosen, thing, form)
         try:
@@ -177,9 +198,7 @@ class OperatorAdmin(OnRecord):
             messages.error(request, str(refusal))
         return redirect(self._address_of(thing))
 
-    def _ask(
-        self, request: HttpRequest, verb: Verb, thing: Model, form: ReasonForm
-    ) -> HttpResponse:
+    def _ask(self, request: HttpRequest, verb: Verb, thing: Model, form: Form) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
             "title": f"{verb.label} {thing}",

@@ -1,0 +1,125 @@
+"""Trading for operators: accounts, runs and switches to be looked at, and the switch over all."""
+
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Q
+from django.http import HttpRequest, HttpResponse
+
+from apps.core import audit
+from apps.core.operator_pages import OperatorAdmin, Verb
+from apps.trading import services
+from apps.trading.models import (
+    Account,
+    DailyLoss,
+    GlobalSwitch,
+    KillSwitch,
+    LedgerEntry,
+    Position,
+    Run,
+)
+
+
+def _halt(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
+    services.halt(operator=operator, reason=reason, now=now)
+
+
+def _lift(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
+    services.lift(operator=operator, reason=reason, now=now)
+
+
+@admin.register(GlobalSwitch)
+class GlobalSwitchAdmin(OperatorAdmin):
+    """One thing, over everybody: to turn it, one types what that does."""
+
+    verbs = (
+        Verb("halt", "Turn on", _halt, lambda one: not one.active, typed="HALT EVERYBODY"),
+        Verb("lift", "Turn off", _lift, lambda one: one.active, typed="LET TRADE AGAIN"),
+    )
+    list_display = ("__str__", "active", "since", "reason")
+    ordering = ("id",)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Any: as Django has it."""
+        services.read_global_switch()
+        return super().changelist_view(request, extra_context)
+
+
+@admin.register(KillSwitch)
+class KillSwitchAdmin(OperatorAdmin):
+    list_display = ("owner", "active", "since", "reason")
+    list_filter = ("active",)
+    list_select_related = ("owner",)
+    ordering = ("-pk",)
+    search_fields = ("owner",)
+    search_help_text = "A user's e-mail address or id."
+
+    def matching(self, term: str) -> Q:
+        return _of_owner(term)
+
+
+@admin.register(Account)
+class AccountAdmin(OperatorAdmin):
+    list_display = ("owner", "balance", "reserved", "opened_at")
+    list_select_related = ("owner",)
+    ordering = ("-pk",)
+    search_fields = ("owner",)
+    search_help_text = "A user's e-mail address or id."
+
+    def matching(self, term: str) -> Q:
+        return _of_owner(term)
+
+
+def _of_owner(term: str) -> Q:
+    return Q(owner__email=term.lower()) if "@" in term else Q(owner_id=term)
+
+
+@admin.register(LedgerEntry)
+class LedgerEntryAdmin(OperatorAdmin):
+    list_display = ("account", "kind", "amount", "at")
+    ordering = ("-id",)
+    search_fields = ("account",)
+    search_help_text = "A user's id."
+
+    def matching(self, term: str) -> Q:
+        return Q(account_id=term)
+
+
+@admin.register(Run)
+class RunAdmin(OperatorAdmin):
+    list_display = (
+        "id", "algorithm_id", "account_id", "mode", "capital", "started_at", "ended_at",
+        "end_reason", "released_at",
+    )  # fmt: skip
+    list_filter = ("mode", "end_reason")
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "The id of a run, an algorithm or a user."
+
+    def matching(self, term: str) -> Q:
+        return Q(pk=term) | Q(algorithm_id=term) | Q(account_id=term)
+
+
+@admin.register(Position)
+class PositionAdmin(OperatorAdmin):
+    list_display = (
+        "run_id", "symbol", "quantity", "entry_price", "unrealised", "opened_at", "closed_at",
+    )  # fmt: skip
+    ordering = ("-id",)
+    search_fields = ("run",)
+    search_help_text = "The id of a run."
+
+    def matching(self, term: str) -> Q:
+        return Q(run_id=term)
+
+
+@admin.register(DailyLoss)
+class DailyLossAdmin(OperatorAdmin):
+    list_display = ("algorithm_id", "day", "loss", "limit", "breached_at")
+    ordering = ("-id",)
+    search_fields = ("algorithm",)
+    search_help_text = "The id of an algorithm."
+
+    def matching(self, term: str) -> Q:
+        return Q(algorithm_id=term)

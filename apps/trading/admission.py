@@ -1,0 +1,127 @@
+"""Whether an algorithm may trade now: what is asked at every start, and again when it resumes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from apps.algorithms.models import Algorithm
+from apps.core.errors import Code, Fault, ServiceError
+from apps.engine.strategy import Strategy
+from apps.symbols import services as symbols
+from apps.symbols.models import Type
+from apps.symbols.services import INDIA, Verdict
+from apps.trading.models import DailyLoss, Position, Run
+from apps.trading.money import rupees
+
+RETRY_SECONDS: Final = 60
+
+
+class SymbolNotTradable(ServiceError):
+    """One of the algorithm's symbols cannot be bought or sold."""
+
+    code = Code.INVALID_SYMBOL
+    message = "{symbol} cannot be traded: {reason}"
+
+
+class DailyLossReached(ServiceError):
+    """What was lost today forbids new entries until the next date in Asia/Kolkata."""
+
+    code = Code.DAILY_LOSS_LIMIT
+    message = "The algorithm has lost {dailyLoss} rupees today; its limit of a day is {limit}."
+
+
+class PositionLimitReached(ServiceError):
+    """An earlier run has left as many positions as the algorithm may hold."""
+
+    code = Code.POSITION_LIMIT_REACHED
+    message = (
+        "{openPositions} positions of an earlier run are open; {maxOpenPositions} is the most."
+    )
+
+
+class PositionsLeft(ServiceError):
+    """An earlier run still holds positions, and the capital that is in them."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = (
+        "{openPositions} positions of an earlier run are open; it can start when they are not."
+    )
+
+
+class NoBroker(ServiceError):
+    """There is no adapter that a live run could send its orders by."""
+
+    code = Code.BROKER_CONNECTION_FAILED
+    message = "No broker is connected; executionSettings.mode paper needs none."
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An algorithm that is to trade: its steps as they are read, and the run that it resumes."""
+
+    algorithm: Algorithm
+    strategy: Strategy
+    resumed: Run | None
+
+    @property
+    def is_live(self) -> bool:
+        return self.strategy.executionSettings.mode == "live"
+
+
+def check_symbols(candidate: Candidate, *, now: datetime) -> tuple[Fault, ...]:
+    """What is worth a second look; on paper an index trades. Raises SymbolNotTradable."""
+    verdicts = symbols.check_all(symbols=candidate.strategy.basicInfo.symbols, now=now)
+    for verdict in verdicts:
+        if obstacle := _obstacle(verdict, live=candidate.is_live):
+            raise SymbolNotTradable(symbol=verdict.symbol, reason=obstacle)
+    return tuple(_warnings(verdicts))
+
+
+def _obstacle(verdict: Verdict, *, live: bool) -> str | None:
+    if live and verdict.type == Type.INDEX:
+        return "It is an index."
+    return verdict.reason
+
+
+def _warnings(verdicts: Iterable[Verdict]) -> Iterable[Fault]:
+    for index, verdict in enumerate(verdicts):
+        if verdict.type == Type.INDEX:
+            message = f"{verdict.symbol} is an index: it trades on paper alone."
+            yield Fault(f"basicInfo.symbols[{index}]", message)
+
+
+def check_loss(candidate: Candidate, *, now: datetime) -> None:
+    """A breach stands until the day ends, whatever the limit is changed to since. Raises
+    DailyLossReached.
+    """
+    today = now.astimezone(INDIA).date()
+    lost = DailyLoss.objects.filter(algorithm=candidate.algorithm, day=today).first()
+    if lost is None:
+        return
+    limit = rupees(candidate.strategy.riskParameters.maxDailyLoss)
+    if lost.breached_at is not None:
+        raise DailyLossReached(dailyLoss=lost.loss, limit=lost.limit)
+    if lost.loss >= limit:
+        raise DailyLossReached(dailyLoss=lost.loss, limit=limit)
+
+
+def check_positions(candidate: Candidate) -> None:
+    """What the resumed run holds is its own. Raises PositionLimitReached, PositionsLeft."""
+    earlier = Run.objects.holding().filter(algorithm=candidate.algorithm)
+    if candidate.resumed is not None:
+        earlier = earlier.exclude(pk=candidate.resumed.pk)
+    if not earlier.exists():
+        return
+    left = Position.objects.open().filter(run__in=earlier).count()
+    most = candidate.strategy.riskParameters.maxOpenPositions
+    if left >= most:
+        raise PositionLimitReached(openPositions=left, maxOpenPositions=most)
+    raise PositionsLeft(openPositions=left, reason="positions_open")
+
+
+def check_broker(candidate: Candidate) -> None:
+    """Raises NoBroker."""
+    if candidate.is_live:
+        broker = candidate.strategy.executionSettings.broker
+        raise NoBroker(broker=broker, retryAfter=RETRY_SECONDS)

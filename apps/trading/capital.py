@@ -1,0 +1,75 @@
+"""The paper account's money: opened, reserved for runs, given back, begun anew.
+
+Every function but `account_of` wants the account as `account_of` gives it, locked until the
+transaction ends. Whoever also locks algorithms locks the account first.
+"""
+
+from datetime import datetime
+from decimal import Decimal
+
+from django.conf import settings
+
+from apps.accounts.models import User
+from apps.core.errors import Code, ServiceError
+from apps.trading.models import Account, EntryKind, Run
+
+
+class InsufficientBalance(ServiceError):
+    """More is asked for than the account has left beside what its runs hold."""
+
+    code = Code.INSUFFICIENT_BALANCE
+    message = "The run needs {required} rupees; {available} of the paper account are available."
+
+
+class AccountInUse(ServiceError):
+    """A run still holds a part of the account."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = (
+        "The account can be reset when nothing runs; these algorithms still hold capital: "
+        "{algorithmIds}."
+    )
+
+
+def account_of(owner: User, *, now: datetime) -> Account:
+    """The owner's account, opened when it is first asked for."""
+    found = Account.objects.locked().filter(owner=owner).first()
+    return found or _opened(owner, now)
+
+
+def _opened(owner: User, now: datetime) -> Account:
+    """The owner's row makes concurrent callers wait."""
+    User.objects.select_for_update(no_key=True).get(pk=owner.pk)
+    balance = Decimal(settings.PAPER_ACCOUNT_BALANCE)
+    account, is_new = Account.objects.locked().get_or_create(
+        owner=owner, defaults={"balance": balance, "opened_at": now}
+    )
+    if is_new:
+        account.entries.create(kind=EntryKind.OPENING, amount=balance, at=now)
+    return account
+
+
+def reserve(account: Account, required: Decimal) -> None:
+    """Raises InsufficientBalance."""
+    if required > account.available:
+        raise InsufficientBalance(required=required, available=account.available)
+    account.reserved += required
+    account.save(update_fields=["reserved"])
+
+
+def release(account: Account, run: Run, *, now: datetime) -> None:
+    """Give back what an ended run has kept; it is stored by whoever ended it."""
+    run.released_at = now
+    account.reserved -= run.capital
+    account.save(update_fields=["reserved"])
+
+
+def reset(account: Account, *, now: datetime) -> None:
+    """As much as a new account has. Raises AccountInUse."""
+    holding = account.runs.holding().values_list("algorithm_id", flat=True)
+    if in_use := sorted(holding):
+        raise AccountInUse(algorithmIds=in_use)
+    balance = Decimal(settings.PAPER_ACCOUNT_BALANCE)
+    account.entries.create(kind=EntryKind.RESET, amount=balance - account.balance, at=now)
+    account.balance = balance
+    account.save(update_fields=["balance"])

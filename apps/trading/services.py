@@ -1,0 +1,296 @@
+"""What users do with what they have described: let it trade, pause it, stop it, stop everything.
+
+Whoever locks several rows does so in this order: switches, user, account, algorithms by their ids,
+what belongs to them, events.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+
+from django.db import transaction
+from django.db.models import Model
+
+from apps.accounts.models import User
+from apps.algorithms.lifecycle import MOVES, Move, Status
+from apps.algorithms.models import Algorithm
+from apps.algorithms.services import WrongStatus, configuration
+from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished
+from apps.core import audit
+from apps.core.audit import Action
+from apps.core.errors import Code, Fault, ServiceError
+from apps.engine import strategy as engine
+from apps.engine.strategy import Strategy
+from apps.trading import admission, capital, moves, switches
+from apps.trading.admission import Candidate
+from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
+from apps.trading.money import rupees
+
+
+class AlreadyActive(ServiceError):
+    """It trades already."""
+
+    code = Code.ALGORITHM_ALREADY_ACTIVE
+    message = "The algorithm is active already."
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """An algorithm that trades from now on, and what is worth a second look."""
+
+    algorithm: Algorithm
+    warnings: tuple[Fault, ...]
+
+
+@transaction.atomic
+def start(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
+    """Let it trade by its steps as they are now, on its part of the account.
+
+    Raises AlgorithmNotFound, AlreadyActive, WrongStatus, AlgorithmIncomplete, then what the kill
+    switches, `admission` and `capital` refuse.
+    """
+    switched = switches.share_of_user(owner), switches.share_of_all()
+    account = capital.account_of(owner, now=now)
+    algorithm = _locked(owner, algorithm_id)
+    _require_startable(algorithm)
+    candidate = Candidate(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
+    switches.require_off(*switched)
+    warnings = admission.check_symbols(candidate, now=now)
+    admission.check_loss(candidate, now=now)
+    admission.check_positions(candidate)
+    required = rupees(candidate.strategy.executionSettings.initialCapital)
+    capital.reserve(account, required)
+    admission.check_broker(candidate)
+    run = _begin_run(candidate, account, required, now)
+    moves.make(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
+    return Admitted(algorithm, warnings)
+
+
+def _locked(owner: User, algorithm_id: str) -> Algorithm:
+    return Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
+
+
+def _require_startable(algorithm: Algorithm) -> None:
+    if algorithm.status == Status.ACTIVE:
+        raise AlreadyActive(algorithmId=algorithm.pk, currentStatus=algorithm.status)
+    _require_source(Move.START, algorithm)
+
+
+def _require_source(move: Move, algorithm: Algorithm) -> None:
+    """As the move itself does, for what is asked before it: here, how far from a start it is."""
+    sources, _ = MOVES[move]
+    if algorithm.status not in sources:
+        raise WrongStatus(
+            algorithmId=algorithm.pk,
+            currentStatus=algorithm.status,
+            requiredStatus=sources[0],
+            missingFields=unfinished(engine.read(configuration(algorithm))),
+        )
+
+
+def _strategy_of(configuration: Configuration) -> Strategy:
+    """What was valid when it was stored may be so no longer. Raises AlgorithmIncomplete."""
+    reading = engine.read(configuration)
+    if reading.strategy is None:
+        raise AlgorithmIncomplete(missingFields=unfinished(reading))
+    return reading.strategy
+
+
+def _begin_run(candidate: Candidate, account: Account, required: Decimal, now: datetime) -> Run:
+    algorithm = candidate.algorithm
+    return Run.objects.create(
+        algorithm=algorithm,
+        account=account,
+        algorithm_version=algorithm.version,
+        configuration=configuration(algorithm),
+        mode=candidate.strategy.executionSettings.mode,
+        capital=required,
+        started_at=now,
+    )
+
+
+@transaction.atomic
+def resume(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
+    """Let a paused one go on, with the capital and the positions that it has kept.
+
+    Raises AlgorithmNotFound, WrongStatus, then what the kill switches and `admission` refuse.
+    """
+    switched = switches.share_of_user(owner), switches.share_of_all()
+    algorithm = _locked(owner, algorithm_id)
+    _require_source(Move.RESUME, algorithm)
+    run = algorithm.runs.live().get()
+    switches.require_off(*switched)
+    candidate = Candidate(algorithm, _strategy_of(run.configuration), resumed=run)
+    warnings = admission.check_symbols(candidate, now=now)
+    admission.check_loss(candidate, now=now)
+    admission.check_positions(candidate)
+    admission.check_broker(candidate)
+    run.close_positions = False
+    run.save(update_fields=["close_positions"])
+    moves.make(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
+    return Admitted(algorithm, warnings)
+
+
+@transaction.atomic
+def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
+    """No new entries; positions stay, and so do their exits. Raises AlgorithmNotFound,
+    WrongStatus.
+    """
+    algorithm = _locked(owner, algorithm_id)
+    run = algorithm.runs.live().first()
+    moves.make(Move.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now)
+    return algorithm
+
+
+@transaction.atomic
+def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime) -> Algorithm:
+    """It trades no more. Its capital is free again when it holds nothing: at once, after its
+    positions are closed or, without `close_positions`, when their exits have closed them.
+
+    Raises AlgorithmNotFound, WrongStatus.
+    """
+    account = capital.account_of(owner, now=now)
+    algorithm = _locked(owner, algorithm_id)
+    run = algorithm.runs.holding().first()
+    if run is not None:
+        run.close_positions = close_positions
+        _end(run, EndReason.STOPPED, account, now)
+    moves.make(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
+    return algorithm
+
+
+@transaction.atomic
+def fail(*, algorithm: Algorithm, reason: str, now: datetime) -> Algorithm:
+    """The service gives it up; what it holds stays, with its exits. Raises WrongStatus."""
+    account = capital.account_of(algorithm.owner, now=now)
+    locked = _locked(algorithm.owner, algorithm.pk)
+    run = locked.runs.live().first()
+    if run is not None:
+        _end(run, EndReason.ERROR, account, now)
+    moves.make(Move.FAIL, locked, run=run, actor=None, reason=reason, now=now)
+    return locked
+
+
+def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
+    run.end(reason, now=now)
+    if not run.positions.open().exists():
+        capital.release(account, run, now=now)
+    run.save(update_fields=["close_positions", "ended_at", "end_reason", "released_at"])
+
+
+# ----------------------------------------------------------------------------------- the account
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """An account, and what it is worth with what its runs hold, at the last marks."""
+
+    account: Account
+    equity: Decimal
+
+
+@transaction.atomic
+def read_account(*, owner: User, now: datetime) -> Statement:
+    """Opens it when it is first asked for."""
+    return _statement(capital.account_of(owner, now=now))
+
+
+@transaction.atomic
+def reset_account(*, owner: User, now: datetime) -> Statement:
+    """As a new one. Raises AccountInUse."""
+    account = capital.account_of(owner, now=now)
+    before = account.balance
+    capital.reset(account, now=now)
+    details = {"balance": [before, account.balance]}
+    _record(Action.ACCOUNT_RESET, audit.user(owner), account, now, **details)
+    return _statement(account)
+
+
+def _statement(account: Account) -> Statement:
+    held = Position.objects.filter(run__account=account)
+    return Statement(account, account.balance + held.unrealised())
+
+
+def _record(
+    action: Action, actor: audit.Actor, subject: Model, now: datetime, **details: object
+) -> None:
+    audit.record(action, actor=actor, subject=subject, details=details, now=now)
+
+
+# ----------------------------------------------------------------------------- the kill switches
+
+
+def read_switch(*, owner: User) -> KillSwitch:
+    """One that was never touched is off."""
+    return KillSwitch.objects.filter(owner=owner).first() or KillSwitch(owner=owner)
+
+
+@transaction.atomic
+def stop_everything(
+    *, owner: User, reason: str, close_positions: bool, now: datetime
+) -> KillSwitch:
+    """Turn the owner's switch on, and pause all that is active; with `close_positions`, ask also
+    for all positions to be closed. One that is on stays as it was turned on.
+    """
+    switch = switches.lock_of_user(owner)
+    if not switch.active:
+        switch.turn_on(reason=reason, now=now)
+        switch.save()
+        _record(Action.KILL_SWITCH_ON, audit.user(owner), switch, now, reason=reason)
+    active = Algorithm.objects.owned_by(owner).filter(status=Status.ACTIVE)
+    for algorithm in list(active.order_by("pk").locked()):
+        run = algorithm.runs.live().first()
+        moves.make(Move.PAUSE, algorithm, run=run, actor=owner, reason="kill switch", now=now)
+    if close_positions:
+        Run.objects.holding().filter(account__owner=owner).update(close_positions=True)
+    return switch
+
+
+@transaction.atomic
+def allow_again(*, owner: User, now: datetime) -> KillSwitch:
+    """Turn the owner's switch off. What it has paused stays paused."""
+    switch = switches.lock_of_user(owner)
+    if switch.active:
+        _record(Action.KILL_SWITCH_OFF, audit.user(owner), switch, now)
+        switch.turn_off()
+        switch.save()
+    return switch
+
+
+class AlreadyTurned(ServiceError):
+    """The operators' switch is as it should become."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "The global kill switch is {state} already."
+
+
+@transaction.atomic
+def read_global_switch() -> GlobalSwitch:
+    """There from the first look at it on."""
+    return switches.share_of_all()
+
+
+@transaction.atomic
+def halt(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
+    """Nothing of anybody's starts, resumes or enters until `lift`; no status changes, so that
+    afterwards all goes on. Raises AlreadyTurned.
+    """
+    switch = switches.lock_of_all()
+    if switch.active:
+        raise AlreadyTurned(state="on")
+    switch.turn_on(reason=reason, now=now)
+    switch.save()
+    _record(Action.KILL_SWITCH_ON, operator, switch, now, reason=reason)
+    return switch
+
+
+@transaction.atomic
+def lift(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
+    """Raises AlreadyTurned."""
+    switch = switches.lock_of_all()
+    if not switch.active:
+        raise AlreadyTurned(state="off")
+    switch.turn_off()
+    switch.save()
+    _record(Action.KILL_SWITCH_OFF, operator, switch, now, reason=reason)
+    return switch

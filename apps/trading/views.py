@@ -1,0 +1,95 @@
+"""Start, stop, pause and resume under /api/trading/algorithms/<id>; /api/trading/account and
+/api/trading/kill-switch.
+"""
+
+from django.utils import timezone
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import ViewSet
+
+from apps.accounts.authentication import caller
+from apps.algorithms.views import shown
+from apps.core.etags import tag_of
+from apps.core.idempotency import idempotent
+from apps.trading import services
+from apps.trading.serializers import (
+    EmptyBody,
+    admitted_out,
+    close_positions_in,
+    emergency_in,
+    statement_out,
+    switch_out,
+)
+from apps.trading.services import Admitted
+
+
+def _admitted(admitted: Admitted) -> Response:
+    return Response(admitted_out(admitted), headers={"ETag": tag_of(admitted.algorithm.rev)})
+
+
+class TradingView(ViewSet):
+    @idempotent
+    def start(self, request: Request, algorithm_id: str) -> Response:
+        EmptyBody.read(request.data)
+        admitted = services.start(
+            owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
+        )
+        return _admitted(admitted)
+
+    @idempotent
+    def stop(self, request: Request, algorithm_id: str) -> Response:
+        algorithm = services.stop(
+            owner=caller(request),
+            algorithm_id=algorithm_id,
+            close_positions=close_positions_in(request.data),
+            now=timezone.now(),
+        )
+        return shown(algorithm)
+
+    @idempotent
+    def pause(self, request: Request, algorithm_id: str) -> Response:
+        EmptyBody.read(request.data)
+        algorithm = services.pause(
+            owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
+        )
+        return shown(algorithm)
+
+    @idempotent
+    def resume(self, request: Request, algorithm_id: str) -> Response:
+        EmptyBody.read(request.data)
+        admitted = services.resume(
+            owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
+        )
+        return _admitted(admitted)
+
+
+class AccountView(ViewSet):
+    def show(self, request: Request) -> Response:
+        statement = services.read_account(owner=caller(request), now=timezone.now())
+        return Response(statement_out(statement))
+
+    @idempotent
+    def reset(self, request: Request) -> Response:
+        EmptyBody.read(request.data)
+        statement = services.reset_account(owner=caller(request), now=timezone.now())
+        return Response(statement_out(statement))
+
+
+class KillSwitchView(ViewSet):
+    def show(self, request: Request) -> Response:
+        return Response(switch_out(services.read_switch(owner=caller(request))))
+
+    @idempotent
+    def turn_on(self, request: Request) -> Response:
+        emergency = emergency_in(request.data)
+        switch = services.stop_everything(
+            owner=caller(request),
+            reason=emergency.reason,
+            close_positions=emergency.close_positions,
+            now=timezone.now(),
+        )
+        return Response(switch_out(switch))
+
+    def turn_off(self, request: Request) -> Response:
+        services.allow_again(owner=caller(request), now=timezone.now())
+        return Response(status=204)

@@ -1,0 +1,66 @@
+"""Algorithms in every state, by the services themselves, and what their runs hold."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+from apps.accounts.models import User
+from apps.algorithms import services as algorithms
+from apps.algorithms.models import Algorithm
+from apps.trading import services
+from apps.trading.models import DailyLoss, Position, Run
+from tests import make
+
+NOW = make.NOW
+LATER = datetime(2026, 11, 2, 5, 0, tzinfo=UTC)
+
+
+def ready(owner: User, **settings: object) -> Algorithm:
+    """A stopped one, with these execution settings beside the needed ones."""
+    execution = {**make.steps()["executionSettings"], **settings}
+    return make.algorithm(owner, **make.steps(executionSettings=execution))
+
+
+def standing(owner: User, status: str, **settings: object) -> Algorithm:
+    """One that has come to its status as users bring it there."""
+    if status == "draft":
+        return make.algorithm(owner)
+    algorithm = ready(owner, **settings)
+    if status in ("active", "paused", "error"):
+        start(algorithm)
+    if status == "paused":
+        services.pause(owner=owner, algorithm_id=algorithm.pk, now=NOW)
+    if status == "error":
+        services.fail(algorithm=algorithm, reason="no bars for an hour", now=NOW)
+    if status == "archived":
+        algorithms.archive(owner=owner, algorithm_id=algorithm.pk, now=NOW)
+    return Algorithm.objects.get(pk=algorithm.pk)
+
+
+def start(algorithm: Algorithm) -> Run:
+    services.start(owner=algorithm.owner, algorithm_id=algorithm.pk, now=NOW)
+    return algorithm.runs.live().get()
+
+
+def stop(algorithm: Algorithm, *, close_positions: bool = True) -> Run:
+    services.stop(
+        owner=algorithm.owner, algorithm_id=algorithm.pk, close_positions=close_positions, now=LATER
+    )
+    return algorithm.runs.order_by("-started_at")[0]
+
+
+def hold(run: Run, symbol: str = "NSE:NIFTY", **fields: Any) -> Position:
+    facts: dict[str, Any] = {
+        "quantity": 10, "entry_price": Decimal("100"), "opened_at": NOW,
+    }  # fmt: skip
+    return run.positions.create(symbol=symbol, **facts | fields)
+
+
+def lose(algorithm: Algorithm, loss: int, *, now: datetime, breached: bool = False) -> DailyLoss:
+    """On the date of `now` in India; the limit of the day is 10,000."""
+    return algorithm.daily_losses.create(
+        day=now.astimezone(services.admission.INDIA).date(),
+        loss=loss,
+        limit=10_000,
+        breached_at=now if breached else None,
+    )
