@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +31,18 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     """A test that commits is cleaned up after by emptying every table, the audit's too."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE core_auditrecord DISABLE TRIGGER no_truncate")
+
+
+@pytest.fixture(autouse=True)
+def empty_queue(
+    request: pytest.FixtureRequest, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
+    """After a test that commits: Django empties only the tables of models that it manages."""
+    yield
+    marker = request.node.get_closest_marker("django_db")
+    if marker is not None and marker.kwargs.get("transaction"):
+        with django_db_blocker.unblock(), connection.cursor() as cursor:
+            cursor.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
 
 
 @pytest.fixture
