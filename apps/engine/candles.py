@@ -163,8 +163,13 @@ def block_id(time: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
 
 def block_start(block: int, timeframe: str) -> int:
     """Epoch seconds at which a block begins: 00:00 in Asia/Kolkata of its first day."""
-    month = np.datetime64(block * _MONTHS_IN_BLOCK.get(timeframe, 1), "M")
-    return int(month.astype("M8[s]").astype(np.int64)) - IST
+    return int(block_starts(np.array([block]), timeframe)[0])
+
+
+def block_starts(blocks: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
+    """`block_start` of each."""
+    months = (blocks * _MONTHS_IN_BLOCK.get(timeframe, 1)).astype("M8[M]")
+    return months.astype("M8[s]").astype(np.int64) - IST
 
 
 def resample(

@@ -185,7 +185,7 @@ def check(state: State, market: Market, signals: Array, contracts: Array, out: O
         and out.trades.size >= 2 * symbols
         and out.equity.size in (0, rows)
     )
-    if not fits or np.any(signals[market.cell < 0]):
+    if not fits or (market.cell.min(initial=0) < 0 and np.any(signals[market.cell < 0])):
         raise Misfit("The arrays of the simulation do not fit each other.")
     if not all(array.flags.writeable and array.flags.c_contiguous for array in (*state, *out)):
         raise Misfit("State and results must be writable and contiguous.")

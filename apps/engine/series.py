@@ -51,21 +51,32 @@ def series(type: str, output: str, source: str, parameters: Mapping[str, float])
 
 def compute(series: Series, candles: Candles) -> tuple[Column, ...]:
     """All columns of a series, f8[n] each, NaN where unknown, from the first bar of `candles`."""
+    return tuple(known(column) for column in formula(series, candles))
+
+
+def formula(series: Series, candles: Candles) -> tuple[Column, ...]:
+    """As `compute`, but infinite where something was divided by nothing."""
     inputs = [_input(candles, name) for name in series.inputs]
     own = _OWN.get(series.formula)
-    formula = own or getattr(talib, series.formula)
-    result = formula(*inputs, **dict(series.arguments))
+    function = own or getattr(talib, series.formula)
+    result = function(*inputs, **dict(series.arguments))
     columns = result if isinstance(result, tuple) else (result,)
-    return tuple(_known(column, lookback(series)) for column in columns)
+    warmup = lookback(series)
+    return tuple(_begun(column, warmup) for column in columns)
 
 
-def _known(column: NDArray[np.generic], warmup: int) -> Column:
-    # TA-Lib fills the start of whole-number outputs with 0, and a division by zero gives infinity.
+def _begun(column: NDArray[np.generic], warmup: int) -> Column:
+    """TA-Lib fills the start of whole-number outputs with 0."""
     values: Column = column.astype(np.float64, copy=False)
     if warmup:  # so the column is TA-Lib's, not one of the candles
         values[:warmup] = np.nan
-    known = np.isfinite(values)
-    return values if known[warmup:].all() else np.where(known, values, np.nan)
+    return values
+
+
+def known(column: Column) -> Column:
+    """NaN where the column is infinite."""
+    infinite = np.isinf(column)
+    return np.where(infinite, np.nan, column) if infinite.any() else column
 
 
 @lru_cache(maxsize=4096)

@@ -8,9 +8,9 @@ numbers as a backtest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +21,13 @@ from apps.engine.candles import (
     IST,
     WARMUP_BARS,
     Candles,
+    Number,
     block_id,
-    block_start,
+    block_starts,
 )
 from apps.engine.conditions import EntryConditions, Side
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
-from apps.engine.series import Column, Series, compute, series
+from apps.engine.series import Column, Series, formula, known, series
 from apps.engine.sides import Check, Comparison, Hours, Movement, Read, checks_for
 from apps.engine.strategy import Strategy
 
@@ -46,11 +47,13 @@ def signals_of(
     entry = strategy.entryConditions
     bits = np.zeros(len(candles), dtype=np.uint8)
     wanted = [(bit, checks_for(side, entry)) for bit, side in _bits_and_sides(strategy)]
-    for block in _blocks(candles, timeframe, first, last):
-        values = _Values(block.candles)
-        for bit, checks in wanted:
-            true = _all_or_any(checks, values, entry)[block.kept]
-            bits[block.rows] |= true.view(np.uint8) * np.uint8(bit)
+    lead = max((_looks_back(check) for _, checks in wanted for check in checks), default=0)
+    blocks = _blocks(candles, timeframe, first, last)
+    values = _Values(blocks, lead + entry.confirmationCandles)
+    for bit, checks in wanted if blocks else ():
+        true = _all_or_any(checks, values, entry)
+        for rows, kept in values.kept():
+            bits[rows] |= true[kept].view(np.uint8) * np.uint8(bit)
     return bits
 
 
@@ -66,11 +69,13 @@ def atr_columns(
     if not any(periods):
         return np.empty((0, 4))
     columns = np.full((len(candles), 4), np.nan)
-    for block in _blocks(candles, timeframe, first, last):
-        values = _Values(block.candles)
-        for place, period in enumerate(periods):
-            if period:
-                columns[block.rows, place] = values.read(_atr(period))[block.kept]
+    blocks = _blocks(candles, timeframe, first, last)
+    values = _Values(blocks, lead=0)
+    for place, period in enumerate(periods):
+        if period and blocks:
+            column = values.read(_atr(period))
+            for rows, kept in values.kept():
+                columns[rows, place] = column[kept]
     return columns
 
 
@@ -103,39 +108,72 @@ class _Block(NamedTuple):
     rows: slice
 
 
-def _blocks(candles: Candles, timeframe: str, first: int, last: int) -> Iterator[_Block]:
+def _blocks(candles: Candles, timeframe: str, first: int, last: int) -> list[_Block]:
     if first >= last:
-        return
+        return []
     ends = candles.time[np.array([first, last - 1])]
     low, high = (int(block) for block in block_id(ends, timeframe))
-    starts = [block_start(block, timeframe) for block in range(low, high + 2)]
+    starts = block_starts(np.arange(low, high + 2), timeframe)
     edges = np.searchsorted(candles.time, starts).tolist()
+    blocks = []
     for begin, end in pairwise(edges):
         start, stop = max(begin, first), min(end, last)
         if start < stop:
             array = max(0, begin - WARMUP_BARS)
-            yield _Block(
-                candles.slice(array, stop), slice(start - array, stop - array), slice(start, stop)
-            )
+            kept, rows = slice(start - array, stop - array), slice(start, stop)
+            blocks.append(_Block(candles.slice(array, stop), kept, rows))
+    return blocks
 
 
 class _Values:
-    """Columns over one array, each series computed once."""
+    """Columns over the wanted bars, block after block, each series computed once a block.
 
-    def __init__(self, candles: Candles) -> None:
-        self.candles = candles
-        self._columns: dict[Series, tuple[Column, ...]] = {}
+    Before the bars of a block stand `lead` earlier ones with their values of the same array, NaN
+    where it has none: as many as any check looks back, so that a check at a wanted bar never sees
+    the block before.
+    """
+
+    def __init__(self, blocks: Sequence[_Block], lead: int) -> None:
+        self._blocks, self._lead = blocks, lead
+        lengths = [lead + block.kept.stop - block.kept.start for block in blocks]
+        self._ends = list(accumulate(lengths))
+        self._columns: dict[Series, list[Column]] = {}
+
+    def __len__(self) -> int:
+        return self._ends[-1] if self._ends else 0
+
+    def kept(self) -> Iterator[tuple[slice, slice]]:
+        """Where the wanted bars of each block are in the whole history, and here."""
+        for block, end in zip(self._blocks, self._ends, strict=True):
+            yield block.rows, slice(end - (block.rows.stop - block.rows.start), end)
 
     def read(self, read: Read) -> Column:
-        if read.series not in self._columns:
-            self._columns[read.series] = compute(read.series, self.candles)
-        return _back(self._columns[read.series][read.column], read.offset)
+        columns = self._columns.get(read.series)
+        if columns is None:
+            parts = [formula(read.series, block.candles) for block in self._blocks]
+            columns = [known(self._lay(column)) for column in zip(*parts, strict=True)]
+            self._columns[read.series] = columns
+        return _back(columns[read.column], read.offset)
+
+    def seconds_of_day(self) -> NDArray[np.float64]:
+        """Seconds since midnight in Asia/Kolkata at which each bar starts."""
+        return self._lay([((block.candles.time + IST) % DAY) for block in self._blocks])
+
+    def _lay(self, parts: Sequence[NDArray[Number]]) -> Column:
+        """A column over each block's array as one over the wanted bars and their leads."""
+        laid, before = np.empty(len(self)), 0
+        for part, block, end in zip(parts, self._blocks, self._ends, strict=True):
+            seen = part[max(block.kept.start - self._lead, 0) :]
+            laid[before : end - len(seen)] = np.nan
+            laid[end - len(seen) : end] = seen
+            before = end
+        return laid
 
 
 def _all_or_any(checks: tuple[Check, ...], values: _Values, entry: EntryConditions) -> Truth:
     """A side without checks is never true."""
     if not checks:
-        return np.zeros(len(values.candles), dtype=np.bool_)
+        return np.zeros(len(values), dtype=np.bool_)
     candles = max(entry.confirmationCandles, 1)
     truths = [_confirmed(check, values, candles) for check in checks]
     join = np.logical_and if entry.logicalOperator == "AND" else np.logical_or
@@ -150,7 +188,7 @@ def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
     """
     match check:
         case Hours(start, end):
-            second = (values.candles.time + IST) % DAY
+            second = values.seconds_of_day()
             return (second >= start) & (second < end)
         case Movement(read, operator, steps):
             return _held(_steps(values.read(read), operator), steps + candles - 1)
@@ -160,6 +198,17 @@ def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
             if operator in ("crosses_above", "crosses_below"):
                 return _crossed(a, b, operator, candles)
             return _held(_level(a, operator, b), candles)
+
+
+def _looks_back(check: Check) -> int:
+    """How many bars before its own a check reads, when one candle confirms it."""
+    match check:
+        case Hours():
+            return 0
+        case Movement(read, _, steps):
+            return read.offset + steps
+        case Comparison(left, _, right):
+            return 1 + max(left.offset, right.offset if isinstance(right, Read) else 0)
 
 
 def _level(a: Column, operator: str, b: Column | float) -> Truth:

@@ -43,8 +43,8 @@ __all__ = [
 
 Progress = Callable[[float], None]
 
-ROWS_AT_A_TIME = 25_000
-"""Rows between two reports of progress: a few milliseconds of work."""
+ROWS_AT_A_TIME = 100_000
+"""Rows between two reports of progress: milliseconds of work for each symbol."""
 
 TRADES_AT_A_TIME = 1_000
 """Trades the kernel may write before it hands them over."""

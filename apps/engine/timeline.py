@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from apps.engine.candles import (
     WARMUP_BARS,
     Candles,
-    Number,
     block_id,
     block_start,
     frozen,
@@ -25,6 +24,8 @@ from apps.engine.records import Bars, Market
 from apps.engine.sessions import Sessions
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.strategy import Strategy, warmup_bars
+
+Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,8 +99,8 @@ def join(tracks: Sequence[Track]) -> tuple[Market, NDArray[np.uint8]]:
     begin = 0
     for s, track in enumerate(tracks):
         end = begin + len(track.candles)
-        whole = len(track.candles) == len(time)  # its bars are the rows, which need no search
-        rows = slice(None) if whole else np.searchsorted(time, track.candles.time)
+        every = len(track.candles) == len(time)  # its bars are the rows, which need no search
+        rows = slice(None) if every else np.searchsorted(time, track.candles.time)
         cell[rows, s] = np.arange(begin, end, dtype=np.int32)
         signals[rows, s] = track.signals
         begin = end
@@ -115,7 +116,7 @@ def join(tracks: Sequence[Track]) -> tuple[Market, NDArray[np.uint8]]:
     return market, signals
 
 
-def _joined(parts: Sequence[NDArray[Number]]) -> NDArray[Number]:
+def _joined(parts: Sequence[Column]) -> Column:
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
