@@ -73,19 +73,19 @@ def _locked(owner: User, algorithm_id: str) -> Algorithm:
 def _require_startable(algorithm: Algorithm) -> None:
     if algorithm.status == Status.ACTIVE:
         raise AlreadyActive(algorithmId=algorithm.pk, currentStatus=algorithm.status)
-    _require_source(Move.START, algorithm)
+    if algorithm.status not in MOVES[Move.START][0]:
+        missing = unfinished(engine.read(configuration(algorithm)))
+        raise _wrong_status(algorithm, Move.START, missingFields=missing)
 
 
-def _require_source(move: Move, algorithm: Algorithm) -> None:
-    """As the move itself does, for what is asked before it: here, how far from a start it is."""
-    sources, _ = MOVES[move]
-    if algorithm.status not in sources:
-        raise WrongStatus(
-            algorithmId=algorithm.pk,
-            currentStatus=algorithm.status,
-            requiredStatus=sources[0],
-            missingFields=unfinished(engine.read(configuration(algorithm))),
-        )
+def _wrong_status(algorithm: Algorithm, move: Move, **details: object) -> WrongStatus:
+    """What the move itself would refuse, where more is asked before it is made."""
+    return WrongStatus(
+        algorithmId=algorithm.pk,
+        currentStatus=algorithm.status,
+        requiredStatus=MOVES[move][0][0],
+        **details,
+    )
 
 
 def _strategy_of(configuration: Configuration) -> Strategy:
@@ -117,7 +117,8 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
     """
     switched = switches.share_of_user(owner), switches.share_of_all()
     algorithm = _locked(owner, algorithm_id)
-    _require_source(Move.RESUME, algorithm)
+    if algorithm.status not in MOVES[Move.RESUME][0]:
+        raise _wrong_status(algorithm, Move.RESUME)
     run = algorithm.runs.live().get()
     switches.require_off(*switched)
     candidate = Candidate(algorithm, _strategy_of(run.configuration), resumed=run)

@@ -1,0 +1,114 @@
+"""/api/trading/account"""
+
+from decimal import Decimal
+
+import pytest
+from django.conf import LazySettings
+from django.db import DatabaseError, connection, transaction
+from django.db.models import Sum
+
+from apps.accounts.models import User
+from apps.core.models import AuditRecord
+from apps.trading.models import Account, LedgerEntry
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.trading.standing import hold, ready, start, stop
+
+PATH = "/api/trading/account"
+NEW = {
+    "balance": 10_000_000, "reserved": 0, "available": 10_000_000, "equity": 10_000_000,
+    "currency": "INR",
+}  # fmt: skip
+
+
+def test_it_is_opened_when_it_is_first_asked_for(api: Api, alice: User, bob: User) -> None:
+    assert api(alice).get(PATH).json() == NEW
+    assert api(alice).get(PATH).json() == NEW
+    account = Account.objects.get()
+    assert account.owner == alice
+    entry = account.entries.get()
+    assert (entry.kind, entry.amount) == ("opening", Decimal(10_000_000))
+
+
+def test_it_opens_with_what_the_setting_says(api: Api, alice: User, settings: LazySettings) -> None:
+    settings.PAPER_ACCOUNT_BALANCE = 500_000
+    assert api(alice).get(PATH).json()["balance"] == 500_000
+    settings.PAPER_ACCOUNT_BALANCE = 600_000
+    assert api(alice).get(PATH).json()["balance"] == 500_000
+
+
+def test_what_runs_hold_is_not_available(api: Api, alice: User) -> None:
+    start(ready(alice, initialCapital=250_000.75))
+    start(ready(alice))
+    assert api(alice).get(PATH).json() == NEW | {
+        "reserved": 1_250_000.75, "available": 8_749_999.25,
+    }  # fmt: skip
+
+
+def test_equity_counts_what_open_positions_would_win_or_lose(api: Api, alice: User) -> None:
+    run = start(ready(alice))
+    hold(run, "NSE:A", unrealised=Decimal("1500.25"))
+    hold(run, "NSE:B", unrealised=Decimal("-300"))
+    hold(run, "NSE:C", unrealised=Decimal("9999"), closed_at=run.started_at)
+    answer = api(alice).get(PATH).json()
+    assert (answer["balance"], answer["equity"]) == (10_000_000, 10_001_200.25)
+
+
+def test_a_reset_is_as_much_as_a_new_one_has(api: Api, alice: User, settings: LazySettings) -> None:
+    settings.PAPER_ACCOUNT_BALANCE = 7_000_000
+    api(alice).get(PATH)
+    settings.PAPER_ACCOUNT_BALANCE = 10_000_000
+    response = api(alice).post(f"{PATH}/reset")
+    assert (response.status_code, response.json()) == (200, NEW)
+    entries = Account.objects.get().entries.order_by("id")
+    assert [(entry.kind, entry.amount) for entry in entries] == [
+        ("opening", Decimal(7_000_000)), ("reset", Decimal(3_000_000)),
+    ]  # fmt: skip
+    assert AuditRecord.objects.get(action="account_reset").details["balance"] == [
+        "7000000.00", "10000000",
+    ]  # fmt: skip
+
+
+def test_the_balance_is_the_sum_of_the_ledger(
+    api: Api, alice: User, settings: LazySettings
+) -> None:
+    for balance in (5, 900_000, 10_000_000, 1):
+        settings.PAPER_ACCOUNT_BALANCE = balance
+        assert api(alice).post(f"{PATH}/reset").json()["balance"] == balance
+    total = LedgerEntry.objects.aggregate(total=Sum("amount"))["total"]
+    assert total == Account.objects.get().balance == 1
+
+
+def test_it_cannot_be_reset_while_something_runs(api: Api, alice: User) -> None:
+    algorithm = ready(alice)
+    hold(start(algorithm))
+    for _ in "running", "stopped with a position":
+        response = api(alice).post(f"{PATH}/reset")
+        assert_error(response, 422, "UNPROCESSABLE_ENTITY", algorithmIds=[algorithm.pk])
+        if algorithm.runs.live().exists():
+            stop(algorithm, close_positions=False)
+
+
+def test_another_users_runs_do_not_keep_it(api: Api, alice: User, bob: User) -> None:
+    start(ready(bob))
+    assert api(alice).post(f"{PATH}/reset").status_code == 200
+
+
+@pytest.mark.parametrize("changes", [{"reserved": -1}, {"reserved": 11}, {"balance": -1}])
+def test_the_database_reserves_no_more_than_there_is(
+    alice: User, api: Api, changes: dict[str, int]
+) -> None:
+    account = Account.objects.create(owner=alice, balance=10, opened_at=alice.created_at)
+    with pytest.raises(DatabaseError, match="account_reserves_what_it_has"):
+        Account.objects.filter(pk=account.pk).update(**changes)
+
+
+def test_the_ledger_is_never_rewritten(api: Api, alice: User) -> None:
+    api(alice).get(PATH)
+    with pytest.raises(DatabaseError, match="never rewritten"), transaction.atomic():
+        LedgerEntry.objects.update(amount=1)
+    with pytest.raises(DatabaseError, match="never rewritten"), transaction.atomic():
+        LedgerEntry.objects.get().save()
+    alice.delete()
+    assert not LedgerEntry.objects.exists()
+    connection.check_constraints()

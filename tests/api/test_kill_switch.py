@@ -1,0 +1,168 @@
+"""/api/trading/kill-switch"""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.core import audit
+from apps.core.models import AuditRecord
+from apps.trading import services
+from apps.trading.models import KillSwitch, Run
+from apps.webhooks.models import Event
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.trading.standing import hold, ready, standing, start, stop
+
+PATH = "/api/trading/kill-switch"
+ALGORITHMS = "/api/trading/algorithms"
+OFF = {"active": False, "since": None, "reason": None}
+OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+
+
+def on(api: Api, user: User, body: object = None) -> Any:
+    return api(user).post(PATH, body)
+
+
+def test_at_first_it_is_off(api: Api, alice: User) -> None:
+    assert api(alice).get(PATH).json() == OFF
+    assert not KillSwitch.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [(None, None), ({}, None), ({"reason": None}, None), ({"reason": ""}, None),
+     ({"reason": "bad news"}, "bad news")],
+)  # fmt: skip
+def test_it_says_since_when_and_why(
+    api: Api, alice: User, body: object, reason: str | None
+) -> None:
+    response = on(api, alice, body)
+    assert response.status_code == 200
+    answer = response.json()
+    assert answer == {"active": True, "since": answer["since"], "reason": reason}
+    since = datetime.fromisoformat(answer["since"])
+    assert abs(since - timezone.now()) < timedelta(minutes=1)
+    assert api(alice).get(PATH).json() == answer
+
+
+def test_it_pauses_all_that_is_active_and_nothing_else(api: Api, alice: User, bob: User) -> None:
+    mine = {status: standing(alice, status) for status in ("draft", "active", "stopped", "error")}
+    other, theirs = standing(alice, "active"), standing(bob, "active")
+    on(api, alice, {"reason": "bad news"})
+    assert status_of(mine["active"]) == status_of(other) == "paused"
+    for status in ("draft", "stopped", "error"):
+        assert status_of(mine[status]) == status
+    assert status_of(theirs) == "active"
+    change = other.status_changes.latest("id")
+    assert (change.before, change.after, change.actor) == ("active", "paused", alice.pk)
+    assert change.reason == "kill switch"
+    told = Event.objects.filter(type="algorithm.paused").values_list("algorithm_id", "sequence")
+    assert sorted(told) == sorted([(mine["active"].pk, 2), (other.pk, 2)])
+
+
+def status_of(algorithm: Algorithm) -> str:
+    return Algorithm.objects.get(pk=algorithm.pk).status
+
+
+def test_while_it_is_on_nothing_starts_or_resumes(api: Api, alice: User, bob: User) -> None:
+    stopped, paused = standing(alice, "stopped"), standing(alice, "paused")
+    since = on(api, alice).json()["since"]
+    for algorithm, verb in ((stopped, "start"), (paused, "resume")):
+        response = api(alice).post(f"{ALGORITHMS}/{algorithm.pk}/{verb}")
+        assert_error(response, 403, "FORBIDDEN", reason="kill_switch", since=since)
+    assert api(bob).post(f"{ALGORITHMS}/{ready(bob).pk}/start").status_code == 200
+    assert api(alice).post(f"{ALGORITHMS}/{paused.pk}/stop").status_code == 200
+
+
+def test_it_stays_as_it_was_turned_on(api: Api, alice: User) -> None:
+    first, again = on(api, alice, {"reason": "first"}), on(api, alice, {"reason": "second"})
+    assert again.status_code == 200
+    assert again.json() == first.json()
+    assert AuditRecord.objects.filter(action="kill_switch_on").count() == 1
+
+
+def test_turned_off_it_lets_start_again_and_resumes_nothing(api: Api, alice: User) -> None:
+    algorithm, mine = standing(alice, "active"), api(alice)
+    on(api, alice)
+    response = mine.delete(PATH)
+    assert (response.status_code, response.content) == (204, b"")
+    assert mine.get(PATH).json() == OFF
+    assert status_of(algorithm) == "paused"
+    assert mine.post(f"{ALGORITHMS}/{algorithm.pk}/resume").status_code == 200
+
+
+def test_what_is_off_can_be_turned_off(api: Api, alice: User) -> None:
+    assert api(alice).delete(PATH).status_code == 204
+    assert not AuditRecord.objects.filter(action="kill_switch_off").exists()
+
+
+@pytest.mark.parametrize("close", [True, False, None])
+def test_positions_are_closed_when_that_is_asked_for(
+    api: Api, alice: User, bob: User, close: bool | None
+) -> None:
+    active, left = ready(alice), ready(alice)
+    hold(start(active))
+    hold(start(left))
+    stop(left, close_positions=False)
+    hold(start(ready(bob)))
+    on(api, alice, {} if close is None else {"closePositions": close})
+    asked = Run.objects.filter(close_positions=True)
+    assert {run.algorithm for run in asked} == ({active, left} if close else set())
+
+
+def test_closing_can_be_asked_for_afterwards(api: Api, alice: User) -> None:
+    hold(start(ready(alice)))
+    first = on(api, alice)
+    assert on(api, alice, {"closePositions": True}).json() == first.json()
+    assert Run.objects.get().close_positions
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [({"reason": "x" * 201}, "reason"), ({"reason": 1}, "reason"), ({"reason": "a\nb"}, "reason"),
+     ({"closePositions": "true"}, "closePositions"), ({"active": False}, "active")],
+)  # fmt: skip
+def test_a_body_that_may_mean_something_else_is_refused(
+    api: Api, alice: User, body: object, field: str
+) -> None:
+    assert_error(on(api, alice, body), 400, "VALIDATION_ERROR", field=field)
+    assert not KillSwitch.objects.exists()
+
+
+def test_turning_it_is_on_record(api: Api, alice: User) -> None:
+    on(api, alice, {"reason": "bad news"})
+    api(alice).delete(PATH)
+    turned = AuditRecord.objects.filter(object_type="killswitch").order_by("id")
+    assert [(row.action, row.actor, row.object_id) for row in turned] == [
+        ("kill_switch_on", alice.pk, alice.pk), ("kill_switch_off", alice.pk, alice.pk),
+    ]  # fmt: skip
+    assert turned[0].details == {"reason": "bad news"}
+
+
+# The operators' switch
+
+
+def test_the_global_one_refuses_everybody_and_changes_no_status(
+    api: Api, alice: User, bob: User
+) -> None:
+    active, stopped, paused = (
+        standing(alice, "active"), standing(alice, "stopped"), standing(bob, "paused"),
+    )  # fmt: skip
+    services.halt(operator=OLGA, reason="bad data", now=make.NOW)
+    for owner, algorithm, verb in ((alice, stopped, "start"), (bob, paused, "resume")):
+        response = api(owner).post(f"{ALGORITHMS}/{algorithm.pk}/{verb}")
+        error = assert_error(
+            response, 503, "SERVICE_UNAVAILABLE", reason="global_kill_switch", retryAfter=60
+        )
+        assert error["retryAfter"] == 60
+        assert response["Retry-After"] == "60"
+        assert "bad data" not in error["message"]
+    assert status_of(active) == "active"
+    assert api(alice).get(PATH).json() == OFF
+    services.lift(operator=OLGA, reason="over", now=make.NOW)
+    assert api(alice).post(f"{ALGORITHMS}/{stopped.pk}/start").status_code == 200

@@ -1,0 +1,97 @@
+"""POST /api/trading/algorithms/<id>/resume"""
+
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.core import audit
+from apps.symbols.models import Type
+from apps.trading import services
+from apps.trading.models import Account, Run
+from apps.webhooks.models import Event
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.symbols.instruments import equity
+from tests.trading.standing import hold, lose, ready, standing, start
+
+PATH = "/api/trading/algorithms"
+OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+
+
+def post(api: Api, algorithm: Algorithm) -> Any:
+    return api(algorithm.owner).post(f"{PATH}/{algorithm.pk}/resume")
+
+
+def test_it_goes_on_in_the_same_run(api: Api, alice: User) -> None:
+    algorithm = standing(alice, "paused")
+    response = post(api, algorithm)
+    assert response.status_code == 200
+    assert (response.json()["status"], response.json()["warnings"]) == ("active", [])
+    run = Run.objects.get()
+    assert run.ended_at is None
+    assert Account.objects.get().reserved == run.capital
+
+
+def test_it_is_in_the_history_and_told_as_a_start(api: Api, alice: User) -> None:
+    algorithm = standing(alice, "paused")
+    post(api, algorithm)
+    change = algorithm.status_changes.latest("id")
+    assert (change.before, change.after, change.reason) == ("paused", "active", "resumed")
+    event = Event.objects.get(sequence=3)
+    assert (event.type, event.data["previousStatus"]) == ("algorithm.started", "paused")
+
+
+@pytest.mark.parametrize("status", ["draft", "active", "stopped", "error"])
+def test_only_a_paused_one_can_be_resumed(api: Api, alice: User, status: str) -> None:
+    response = post(api, standing(alice, status))
+    assert_error(
+        response, 422, "UNPROCESSABLE_ENTITY", currentStatus=status, requiredStatus="paused"
+    )
+
+
+def test_what_it_holds_itself_does_not_keep_it(api: Api, alice: User) -> None:
+    algorithm = ready(alice)
+    run = start(algorithm)
+    for n in range(3):
+        hold(run, f"NSE:A{n}")
+    services.pause(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
+    assert post(api, algorithm).status_code == 200
+
+
+def test_its_capital_is_its_own_though_nothing_else_is_left(api: Api, alice: User) -> None:
+    algorithm = standing(alice, "paused", initialCapital=10_000_000)
+    assert post(api, algorithm).status_code == 200
+    assert Account.objects.get().available == 0
+
+
+def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User) -> None:
+    algorithm = standing(alice, "paused")
+    row = equity("NSE:NIFTY", enabled=False)
+    lost = lose(algorithm, 10_000, now=timezone.now())
+    services.stop_everything(owner=alice, reason="", close_positions=False, now=make.NOW)
+    services.halt(operator=OLGA, reason="", now=make.NOW)
+    assert_error(post(api, algorithm), 403, "FORBIDDEN", reason="kill_switch")
+    services.allow_again(owner=alice, now=make.NOW)
+    assert_error(post(api, algorithm), 503, "SERVICE_UNAVAILABLE")
+    services.lift(operator=OLGA, reason="", now=make.NOW)
+    assert_error(post(api, algorithm), 400, "INVALID_SYMBOL", symbol="NSE:NIFTY")
+    row.enabled, row.type = True, Type.INDEX
+    row.save()
+    assert_error(post(api, algorithm), 403, "DAILY_LOSS_LIMIT", dailyLoss=10_000, limit=10_000)
+    lost.delete()
+    answer = post(api, algorithm)
+    assert answer.status_code == 200
+    assert len(answer.json()["warnings"]) == 1
+
+
+def test_a_request_to_close_positions_is_taken_back(api: Api, alice: User) -> None:
+    algorithm = standing(alice, "active")
+    services.stop_everything(owner=alice, reason="", close_positions=True, now=make.NOW)
+    services.allow_again(owner=alice, now=make.NOW)
+    assert Run.objects.get().close_positions
+    post(api, algorithm)
+    assert not Run.objects.get().close_positions

@@ -1,0 +1,98 @@
+"""Operators look at what trades, and halt it for everybody by typing that they mean it."""
+
+import pytest
+from django.test import Client
+
+from apps.accounts.models import User
+from apps.core.models import AuditRecord
+from apps.trading.models import GlobalSwitch
+from tests import make
+from tests.trading.standing import hold, lose, ready, start
+
+SWITCH = "/admin/trading/globalswitch"
+
+
+@pytest.fixture
+def olga(db: None) -> User:
+    user = make.user("olga")
+    user.is_staff = True
+    user.save(update_fields=["is_staff"])
+    return user
+
+
+@pytest.fixture
+def operator(olga: User) -> Client:
+    client = Client()
+    client.force_login(olga)
+    return client
+
+
+def turn(client: Client, verb: str, confirmation: str) -> str:
+    body = {"reason": "bad data", "confirmation": confirmation}
+    return client.post(f"{SWITCH}/1/do/{verb}/", body, follow=True).text
+
+
+def is_on() -> bool:
+    return GlobalSwitch.objects.get().active
+
+
+def test_the_switch_is_there_to_be_found(operator: Client) -> None:
+    assert f'href="{SWITCH}/1/change/"' in operator.get(f"{SWITCH}/").text
+    shown = operator.get(f"{SWITCH}/1/change/").text
+    assert "../do/halt/" in shown
+    assert "../do/lift/" not in shown
+
+
+def test_it_says_what_has_to_be_typed(operator: Client) -> None:
+    operator.get(f"{SWITCH}/")
+    assert "Type HALT EVERYBODY to confirm." in operator.get(f"{SWITCH}/1/do/halt/").text
+
+
+@pytest.mark.parametrize("typed", ["", "yes", "halt everybody", " HALT EVERYBODY"])
+def test_without_the_very_words_nothing_happens(operator: Client, typed: str) -> None:
+    operator.get(f"{SWITCH}/")
+    assert "errorlist" in turn(operator, "halt", typed)
+    assert not is_on()
+
+
+def test_it_is_turned_on_and_off_on_record(operator: Client, olga: User) -> None:
+    operator.get(f"{SWITCH}/")
+    assert "Done" in turn(operator, "halt", "HALT EVERYBODY")
+    assert is_on()
+    assert "is on already" in turn(operator, "halt", "HALT EVERYBODY")
+    assert "Done" in turn(operator, "lift", "LET TRADE AGAIN")
+    assert not is_on()
+    assert "is off already" in turn(operator, "lift", "LET TRADE AGAIN")
+    turned = AuditRecord.objects.filter(object_type="globalswitch").order_by("id")
+    assert [(row.action, row.actor_kind, row.actor) for row in turned] == [
+        ("kill_switch_on", "operator", olga.pk), ("kill_switch_off", "operator", olga.pk),
+    ]  # fmt: skip
+    assert turned[0].details == {"reason": "bad data"}
+
+
+def test_a_user_cannot_turn_it(operator: Client, alice: User) -> None:
+    operator.get(f"{SWITCH}/")
+    client = Client()
+    client.force_login(alice)
+    turn(client, "halt", "HALT EVERYBODY")
+    assert not is_on()
+
+
+@pytest.mark.parametrize(
+    "page", ["account", "run", "position", "dailyloss", "ledgerentry", "killswitch"]
+)
+def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
+    algorithm = ready(alice)
+    hold(start(algorithm))
+    lose(algorithm, 5, now=make.NOW)
+    for query in ("", "?q=x", "?q=alice@example.com"):
+        assert operator.get(f"/admin/trading/{page}/{query}").status_code == 200
+
+
+def test_an_event_is_found_by_its_algorithm(operator: Client, alice: User) -> None:
+    algorithm, other = ready(alice), ready(alice)
+    for one in (algorithm, other):
+        start(one)
+    listed = operator.get("/admin/webhooks/event/", {"q": algorithm.pk}).text
+    assert algorithm.pk in listed
+    assert other.pk not in listed

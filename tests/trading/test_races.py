@@ -1,0 +1,235 @@
+"""Many at once: one start, no rupee reserved twice, no start past a switch that is on."""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from threading import Barrier
+from typing import Any, TypeVar
+
+import pytest
+from django.db import connection, transaction
+from django.db.models import Sum
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.algorithms.lifecycle import Status
+from apps.algorithms.models import Algorithm
+from apps.core import audit
+from apps.core.errors import ServiceError
+from apps.trading import services
+from apps.trading.models import Account, GlobalSwitch, KillSwitch, Run
+from apps.webhooks.models import Event
+from tests import make
+from tests.conftest import Api
+from tests.trading.standing import NOW, ready, start
+
+pytestmark = [pytest.mark.django_db(transaction=True)]
+Outcome = TypeVar("Outcome")
+OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+WAITING = """
+    SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))
+"""
+ROUNDS = [
+    pytest.param(10, 1, id="quick"),
+    pytest.param(50, 20, marks=[pytest.mark.slow, pytest.mark.timeout(600)], id="whole"),
+]
+
+
+def at_once(work: Callable[[int], Outcome], times: int) -> list[Outcome]:
+    """What each came to, all begun together, each on a connection of its own."""
+    gate = Barrier(times)
+
+    def one(n: int) -> Outcome:
+        try:
+            connection.ensure_connection()
+            gate.wait()
+            return work(n)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(times) as pool:
+        return list(pool.map(one, range(times)))
+
+
+def refusal_of(work: Callable[[], object]) -> str:
+    """The code of the refusal; empty when there was none."""
+    try:
+        work()
+    except ServiceError as refusal:
+        return refusal.code.value
+    return ""
+
+
+def starts(clients: Sequence[APIClient], algorithm: Algorithm, keys: Sequence[str]) -> list[Any]:
+    path = f"/api/trading/algorithms/{algorithm.pk}/start"
+
+    def send(n: int) -> Any:
+        return clients[n].post(path, headers={"Idempotency-Key": keys[n]})
+
+    return at_once(send, len(clients))
+
+
+def assert_started_once(algorithm: Algorithm) -> None:
+    assert Algorithm.objects.get(pk=algorithm.pk).status == "active"
+    assert algorithm.status_changes.filter(after="active").count() == 1
+    assert Event.objects.filter(algorithm_id=algorithm.pk).count() == 1
+    assert algorithm.runs.count() == 1
+
+
+@pytest.mark.parametrize(("clients", "rounds"), ROUNDS)
+def test_of_many_with_one_key_one_starts_it(
+    api: Api, alice: User, clients: int, rounds: int
+) -> None:
+    callers = [api(alice) for _ in range(clients)]
+    for _ in range(rounds):
+        algorithm = ready(alice, initialCapital=1)
+        answers = starts(callers, algorithm, ["k"] * clients)
+        assert {(one.status_code, one.content) for one in answers} == {(200, answers[0].content)}
+        assert sum("Idempotent-Replayed" not in one for one in answers) == 1
+        assert_started_once(algorithm)
+
+
+@pytest.mark.parametrize(("clients", "rounds"), ROUNDS)
+def test_of_many_with_keys_of_their_own_one_starts_it(
+    api: Api, alice: User, clients: int, rounds: int
+) -> None:
+    callers = [api(alice) for _ in range(clients)]
+    for _ in range(rounds):
+        algorithm = ready(alice, initialCapital=1)
+        answers = starts(callers, algorithm, [f"k{n}" for n in range(clients)])
+        codes = [one.json().get("error", {}).get("code", "") for one in answers]
+        assert sorted(codes) == [""] + ["ALGORITHM_ALREADY_ACTIVE"] * (clients - 1)
+        assert_started_once(algorithm)
+
+
+def test_starts_at_once_reserve_no_more_than_there_is() -> None:
+    owner = make.user()
+    algorithms = [ready(owner, initialCapital=1_500_000) for _ in range(10)]
+
+    def begin(n: int) -> str:
+        return refusal_of(lambda: start(algorithms[n]))
+
+    codes = at_once(begin, len(algorithms))
+    assert sorted(codes) == [""] * 6 + ["INSUFFICIENT_BALANCE"] * 4
+    assert_sums_up(owner)
+    assert Account.objects.get().reserved == 9_000_000
+
+
+def assert_sums_up(owner: User) -> None:
+    """The reservation is what the runs hold, and the balance what the ledger says."""
+    account = Account.objects.get(owner=owner)
+    held = account.runs.holding().aggregate(total=Sum("capital"))["total"]
+    entered = account.entries.aggregate(total=Sum("amount"))["total"]
+    assert (account.reserved, account.balance) == (held or Decimal(0), entered)
+
+
+def test_an_account_is_opened_once() -> None:
+    owner = make.user()
+    at_once(lambda n: services.read_account(owner=owner, now=NOW), 10)
+    assert Account.objects.get().entries.count() == 1
+
+
+@pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.slow)])
+def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
+    owner = make.user()
+    algorithms = [ready(owner, initialCapital=1) for _ in range(3)]
+
+    def work(n: int) -> None:
+        mine = {"owner": owner, "algorithm_id": algorithms[n % 3].pk, "now": NOW}
+        verbs: list[Callable[[], object]] = [
+            lambda: services.start(**mine),
+            lambda: services.pause(**mine),
+            lambda: services.resume(**mine),
+            lambda: services.stop(**mine, close_positions=True),
+            lambda: services.stop_everything(
+                owner=owner, reason="", close_positions=False, now=NOW
+            ),
+            lambda: services.allow_again(owner=owner, now=NOW),
+        ]
+        for turn in range(len(verbs)):
+            refusal_of(verbs[(n + turn) % len(verbs)])
+
+    for _ in range(rounds):
+        at_once(work, 10)
+    assert_sums_up(owner)
+    for algorithm in algorithms:
+        events = Event.objects.filter(algorithm_id=algorithm.pk).order_by("sequence")
+        changes = algorithm.status_changes.exclude(before=None).order_by("id")
+        assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+        assert [event.data["status"] for event in events] == [one.after for one in changes]
+        assert len(events) > 0
+
+
+def test_no_start_commits_after_the_switch_has() -> None:
+    """The start has seen the switch off and goes on slowly; the switch waits, and pauses it."""
+    owner = make.user()
+    algorithm = ready(owner)
+    sharing = Barrier(2)
+
+    def work(n: int) -> None:
+        if n:
+            sharing.wait()
+            services.stop_everything(owner=owner, reason="", close_positions=False, now=NOW)
+            assert Algorithm.objects.get().status == Status.PAUSED
+        else:
+            with transaction.atomic():
+                services.start(owner=owner, algorithm_id=algorithm.pk, now=NOW)
+                sharing.wait()
+                wait_until_somebody_waits()
+
+    at_once(work, 2)
+    assert KillSwitch.objects.get().active
+    assert Event.objects.count() == 2
+
+
+def wait_until_somebody_waits() -> None:
+    """Until another connection waits for a lock that this one holds."""
+    with connection.cursor() as cursor:
+        waiting = 0
+        while not waiting:
+            cursor.execute(WAITING)
+            waiting = cursor.fetchone()[0]
+
+
+@pytest.mark.parametrize("of_all", [False, True])
+def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
+    owner = make.user()
+    algorithm = ready(owner)
+    turning = Barrier(2)
+
+    def turn_on() -> None:
+        with transaction.atomic():
+            if of_all:
+                services.halt(operator=OLGA, reason="", now=NOW)
+            else:
+                services.stop_everything(owner=owner, reason="", close_positions=False, now=NOW)
+            turning.wait()
+            wait_until_somebody_waits()
+
+    def begin() -> str:
+        turning.wait()
+        return refusal_of(lambda: start(algorithm))
+
+    codes = at_once(lambda n: begin() if n else turn_on() or "", 2)
+    assert codes == ["", "SERVICE_UNAVAILABLE" if of_all else "FORBIDDEN"]
+    assert not Run.objects.exists()
+
+
+def test_starts_of_one_user_do_not_wait_for_another() -> None:
+    """What all share, the operators' switch, they share."""
+    alice, bob = make.user("alice"), make.user("bob")
+    mine, theirs = ready(alice), ready(bob)
+    GlobalSwitch.objects.create()
+    with transaction.atomic():
+        start(mine)
+        with ThreadPoolExecutor(1) as pool:
+
+            def begin() -> str:
+                try:
+                    with connection.cursor() as cursor:
+                        cursor.execute("SET lock_timeout = '1s'")
+                    return start(theirs).pk
+                finally:
+                    connection.close()
+
+            assert pool.submit(begin).result(timeout=30)

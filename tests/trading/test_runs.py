@@ -1,0 +1,108 @@
+"""What the database itself holds to, and what becomes of a run that fails."""
+
+from typing import Any
+
+import pytest
+from django.db import DatabaseError
+
+from apps.accounts.models import User
+from apps.algorithms.services import WrongStatus
+from apps.core.models import AuditRecord
+from apps.trading import services
+from apps.trading.models import Account, GlobalSwitch, KillSwitch, Run
+from apps.webhooks.models import Event
+from tests import make
+from tests.trading.standing import LATER, NOW, hold, ready, standing, start
+
+
+def test_a_failed_one_gives_its_capital_back_and_may_start_again(alice: User) -> None:
+    algorithm = standing(alice, "error")
+    run = Run.objects.get()
+    assert (run.end_reason, run.ended_at, run.released_at) == ("error", NOW, NOW)
+    assert Account.objects.get().reserved == 0
+    assert start(algorithm) != run
+
+
+def test_a_failure_is_in_the_history_and_told(alice: User) -> None:
+    algorithm = standing(alice, "error")
+    change = algorithm.status_changes.latest("id")
+    assert (change.after, change.actor, change.reason) == ("error", "system", "no bars for an hour")
+    event = Event.objects.get(sequence=2)
+    assert (event.type, event.data["reason"]) == ("algorithm.error", "no bars for an hour")
+    assert AuditRecord.objects.get(action="algorithm_failed").actor_kind == "system"
+
+
+def test_a_failed_one_that_holds_positions_keeps_its_capital(alice: User) -> None:
+    algorithm = ready(alice)
+    run = start(algorithm)
+    hold(run)
+    services.fail(algorithm=algorithm, reason="ruined", now=LATER)
+    run.refresh_from_db()
+    assert (run.ended_at, run.released_at, run.close_positions) == (LATER, None, False)
+    assert Account.objects.get().reserved == run.capital
+
+
+@pytest.mark.parametrize("status", ["draft", "stopped", "error"])
+def test_what_does_not_run_cannot_fail(alice: User, status: str) -> None:
+    algorithm = standing(alice, status)
+    with pytest.raises(WrongStatus):
+        services.fail(algorithm=algorithm, reason="", now=LATER)
+
+
+def test_an_algorithm_has_one_run_that_holds_capital(alice: User) -> None:
+    run = start(ready(alice))
+    run.pk = None
+    with pytest.raises(DatabaseError, match="one_run_of_an_algorithm_holds_capital"):
+        Run.objects.create(
+            algorithm=run.algorithm, account=run.account, algorithm_version=1, configuration={},
+            mode="paper", capital=1, started_at=NOW,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "constraint"),
+    [
+        ({"end_reason": "stopped"}, "an_ended_run_says_why"),
+        ({"ended_at": NOW}, "an_ended_run_says_why"),
+        ({"released_at": NOW}, "a_run_keeps_its_capital_until_it_ends"),
+        ({"capital": -1}, "run_owes_nothing"),
+    ],
+)
+def test_the_database_refuses_half_an_end(
+    alice: User, changes: dict[str, Any], constraint: str
+) -> None:
+    start(ready(alice))
+    with pytest.raises(DatabaseError, match=constraint):
+        Run.objects.update(**changes)
+
+
+def test_a_symbol_has_one_open_position_in_a_run(alice: User) -> None:
+    run = start(ready(alice))
+    hold(run, closed_at=LATER)
+    hold(run)
+    with pytest.raises(DatabaseError, match="one_open_position_of_a_symbol_in_a_run"):
+        hold(run)
+
+
+def test_a_position_is_of_something(alice: User) -> None:
+    with pytest.raises(DatabaseError, match="position_is_of_something"):
+        hold(start(ready(alice)), quantity=0)
+
+
+def test_a_switch_that_is_on_says_since_when(alice: User) -> None:
+    with pytest.raises(DatabaseError, match="kill_switch_says_since_when"):
+        KillSwitch.objects.create(owner=alice, active=True)
+
+
+@pytest.mark.django_db
+def test_there_is_one_global_switch() -> None:
+    with pytest.raises(DatabaseError, match="there_is_one_global_switch"):
+        GlobalSwitch.objects.create(id=2)
+
+
+def test_what_a_user_had_goes_with_the_user(alice: User) -> None:
+    hold(start(ready(alice)))
+    services.stop_everything(owner=alice, reason="", close_positions=False, now=make.NOW)
+    alice.delete()
+    for model in (Account, Run, KillSwitch, Event):
+        assert not model._default_manager.exists()

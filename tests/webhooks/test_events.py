@@ -1,0 +1,96 @@
+"""Events: counted for each algorithm without gaps, committed with what they tell of."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from apps.accounts.models import User
+from apps.core.ids import is_id, new_id
+from apps.webhooks import services
+from apps.webhooks.event_types import EventType
+from apps.webhooks.models import Event
+from tests import make
+
+ONE, OTHER = "1" * 24, "2" * 24
+
+
+def write(owner: User, algorithm_id: str = ONE) -> Event:
+    return services.write(
+        EventType.ALGORITHM_STARTED,
+        owner_id=owner.pk,
+        algorithm_id=algorithm_id,
+        data={"algorithmId": algorithm_id},
+        now=make.NOW,
+    )
+
+
+def places(algorithm_id: str = ONE) -> list[int]:
+    rows = Event.objects.filter(algorithm_id=algorithm_id).order_by("sequence")
+    return list(rows.values_list("sequence", flat=True))
+
+
+def test_an_event_says_what_happened_to_whom_and_when(alice: User) -> None:
+    event = Event.objects.get(pk=write(alice).pk)
+    assert is_id(event.pk)
+    assert (event.type, event.owner, event.algorithm_id) == ("algorithm.started", alice, ONE)
+    assert (event.backtest_id, event.sequence, event.created_at) == ("", 1, make.NOW)
+    assert event.data == {"algorithmId": ONE}
+
+
+def test_each_algorithm_counts_for_itself(alice: User) -> None:
+    for algorithm_id in (ONE, OTHER, ONE, ONE, OTHER):
+        write(alice, algorithm_id)
+    assert (places(ONE), places(OTHER)) == ([1, 2, 3], [1, 2])
+
+
+def test_what_is_undone_leaves_no_gap(alice: User) -> None:
+    write(alice)
+    with transaction.atomic():
+        write(alice)
+        transaction.set_rollback(True)
+    write(alice)
+    assert places() == [1, 2]
+
+
+def test_the_count_goes_on_when_old_events_are_gone(alice: User) -> None:
+    write(alice)
+    Event.objects.all().delete()
+    assert write(alice).sequence == 2
+
+
+def test_a_place_is_taken_once(alice: User) -> None:
+    event = write(alice)
+    event.pk = new_id()
+    with pytest.raises(DatabaseError, match="one_event_in_each_place"):
+        event.save(force_insert=True)
+
+
+def test_a_type_outside_the_set_is_refused(alice: User) -> None:
+    with pytest.raises(DatabaseError, match="event_type_is_known"):
+        write(alice).__class__.objects.update(type="algorithm.resumed")
+
+
+def test_the_types_are_those_of_the_interface() -> None:
+    assert {one.value for one in EventType} == {
+        "algorithm.started", "algorithm.stopped", "algorithm.paused", "algorithm.error",
+        "trade.executed", "backtest.completed", "backtest.failed",
+        "risk.daily_loss_limit_reached", "performance.alert", "webhook.test",
+    }  # fmt: skip
+
+
+@pytest.mark.django_db(transaction=True)
+def test_thirty_writers_leave_neither_gap_nor_double() -> None:
+    owner = make.user()
+
+    def work(n: int) -> None:
+        try:
+            with transaction.atomic():
+                write(owner)
+                transaction.set_rollback(n % 3 == 0)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(work, range(30)))
+    assert places() == list(range(1, 21))
