@@ -39,6 +39,7 @@ class OperatorSite(AdminSite):
     site_header = site_title = TITLE
     index_title = "Overview"
     site_url = None
+    enable_nav_sidebar = False  # lists are wide
     login_form = LoginForm
 
     def logout(

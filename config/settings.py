@@ -350,6 +350,7 @@ LOGGING = {
         "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["requestId"]}
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},
+FORMAT_MODULE_PATH = ["config.formats"]
     "loggers": {
         "django": {"level": "WARNING"},
         # Every request is logged once, by the envelope; Django's own warnings of 4xx would double

@@ -28,6 +28,7 @@ class UserAdmin(OnRecord, DjangoUserAdmin):  # type: ignore[type-arg]  # not gen
 
     paginator = BoundedPaginator
     show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
     list_display = ("email", "name", "email_verified", "is_active", "role", "created_at")
     list_filter = ("email_verified", "is_active", "is_staff", "is_superuser")
     search_fields = ("email", "name")

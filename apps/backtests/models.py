@@ -41,7 +41,7 @@ class BacktestQuerySet(models.QuerySet["Backtest"]):
         return oldest
 
     def count_by_status(self) -> dict[str, int]:
-        rows = self.order_by().values_list("status").annotate(Count("pk"))
+        rows = self.order_by().values_list("status").annotate(n=Count("*"))
         return dict(rows)
 
     def silent_since(self, moment: datetime) -> Self:
@@ -139,7 +139,7 @@ class Backtest(models.Model):
                 condition=Q(status=Status.RUNNING.value),
                 name="backtest_running",
             ),
-            models.Index(fields=["status", "-id"], name="backtest_by_status"),
+            models.Index(fields=["status"], name="backtest_by_status"),
         ]
         constraints = [
             models.CheckConstraint(

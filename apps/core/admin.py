@@ -32,13 +32,19 @@ class ActionFilter(admin.SimpleListFilter):
 
 @admin.register(AuditRecord)
 class AuditRecordAdmin(OperatorAdmin):
-    list_display = (
-        "at", "action", "actor_kind", "actor", "object_type", "object_id", "address", "details",
-    )  # fmt: skip
+    list_display = ("at", "action", "who", "what", "address", "details")
     list_filter = (ActionFilter,)
     ordering = ("-id",)
     search_fields = ("actor",)
     search_help_text = "A user's id, the id of what it was done to, or a request's id."
+
+    @admin.display(description="by")
+    def who(self, record: AuditRecord) -> str:
+        return f"{record.actor_kind} {record.actor}"
+
+    @admin.display(description="done to")
+    def what(self, record: AuditRecord) -> str:
+        return f"{record.object_type} {record.object_id}"
 
     def matching(self, term: str) -> Q:
         return Q(actor=term) | Q(object_id=term) | Q(request_id=term)

@@ -193,7 +193,7 @@ class OperatorAdmin(OnRecord):
             return self._ask(request, chosen, thing, form)
         try:
             chosen.do(thing, operator_of(request), form.cleaned_data["reason"], timezone.now())
-            messages.success(request, f"Done: {chosen.label.lower()} {thing}.")
+            messages.success(request, f"Done. {chosen.label}: {thing}.")
         except ServiceError as refusal:
             messages.error(request, str(refusal))
         return redirect(self._address_of(thing))
@@ -201,7 +201,7 @@ class OperatorAdmin(OnRecord):
     def _ask(self, request: HttpRequest, verb: Verb, thing: Model, form: Form) -> HttpResponse:
         context = {
             **self.admin_site.each_context(request),
-            "title": f"{verb.label} {thing}",
+            "title": f"{verb.label}: {thing}",
             "verb": verb,
             "thing": thing,
             "back": self._address_of(thing),

@@ -94,6 +94,11 @@ def test_the_history_of_a_thing_is_what_is_on_record_of_it(
     assert bob.pk not in answer.text
 
 
+def test_times_are_shown_in_utc_to_the_second(operator: Client, alice: User) -> None:
+    audit.record(audit.Action.LOGIN, actor=audit.user(alice), subject=alice, now=make.NOW)
+    assert "2026-11-02 04:00:00" in operator.get(page(AuditRecord, "changelist")).text
+
+
 def test_the_queue_is_shown_as_it_is(operator: Client, alice: User) -> None:
     jobs.enqueue("some.work", queue="small", arguments=[{"number": 7}])
     listed = operator.get("/admin/procrastinate/procrastinatejob/").text

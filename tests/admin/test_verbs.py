@@ -47,7 +47,7 @@ def test_a_backtest_is_cancelled_and_tried_again(
     operator: Client, olga: User, backtest: Backtest
 ) -> None:
     answer = operator.post(address(backtest, "cancel"), {"reason": "too large"}, follow=True)
-    assert "Done: cancel" in answer.text
+    assert "Done. Cancel: " in answer.text
     assert Backtest.objects.get().status == Status.CANCELLED
     record = only_record()
     assert (record.action, record.actor) == (Action.BACKTEST_CANCELLED, olga.pk)

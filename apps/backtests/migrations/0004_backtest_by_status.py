@@ -10,6 +10,6 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddIndex(
             model_name='backtest',
-            index=models.Index(fields=['status', '-id'], name='backtest_by_status'),
+            index=models.Index(fields=['status'], name='backtest_by_status'),
         ),
     ]

@@ -1,0 +1,6 @@
+"""How the admin's pages show times: sortable, in UTC, to the second."""
+
+from typing import Final
+
+DATETIME_FORMAT: Final = "Y-m-d H:i:s"
+DATE_FORMAT: Final = "Y-m-d"
