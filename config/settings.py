@@ -330,6 +330,7 @@ STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 USE_I18N = False
+FORMAT_MODULE_PATH = ["config.formats"]
 USE_TZ = True
 TIME_ZONE = "UTC"
 
@@ -350,7 +351,6 @@ LOGGING = {
         "stderr": {"class": "logging.StreamHandler", "formatter": "json", "filters": ["requestId"]}
     },
     "root": {"handlers": ["stderr"], "level": "INFO"},
-FORMAT_MODULE_PATH = ["config.formats"]
     "loggers": {
         "django": {"level": "WARNING"},
         # Every request is logged once, by the envelope; Django's own warnings of 4xx would double
