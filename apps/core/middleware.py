@@ -10,6 +10,7 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import Resolver404, resolve
 
 from apps.core import envelope, request_id, request_origin
 from apps.core.errors import Code, ServiceError
@@ -110,6 +111,25 @@ def _too_large(request: HttpRequest, length: int) -> HttpResponse:
     while left > 0 and (piece := request.read(min(left, 64 * 1024))):
         left -= len(piece)
     return envelope.http_response(envelope.refusal_of_http(413), {"Connection": "close"})
+
+
+class OptionsMiddleware:
+    """Answers OPTIONS under /api with the methods of the address: no token is asked for, and
+    nothing else is told.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.method != "OPTIONS" or not is_under_api(request.path):
+            return self.get_response(request)
+        try:
+            actions = resolve(request.path_info).func.actions  # type: ignore[attr-defined]
+        except Resolver404:
+            return self.get_response(request)
+        known = sorted({method.upper() for method in actions} | {"OPTIONS"})
+        return HttpResponse(status=204, headers={"Allow": ", ".join(known)})
 
 
 class UnderMaintenance(ServiceError):

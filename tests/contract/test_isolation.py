@@ -25,7 +25,7 @@ from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.market.bars import hold
 
-METHODS = ("get", "head", "post", "put", "patch", "delete", "options", "propfind")
+METHODS = ("get", "head", "post", "put", "patch", "delete", "propfind")
 BODIES = ({}, {"name": "Mine now"}, {"alerts": {}})
 """Among them is one that each method takes, so that it comes as far as looking for the id."""
 NOT_PRIVATE = {"symbol"}

@@ -1,0 +1,117 @@
+"""Addresses, methods and queries that lead nowhere."""
+
+from typing import Final
+
+from tests.contract.rows.row import (
+    ALGORITHMS,
+    BACKTESTS,
+    INVALID,
+    LOG_IN,
+    NO_ALGORITHM,
+    NO_BACKTEST,
+    NOT_FOUND,
+    SEARCH,
+    WRONG_METHOD,
+    Row,
+    each,
+    shown,
+)
+
+GONE: Final = (
+    "x", "1", "0123456789abcdef0123456", "0123456789abcdef012345678", "0123456789abcdef0123456g",
+    "0123456789ABCDEF01234567", "0123456789abcdef01234567", "0" * 24, "9" * 200,
+)  # fmt: skip
+"""Ids that are malformed, or of nothing."""
+
+
+def _absent(name: str, path: str) -> Row:
+    return Row(name, NOT_FOUND, "GET", path)
+
+
+def _log_in_at(name: str, path: str) -> Row:
+    return Row(name, NOT_FOUND, "POST", path, body={})
+
+
+def _no_algorithm(name: str, text: str) -> Row:
+    return Row(name, NO_ALGORITHM, "GET", f"{ALGORITHMS}/{text}")
+
+
+def _no_backtest(name: str, text: str) -> Row:
+    return Row(name, NO_BACKTEST, "GET", f"{BACKTESTS}/{text}")
+
+
+PATHS: Final = [
+    *each("E", 1, _absent, "/api/nope", "/", "/api", "/admin"),
+    *each("E", 5, _log_in_at, LOG_IN + "/", "/api//auth/login", "/api/auth/./login"),
+    _log_in_at("E08 /API/auth/login", "/API/auth/login"),
+    Row("E09 %00 as an id", NO_ALGORITHM, "GET", ALGORITHMS + "/%00"),
+    Row("E10 %ff as an id", NO_ALGORITHM, "GET", ALGORITHMS + "/%ff"),
+    Row("E11 a way up", NOT_FOUND, "GET", ALGORITHMS + "/..%2f..%2fetc%2fpasswd"),
+    *each("E", 12, _no_algorithm, *GONE),
+    *each("E", 32, _no_backtest, *GONE),
+    Row("E22 DELETE of the list", WRONG_METHOD, "DELETE"),
+    Row("E23 PUT of a login", WRONG_METHOD, "PUT", LOG_IN),
+    Row("E24 TRACE", WRONG_METHOD, "TRACE"),
+    Row("E26 FOO", WRONG_METHOD, "FOO"),
+    Row("E27 PROPFIND", WRONG_METHOD, "PROPFIND"),
+]
+
+
+def _queries(first: str, name: str, *texts: str, path: str = ALGORITHMS) -> list[Row]:
+    letter, number = first[0], int(first[1:])
+    return [
+        Row(
+            f"{letter}{number + n:02d} {name}={shown(text)}",
+            INVALID,
+            "GET",
+            f"{path}?{name}={text}",
+            details={"field": name},
+        )
+        for n, text in enumerate(texts)
+    ]
+
+
+QUERIES: Final = [
+    *_queries(
+        "F01", "page", "0", "-1", "abc", "1.5", "1e3", "null", "", "last", "%201", "+1", "1_0",
+        "%D9%A1", "0x1", "%00", "99999999999999999999", "9" * 5_000,
+    ),
+    *_queries("F16", "page", "1000001"),
+    Row("F18 page twice", INVALID, "GET", ALGORITHMS + "?page=1&page=2", details={"field": "page"}),
+    *_queries("F19", "limit", "0", "-1", "abc", "1_0", "99999999999999999999", "101"),
+    *_queries("F25", "status", "archived", "ACTIVE", "", "draft,active"),
+    *_queries("F29", "strategyType", "hodl"),
+    *_queries(
+        "F30", "sort", "password", "user__password", "-createdAt", "?", "createdAt;drop",
+        "performance.winRate.x",
+    ),
+    *_queries("F36", "order", "ASC", "random"),
+    *_queries("F39", "query", "%00", path=SEARCH),
+    *_queries("F39", "algorithmId", "%00", path=BACKTESTS),
+    Row(
+        "F41 2,000 parameters",
+        INVALID,
+        "GET",
+        ALGORITHMS + "?" + "&".join(f"a{n}=1" for n in range(2_000)),
+    ),
+    *_queries("F43", "query", "x" * 10_000, path=SEARCH),
+    *_queries("F44", "exchange", "nse&query=TCS", path=SEARCH),
+]  # fmt: skip
+CLOSED: Final = ("status", "strategyType", "sort", "order")
+"""A refusal of one of these names the allowed values."""
+
+MISSING: Final = [
+    ("GET", ALGORITHMS + "/{algorithm}/positions", "the queries of pages"),
+    ("GET", ALGORITHMS + "/{algorithm}/orders", "the queries of pages"),
+    ("GET", ALGORITHMS + "/{algorithm}/trades", "the queries of pages"),
+    ("GET", ALGORITHMS + "/{algorithm}/signals", "the queries of pages"),
+    ("GET", BACKTESTS + "/{backtest}/report", "ids of nothing"),
+    ("POST", BACKTESTS + "/{backtest}/report-link", "ids of nothing"),
+    ("GET", BACKTESTS + "/{backtest}/explain", "symbols and moments that are none"),
+    ("POST", "/api/market/candles", "candles that are none, and a caller who is no operator"),
+    ("POST", "/api/webhooks", "addresses that must not be called"),
+]
+"""Operations that are to come, and what is to be sent to each: 404 or 405 until then.
+
+On the day that one is there its entry here fails, and its wrong requests move into the rows.
+"""

@@ -1,0 +1,202 @@
+"""Wrong requests, one row each, and the very status and code that answer them.
+
+Whatever is sent, the answer is in the envelope, comes within a second, leaves every row as it was,
+and the next good request works. Rows are named by what is wrong with them; `rows` holds them.
+"""
+
+import json
+import logging
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.urls import URLPattern, get_resolver
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from tests import make
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.contract.rows import (
+    accounts,
+    addresses,
+    headers,
+    json_text,
+    rules,
+    symbols,
+    values,
+)
+from tests.contract.rows.row import ALGORITHM, TOO_LARGE, WRONG_METHOD, Row
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+SLOWEST = 1.0
+"""Seconds of this process's own time that an answer may take: a busy machine does not count."""
+WITHOUT_FIELDS = re.compile(
+    r"/api/auth/(refresh-token|logout)|.*/cancel|/api/trading/algorithms/.*/validate"
+)
+"""POSTs that have no fields of their own and take any body."""
+NOT_COUNTED = {"AuditRecord", "Counter"}
+"""A login that fails is on record."""
+VERBS = ("get", "post", "put", "patch", "delete")
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+@dataclass
+class Sender:
+    """Sends rows as one caller, and asserts what every refusal has."""
+
+    client: APIClient
+    ids: dict[str, str]
+
+    def send(self, row: Row, *, method: str = "", path: str = "") -> Any:
+        raw = row.raw
+        for name, known in self.ids.items():
+            raw = raw.replace(b"{%s}" % name.encode(), known.encode())
+        return self.client.generic(
+            method or row.method,
+            (path or row.path).format_map(self.ids),
+            raw,
+            content_type=row.kind,
+            headers=row.headers,
+        )
+
+    def assert_refused(self, row: Row, *, method: str = "", path: str = "") -> dict[str, Any]:
+        before, begun = stored(), time.process_time()
+        response = self.send(row, method=method, path=path)
+        assert time.process_time() - begun < SLOWEST
+        error = assert_error(response, *row.expect, **row.details)
+        assert stored() == before
+        assert self.client.get("/api/auth/profile").status_code == 200
+        return error
+
+
+def stored() -> list[tuple[str, int]]:
+    """How many rows each table of ours holds."""
+    names = [
+        model._meta.db_table
+        for model in apps.get_models()
+        if model.__module__.startswith("apps.") and model.__name__ not in NOT_COUNTED
+    ]
+    counts = (f"SELECT '{name}', count(*) FROM {name}" for name in names)
+    with connection.cursor() as cursor:
+        cursor.execute(" UNION ALL ".join(counts))
+        return sorted(cursor.fetchall())
+
+
+@pytest.fixture
+def sender(api: Api, alice: User) -> Sender:
+    """Alice, who has an algorithm."""
+    return Sender(api(alice), {"algorithm": make.algorithm(alice, **make.steps()).pk})
+
+
+@pytest.fixture
+def sender_with_backtest(sender: Sender, alice: User) -> Sender:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    sender.ids["backtest"] = submit(alice, sender.ids["algorithm"]).pk
+    return sender
+
+
+def routes() -> Iterator[tuple[str, set[str]]]:
+    """Every route under /api with places for one's own ids, and its methods."""
+    for pattern in get_resolver().url_patterns:
+        if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
+            path = re.sub(r"<\w+:(algorithm|backtest)_id>", r"{\1}", "/" + str(pattern.pattern))
+            path = re.sub(r"<[^>]*symbol>", "NSE:TCS", path)
+            path = re.sub(r"<[^>]+>", "0123456789abcdef01234567", path)
+            yield path, set(pattern.callback.actions)  # type: ignore[union-attr]
+
+
+READS_A_BODY = [
+    (method.upper(), path)
+    for path, methods in routes()
+    for method in sorted(methods & {"post", "put", "patch"})
+    if not WITHOUT_FIELDS.fullmatch(path)
+]
+
+
+@pytest.mark.parametrize("row", json_text.NOT_JSON, ids=str)
+def test_every_route_refuses_what_is_not_json_as_it_reads_it(
+    sender_with_backtest: Sender, row: Row
+) -> None:
+    before = stored()
+    for method, path in READS_A_BODY:
+        begun = time.process_time()
+        response = sender_with_backtest.send(row, method=method, path=path)
+        assert time.process_time() - begun < SLOWEST, (method, path)
+        assert_error(response, *row.expect, **row.details)
+    assert stored() == before
+    assert sender_with_backtest.client.get("/api/auth/profile").status_code == 200
+
+
+@pytest.mark.parametrize("row", [*values.ALL, *symbols.IN_ALGORITHMS], ids=str)
+def test_a_wrong_algorithm(sender: Sender, row: Row) -> None:
+    for method, path in (("POST", row.path), ("PUT", ALGORITHM), ("PATCH", ALGORITHM)):
+        error = sender.assert_refused(row, method=method, path=path)
+        if row.name.startswith(values.CLOSED):
+            assert error["details"]["allowedValues"]
+
+
+@pytest.mark.parametrize(
+    "row", [*addresses.PATHS, *headers.ALL, *symbols.NOT_TEXT, *accounts.LOG_INS], ids=str
+)
+def test_a_wrong_request(sender: Sender, row: Row) -> None:
+    sender.assert_refused(row)
+
+
+@pytest.mark.parametrize("row", addresses.QUERIES, ids=str)
+def test_a_wrong_query(sender: Sender, row: Row) -> None:
+    error = sender.assert_refused(row)
+    closed = row.details.get("field") in addresses.CLOSED
+    assert closed is ("allowedValues" in error.get("details", {})) or row.name[:3] == "F44"
+
+
+@pytest.mark.parametrize("row", accounts.SIGN_UPS, ids=str)
+def test_a_wrong_sign_up(sender: Sender, row: Row) -> None:
+    error = sender.assert_refused(row)
+    assert row.expect == TOO_LARGE or "password" not in row.details.values() or (
+        "value" not in error["details"]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("row", rules.ALL, ids=str)
+def test_what_a_rule_forbids(sender: Sender, row: Row) -> None:
+    sender.assert_refused(row)
+
+
+@pytest.mark.parametrize("path", sorted(path for path, _ in routes()))
+def test_a_verb_that_a_route_does_not_have(sender_with_backtest: Sender, path: str) -> None:
+    """A method of a view that has the name of a verb would answer it on all routes of the view."""
+    known = dict(routes())[path] - {"head"}
+    for verb in set(VERBS) - known:
+        row = Row(
+            verb, WRONG_METHOD, verb.upper(), path, {}, details={"reason": "method_not_allowed"}
+        )
+        before = stored()
+        response = sender_with_backtest.send(row)
+        assert_error(response, *row.expect, **row.details)
+        allowed = {word.strip().lower() for word in response["Allow"].split(",")}
+        assert allowed - {"head", "options"} == known
+        assert stored() == before
+
+
+@pytest.mark.parametrize(("method", "path", "rows"), addresses.MISSING)
+def test_what_is_not_built_yet(
+    sender_with_backtest: Sender, method: str, path: str, rows: str
+) -> None:
+    sent = sender_with_backtest.client.generic(
+        method, path.format_map(sender_with_backtest.ids), json.dumps({}), "application/json"
+    )
+    assert sent.status_code in (404, 405), f"it is there now: send it {rows or 'wrong requests'}"
