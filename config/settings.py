@@ -134,6 +134,8 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "corsheaders",
     "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "procrastinate.contrib.django",
 ]
 
@@ -288,9 +290,27 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["apps.core.renderers.JsonRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.renderers.Negotiation",
     "EXCEPTION_HANDLER": "apps.core.envelope.answer_exception",
+    "DEFAULT_SCHEMA_CLASS": "config.openapi.ViewSchema",
     "DEFAULT_METADATA_CLASS": None,
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
+}
+
+SPECTACULAR_SETTINGS = {
+    "TITLE": "algotrade",
+    "VERSION": "1.0.0",
+    "DESCRIPTION": "Algorithmic trading in India: describe an algorithm in five steps, without "
+    "code, and backtest it on real history. Every refusal is one envelope, `Error`; every list is "
+    "`data` and `pagination`; times are ISO 8601 in UTC. An unknown address is a 404, a wrong "
+    "method a 405, both in the envelope.",
+    "OAS_VERSION": "3.1.1",
+    "PREPROCESSING_HOOKS": ["config.openapi.only_documented"],
+    "POSTPROCESSING_HOOKS": ["config.openapi.complete"],
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": [],
+    # The page's own files come from the service itself, never from elsewhere.
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
 }
 
 CORS_ALLOWED_ORIGINS = env_list(

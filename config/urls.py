@@ -17,12 +17,14 @@ from apps.backtests.views import BacktestView
 from apps.market.views import MarketView
 from apps.symbols.views import SymbolView
 from apps.trading.views import AccountView, KillSwitchView, TradingView
-from config import health, metrics
+from config import docs, health, metrics
 
 urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.show),
+    path("openapi.json", docs.document, name="openapi"),
+    path("docs", docs.page),
     path("admin/", admin.site.urls),
     # ----------------------------------------------------------------------------------- accounts
     path("api/auth/signup", EntryView.as_view({"post": "sign_up"})),

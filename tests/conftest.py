@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -13,9 +14,19 @@ from rest_framework.test import APIClient
 
 from apps.accounts import tokens
 from apps.accounts.models import User
-from tests import make
+from tests import documented, make
 
 Api = Callable[..., APIClient]
+
+
+class CheckedClient(APIClient):
+    """Every answer is held against the OpenAPI document."""
+
+    def request(self, **request: Any) -> Any:
+        """Any: the WSGI environment, and Django's response of the test client."""
+        response = super().request(**request)
+        documented.check(response)
+        return response
 
 
 def pytest_collection_finish() -> None:
@@ -50,7 +61,7 @@ def api(db: None) -> Api:
     """`api()` is anonymous, `api(user)` carries an access token of a fresh session."""
 
     def client(user: User | None = None) -> APIClient:
-        made = APIClient(raise_request_exception=False)
+        made = CheckedClient(raise_request_exception=False)
         made.default_format = "json"
         if user is not None:
             issued = tokens.issue(

@@ -7,10 +7,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
-from apps.accounts import addresses, refresh_cookie, serializers, services, session_cookie, tokens
+from apps.accounts import (
+    addresses,
+    openapi,
+    refresh_cookie,
+    serializers,
+    services,
+    session_cookie,
+    tokens,
+)
 from apps.accounts.authentication import bearer_token, caller, session_of_call
 from apps.core import limits, request_origin
 from apps.core.errors import Forbidden
+from apps.core.openapi import documented
 from apps.core.pages import Query, page_of
 
 _USER_AGENT_KEPT = 200
@@ -22,12 +31,14 @@ class EntryView(ViewSet):
     authentication_classes = ()
     permission_classes = ()
 
+    @documented(openapi.SIGN_UP)
     def sign_up(self, request: Request) -> Response:
         body = serializers.SignUpBody.read(request.data)
         issued = services.sign_up(**body, **_origin_of(request), now=timezone.now())
         user = serializers.new_user_out(issued.session.user)
         return _signed_in(issued, message="Welcome.", user=user, status=201)
 
+    @documented(openapi.LOG_IN)
     def log_in(self, request: Request) -> Response:
         body = serializers.LogInBody.read(request.data)
         wants_cookie = body.pop("sessionCookie", False)
@@ -67,6 +78,7 @@ class RefreshView(ViewSet):
     authentication_classes = ()
     permission_classes = ()
 
+    @documented(openapi.REFRESH)
     def refresh(self, request: Request) -> Response:
         refresh_cookie.refuse_cross_site(request)
         now = timezone.now()
@@ -94,6 +106,7 @@ class LogOutView(ViewSet):
     authentication_classes = ()
     permission_classes = ()
 
+    @documented(openapi.LOG_OUT)
     def log_out(self, request: Request) -> Response:
         refresh_cookie.refuse_cross_site(request)
         services.log_out(
@@ -130,9 +143,11 @@ def _browser_session(request: Request) -> str | None:
 class ProfileView(ViewSet):
     """The user who calls."""
 
+    @documented(openapi.READ_PROFILE)
     def show(self, request: Request) -> Response:
         return Response(serializers.profile_out(caller(request)))
 
+    @documented(openapi.CHANGE_PROFILE)
     def change(self, request: Request) -> Response:
         body = serializers.ProfileBody.read(request.data)
         user = services.change_profile(user=caller(request), **body, now=timezone.now())
@@ -140,6 +155,7 @@ class ProfileView(ViewSet):
 
 
 class PasswordView(ViewSet):
+    @documented(openapi.CHANGE_PASSWORD)
     def change(self, request: Request) -> Response:
         body = serializers.PasswordBody.read(request.data)
         services.change_password(
@@ -156,17 +172,20 @@ class PasswordView(ViewSet):
 class SessionView(ViewSet):
     """Where the user is signed in."""
 
+    @documented(openapi.LIST_SESSIONS)
     def list(self, request: Request) -> Response:
         page = Query(request.query_params).page()
         rows = services.sessions_of(caller(request), now=timezone.now())
         current = session_of_call(request)
         return Response(page_of(rows, page, lambda row: serializers.session_out(row, current)))
 
+    @documented(openapi.END_SESSION)
     def end(self, request: Request, session_id: str) -> Response:
         services.end_session(user=caller(request), session_id=session_id, now=timezone.now())
         is_current = session_id == session_of_call(request).pk
         return _signed_out(request) if is_current else Response(status=204)
 
+    @documented(openapi.END_SESSIONS)
     def end_all(self, request: Request) -> Response:
         services.end_all_sessions(user=caller(request), now=timezone.now())
         return _signed_out(request)
@@ -183,16 +202,19 @@ def _signed_out(request: Request) -> Response:
 class KeyView(ViewSet):
     """The keys of the user's programs."""
 
+    @documented(openapi.LIST_KEYS)
     def list(self, request: Request) -> Response:
         page = Query(request.query_params).page()
         return Response(page_of(services.keys_of(caller(request)), page, serializers.key_out))
 
+    @documented(openapi.CREATE_KEY)
     def create(self, request: Request) -> Response:
         key, text = services.create_key(
             user=caller(request), now=timezone.now(), **serializers.key_in(request.data)
         )
         return Response({**serializers.key_out(key), "key": text}, status=201)
 
+    @documented(openapi.REVOKE_KEY)
     def revoke(self, request: Request, key_id: str) -> Response:
         services.revoke_key(user=caller(request), key_id=key_id, now=timezone.now())
         return Response(status=204)

@@ -20,6 +20,16 @@ from apps.engine.fields import LARGEST
 from apps.engine.indicators import LARGEST_OFFSET, SOURCES, Indicator, Output, Parameter
 
 MAX_FREE_OBJECT: Final = 16 * 1024
+SORTS: Final = {
+    "name": "name",
+    "createdAt": "created_at",
+    "updatedAt": "updated_at",
+    "performance.totalTrades": "total_trades",
+    "performance.winRate": "win_rate",
+    "performance.totalProfit": "total_profit",
+    "performance.profitFactor": "profit_factor",
+}
+"""What a list can be sorted by, and the column of each."""
 
 
 class StepField(serializers.Field[dict[str, Any], dict[str, Any], dict[str, Any], Any]):

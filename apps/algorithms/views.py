@@ -1,15 +1,14 @@
-from typing import Final
-
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
-from apps.algorithms import services
+from apps.algorithms import openapi, services
 from apps.algorithms.lifecycle import LISTED
 from apps.algorithms.models import Algorithm
 from apps.algorithms.serializers import (
+    SORTS,
     alerts_in,
     alerts_out,
     algorithm_out,
@@ -26,18 +25,9 @@ from apps.algorithms.serializers import (
 from apps.algorithms.steps import STRATEGY_TYPES
 from apps.core.etags import expected, tag_of
 from apps.core.idempotency import idempotent
+from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
 from apps.engine.indicators import CATALOGUE
-
-SORTS: Final = {
-    "name": "name",
-    "createdAt": "created_at",
-    "updatedAt": "updated_at",
-    "performance.totalTrades": "total_trades",
-    "performance.winRate": "win_rate",
-    "performance.totalProfit": "total_profit",
-    "performance.profitFactor": "profit_factor",
-}
 
 
 def shown(algorithm: Algorithm, *, status: int = 200) -> Response:
@@ -48,6 +38,7 @@ def shown(algorithm: Algorithm, *, status: int = 200) -> Response:
 
 
 class AlgorithmView(ViewSet):
+    @documented(openapi.LIST)
     def list(self, request: Request) -> Response:
         query = Query(request.query_params)
         page = query.page()
@@ -59,6 +50,7 @@ class AlgorithmView(ViewSet):
         )
         return Response(page_of(rows, page, item_out))
 
+    @documented(openapi.CREATE)
     @idempotent
     def create(self, request: Request) -> Response:
         algorithm = services.create(
@@ -66,10 +58,12 @@ class AlgorithmView(ViewSet):
         )
         return shown(algorithm, status=201)
 
+    @documented(openapi.READ)
     def show(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
         return shown(algorithm)
 
+    @documented(openapi.UPDATE)
     def update(self, request: Request, algorithm_id: str) -> Response:
         """PUT and PATCH alike: what is sent replaces, what is absent stays."""
         algorithm = services.update(
@@ -81,6 +75,7 @@ class AlgorithmView(ViewSet):
         )
         return shown(algorithm)
 
+    @documented(openapi.ARCHIVE)
     def archive(self, request: Request, algorithm_id: str) -> Response:
         services.archive(
             owner=caller(request),
@@ -90,6 +85,7 @@ class AlgorithmView(ViewSet):
         )
         return Response(status=204)
 
+    @documented(openapi.CLONE)
     @idempotent
     def clone(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.clone(
@@ -100,6 +96,7 @@ class AlgorithmView(ViewSet):
         )
         return shown(algorithm, status=201)
 
+    @documented(openapi.VALIDATE)
     @idempotent
     def validate(self, request: Request, algorithm_id: str) -> Response:
         review = services.validate(
@@ -107,11 +104,13 @@ class AlgorithmView(ViewSet):
         )
         return Response(review_out(review))
 
+    @documented(openapi.VERSIONS)
     def versions(self, request: Request, algorithm_id: str) -> Response:
         page = Query(request.query_params).page()
         rows = services.versions(owner=caller(request), algorithm_id=algorithm_id)
         return Response(page_of(rows, page, version_out))
 
+    @documented(openapi.HISTORY)
     def history(self, request: Request, algorithm_id: str) -> Response:
         page = Query(request.query_params).page()
         rows = services.history(owner=caller(request), algorithm_id=algorithm_id)
@@ -119,14 +118,17 @@ class AlgorithmView(ViewSet):
 
 
 class PerformanceView(ViewSet):
+    @documented(openapi.READ_PERFORMANCE)
     def show(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
         return Response(performance_out(algorithm))
 
+    @documented(openapi.READ_ALERTS)
     def alerts(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
         return Response(alerts_out(algorithm))
 
+    @documented(openapi.SET_ALERTS)
     def set_alerts(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.set_alerts(
             owner=caller(request),
@@ -140,10 +142,12 @@ class PerformanceView(ViewSet):
 class LibraryView(ViewSet):
     """What an algorithm can be made from."""
 
+    @documented(openapi.TEMPLATES)
     def templates(self, request: Request) -> Response:
         page = Query(request.query_params).page()
         return Response(page_of(services.templates(viewer=caller(request)), page, template_out))
 
+    @documented(openapi.INDICATORS)
     def indicators(self, request: Request) -> Response:
         page = Query(request.query_params).page()
         data = [indicator_out(row) for row in list(CATALOGUE.values())[page.rows]]

@@ -9,6 +9,8 @@ from apps.core.fields import UtcField
 from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
 
 KINDS = ("backtest",)
+SORTS = {"createdAt": "created_at", "name": "name"}
+"""What a list can be sorted by, and the column of each."""
 
 
 class SubmitIn(Body):

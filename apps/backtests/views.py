@@ -9,20 +9,20 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
-from apps.backtests import services, waiting
+from apps.backtests import openapi, services, waiting
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
-from apps.backtests.serializers import KINDS, RenameIn, SubmitIn, backtest_out
+from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out
 from apps.backtests.span import read_span
 from apps.core.idempotency import idempotent
+from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
-
-SORTS = {"createdAt": "created_at", "name": "name"}
 
 
 class BacktestView(ViewSet):
     """The caller's backtests."""
 
+    @documented(openapi.LIST)
     def list(self, request: Request) -> Response:
         query = Query(request.query_params)
         rows = Backtest.objects.owned_by(caller(request)).matching(
@@ -33,6 +33,7 @@ class BacktestView(ViewSet):
         rows = rows.order_by(*query.ordering(SORTS, default="createdAt"))
         return Response(page_of(rows, query.page(), backtest_out))
 
+    @documented(openapi.CREATE)
     def create(self, request: Request) -> Response | HttpResponse:
         """The answer of the creation is what a repeated key gets; waiting is no part of it."""
         created = self._submit(request)
@@ -57,10 +58,12 @@ class BacktestView(ViewSet):
         )
         return Response(backtest_out(backtest), status=201)
 
+    @documented(openapi.READ)
     def show(self, request: Request, backtest_id: str) -> Response:
         backtest = services.read(owner=caller(request), backtest_id=backtest_id)
         return _when_ended(request, backtest, status=200)
 
+    @documented(openapi.RENAME)
     def rename(self, request: Request, backtest_id: str) -> Response:
         name = RenameIn.read(request.data)["name"]
         backtest = services.rename(
@@ -68,10 +71,12 @@ class BacktestView(ViewSet):
         )
         return Response(backtest_out(backtest))
 
+    @documented(openapi.DELETE)
     def discard(self, request: Request, backtest_id: str) -> Response:
         services.delete(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
         return Response(status=204)
 
+    @documented(openapi.CANCEL)
     @idempotent
     def cancel(self, request: Request, backtest_id: str) -> Response:
         backtest = services.cancel(
@@ -79,6 +84,7 @@ class BacktestView(ViewSet):
         )
         return Response(backtest_out(backtest))
 
+    @documented(openapi.TRADES)
     def trades(self, request: Request, backtest_id: str) -> Response:
         page = Query(request.query_params).page()
         found, total = services.trades(
@@ -86,8 +92,11 @@ class BacktestView(ViewSet):
         )
         return Response(page_with(found, page, total=total))
 
+    @documented(openapi.EQUITY)
     def equity(self, request: Request, backtest_id: str) -> Response:
-        points = Query(request.query_params).integer("points", default=500, most=5000)
+        points = Query(request.query_params).integer(
+            "points", default=openapi.DEFAULT_POINTS, most=openapi.MAX_POINTS
+        )
         found = services.equity(owner=caller(request), backtest_id=backtest_id, points=points)
         return Response({"points": found})
 

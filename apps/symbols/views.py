@@ -5,21 +5,22 @@ from rest_framework.viewsets import ViewSet
 
 from apps.core.errors import Fault, InvalidInput
 from apps.core.idempotency import idempotent
+from apps.core.openapi import documented
 from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, Query
 from apps.engine.symbols import EXCHANGES
-from apps.symbols import services
+from apps.symbols import openapi, services
 from apps.symbols.models import Type
 from apps.symbols.serializers import SymbolBody, instrument_out, match_out, verdict_out
 
-LONGEST_QUERY = 100
-
 
 class SymbolView(ViewSet):
+    @documented(openapi.VALIDATE_SYMBOL)
     @idempotent
     def validate(self, request: Request) -> Response:
         symbol = SymbolBody.read(request.data)["symbol"]
         return Response(verdict_out(services.check(symbol=symbol, now=timezone.now())))
 
+    @documented(openapi.SEARCH_SYMBOLS)
     def search(self, request: Request) -> Response:
         query = Query(request.query_params)
         found = services.search(
@@ -30,6 +31,7 @@ class SymbolView(ViewSet):
         )
         return Response({"results": [match_out(row) for row in found]})
 
+    @documented(openapi.READ_SYMBOL)
     def show(self, request: Request, symbol: str) -> Response:
         instrument, verdict = services.look_up(symbol=symbol, now=timezone.now())
         return Response(instrument_out(instrument, verdict))
@@ -37,7 +39,7 @@ class SymbolView(ViewSet):
 
 def _typed(query: Query) -> str:
     text = query.required("query").strip()
-    if not text or len(text) > LONGEST_QUERY:
-        message = f"must hold 1 to {LONGEST_QUERY} characters"
+    if not text or len(text) > openapi.LONGEST_QUERY:
+        message = f"must hold 1 to {openapi.LONGEST_QUERY} characters"
         raise InvalidInput(Fault("query", message, text))
     return text

@@ -1,0 +1,115 @@
+"""The steps as JSON Schema, complete and as a draft may have them, from the engine's own models.
+
+In a draft nothing is required but what says of which kind a thing is: a rule without its `type` is
+taken as it is and judged once it has one.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apps.algorithms.steps import STEPS
+from apps.core.openapi import Schema, ref
+from apps.engine.strategy import Strategy
+
+_REF: Final = "#/components/schemas/"
+_TAGS: Final = frozenset({"type", "method"})
+_DRAFT: Final = "Draft"
+_INDICATOR: Final = "Indicator"
+_SYMBOL: Final = {"type": "string", "pattern": "^(NSE|BSE|MCX|NCDEX):[A-Z0-9]+$"}
+_NOT_EMPTY: Final = {"BasicInfo": "symbols", "EntryConditions": "conditions"}
+"""Lists that a complete algorithm has something in; the models say so in a rule, not in a type."""
+
+
+def schemas() -> dict[str, Schema]:
+    """Every component by its name; of what a draft may have unfinished there are two."""
+    made = _plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
+    found: dict[str, Schema] = made["$defs"]
+    indicator = found["IndicatorValue"]["properties"]["indicator"]
+    found = {name: _with_indicator(one) for name, one in found.items()}
+    found |= {_INDICATOR: indicator, "PositionSizing": made["properties"]["positionSizing"]}
+    found["BasicInfo"]["properties"]["symbols"] |= {"items": _SYMBOL, "uniqueItems": True}
+    drafts = {
+        _DRAFT + name: _draft(one, found) for name, one in found.items() if _differs(name, found)
+    }
+    for name, part in _NOT_EMPTY.items():
+        found[name]["properties"][part]["minItems"] = 1
+    return found | drafts
+
+
+def step_refs(*, draft: bool) -> dict[str, Schema]:
+    """Each step by its name on the wire."""
+    return {name: ref((_DRAFT if draft else "") + name[0].upper() + name[1:]) for name in STEPS}
+
+
+def _plain(one: Any) -> Any:
+    """Without what Pydantic adds for itself: titles, and null for what is absent."""
+    if isinstance(one, list):
+        return [_plain(item) for item in one]
+    if not isinstance(one, dict):
+        return one
+    return {
+        name: _plain(value)
+        for name, value in one.items()
+        if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", None)
+    }
+
+
+def _with_indicator(one: Any) -> Any:
+    """The union of all indicators stands in three places: there it is referred to."""
+    if isinstance(one, list):
+        return [_with_indicator(item) for item in one]
+    if not isinstance(one, dict):
+        return one
+    if "EMA" in one.get("discriminator", {}).get("mapping", {}):
+        return ref(_INDICATOR)
+    return {name: _with_indicator(value) for name, value in one.items()}
+
+
+def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
+    """Whether a draft may have less of it than a complete algorithm."""
+    one = complete[name]
+    if "oneOf" in one or not set(one.get("required", ())) <= _TAGS:
+        return True
+    return any(_differs(inner, complete) for inner in _named_in(one))
+
+
+def _named_in(one: Any) -> set[str]:
+    if isinstance(one, list):
+        return set().union(*map(_named_in, one))
+    if not isinstance(one, dict):
+        return set()
+    own = {one["$ref"].removeprefix(_REF)} if "$ref" in one else set()
+    inner = (value for name, value in one.items() if name != "discriminator")
+    return own.union(*map(_named_in, inner))
+
+
+def _draft(one: Any, complete: Mapping[str, Schema]) -> Any:
+    if isinstance(one, list):
+        return [_draft(item, complete) for item in one]
+    if not isinstance(one, dict):
+        return one
+    if "$ref" in one:
+        return {**one, "$ref": _draft_ref(one["$ref"], complete)}
+    if "oneOf" in one:
+        return _open_union(one, complete)
+    made = {name: _draft(value, complete) for name, value in one.items() if name != "required"}
+    tags = [name for name in one.get("required", ()) if name in _TAGS]
+    return made | ({"required": tags} if tags else {})
+
+
+def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:
+    name = target.removeprefix(_REF)
+    return _REF + _DRAFT + name if _differs(name, complete) else target
+
+
+def _open_union(one: Schema, complete: Mapping[str, Schema]) -> Schema:
+    """One of the kinds, or an object that does not say yet which."""
+    by = one["discriminator"]
+    mapping = {key: _draft_ref(target, complete) for key, target in by["mapping"].items()}
+    kinds = {
+        "oneOf": [_draft(kind, complete) for kind in one["oneOf"]],
+        "discriminator": {**by, "mapping": mapping},
+    }
+    untold = {"type": "object", "not": {"required": [by["propertyName"]]}}
+    rest = {name: value for name, value in one.items() if name not in kinds}
+    return {**rest, "anyOf": [kinds, untold]}

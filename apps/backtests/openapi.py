@@ -1,0 +1,304 @@
+"""What the OpenAPI document says of /api/backtests."""
+
+from typing import Final
+
+from apps.algorithms.openapi import STEPS_SHOWN
+from apps.backtests.lifecycle import Status
+from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn
+from apps.backtests.waiting import MOST_SECONDS
+from apps.core.errors import Code
+from apps.core.openapi import (
+    COUNT,
+    ID,
+    ID_SHOWN,
+    INTEGER,
+    MOMENT,
+    MOMENT_SHOWN,
+    NUMBER,
+    PAGED,
+    TEXT,
+    Answer,
+    Operation,
+    Schema,
+    Sent,
+    array,
+    body_schema,
+    described,
+    header,
+    nullable,
+    one_of,
+    page_of,
+    page_shown,
+    place,
+    query,
+    record,
+    ref,
+    sorted_by,
+)
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.reasons import EXIT_REASONS, REJECTIONS
+
+DEFAULT_POINTS: Final = 500
+MAX_POINTS: Final = 5000
+
+_TAG: Final = "backtests"
+_ID: Final = place("backtest_id", "The backtest.")
+_GONE: Final = {404: (Code.BACKTEST_NOT_FOUND,)}
+_ENDED_ONLY: Final = {**_GONE, 422: (Code.BACKTEST_RUNNING,)}
+_TIMEFRAME: Final = one_of(list(TIMEFRAMES))
+_FIGURE: Final = nullable(NUMBER)
+_HASH: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+_FIGURES: Final = (
+    "totalProfit", "totalLoss", "netProfit", "grossProfit", "charges", "roi", "winRate",
+    "profitFactor", "averageWin", "averageLoss", "riskRewardRatio", "expectancy", "bestTrade",
+    "worstTrade", "averageBars", "exposure", "sharpeRatio", "sharpeRatioAnnualized", "cagr",
+    "maxDrawdown", "maxDrawdownAmount", "initialCapital", "finalEquity",
+)  # fmt: skip
+_COUNTS: Final = (
+    "totalTrades", "winningTrades", "losingTrades", "breakevenTrades", "winStreak", "lossStreak",
+)  # fmt: skip
+_PREFER: Final = header(
+    "Prefer",
+    TEXT,
+    f"`wait=N` holds the answer until it has ended, or N seconds; {MOST_SECONDS} are the most.",
+)
+_APPLIED: Final = ("Preference-Applied",)
+
+SCHEMAS: Final[dict[str, Schema]] = {
+    "BacktestRequest": body_schema(
+        SubmitIn,
+        algorithmId=ID,
+        startDate=described(TEXT, "A date is a day in Asia/Kolkata; a timestamp has its zone."),
+        endDate=described(TEXT, "As startDate; a date is included."),
+        symbols=array(TEXT, minItems=1, maxItems=50),
+        timeframe=_TIMEFRAME,
+    ),
+    "BacktestName": body_schema(RenameIn),
+    "Backtest": record(
+        {
+            "id": ID,
+            "algorithmId": ID,
+            "algorithmVersion": INTEGER,
+            "name": TEXT,
+            "kind": one_of(KINDS),
+            "status": one_of([status.value for status in Status]),
+            "progress": {**COUNT, "maximum": 100},
+            "startDate": TEXT,
+            "endDate": TEXT,
+            "symbols": array(TEXT),
+            "timeframe": _TIMEFRAME,
+            "initialCapital": NUMBER,
+            "performance": nullable(ref("BacktestPerformance")),
+            "error": nullable(record({"code": TEXT, "message": TEXT})),
+            "createdAt": MOMENT,
+            "startedAt": nullable(MOMENT),
+            "completedAt": nullable(MOMENT),
+            "receipt": nullable(ref("Receipt")),
+        }
+    ),
+    "BacktestPerformance": record(
+        {
+            **dict.fromkeys(_COUNTS, COUNT),
+            **dict.fromkeys(_FIGURES, _FIGURE),
+            "rejectedSignals": record(dict.fromkeys(REJECTIONS, COUNT)),
+        }
+    ),
+    "Receipt": record(
+        {
+            "engineVersion": INTEGER,
+            "configuration": _HASH,
+            "candles": _HASH,
+            "rulebook": _HASH,
+            "result": _HASH,
+            "start": INTEGER,
+            "end": INTEGER,
+            "capital": NUMBER,
+            "seed": INTEGER,
+            "synthetic": described(array(TEXT), "Symbols whose history was a generated sample."),
+            "notes": array(record({"code": TEXT, "message": TEXT})),
+        }
+    ),
+    "Trade": record(
+        {
+            "symbol": TEXT,
+            "side": one_of(("long", "short")),
+            "quantity": NUMBER,
+            "entryTime": MOMENT,
+            "entryPrice": NUMBER,
+            "exitTime": MOMENT,
+            "exitPrice": NUMBER,
+            "exitReason": one_of([reason for reason in EXIT_REASONS if reason]),
+            "grossProfit": NUMBER,
+            "charges": NUMBER,
+            "profit": described(NUMBER, "Net of charges."),
+            "returnPercentage": NUMBER,
+            "bars": COUNT,
+        }
+    ),
+    "Equity": record(
+        {
+            "points": array(
+                record(
+                    {
+                        "time": MOMENT,
+                        "equity": NUMBER,
+                        "low": NUMBER,
+                        "high": NUMBER,
+                        "drawdown": described(NUMBER, "Percent under the running peak."),
+                    }
+                )
+            )
+        }
+    ),
+}
+
+_NAME_SHOWN: Final = "First try"
+_BACKTEST_SHOWN: Final = {
+    "id": ID_SHOWN,
+    "algorithmId": ID_SHOWN,
+    "algorithmVersion": 1,
+    "name": _NAME_SHOWN,
+    "kind": "backtest",
+    "status": "queued",
+    "progress": 0,
+    "startDate": "2024-01-01",
+    "endDate": "2024-12-31",
+    "symbols": STEPS_SHOWN["basicInfo"]["symbols"],
+    "timeframe": STEPS_SHOWN["basicInfo"]["timeframe"],
+    "initialCapital": 1_000_000,
+    "performance": None,
+    "error": None,
+    "createdAt": MOMENT_SHOWN,
+    "startedAt": None,
+    "completedAt": None,
+    "receipt": None,
+}
+_CANCELLED_SHOWN: Final = {
+    **_BACKTEST_SHOWN, "status": "cancelled", "completedAt": MOMENT_SHOWN,
+}  # fmt: skip
+_TRADE_SHOWN: Final = {
+    "symbol": "NSE:RELIANCE",
+    "side": "long",
+    "quantity": 100,
+    "entryTime": MOMENT_SHOWN,
+    "entryPrice": 1400.5,
+    "exitTime": MOMENT_SHOWN,
+    "exitPrice": 1414.5,
+    "exitReason": "take_profit",
+    "grossProfit": 1400,
+    "charges": 0,
+    "profit": 1400,
+    "returnPercentage": 1,
+    "bars": 7,
+}
+
+LIST: Final = Operation(
+    name="listBacktests",
+    summary="The caller's backtests",
+    tag=_TAG,
+    parameters=(
+        *PAGED,
+        query("algorithmId", TEXT, "Of this algorithm alone."),
+        query("status", one_of([status.value for status in Status]), "Of this status alone."),
+        query("kind", one_of(KINDS), "Of this kind alone."),
+        *sorted_by(list(SORTS)),
+    ),
+    answers={200: Answer("One page.", page_of(ref("Backtest")), page_shown(_BACKTEST_SHOWN))},
+)
+CREATE: Final = Operation(
+    name="submitBacktest",
+    summary="Ask for a backtest",
+    text="`symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the "
+    "algorithm's. What is stored for an Idempotency-Key is the answer without any wait.",
+    tag=_TAG,
+    parameters=(_PREFER,),
+    idempotent=True,
+    body=Sent(
+        ref("BacktestRequest"),
+        {
+            "algorithmId": ID_SHOWN,
+            "startDate": "2024-01-01",
+            "endDate": "2024-12-31",
+            "name": _NAME_SHOWN,
+        },
+    ),
+    answers={201: Answer("The backtest.", ref("Backtest"), _BACKTEST_SHOWN, _APPLIED)},
+    refusals={
+        404: (Code.ALGORITHM_NOT_FOUND,),
+        422: (Code.ALGORITHM_INCOMPLETE, Code.INSUFFICIENT_DATA),
+    },
+)
+READ: Final = Operation(
+    name="readBacktest",
+    summary="One backtest",
+    tag=_TAG,
+    parameters=(_ID, _PREFER),
+    answers={200: Answer("The backtest.", ref("Backtest"), _BACKTEST_SHOWN, _APPLIED)},
+    refusals=_GONE,
+)
+RENAME: Final = Operation(
+    name="renameBacktest",
+    summary="Give one that has ended another name",
+    tag=_TAG,
+    parameters=(_ID,),
+    body=Sent(ref("BacktestName"), {"name": _NAME_SHOWN}),
+    answers={200: Answer("The backtest as it is now.", ref("Backtest"), _CANCELLED_SHOWN)},
+    refusals=_ENDED_ONLY,
+)
+DELETE: Final = Operation(
+    name="deleteBacktest",
+    summary="Delete one that has ended, with its result",
+    tag=_TAG,
+    parameters=(_ID,),
+    answers={204: Answer("It is gone.")},
+    refusals=_ENDED_ONLY,
+)
+CANCEL: Final = Operation(
+    name="cancelBacktest",
+    summary="End one that waits or runs",
+    tag=_TAG,
+    parameters=(_ID,),
+    idempotent=True,
+    answers={200: Answer("The backtest.", ref("Backtest"), _CANCELLED_SHOWN)},
+    refusals=_GONE,
+)
+TRADES: Final = Operation(
+    name="listTrades",
+    summary="Its trades, in the order of their exits",
+    tag=_TAG,
+    parameters=(_ID, *PAGED),
+    answers={200: Answer("One page.", page_of(ref("Trade")), page_shown(_TRADE_SHOWN))},
+    refusals=_GONE,
+)
+EQUITY: Final = Operation(
+    name="readEquity",
+    summary="Its curve of equity",
+    text="Each point keeps the low, the high and the largest drawdown of the bars it stands for.",
+    tag=_TAG,
+    parameters=(
+        _ID,
+        query(
+            "points",
+            {**INTEGER, "minimum": 1, "maximum": MAX_POINTS, "default": DEFAULT_POINTS},
+            "How many points at most.",
+        ),
+    ),
+    answers={
+        200: Answer(
+            "The curve; empty before it is completed.",
+            ref("Equity"),
+            {
+                "points": [
+                    {
+                        "time": MOMENT_SHOWN,
+                        "equity": 1_001_400,
+                        "low": 1_000_000,
+                        "high": 1_001_400,
+                        "drawdown": 0,
+                    }
+                ]
+            },
+        )
+    },
+    refusals=_GONE,
+)

@@ -1,0 +1,251 @@
+"""What the OpenAPI document is made of: schemas, and operations that stand beside their views.
+
+A view's method is marked with `@documented(Operation(...))`; `config.openapi` walks the routes and
+writes down what it finds. Here nothing is looked up: an operation is a frozen value.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from rest_framework import serializers
+
+from apps.core.errors import Code
+from apps.core.input import Body, ChoiceField, FlagField, ListField, NumberField
+from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
+
+Schema = dict[str, Any]
+"""A JSON Schema of draft 2020-12. Any: JSON of any shape, as everywhere in this file."""
+Refusals = Mapping[int, tuple[Code, ...]]
+View = TypeVar("View", bound=Callable[..., object])
+
+TEXT: Final[Schema] = {"type": "string"}
+INTEGER: Final[Schema] = {"type": "integer"}
+COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+NUMBER: Final[Schema] = {"type": "number"}
+FLAG: Final[Schema] = {"type": "boolean"}
+OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
+ID: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{24}$"}
+MOMENT: Final[Schema] = {
+    "type": "string", "format": "date-time", "description": "ISO 8601 in UTC with Z.",
+}  # fmt: skip
+DATE: Final[Schema] = {"type": "string", "format": "date"}
+ID_SHOWN: Final = "6a0ec3f1b2d4e5f60718293a"
+MOMENT_SHOWN: Final = "2026-11-20T04:15:00.000Z"
+
+Security = Sequence[Mapping[str, Sequence[str]]]
+
+BEARER: Final[Security] = ({"bearer": []}, {"sessionCookie": []})
+"""What most calls take: an access token or an API key, or a browser's cookie."""
+OF_ACCOUNT: Final[Security] = ({"accessToken": []}, {"sessionCookie": []})
+"""What calls under /api/auth take: there no API key is valid."""
+
+ALWAYS: Final[Refusals] = {
+    400: (Code.VALIDATION_ERROR,),
+    406: (Code.VALIDATION_ERROR,),
+    411: (Code.VALIDATION_ERROR,),
+    413: (Code.VALIDATION_ERROR,),
+    429: (Code.TOO_MANY_REQUESTS,),
+    500: (Code.INTERNAL_SERVER_ERROR,),
+    503: (Code.SERVICE_UNAVAILABLE,),
+}
+"""What can refuse any call before its view is asked, or go wrong in it."""
+TO_STRANGERS: Final[Refusals] = {
+    401: (Code.UNAUTHORIZED, Code.INVALID_TOKEN, Code.TOKEN_EXPIRED),
+    403: (Code.FORBIDDEN,),
+}
+OF_BODIES: Final[Refusals] = {415: (Code.VALIDATION_ERROR,)}
+OF_KEYS: Final[Refusals] = {409: (Code.CONFLICT,), 422: (Code.UNPROCESSABLE_ENTITY,)}
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def record(fields: Mapping[str, Schema], *, optional: Sequence[str] = ()) -> Schema:
+    """An object that has all of these fields but the optional ones, always."""
+    required = [name for name in fields if name not in optional]
+    return {"type": "object", "properties": dict(fields), "required": required}
+
+
+def described(schema: Schema, text: str) -> Schema:
+    return {**schema, "description": text}
+
+
+def one_of(values: Sequence[str]) -> Schema:
+    return {"type": "string", "enum": list(values)}
+
+
+def array(items: Schema, **limits: int) -> Schema:
+    return {"type": "array", "items": items, **limits}
+
+
+def nullable(schema: Schema) -> Schema:
+    if "enum" in schema:
+        schema = {**schema, "enum": [*schema["enum"], None]}
+    kind = schema.get("type")
+    return {**schema, "type": [kind, "null"]} if kind else {"anyOf": [schema, {"type": "null"}]}
+
+
+def page_of(item: Schema) -> Schema:
+    return record({"data": array(item), "pagination": ref("Pagination")})
+
+
+def page_shown(*items: object) -> dict[str, object]:
+    """A page of examples."""
+    pagination = {"page": 1, "limit": DEFAULT_LIMIT, "total": len(items), "totalPages": 1}
+    return {"data": list(items), "pagination": pagination}
+
+
+def query(name: str, schema: Schema, text: str, *, example: object = None) -> Schema:
+    """A query parameter; one that has an example is required."""
+    shown = {} if example is None else {"required": True, "example": example}
+    return {"name": name, "in": "query", "description": text, "schema": schema, **shown}
+
+
+def place(name: str, text: str, *, schema: Schema = ID, example: str = ID_SHOWN) -> Schema:
+    """A part of the path."""
+    return {
+        "name": name, "in": "path", "required": True, "description": text,
+        "schema": schema, "example": example,
+    }  # fmt: skip
+
+
+def header(name: str, schema: Schema, text: str) -> Schema:
+    return {"name": name, "in": "header", "description": text, "schema": schema}
+
+
+PAGED: Final = (
+    query("page", {**INTEGER, "minimum": 1, "maximum": MAX_PAGE, "default": 1}, "Counts from 1."),
+    query(
+        "limit",
+        {**INTEGER, "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+        "How many items a page holds.",
+    ),
+)
+IDEMPOTENCY_KEY: Final = header(
+    "Idempotency-Key",
+    {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+    "Sent again within 24 hours, the first answer is repeated and nothing is done twice.",
+)
+IF_MATCH: Final = header("If-Match", TEXT, "Write only if the ETag is still this one; else 412.")
+
+
+def sorted_by(columns: Sequence[str]) -> tuple[Schema, Schema]:
+    return (
+        query("sort", {**one_of(columns), "default": "createdAt"}, "The field to sort by."),
+        query("order", {**one_of(("asc", "desc")), "default": "desc"}, "The direction."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A success: its body, None for none, and the headers it has beside those of every answer."""
+
+    text: str
+    schema: Schema | None = None
+    example: object = None
+    headers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """The body of a request; one that is not required may be absent."""
+
+    schema: Schema
+    example: object
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One call: its name for programs, what it takes, and every way it can be answered.
+
+    `elsewhere` renames it where the same method serves another verb or another address; `refusals`
+    are those it has beside the ones that follow from what it takes.
+    """
+
+    name: str
+    summary: str
+    tag: str
+    answers: Mapping[int, Answer]
+    text: str = ""
+    parameters: tuple[Schema, ...] = ()
+    body: Sent | None = None
+    refusals: Refusals = field(default_factory=dict)
+    security: Security = BEARER
+    idempotent: bool = False
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+
+    def name_at(self, method: str, path: str) -> str:
+        return self.elsewhere.get(method) or self.elsewhere.get(path) or self.name
+
+    @property
+    def all_parameters(self) -> list[Schema]:
+        return [*self.parameters, *([IDEMPOTENCY_KEY] if self.idempotent else [])]
+
+    @property
+    def all_refusals(self) -> dict[int, tuple[Code, ...]]:
+        """Every status of 400 and above that it can answer with, and with which codes."""
+        kinds = (
+            ALWAYS,
+            TO_STRANGERS if self.security else {},
+            OF_BODIES if self.body else {},
+            OF_KEYS if self.idempotent else {},
+            self.refusals,
+        )
+        found: dict[int, tuple[Code, ...]] = {}
+        for kind in kinds:
+            for status, codes in kind.items():
+                found[status] = tuple(dict.fromkeys((*found.get(status, ()), *codes)))
+        return dict(sorted(found.items()))
+
+
+def documented(operation: Operation) -> Callable[[View], View]:
+    """Mark the method of a view with the operation it is."""
+
+    def mark(view: View) -> View:
+        view.operation = operation  # type: ignore[attr-defined]  # read by config.openapi alone
+        return view
+
+    return mark
+
+
+def body_schema(body: type[Body], **known: Schema) -> Schema:
+    """What `Body.read` takes; `known` are the schemas of fields that say nothing of themselves."""
+    made = body()
+    fields = {name: known.get(name) or _field(one) for name, one in made.fields.items()}
+    required = [name for name, one in made.fields.items() if one.required]
+    for name, one in made.fields.items():
+        if one.allow_null:
+            fields[name] = nullable(fields[name])
+    ignored = {name: {"description": "Passed over."} for name in sorted(body.ignored)}
+    schema: Schema = {"type": "object", "properties": {**fields, **ignored}}
+    if required:
+        schema["required"] = required
+    return {**schema, "additionalProperties": False} if body.refuses_unknown else schema
+
+
+def _field(one: object) -> Schema:
+    match one:
+        case serializers.CharField():
+            return _string(one)
+        case FlagField():
+            return FLAG
+        case NumberField():
+            return {"type": "number", "minimum": one.least, "maximum": one.most}
+        case ChoiceField():
+            return one_of(one.choices)
+        case ListField():
+            return array({})
+    raise TypeError(f"{type(one).__name__} has no schema; give one by the field's name")
+
+
+def _string(one: serializers.CharField) -> Schema:
+    schema: Schema = {
+        "type": "string",
+        "minLength": one.min_length or (0 if one.allow_blank else 1),
+    }
+    if one.max_length:
+        schema["maxLength"] = one.max_length
+    return schema

@@ -1,0 +1,141 @@
+"""What the OpenAPI document says of /api/symbols."""
+
+from typing import Final
+
+from apps.core.errors import Code
+from apps.core.openapi import (
+    DATE,
+    FLAG,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    Answer,
+    Operation,
+    Schema,
+    Sent,
+    array,
+    body_schema,
+    nullable,
+    one_of,
+    place,
+    query,
+    record,
+    ref,
+)
+from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT
+from apps.engine.symbols import EXCHANGES
+from apps.symbols.models import OptionType, Type
+from apps.symbols.serializers import SymbolBody
+
+LONGEST_QUERY: Final = 100
+
+_TAG: Final = "symbols"
+_EXCHANGE: Final = one_of(EXCHANGES)
+_TYPE: Final = one_of(Type.values)
+
+SCHEMAS: Final[dict[str, Schema]] = {
+    "SymbolToValidate": body_schema(SymbolBody, symbol=TEXT),
+    "Verdict": record(
+        {
+            "valid": FLAG,
+            "exchange": nullable(TEXT),
+            "symbol": TEXT,
+            "type": nullable(_TYPE),
+            "tradable": FLAG,
+            "reason": TEXT,
+        },
+        optional=("reason",),
+    ),
+    "Match": record(
+        {"symbol": TEXT, "name": TEXT, "type": _TYPE, "exchange": _EXCHANGE, "expiry": DATE},
+        optional=("expiry",),
+    ),
+    "Matches": record({"results": array(ref("Match"))}),
+    "Instrument": record(
+        {
+            "symbol": TEXT,
+            "exchange": _EXCHANGE,
+            "exchangeName": TEXT,
+            "name": TEXT,
+            "type": _TYPE,
+            "isin": nullable(TEXT),
+            "underlying": nullable(TEXT),
+            "expiry": nullable(DATE),
+            "strike": nullable(NUMBER),
+            "optionType": nullable(one_of(OptionType.values)),
+            "lotSize": INTEGER,
+            "tickSize": nullable(NUMBER),
+            "tradable": FLAG,
+        }
+    ),
+}
+
+_EQUITY: Final = {"symbol": "NSE:RELIANCE", "type": "equity", "exchange": "NSE"}
+
+VALIDATE_SYMBOL: Final = Operation(
+    name="validateSymbol",
+    summary="Whether a symbol is well formed, and whether it can be traded",
+    tag=_TAG,
+    idempotent=True,
+    body=Sent(ref("SymbolToValidate"), {"symbol": "NSE:RELIANCE"}),
+    answers={
+        200: Answer(
+            "The verdict; `reason` says what is wrong.",
+            ref("Verdict"),
+            {**_EQUITY, "valid": True, "tradable": True},
+        )
+    },
+)
+SEARCH_SYMBOLS: Final = Operation(
+    name="searchSymbols",
+    summary="Instruments that match what was typed, the best match first",
+    tag=_TAG,
+    parameters=(
+        query(
+            "query",
+            {**TEXT, "minLength": 1, "maxLength": LONGEST_QUERY, "pattern": "\\S"},
+            "A part of a symbol or a name.",
+            example="reliance",
+        ),
+        query("exchange", _EXCHANGE, "Of this exchange alone."),
+        query("type", _TYPE, "Of this type alone."),
+        query(
+            "limit",
+            {**INTEGER, "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
+            "How many at most.",
+        ),
+    ),
+    answers={
+        200: Answer(
+            "What matches.",
+            ref("Matches"),
+            {"results": [{**_EQUITY, "name": "Reliance Industries Limited"}]},
+        )
+    },
+)
+READ_SYMBOL: Final = Operation(
+    name="readSymbol",
+    summary="What is known of an instrument",
+    tag=_TAG,
+    parameters=(place("symbol", "EXCHANGE:SYMBOL", schema=TEXT, example="NSE:RELIANCE"),),
+    answers={
+        200: Answer(
+            "The instrument; null where a field does not apply.",
+            ref("Instrument"),
+            {
+                **_EQUITY,
+                "exchangeName": "RELIANCE",
+                "name": "Reliance Industries Limited",
+                "isin": "INE002A01018",
+                "underlying": None,
+                "expiry": None,
+                "strike": None,
+                "optionType": None,
+                "lotSize": 1,
+                "tickSize": 0.05,
+                "tradable": True,
+            },
+        )
+    },
+    refusals={404: (Code.NOT_FOUND,)},
+)

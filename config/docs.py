@@ -1,0 +1,25 @@
+"""/openapi.json, and /docs, where it is read with a browser. Both are public."""
+
+from functools import cache
+
+import orjson
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+from drf_spectacular.views import SpectacularSwaggerView
+
+from config import openapi
+
+
+@cache
+def _bytes() -> bytes:
+    """The same for as long as the process lives."""
+    return orjson.dumps(openapi.document())
+
+
+@require_safe
+def document(request: HttpRequest) -> HttpResponse:
+    return HttpResponse(_bytes(), content_type="application/json")
+
+
+page = SpectacularSwaggerView.as_view(url_name="openapi")
+"""Swagger UI, whose files are the service's own."""

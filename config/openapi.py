@@ -1,0 +1,257 @@
+"""The OpenAPI document: what the views say of themselves, gathered from the routes.
+
+drf-spectacular walks the routes; every operation is written down as its view states it
+(config/decisions/0015).
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.openapi import AutoSchema
+
+from apps.accounts import openapi as accounts
+from apps.algorithms import openapi as algorithms
+from apps.backtests import openapi as backtests
+from apps.core.envelope import RETRY_AFTER_SECONDS
+from apps.core.errors import Code
+from apps.core.idempotency import REPLAYED
+from apps.core.openapi import (
+    COUNT,
+    INTEGER,
+    OBJECT,
+    TEXT,
+    Answer,
+    Operation,
+    Schema,
+    array,
+    described,
+    one_of,
+    record,
+    ref,
+)
+from apps.market import openapi as market
+from apps.symbols import openapi as symbols
+from apps.trading import openapi as trading
+
+TAGS: Final = {
+    "account": "Signing up, in and out; one's profile, password, sessions and keys.",
+    "algorithms": "What an algorithm is made of, and how it does.",
+    "backtests": "What would have happened.",
+    "market": "History.",
+    "symbols": "What can be traded.",
+    "trading": "Running algorithms on paper; the account, and the switch that stops everything.",
+}
+FAULT: Final = {
+    "field": described(TEXT, "The dotted path of what is wrong."),
+    "value": {"description": "What was sent; a secret is never shown."},
+    "allowedValues": array({}),
+}
+ERROR: Final = record(
+    {
+        "error": record(
+            {
+                "message": TEXT,
+                "code": one_of([code.value for code in Code]),
+                "status": {**INTEGER, "minimum": 400, "maximum": 599},
+                "details": {
+                    **OBJECT,
+                    "properties": {
+                        **FAULT,
+                        "errors": described(
+                            array({"type": "object", "properties": {**FAULT, "message": TEXT}}),
+                            "All faults, when there are several.",
+                        ),
+                        "reason": described(TEXT, "Tells refusals of one code apart."),
+                        "retryAfter": described(COUNT, "Seconds."),
+                    },
+                },
+                "retryAfter": described(COUNT, "Seconds."),
+                "requestId": TEXT,
+            },
+            optional=("details", "retryAfter"),
+        )
+    }
+)
+PAGINATION: Final = record({"page": INTEGER, "limit": INTEGER, "total": COUNT, "totalPages": COUNT})
+
+SECURITY_SCHEMES: Final = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An access token (15 minutes), or an API key whose scopes allow the call.",
+    },
+    "accessToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "An access token; API keys open nothing of the account.",
+    },
+    "sessionCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "sessionid",
+        "description": "Of a login with sessionCookie; unsafe verbs also send X-CSRFToken.",
+    },
+    "refreshCookie": {"type": "apiKey", "in": "cookie", "name": "refreshToken"},
+}
+
+HEADERS: Final = {
+    "X-Request-ID": (TEXT, "The client's own, or a new one; quote it in reports."),
+    "X-RateLimit-Limit": (INTEGER, "Requests in a window of the bucket this call counts in."),
+    "X-RateLimit-Remaining": (COUNT, "How many of them are left."),
+    "X-RateLimit-Reset": (INTEGER, "Unix time at which the window ends."),
+    "Retry-After": (COUNT, "Seconds after which a retry can succeed."),
+    "WWW-Authenticate": (TEXT, "Bearer."),
+    "ETag": (TEXT, "The state of the algorithm, for If-Match."),
+    "Preference-Applied": (TEXT, "The wait that was granted; absent when none was."),
+    "Set-Cookie": (TEXT, "The refresh cookie, set or cleared."),
+    REPLAYED: ({**TEXT, "const": "true"}, "The answer of the first request with this key."),
+}
+ON_ALL: Final = tuple(name for name in HEADERS if name.startswith("X-"))
+ON_REFUSALS: Final = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
+REASONS: Final = {
+    400: "The request is malformed, or a value fails validation.",
+    401: "No valid credential.",
+    403: "Not allowed: by the scope of a key, an origin, a CSRF token, or the state.",
+    404: "Nothing of the caller's is found there.",
+    406: "The answer is JSON; the Accept header does not take it.",
+    409: "It exists already, or another request does the same at this moment.",
+    411: "The body comes in chunks, without a Content-Length.",
+    412: "It has changed since it was read.",
+    413: "The body is too large.",
+    415: "The body is not application/json in UTF-8.",
+    422: "A rule of the business refuses it.",
+    429: "Too many requests.",
+    500: "Something went wrong on our side.",
+    503: "Overloaded or under maintenance.",
+}
+
+
+class ViewSchema(AutoSchema):
+    """REST framework's DEFAULT_SCHEMA_CLASS: the operation that a view's method is marked with."""
+
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
+    ) -> Schema:
+        """Any: drf-spectacular's registry, which stays unused, and its view, here a ViewSet."""
+        view: Any = self.view
+        return _written(getattr(view, view.action).operation, method.upper(), path)
+
+
+Endpoint = tuple[str, str, str, Any]
+"""Path, its pattern, method and view, as drf-spectacular has them. Any: a function with fields."""
+
+
+def only_documented(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
+    """drf-spectacular's hook at the beginning: of all routes those whose method is marked."""
+    return [endpoint for endpoint in endpoints if _is_documented(endpoint[3], endpoint[2])]
+
+
+def _is_documented(view: Any, method: str) -> bool:
+    """Any: as in Endpoint."""
+    name = getattr(view, "actions", {}).get(method.lower())
+    return name is not None and hasattr(getattr(view.cls, name), "operation")
+
+
+def _written(operation: Operation, method: str, path: str) -> Schema:
+    """The operation as an Operation Object of OpenAPI."""
+    answers = {
+        str(status): _answer(answer, replayed=operation.idempotent)
+        for status, answer in operation.answers.items()
+    }
+    refusals = {
+        str(status): {"$ref": f"#/components/responses/{_name_of(status, codes)}"}
+        for status, codes in operation.all_refusals.items()
+    }
+    written: Schema = {
+        "operationId": operation.name_at(method, path),
+        "summary": operation.summary,
+        "description": operation.text,
+        "tags": [operation.tag],
+        "security": [dict(way) for way in operation.security],
+        "parameters": operation.all_parameters,
+        "responses": answers | refusals,
+    }
+    if operation.body:
+        written["requestBody"] = {
+            "required": operation.body.required,
+            "content": _json(operation.body.schema, operation.body.example),
+        }
+    return {name: value for name, value in written.items() if value or name == "security"}
+
+
+def _answer(answer: Answer, *, replayed: bool) -> Schema:
+    names = (*ON_ALL, *answer.headers, *([REPLAYED] if replayed else []))
+    shown: Schema = {"description": answer.text, "headers": _headers(names)}
+    return shown | ({"content": _json(answer.schema, answer.example)} if answer.schema else {})
+
+
+def _json(schema: Schema, example: object) -> Schema:
+    return {"application/json": {"schema": schema, "example": example}}
+
+
+def _headers(names: tuple[str, ...]) -> Schema:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _name_of(status: int, codes: tuple[Code, ...]) -> str:
+    return ".".join((str(status), *codes))
+
+
+def _refusal(name: str) -> Schema:
+    """The component of that name: the envelope with one of these codes."""
+    status, *codes = name.split(".")
+    own = {"code": one_of(codes), "status": {"const": int(status)}}
+    schema = {"allOf": [ref("Error"), {"properties": {"error": {"properties": own}}}]}
+    headers = [*ON_ALL, *([ON_REFUSALS[int(status)]] if int(status) in ON_REFUSALS else [])]
+    return {
+        "description": REASONS[int(status)],
+        "headers": _headers(tuple(headers)),
+        "content": {
+            "application/json": {
+                "schema": schema,
+                "examples": {code: {"value": _example(code, int(status))} for code in codes},
+            }
+        },
+    }
+
+
+def _example(code: str, status: int) -> Schema:
+    waiting = {"retryAfter": RETRY_AFTER_SECONDS} if status in (429, 503) else {}
+    error = {"message": REASONS[status], "code": code, "status": status, **waiting}
+    return {"error": {**error, "requestId": "01993c2f7a5b4c6d8e9f0a1b2c3d4e5f"}}
+
+
+def complete(result: Schema, **_: object) -> Schema:
+    """drf-spectacular's hook at the end: the components that the operations refer to."""
+    named = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
+    result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
+    result["components"] = {
+        "schemas": {
+            "Error": ERROR,
+            "Pagination": PAGINATION,
+            **accounts.SCHEMAS,
+            **symbols.SCHEMAS,
+            **market.SCHEMAS,
+            **algorithms.SCHEMAS,
+            **trading.SCHEMAS,
+            **backtests.SCHEMAS,
+        },
+        "responses": {name: _refusal(name) for name in sorted(named)},
+        "headers": {
+            name: {"schema": schema, "description": text}
+            for name, (schema, text) in HEADERS.items()
+        },
+        "securitySchemes": SECURITY_SCHEMES,
+    }
+    return result
+
+
+def document() -> Schema:
+    """The whole document, made anew."""
+    generator: Any = SchemaGenerator  # which has no types
+    made: Schema = generator().get_schema(request=None, public=True)
+    return made

@@ -1,0 +1,89 @@
+"""Whether an answer is one that the OpenAPI document promises."""
+
+import re
+from functools import cache
+from typing import Any
+
+import jsonschema_rs
+from django.urls import Resolver404, resolve
+
+from config import openapi
+
+_HERE = "urn:document"
+
+
+@cache
+def document() -> dict[str, Any]:
+    return openapi.document()
+
+
+def check(response: Any) -> None:
+    """Fail when the answer's status is not documented for its operation, or its body is another
+    shape. Addresses and verbs that no operation has are not judged here.
+    """
+    path = _template(response.request["PATH_INFO"])
+    method = response.request["REQUEST_METHOD"].lower()
+    if path is None or method not in document()["paths"].get(path, {}):
+        return
+    assert _is_promised(path, method, response.status_code), (
+        f"{method.upper()} {path} answers {response.status_code}, which is not documented: "
+        f"{response.content[:500]!r}"
+    )
+    judge = validator(path, method, str(response.status_code))
+    if judge is None:
+        assert response.content == b""
+        return
+    for fault in judge.iter_errors(response.json()):
+        where = ".".join(map(str, fault.instance_path))
+        raise AssertionError(f"{method.upper()} {path} {response.status_code} {where}: {fault}")
+
+
+def _template(path: str) -> str | None:
+    """The path as the document has it; None for an address that is none."""
+    try:
+        route = resolve(path).route
+    except Resolver404:
+        return None
+    return "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", route)
+
+
+def _is_promised(path: str, method: str, status: int) -> bool:
+    return str(status) in document()["paths"][path][method]["responses"]
+
+
+@cache
+def validator(path: str, method: str, status: str) -> jsonschema_rs.Validator | None:
+    """Of the body of this answer; None where it has none."""
+    answer = document()["paths"][path][method]["responses"][status]
+    if "$ref" in answer:
+        answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    if "content" not in answer:
+        return None
+    schema = _closed(_at_home(answer["content"]["application/json"]["schema"]))
+    return jsonschema_rs.Draft202012Validator(schema, registry=_registry(), validate_formats=True)
+
+
+@cache
+def _registry() -> jsonschema_rs.Registry:
+    return jsonschema_rs.Registry([(_HERE, _closed(document()))])
+
+
+def _at_home(value: Any) -> Any:
+    """With references that lead into the document from elsewhere."""
+    if isinstance(value, dict):
+        return {
+            name: _HERE + inner if name == "$ref" else _at_home(inner)
+            for name, inner in value.items()
+        }
+    return [_at_home(item) for item in value] if isinstance(value, list) else value
+
+
+def _closed(value: Any) -> Any:
+    """Clients are to pass over fields that they do not know; here such a field is a mistake."""
+    if isinstance(value, list):
+        return [_closed(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    made = {name: _closed(inner) for name, inner in value.items()}
+    is_record = isinstance(made.get("properties"), dict) and isinstance(made.get("required"), list)
+    return {"additionalProperties": False, **made} if is_record else made
