@@ -11,7 +11,8 @@ from apps.accounts.authentication import caller
 from apps.algorithms.views import shown
 from apps.core.etags import tag_of
 from apps.core.idempotency import idempotent
-from apps.trading import services
+from apps.core.openapi import documented
+from apps.trading import openapi, services
 from apps.trading.serializers import (
     EmptyBody,
     admitted_out,
@@ -28,6 +29,7 @@ def _admitted(admitted: Admitted) -> Response:
 
 
 class TradingView(ViewSet):
+    @documented(openapi.START)
     @idempotent
     def start(self, request: Request, algorithm_id: str) -> Response:
         EmptyBody.read(request.data)
@@ -36,6 +38,7 @@ class TradingView(ViewSet):
         )
         return _admitted(admitted)
 
+    @documented(openapi.STOP)
     @idempotent
     def stop(self, request: Request, algorithm_id: str) -> Response:
         algorithm = services.stop(
@@ -46,6 +49,7 @@ class TradingView(ViewSet):
         )
         return shown(algorithm)
 
+    @documented(openapi.PAUSE)
     @idempotent
     def pause(self, request: Request, algorithm_id: str) -> Response:
         EmptyBody.read(request.data)
@@ -54,6 +58,7 @@ class TradingView(ViewSet):
         )
         return shown(algorithm)
 
+    @documented(openapi.RESUME)
     @idempotent
     def resume(self, request: Request, algorithm_id: str) -> Response:
         EmptyBody.read(request.data)
@@ -64,10 +69,12 @@ class TradingView(ViewSet):
 
 
 class AccountView(ViewSet):
+    @documented(openapi.READ_ACCOUNT)
     def show(self, request: Request) -> Response:
         statement = services.read_account(owner=caller(request), now=timezone.now())
         return Response(statement_out(statement))
 
+    @documented(openapi.RESET_ACCOUNT)
     @idempotent
     def reset(self, request: Request) -> Response:
         EmptyBody.read(request.data)
@@ -76,9 +83,11 @@ class AccountView(ViewSet):
 
 
 class KillSwitchView(ViewSet):
+    @documented(openapi.READ_SWITCH)
     def show(self, request: Request) -> Response:
         return Response(switch_out(services.read_switch(owner=caller(request))))
 
+    @documented(openapi.TURN_ON)
     @idempotent
     def turn_on(self, request: Request) -> Response:
         emergency = emergency_in(request.data)
@@ -90,6 +99,7 @@ class KillSwitchView(ViewSet):
         )
         return Response(switch_out(switch))
 
+    @documented(openapi.TURN_OFF)
     def turn_off(self, request: Request) -> Response:
         services.allow_again(owner=caller(request), now=timezone.now())
         return Response(status=204)
