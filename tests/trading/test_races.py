@@ -164,6 +164,7 @@ def test_no_start_commits_after_the_switch_has() -> None:
     """The start has seen the switch off and goes on slowly; the switch waits, and pauses it."""
     owner = make.user()
     algorithm = ready(owner)
+    lay_switches(owner)
     sharing = Barrier(2)
 
     def work(n: int) -> None:
@@ -182,6 +183,12 @@ def test_no_start_commits_after_the_switch_has() -> None:
     assert Event.objects.count() == 2
 
 
+def lay_switches(owner: User) -> None:
+    """As a first start does, so that nobody waits for another to make the rows."""
+    KillSwitch.objects.create(owner=owner)
+    GlobalSwitch.objects.create()
+
+
 def wait_until_somebody_waits() -> None:
     """Until another connection waits for a lock that this one holds."""
     with connection.cursor() as cursor:
@@ -195,6 +202,7 @@ def wait_until_somebody_waits() -> None:
 def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
     owner = make.user()
     algorithm = ready(owner)
+    lay_switches(owner)
     turning = Barrier(2)
 
     def turn_on() -> None:
@@ -219,7 +227,7 @@ def test_starts_of_one_user_do_not_wait_for_another() -> None:
     """What all share, the operators' switch, they share."""
     alice, bob = make.user("alice"), make.user("bob")
     mine, theirs = ready(alice), ready(bob)
-    GlobalSwitch.objects.create()
+    lay_switches(alice)
     with transaction.atomic():
         start(mine)
         with ThreadPoolExecutor(1) as pool:
