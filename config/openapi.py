@@ -13,7 +13,7 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 
 from apps.accounts import openapi as accounts
-from apps.algorithms import openapi as algorithms
+from apps.algorithms import schemas as algorithms
 from apps.backtests import openapi as backtests
 from apps.core.envelope import RETRY_AFTER_SECONDS
 from apps.core.errors import Code

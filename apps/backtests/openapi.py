@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apps.algorithms.openapi import STEPS_SHOWN
+from apps.algorithms.schemas import STEPS_SHOWN
 from apps.backtests.lifecycle import Status
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn
 from apps.backtests.waiting import MOST_SECONDS

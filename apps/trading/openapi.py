@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from apps.algorithms.openapi import ALGORITHM, ALGORITHM_SHOWN, answered
+from apps.algorithms.openapi import answered
+from apps.algorithms.schemas import ALGORITHM, ALGORITHM_SHOWN
 from apps.core.errors import Code
 from apps.core.openapi import (
     FLAG,
