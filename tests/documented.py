@@ -51,12 +51,17 @@ def _is_promised(path: str, method: str, status: int) -> bool:
     return str(status) in document()["paths"][path][method]["responses"]
 
 
+def answer_of(path: str, method: str, status: str) -> dict[str, Any]:
+    answer: dict[str, Any] = document()["paths"][path][method]["responses"][status]
+    if "$ref" in answer:
+        answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    return answer
+
+
 @cache
 def validator(path: str, method: str, status: str) -> jsonschema_rs.Validator | None:
     """Of the body of this answer; None where it has none."""
-    answer = document()["paths"][path][method]["responses"][status]
-    if "$ref" in answer:
-        answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
+    answer = answer_of(path, method, status)
     if "content" not in answer:
         return None
     schema = _closed(_at_home(answer["content"]["application/json"]["schema"]))

@@ -1,10 +1,10 @@
 """The steps as JSON Schema, complete and as a draft may have them, from the engine's own models.
 
-In a draft nothing is required but what says of which kind a thing is: a rule without its `type` is
-taken as it is and judged once it has one.
+In a draft nothing is required but what says of which kind a thing is. What does not say so yet may
+have any field that one of the kinds has.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.algorithms.steps import STEPS
@@ -110,6 +110,22 @@ def _open_union(one: Schema, complete: Mapping[str, Schema]) -> Schema:
         "oneOf": [_draft(kind, complete) for kind in one["oneOf"]],
         "discriminator": {**by, "mapping": mapping},
     }
-    untold = {"type": "object", "not": {"required": [by["propertyName"]]}}
+    untold = _untold([complete[kind["$ref"].removeprefix(_REF)] for kind in one["oneOf"]], complete)
     rest = {name: value for name, value in one.items() if name not in kinds}
     return {**rest, "anyOf": [kinds, untold]}
+
+
+def _untold(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema:
+    """An object that does not say which of the kinds it is: each field as some kind has it."""
+    fields: dict[str, list[Schema]] = {}
+    for kind in kinds:
+        for name, value in _draft(kind, complete)["properties"].items():
+            known = fields.setdefault(name, [])
+            if name not in _TAGS and value not in known:
+                known.append(value)
+    properties = {
+        name: ways[0] if len(ways) == 1 else {"anyOf": ways}
+        for name, ways in fields.items()
+        if ways
+    }
+    return {"type": "object", "properties": properties, "additionalProperties": False}

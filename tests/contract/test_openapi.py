@@ -1,0 +1,254 @@
+"""The OpenAPI document: it is one, it tells of every route and of nothing else, and what it shows
+works.
+"""
+
+import re
+from typing import Any
+
+import jsonschema_rs
+import orjson
+import pytest
+from django.test import Client
+from django.urls import URLPattern, get_resolver
+from drf_spectacular.validation import validate_schema
+from rest_framework.test import APIClient
+
+from apps.core.errors import Code
+from apps.engine import strategy
+from tests import documented, make
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.documented import document
+from tests.market.bars import hold
+from tests.symbols.instruments import equity
+
+OPERATIONS = {
+    operation["operationId"]: (method, path, operation)
+    for path, item in document()["paths"].items()
+    for method, operation in item.items()
+}
+SCHEMAS = document()["components"]["schemas"]
+
+
+def test_the_document_is_one_of_openapi_3_1() -> None:
+    assert document()["openapi"].startswith("3.1.")
+    validate_schema(document())
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for name in set(re.findall(r"'\$ref': '#/([^']+)'", str(document()))):
+        place: Any = document()
+        for part in name.split("/"):
+            place = place[part]
+
+
+def test_every_route_and_verb_under_api_is_documented_and_nothing_else_is() -> None:
+    routes = {
+        (method, "/" + re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)))
+        for pattern in get_resolver().url_patterns
+        if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/")
+        for method in pattern.callback.actions  # type: ignore[union-attr]
+        if method != "head"  # which answers wherever GET does, and is known after the first call
+    }
+    assert routes == {(method, path) for method, path, _ in OPERATIONS.values()}
+
+
+def test_no_two_operations_share_a_name() -> None:
+    assert len(OPERATIONS) == sum(len(item) for item in document()["paths"].values())
+
+
+def test_the_document_is_public_and_the_same_every_time() -> None:
+    answers = [Client().get("/openapi.json") for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json() == document()
+
+
+def test_the_page_is_public_and_refers_to_its_own_server_alone() -> None:
+    answer = Client().get("/docs")
+    assert answer.status_code == 200
+    page = answer.content.decode()
+    assert "//" not in re.sub(r"^\s*//.*$", "", page, flags=re.MULTILINE)
+    files = re.findall(r'(?:src|href)="([^"]+)"', page)
+    assert len(files) == 4
+    for path in files:
+        response = Client().get(path)
+        assert response.status_code == 200
+        assert b"".join(response.streaming_content)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_says_what_it_is(name: str) -> None:
+    _, path, operation = OPERATIONS[name]
+    assert operation["summary"]
+    assert operation["tags"][0] in {tag["name"] for tag in document()["tags"]}
+    assert "security" in operation
+    assert set(re.findall(r"{(\w+)}", path)) == {
+        parameter["name"] for parameter in operation.get("parameters", []) if _is_place(parameter)
+    }
+    assert any(status.startswith("2") for status in operation["responses"])
+    assert {"400", "429", "500", "503"} <= set(operation["responses"])
+
+
+def _is_place(parameter: dict[str, Any]) -> bool:
+    return bool(parameter["in"] == "path")
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_what_an_operation_shows_is_what_it_describes(name: str) -> None:
+    method, path, operation = OPERATIONS[name]
+    for status in operation["responses"]:
+        answer = documented.answer_of(path, method, status)
+        judge = documented.validator(path, method, status)
+        if judge is None:
+            continue
+        media = answer["content"]["application/json"]
+        shown = media.get("examples", {"": {"value": media.get("example")}})
+        assert [fault for one in shown.values() for fault in judge.iter_errors(one["value"])] == []
+    if "requestBody" in operation:
+        media = operation["requestBody"]["content"]["application/json"]
+        assert _faults(media["schema"], media["example"]) == []
+
+
+def _faults(schema: dict[str, Any], value: object) -> list[str]:
+    rooted = {**schema, "components": document()["components"]}
+    return [str(fault) for fault in jsonschema_rs.Draft202012Validator(rooted).iter_errors(value)]
+
+
+def test_the_envelope_lists_every_code() -> None:
+    codes = SCHEMAS["Error"]["properties"]["error"]["properties"]["code"]["enum"]
+    assert set(codes) == set(Code)
+
+
+# ------------------------------------------------------------------------------------- the steps
+
+
+def _step(name: str, *, draft: bool) -> dict[str, Any]:
+    kind = "AlgorithmDraft" if draft else "CompleteAlgorithm"
+    found: dict[str, Any] = SCHEMAS[kind]["properties"][name]
+    return found
+
+
+def test_a_complete_algorithm_is_both_complete_and_a_draft() -> None:
+    for name, step in make.steps().items():
+        assert _faults(_step(name, draft=False), step) == []
+        assert _faults(_step(name, draft=True), step) == []
+
+
+STEPS_LIKE_THESE: list[tuple[str, dict[str, Any]]] = [
+    ("basicInfo", {}),
+    ("basicInfo", {"symbols": []}),
+    ("basicInfo", {"timeframe": "2m"}),
+    ("basicInfo", {"symbols": ["NSE:TCS", "NSE:TCS"]}),
+    ("positionSizing", {"method": "risk_based"}),
+    ("positionSizing", {"riskPercentage": 1}),
+    ("positionSizing", {"riskPercentage": "1"}),
+    ("positionSizing", {"shares": 1}),
+    ("exitConditions", {"stopLoss": {"points": 5}}),
+    ("entryConditions", {"conditions": [{"value": 5, "from": "09:30"}]}),
+    ("entryConditions", {"conditions": [{"indicator1": {"period": 5}}]}),
+    ("entryConditions", {"conditions": [{"indicator1": {"period": "5"}}]}),
+    ("positionSizing", {"method": "risk_based", "quantity": 1}),
+    ("positionSizing", {"method": "fixed_quantity", "quantity": 1.0}),
+    ("positionSizing", {"method": "fixed_quantity", "quantity": 1.5}),
+    ("entryConditions", {"conditions": [{}]}),
+    ("entryConditions", {"conditions": [{"type": "indicator_value", "indicator": {}}]}),
+    ("entryConditions", {"conditions": [{"type": "indicator_value", "indicator": []}]}),
+    ("entryConditions", {"conditions": [{"type": "pattern"}]}),
+    (
+        "entryConditions",
+        {"conditions": [{"type": "indicator_value", "indicator": {"type": "RSI", "period": 1}}]},
+    ),
+    ("exitConditions", {"stopLoss": {"type": "percentage"}}),
+    ("exitConditions", {"stopLoss": {"type": "percentage", "percentage": 0}}),
+    ("exitConditions", {"stopLoss": None}),
+    ("exitConditions", {"trailingStop": {"type": "atr", "enabled": 1}}),
+    ("riskParameters", {"maxOpenPositions": 51}),
+    ("executionSettings", {"mode": "paper", "brocker": "x"}),
+]
+
+
+@pytest.mark.parametrize(("name", "step"), STEPS_LIKE_THESE)
+def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[str, Any]) -> None:
+    assert (_faults(_step(name, draft=True), step) == []) == (
+        not strategy.read({name: step}).faults
+    )
+
+
+# ---------------------------------------------------------------------------------- the examples
+
+BEFORE = {
+    "stopAlgorithm": ["startAlgorithm"],
+    "pauseAlgorithm": ["startAlgorithm"],
+    "resumeAlgorithm": ["startAlgorithm", "pauseAlgorithm"],
+    "renameBacktest": ["cancelBacktest"],
+    "deleteBacktest": ["cancelBacktest"],
+}
+"""What has to be done before an example can be followed."""
+
+
+class Reader:
+    """Follows the document's examples, with the ids of what there is in place of those shown."""
+
+    def __init__(self, client: APIClient) -> None:
+        self.client = client
+        self.ids: dict[str, str] = {}
+
+    def follow(self, name: str) -> Any:
+        """Call the operation as its example shows; its answer is held against the document."""
+        method, path, operation = OPERATIONS[name]
+        for part, value in self._places(operation):
+            path = path.replace(f"{{{part}}}", value)
+        response = self.client.generic(
+            method.upper(),
+            path,
+            orjson.dumps(self._body(operation)),
+            content_type="application/json",
+            QUERY_STRING=self._query(operation),
+        )
+        assert str(response.status_code) in operation["responses"]
+        assert response.status_code < 300, response.content
+        return response
+
+    def _places(self, operation: dict[str, Any]) -> list[tuple[str, str]]:
+        return [
+            (parameter["name"], self.ids.get(parameter["name"], parameter["example"]))
+            for parameter in operation.get("parameters", [])
+            if _is_place(parameter)
+        ]
+
+    @staticmethod
+    def _query(operation: dict[str, Any]) -> str:
+        return "&".join(
+            f"{parameter['name']}={parameter['example']}"
+            for parameter in operation.get("parameters", [])
+            if parameter["in"] == "query" and "example" in parameter
+        )
+
+    def _body(self, operation: dict[str, Any]) -> dict[str, Any]:
+        shown = operation.get("requestBody", {"content": {"application/json": {"example": {}}}})
+        body = dict(shown["content"]["application/json"]["example"])
+        if "algorithmId" in body:
+            body["algorithmId"] = self.ids["algorithm_id"]
+        return body
+
+
+@pytest.fixture
+def reader(api: Api) -> Reader:
+    """One who has read the document: signed in, with a key, an algorithm and a backtest."""
+    equity("NSE:RELIANCE")
+    hold("NSE:RELIANCE", "5m", waves("2024-01-01", 5, step=300))
+    reader = Reader(api())
+    issued = reader.follow("signUp").json()
+    reader.client.credentials(HTTP_AUTHORIZATION=f"Bearer {issued['accessToken']}")
+    reader.ids["session_id"] = reader.follow("listSessions").json()["data"][0]["id"]
+    reader.ids["key_id"] = reader.follow("createKey").json()["id"]
+    reader.ids["algorithm_id"] = reader.follow("createAlgorithm").json()["id"]
+    reader.ids["backtest_id"] = reader.follow("submitBacktest").json()["id"]
+    return reader
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "signUp"])
+def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None:
+    for earlier in BEFORE.get(name, []):
+        reader.follow(earlier)
+    reader.follow(name)
