@@ -5,10 +5,11 @@ body, and whether the service is open.
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
@@ -108,8 +109,9 @@ def _too_large(request: HttpRequest, length: int) -> HttpResponse:
     away.
     """
     left = length if length <= MAX_DRAINED else 0
-    while left > 0 and (piece := request.read(min(left, 64 * 1024))):
-        left -= len(piece)
+    with suppress(UnreadablePostError):  # the client may be gone
+        while left > 0 and (piece := request.read(min(left, 64 * 1024))):
+            left -= len(piece)
     return envelope.http_response(envelope.refusal_of_http(413), {"Connection": "close"})
 
 

@@ -1,14 +1,17 @@
 """Reading a request's body for REST framework."""
 
 from collections.abc import Mapping
-from typing import IO, Any
+from typing import IO, Any, Final
 
+from django.http import UnreadablePostError
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 from apps.core import strict_json
 from apps.core.errors import Fault, InvalidInput
+
+CUT: Final = Fault("", "The body ended before its Content-Length, or came too slowly.")
 
 
 class StrictJsonParser(BaseParser):
@@ -24,9 +27,10 @@ class StrictJsonParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, object]:
+        request: Request | None = (parser_context or {}).get("request")
         _check_charset(media_type or "")
-        _check_coding((parser_context or {}).get("request"))
-        document = strict_json.read(stream.read())
+        _check_coding(request)
+        document = strict_json.read(_whole(stream, request))
         if not isinstance(document, dict):
             raise InvalidInput(Fault("", "The body must be a JSON object."))
         return document
@@ -44,3 +48,14 @@ def _check_coding(request: Request | None) -> None:
     coding = request.headers.get("Content-Encoding", "identity") if request else "identity"
     if coding.strip().lower() != "identity":
         raise UnsupportedMediaType(coding)
+
+
+def _whole(stream: IO[Any], request: Request | None) -> bytes:
+    """All of the body: what a broken connection has cut may be JSON too."""
+    try:
+        body: bytes = stream.read()
+    except UnreadablePostError as error:
+        raise InvalidInput(CUT) from error
+    if request is not None and len(body) < int(request.META.get("CONTENT_LENGTH") or 0):
+        raise InvalidInput(CUT)
+    return body

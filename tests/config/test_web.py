@@ -36,10 +36,14 @@ def listens(port: int) -> bool:
     return True
 
 
-def exchange(port: int, request: bytes) -> tuple[int, dict[str, str], dict[str, object]]:
-    """Status, headers and JSON of the answer to these very bytes."""
-    with closing(socket.create_connection(("127.0.0.1", port), timeout=20)) as connection:
+def exchange(
+    port: int, request: bytes, *, ended: bool = False
+) -> tuple[int, dict[str, str], dict[str, object]]:
+    """Status, headers and JSON of the answer to these very bytes; `ended`: none will follow."""
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
         connection.sendall(request)
+        if ended:
+            connection.shutdown(socket.SHUT_WR)
         answer = connection.makefile("rb").read()
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
@@ -47,9 +51,31 @@ def exchange(port: int, request: bytes) -> tuple[int, dict[str, str], dict[str, 
     return int(first.split()[1]), headers, json.loads(body)["error"]
 
 
+HEAD = b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+GET = b"GET /api/x" + HEAD
+LOG_IN = b"POST /api/auth/login" + HEAD + b"Content-Type: application/json\r\n"
+CHUNKS = b"2\r\n{}\r\n0\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     ("request_bytes", "status", "reason"),
     [
+        (
+            GET + b"".join(b"X-%d: a\r\n" % n for n in range(120)) + b"\r\n",
+            431,
+            "headers_too_large",
+        ),
+        (GET + b"Cookie: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
+        (GET + b"Accept-Language: " + b"a," * 50_000 + b"\r\n\r\n", 431, "headers_too_large"),
+        (b"GET /api/x HTTP/1.1\r\n\r\n", 400, "bad_request"),
+        (LOG_IN + b"Content-Length: -1\r\n\r\n{}", 400, "bad_request"),
+        (LOG_IN + b"Content-Length: abc\r\n\r\n{}", 400, "bad_request"),
+        (
+            LOG_IN + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
+            400,
+            "bad_request",
+        ),
+        (LOG_IN + b"Transfer-Encoding: xchunked\r\n\r\n{}", 400, "bad_request"),
         (b"GET /api/x HTTP/1.1\r\nX-Long: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
         (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, "uri_too_long"),
         (b"GET / HTTP/1.1\r\nBad Header: x\r\n\r\n", 400, "bad_request"),
@@ -65,3 +91,28 @@ def test_what_the_web_server_refuses_leaves_in_the_envelope(
     assert error["details"] == {"reason": reason}
     assert headers["X-Request-ID"] == error["requestId"]
     assert headers["Content-Type"] == "application/json"
+
+
+@pytest.mark.parametrize("body", [b'{"email":', b"{}"])
+def test_half_a_body_is_not_read_as_a_whole_one(port: int, body: bytes) -> None:
+    sent = LOG_IN + b"Content-Length: 40\r\n\r\n" + body
+    status, _, error = exchange(port, sent, ended=True)
+    assert (status, error["code"]) == (400, "VALIDATION_ERROR")
+    assert "Content-Length" in str(error["message"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("length", "status"), [(10, b"400"), (2_000_000, b"413")])
+def test_a_client_that_falls_silent_does_not_hold_a_thread(
+    port: int, length: int, status: bytes
+) -> None:
+    sent = LOG_IN + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n{" % length
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+        connection.sendall(sent)
+        lines = connection.makefile("rb").read().split(b"\r\n")
+    assert [line.split()[1] for line in lines if line.startswith(b"HTTP/")] == [b"100", status]
+
+
+def test_slashes_are_not_taken_together(port: int) -> None:
+    status, _, error = exchange(port, b"GET //api/auth/login" + HEAD + b"\r\n")
+    assert (status, error["code"]) == (404, "NOT_FOUND")

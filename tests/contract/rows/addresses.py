@@ -52,6 +52,7 @@ PATHS: Final = [
     Row("E22 DELETE of the list", WRONG_METHOD, "DELETE"),
     Row("E23 PUT of a login", WRONG_METHOD, "PUT", LOG_IN),
     Row("E24 TRACE", WRONG_METHOD, "TRACE"),
+    Row("E25 CONNECT", WRONG_METHOD, "CONNECT"),
     Row("E26 FOO", WRONG_METHOD, "FOO"),
     Row("E27 PROPFIND", WRONG_METHOD, "PROPFIND"),
 ]
