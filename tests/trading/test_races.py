@@ -1,5 +1,6 @@
 """Many at once: one start, no rupee reserved twice, no start past a switch that is on."""
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -14,7 +15,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.algorithms.lifecycle import Status
 from apps.algorithms.models import Algorithm
-from apps.core import audit
+from apps.core import audit, idempotency
 from apps.core.errors import ServiceError
 from apps.trading import services
 from apps.trading.models import Account, GlobalSwitch, KillSwitch, Run
@@ -33,6 +34,12 @@ ROUNDS = [
     pytest.param(10, 1, id="quick"),
     pytest.param(50, 20, marks=[pytest.mark.slow, pytest.mark.timeout(600)], id="whole"),
 ]
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine fifty take longer in turn than a client is kept waiting."""
+    monkeypatch.setattr(idempotency, "WAIT", "60s")
 
 
 def at_once(work: Callable[[int], Outcome], times: int) -> list[Outcome]:
@@ -190,10 +197,12 @@ def lay_switches(owner: User) -> None:
 
 
 def wait_until_somebody_waits() -> None:
-    """Until another connection waits for a lock that this one holds."""
+    """Until another connection waits for a lock that this one holds, ten seconds at most."""
+    late = time.monotonic() + 10
     with connection.cursor() as cursor:
         waiting = 0
         while not waiting:
+            assert time.monotonic() < late, "nobody waits"
             cursor.execute(WAITING)
             waiting = cursor.fetchone()[0]
 
