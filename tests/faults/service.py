@@ -195,15 +195,19 @@ class Answer:
 
 @dataclass(slots=True)
 class Caller:
-    """One client: a connection for each call, and the tokens it was given."""
+    """One client: a connection for each call, and the tokens it was given; `address` is where a
+    proxy says it comes from.
+    """
 
     port: int
     token: str = field(default="", repr=False)
     cookie: str = field(default="", repr=False)
+    address: str = ""
 
     def call(self, method: str, path: str, body: object = None) -> Answer:
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         headers |= {"Cookie": self.cookie} if self.cookie and path.startswith("/api/auth") else {}
+        headers |= {"X-Forwarded-For": self.address} if self.address else {}
         sent = None
         if body is not None:
             sent = json.dumps(body).encode()
