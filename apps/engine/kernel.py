@@ -455,6 +455,14 @@ def halt(
 
 
 @step
+def idle_signal(p: Record, plan: Plan) -> int:
+    """The entry that the next bar ignores: in the held direction, with no add left (rule 7)."""
+    if p.entries < plan.max_entries:
+        return 0
+    return ENTER_LONG if p.side > 0 else ENTER_SHORT
+
+
+@step
 def admit(account: Record, signal: int) -> int:
     """What is left of a signal when both sides, and entries after a breach, are taken out."""
     if signal & ENTER == ENTER:
@@ -502,34 +510,46 @@ def run(
     rows = day.size if account.status == RUNNING else 0
     while t < rows:
         if n_open == 1 and n_wait == 0:  # pass the rows in which one position is only marked
-            s, at, begin, end = opened[0], -1, t, rows
-            p = positions[s]
+            s = opened[0]
+            p, first, end = positions[s], cell[t, s], rows
             if plan.max_holding > 0:
                 end = min(end, t + plan.max_holding - p.bars)
-            if squaring and p.day != account.day:
+            if first < 0 or (squaring and p.day != account.day):
                 end = t
+            most = min(end - t, highs.size - first)
+            high, low, close = highs[first:], lows[first:], closes[first:]  # of this row on, so
+            today, bars_of, heard = day[t:], cell[t:], signals[t:]  # that no index is below zero
+            marked, flag = curve[t:], flags[first:]
             below, above = quiet_range(p, trailing)
-            today, bearable = account.day, plan.max_daily_loss - DUST
-            while t < end and day[t] == today:
-                now = cell[t, s]
-                if now < 0 or not (lows[now] > below and highs[now] < above):
+            idle = idle_signal(p, plan) if account.halted == 0 and not ranged else 0
+            bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
+            cash, locked, exposure, average = account.cash, p.locked, p.exposure, p.average
+            passed = 0
+            for i in range(most):
+                if today[i] != account.day or bars_of[i, s] - i != first:
                     break
-                mark = account.cash + worth(p, closes[now])
-                breach = account.day_start - mark >= bearable and account.halted == 0
-                if breach or mark <= 0 or (squaring and flags[now] != 0):
+                if not (low[i] > below and high[i] < above) or (squaring and flag[i] != 0):
                     break
-                signalled = 0
-                for other in range(size):
-                    signalled |= signals[t, other]
-                if signalled != 0:
+                mark = cash + (locked + exposure * (close[i] - average))
+                if mark <= 0 or account.day_start - mark >= bearable:
+                    break
+                acts = heard[i, s] & ~idle
+                if size > 1:
+                    for other in range(size):
+                        if other != s:
+                            acts |= heard[i, other]
+                if acts != 0:
                     break
                 if curve.size > 0:
-                    curve[t] = mark
-                equity, at = mark, now
-                t += 1
-            if t > begin:
-                p.bars += t - begin
-                p.close, p.time, p.day = closes[at], time[t - 1], today
+                    marked[i] = mark
+                equity = mark
+                passed += 1
+            if passed > 0:
+                t += passed
+                p.bars += passed
+                p.close, p.time, p.day = close[passed - 1], time[t - 1], account.day
+                if heard[passed - 1, s] != 0:  # idle as it is, it waits for the next bar
+                    p.pending, waiting[0], n_wait = heard[passed - 1, s], s, 1
             if t == rows:
                 break
 

@@ -11,7 +11,7 @@ an array starts is a rule of its own (rule 11).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -51,25 +51,32 @@ def series(type: str, output: str, source: str, parameters: Mapping[str, float])
 
 def compute(series: Series, candles: Candles) -> tuple[Column, ...]:
     """All columns of a series, f8[n] each, NaN where unknown, from the first bar of `candles`."""
-    return tuple(known(column) for column in formula(series, candles))
+    return tuple(known(column) for column in over(series, candles, [slice(None)])[0])
 
 
-def formula(series: Series, candles: Candles) -> tuple[Column, ...]:
-    """As `compute`, but infinite where something was divided by nothing."""
+def over(series: Series, candles: Candles, parts: Sequence[slice]) -> list[tuple[Column, ...]]:
+    """The columns of each part of `candles`, from the part's first bar, as if it stood alone.
+
+    NaN where not known yet; infinite, or NaN, where something was divided by nothing.
+    """
     inputs = [_input(candles, name) for name in series.inputs]
-    own = _OWN.get(series.formula)
-    function = own or getattr(talib, series.formula)
-    result = function(*inputs, **dict(series.arguments))
-    columns = result if isinstance(result, tuple) else (result,)
-    warmup = lookback(series)
-    return tuple(_begun(column, warmup) for column in columns)
+    formula = _OWN.get(series.formula) or getattr(talib, series.formula)
+    arguments, warmup = dict(series.arguments), lookback(series)
+    results = [formula(*[column[part] for column in inputs], **arguments) for part in parts]
+    return [
+        tuple(_begun(column, warmup) for column in result)
+        if isinstance(result, tuple)
+        else (_begun(result, warmup),)
+        for result in results
+    ]
 
 
 def _begun(column: NDArray[np.generic], warmup: int) -> Column:
-    """TA-Lib fills the start of whole-number outputs with 0."""
-    values: Column = column.astype(np.float64, copy=False)
-    if warmup:  # so the column is TA-Lib's, not one of the candles
-        values[:warmup] = np.nan
+    """NaN before the first value, where TA-Lib fills whole numbers with 0."""
+    if column.dtype == np.float64:
+        return column.view(np.float64)
+    values = column.astype(np.float64)
+    values[:warmup] = np.nan
     return values
 
 

@@ -27,7 +27,7 @@ from apps.engine.candles import (
 )
 from apps.engine.conditions import EntryConditions, Side
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
-from apps.engine.series import Column, Series, formula, known, series
+from apps.engine.series import Column, Series, known, over, series
 from apps.engine.sides import Check, Comparison, Hours, Movement, Read, checks_for
 from apps.engine.strategy import Strategy
 
@@ -49,7 +49,7 @@ def signals_of(
     wanted = [(bit, checks_for(side, entry)) for bit, side in _bits_and_sides(strategy)]
     lead = max((_looks_back(check) for _, checks in wanted for check in checks), default=0)
     blocks = _blocks(candles, timeframe, first, last)
-    values = _Values(blocks, lead + entry.confirmationCandles)
+    values = _Values(candles, blocks, lead + entry.confirmationCandles)
     for bit, checks in wanted if blocks else ():
         true = _all_or_any(checks, values, entry)
         for rows, kept in values.kept():
@@ -70,7 +70,7 @@ def atr_columns(
         return np.empty((0, 4))
     columns = np.full((len(candles), 4), np.nan)
     blocks = _blocks(candles, timeframe, first, last)
-    values = _Values(blocks, lead=0)
+    values = _Values(candles, blocks, lead=0)
     for place, period in enumerate(periods):
         if period and blocks:
             column = values.read(_atr(period))
@@ -97,14 +97,12 @@ def _atr(period: int) -> Read:
 
 
 class _Block(NamedTuple):
-    """One block of the wanted range: the array its values come from, and its rows.
+    """One block of the wanted range, in bars of the history: the wanted ones of it are `rows`.
 
-    `candles` are the bars of that array, `kept` the wanted ones in it, `rows` the same bars in
-    the whole history.
+    Their values come from the array of the bars `array`, which ends with them.
     """
 
-    candles: Candles
-    kept: slice
+    array: slice
     rows: slice
 
 
@@ -119,9 +117,8 @@ def _blocks(candles: Candles, timeframe: str, first: int, last: int) -> list[_Bl
     for begin, end in pairwise(edges):
         start, stop = max(begin, first), min(end, last)
         if start < stop:
-            array = max(0, begin - WARMUP_BARS)
-            kept, rows = slice(start - array, stop - array), slice(start, stop)
-            blocks.append(_Block(candles.slice(array, stop), kept, rows))
+            array = slice(max(0, begin - WARMUP_BARS), stop)
+            blocks.append(_Block(array, slice(start, stop)))
     return blocks
 
 
@@ -133,9 +130,9 @@ class _Values:
     the block before.
     """
 
-    def __init__(self, blocks: Sequence[_Block], lead: int) -> None:
-        self._blocks, self._lead = blocks, lead
-        lengths = [lead + block.kept.stop - block.kept.start for block in blocks]
+    def __init__(self, candles: Candles, blocks: Sequence[_Block], lead: int) -> None:
+        self._candles, self._blocks, self._lead = candles, blocks, lead
+        lengths = [lead + block.rows.stop - block.rows.start for block in blocks]
         self._ends = list(accumulate(lengths))
         self._columns: dict[Series, list[Column]] = {}
 
@@ -144,28 +141,30 @@ class _Values:
 
     def kept(self) -> Iterator[tuple[slice, slice]]:
         """Where the wanted bars of each block are in the whole history, and here."""
-        for block, end in zip(self._blocks, self._ends, strict=True):
-            yield block.rows, slice(end - (block.rows.stop - block.rows.start), end)
+        for (_, rows), end in zip(self._blocks, self._ends, strict=True):
+            yield rows, slice(end - (rows.stop - rows.start), end)
 
     def read(self, read: Read) -> Column:
         columns = self._columns.get(read.series)
         if columns is None:
-            parts = [formula(read.series, block.candles) for block in self._blocks]
+            parts = over(read.series, self._candles, [block.array for block in self._blocks])
             columns = [known(self._lay(column)) for column in zip(*parts, strict=True)]
             self._columns[read.series] = columns
         return _back(columns[read.column], read.offset)
 
-    def seconds_of_day(self) -> NDArray[np.float64]:
+    def seconds_of_day(self) -> Column:
         """Seconds since midnight in Asia/Kolkata at which each bar starts."""
-        return self._lay([((block.candles.time + IST) % DAY) for block in self._blocks])
+        second = (self._candles.time + IST) % DAY
+        return self._lay([second[block.array] for block in self._blocks])
 
     def _lay(self, parts: Sequence[NDArray[Number]]) -> Column:
         """A column over each block's array as one over the wanted bars and their leads."""
         laid, before = np.empty(len(self)), 0
-        for part, block, end in zip(parts, self._blocks, self._ends, strict=True):
-            seen = part[max(block.kept.start - self._lead, 0) :]
-            laid[before : end - len(seen)] = np.nan
-            laid[end - len(seen) : end] = seen
+        for part, (array, rows), end in zip(parts, self._blocks, self._ends, strict=True):
+            seen = part[max(rows.start - array.start - self._lead, 0) :]
+            begin = end - len(seen)
+            laid[before:begin] = np.nan
+            laid[begin:end] = seen
             before = end
         return laid
 
