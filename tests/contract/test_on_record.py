@@ -11,12 +11,14 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
+from apps.trading import services as trading
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.contract.test_routes import routes
 from tests.market.bars import hold
+from tests.trading.standing import standing
 
 READS = {"get", "head"}
 CHANGES_NOTHING = {
@@ -38,6 +40,23 @@ class Change(NamedTuple):
 
 def algorithm(user: User) -> str:
     return make.algorithm(user, **make.steps()).pk
+
+
+def stopped(user: User) -> str:
+    return standing(user, "stopped").pk
+
+
+def active(user: User) -> str:
+    return standing(user, "active").pk
+
+
+def paused(user: User) -> str:
+    return standing(user, "paused").pk
+
+
+def switched_on(user: User) -> str:
+    trading.stop_everything(owner=user, reason="", close_positions=False, now=make.NOW)
+    return ""
 
 
 def backtest(user: User) -> str:
@@ -86,6 +105,13 @@ CHANGES = [
     Change(
         "put", "/api/algorithms/{}/performance/alerts", Action.ALGORITHM_UPDATED, ALERTS, algorithm
     ),
+    Change("post", "/api/trading/algorithms/{}/start", Action.ALGORITHM_STARTED, {}, stopped),
+    Change("post", "/api/trading/algorithms/{}/stop", Action.ALGORITHM_STOPPED, {}, active),
+    Change("post", "/api/trading/algorithms/{}/pause", Action.ALGORITHM_PAUSED, {}, active),
+    Change("post", "/api/trading/algorithms/{}/resume", Action.ALGORITHM_RESUMED, {}, paused),
+    Change("post", "/api/trading/account/reset", Action.ACCOUNT_RESET, {}),
+    Change("post", "/api/trading/kill-switch", Action.KILL_SWITCH_ON, {}),
+    Change("delete", "/api/trading/kill-switch", Action.KILL_SWITCH_OFF, {}, switched_on),
     Change("post", "/api/backtests", Action.BACKTEST_SUBMITTED, MONTH, algorithm),
     Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
     Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),
