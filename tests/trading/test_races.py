@@ -136,7 +136,9 @@ def test_an_account_is_opened_once() -> None:
     assert Account.objects.get().entries.count() == 1
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "rounds", [3, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(600)])]
+)
 def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
     owner = make.user()
     algorithms = [ready(owner, initialCapital=1) for _ in range(3)]
