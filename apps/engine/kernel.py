@@ -14,10 +14,12 @@ a compiled function of another file.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
+
+from apps.engine.records import Bar, Plan
 
 if TYPE_CHECKING:
     from apps.engine.records import Array, Market, Out, State
@@ -64,48 +66,6 @@ TICKS_PER_RUPEE = 10_000.0
 """CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500."""
 
 
-class Bar(NamedTuple):
-    """Prices of one bar, in rupees."""
-
-    open: float
-    high: float
-    low: float
-    close: float
-
-
-class Plan(NamedTuple):
-    """One strategy in numbers: fractions, not percent.
-
-    A distance is rate x price + points + multiple x average true range at the signal; 0 is none.
-    """
-
-    size_by: int = BY_QUANTITY
-    size: float = 1.0
-    size_atr: float = 0.0
-    stop_rate: float = 0.0
-    stop_points: float = 0.0
-    stop_atr: float = 0.0
-    second_stop_rate: float = 0.0
-    target_ratio: float = 0.0  # of the distance to the stop
-    target_rate: float = 0.0
-    target_points: float = 0.0
-    target_atr: float = 0.0
-    trail_rate: float = 0.0
-    trail_points: float = 0.0
-    trail_atr: float = 0.0
-    trail_from: float = 0.0  # gain over the average entry that arms the trailing stop
-    slippage: float = 0.0
-    max_entries: int = 1
-    max_positions: int = 1
-    max_holding: int = 0  # bars; 0 is no limit
-    max_position_value: float = np.inf
-    max_daily_loss: float = np.inf
-    reverse: bool = True  # an entry signal against the position closes it
-
-
-# --------------------------------------------------------------------------------- prices, money
-
-
 @step
 def tick_down(price: float, tick: float) -> float:
     """To the tick below (rule 3). The quotient is the double that the written decimal is too."""
@@ -146,9 +106,6 @@ def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array)
 def worth(p: Record, price: float) -> float:
     """What a position adds to equity at this price."""
     return p.locked + p.exposure * (price - p.average)
-
-
-# -------------------------------------------------------------------------------------- distances
 
 
 @step
@@ -206,9 +163,6 @@ def quiet_range(p: Record, trailing: bool) -> tuple[float, float]:
     return below, above
 
 
-# ------------------------------------------------------------------------------------------ exits
-
-
 @step
 def slipped(p: Record, price: float, plan: Plan) -> float:
     """A market or stop exit: slippage works against it (rule 4)."""
@@ -258,17 +212,9 @@ def exit_inside(p: Record, bar: Bar, plan: Plan) -> tuple[int, float]:
 
 @step
 def leave(
-    account: Record,
-    p: Record,
-    symbol: int,
-    price: float,
-    reason: int,
-    time: int,
-    day: int,
-    contract: Record,
-    rates: Array,
-    trade: Record,
-) -> None:
+    account: Record, p: Record, symbol: int, price: float, reason: int, time: int, day: int,
+    contract: Record, rates: Array, trade: Record,
+) -> None:  # fmt: skip
     """Close the whole position and write its trade."""
     value = p.quantity * price * contract.multiplier
     fee = charges_on(value, p.side < 0, contract.segment, day, rates)
@@ -282,9 +228,6 @@ def leave(
     trade.value = p.average * p.quantity * contract.multiplier
     trade.gross, trade.charges = gross, p.charges + fee
     p.side, p.quantity, p.exposure, p.locked = 0.0, 0.0, 0.0, 0.0
-
-
-# ---------------------------------------------------------------------------------------- entries
 
 
 @step
@@ -328,17 +271,9 @@ def affordable(
 
 @step
 def lots_for(
-    p: Record,
-    price: float,
-    side: float,
-    atr: Array,
-    equity: float,
-    cash: float,
-    day: int,
-    plan: Plan,
-    contract: Record,
-    rates: Array,
-) -> tuple[int, float]:
+    p: Record, price: float, side: float, atr: Array, equity: float, cash: float, day: int,
+    plan: Plan, contract: Record, rates: Array,
+) -> tuple[int, float]:  # fmt: skip
     """(reason, lots): the wanted, then the position's limit, then what cash pays (rule 6)."""
     unit = price * contract.multiplier
     if plan.size_by == BY_QUANTITY:
@@ -367,15 +302,9 @@ def lots_for(
 
 @step
 def enter(
-    account: Record,
-    p: Record,
-    price: float,
-    equity: float,
-    time: int,
-    plan: Plan,
-    contract: Record,
-    rates: Array,
-) -> int:
+    account: Record, p: Record, price: float, equity: float, time: int, plan: Plan,
+    contract: Record, rates: Array,
+) -> int:  # fmt: skip
     """Fill the entry that waits on `p` at the open `price`, or say why not (rules 3 to 7)."""
     side = 1.0 if p.pending & ENTER_LONG else -1.0
     price = price * (1 + side * plan.slippage)
@@ -412,9 +341,6 @@ def insert(symbols: Array, n: int, symbol: int) -> None:
         symbols[n] = symbols[n - 1]
         n -= 1
     symbols[n] = symbol
-
-
-# ----------------------------------------------------------------------------------------- kernel
 
 
 @step
@@ -460,6 +386,51 @@ def idle_signal(p: Record, plan: Plan) -> int:
     if p.entries < plan.max_entries:
         return 0
     return ENTER_LONG if p.side > 0 else ENTER_SHORT
+
+
+@step
+def pass_quiet(
+    account: Record, p: Record, s: int, equity: float, day: Array, cell: Array, highs: Array,
+    lows: Array, closes: Array, flags: Array, signals: Array, curve: Array, plan: Plan,
+    trailing: bool, squaring: bool, ranged: bool,
+) -> tuple[int, float]:  # fmt: skip
+    """(rows passed, equity): those in which the one position `p`, of symbol `s`, is only marked.
+
+    Arrays by row begin at the row to be run. Its bars are read from its first one on, so that no
+    index is below zero.
+    """
+    first, most, symbols = cell[0, s], day.size, cell.shape[1]
+    if first < 0 or (squaring and p.day != account.day):
+        return 0, equity
+    if plan.max_holding > 0:
+        most = min(most, plan.max_holding - p.bars)
+    most = min(most, highs.size - first)
+    high, low, close, special = highs[first:], lows[first:], closes[first:], flags[first:]
+    below, above = quiet_range(p, trailing)
+    idle = idle_signal(p, plan) if account.halted == 0 and not ranged else 0
+    bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
+    cash, locked, exposure, average = account.cash, p.locked, p.exposure, p.average
+    passed = 0
+    for i in range(most):
+        if day[i] != account.day or cell[i, s] - i != first:
+            break
+        if not (low[i] > below and high[i] < above) or (squaring and special[i] != 0):
+            break
+        mark = cash + (locked + exposure * (close[i] - average))
+        if mark <= 0 or account.day_start - mark >= bearable:
+            break
+        acts = signals[i, s] & ~idle
+        if symbols > 1:
+            for other in range(symbols):
+                if other != s:
+                    acts |= signals[i, other]
+        if acts != 0:
+            break
+        if curve.size > 0:
+            curve[i] = mark
+        equity = mark
+        passed += 1
+    return passed, equity
 
 
 @step
@@ -511,43 +482,15 @@ def run(
     while t < rows:
         if n_open == 1 and n_wait == 0:  # pass the rows in which one position is only marked
             s = opened[0]
-            p, first, end = positions[s], cell[t, s], rows
-            if plan.max_holding > 0:
-                end = min(end, t + plan.max_holding - p.bars)
-            if first < 0 or (squaring and p.day != account.day):
-                end = t
-            most = min(end - t, highs.size - first)
-            high, low, close = highs[first:], lows[first:], closes[first:]  # of this row on, so
-            today, bars_of, heard = day[t:], cell[t:], signals[t:]  # that no index is below zero
-            marked, flag = curve[t:], flags[first:]
-            below, above = quiet_range(p, trailing)
-            idle = idle_signal(p, plan) if account.halted == 0 and not ranged else 0
-            bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
-            cash, locked, exposure, average = account.cash, p.locked, p.exposure, p.average
-            passed = 0
-            for i in range(most):
-                if today[i] != account.day or bars_of[i, s] - i != first:
-                    break
-                if not (low[i] > below and high[i] < above) or (squaring and flag[i] != 0):
-                    break
-                mark = cash + (locked + exposure * (close[i] - average))
-                if mark <= 0 or account.day_start - mark >= bearable:
-                    break
-                acts = heard[i, s] & ~idle
-                if size > 1:
-                    for other in range(size):
-                        if other != s:
-                            acts |= heard[i, other]
-                if acts != 0:
-                    break
-                if curve.size > 0:
-                    marked[i] = mark
-                equity = mark
-                passed += 1
+            p, bars_of, heard = positions[s], cell[t:], signals[t:]
+            passed, equity = pass_quiet(
+                account, p, s, equity, day[t:], bars_of, highs, lows, closes, flags, heard,
+                curve[t:], plan, trailing, squaring, ranged,
+            )  # fmt: skip
             if passed > 0:
                 t += passed
                 p.bars += passed
-                p.close, p.time, p.day = close[passed - 1], time[t - 1], account.day
+                p.close, p.time, p.day = closes[bars_of[passed - 1, s]], time[t - 1], account.day
                 if heard[passed - 1, s] != 0:  # idle as it is, it waits for the next bar
                     p.pending, waiting[0], n_wait = heard[passed - 1, s], s, 1
             if t == rows:

@@ -28,8 +28,8 @@ from apps.engine.exits import (
     TrailingStop,
 )
 from apps.engine.fields import seconds_of_day
-from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION, TICKS_PER_RUPEE, Plan
-from apps.engine.records import CONTRACT, RATE, Array
+from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION, TICKS_PER_RUPEE
+from apps.engine.records import CONTRACT, RATE, Array, Plan
 from apps.engine.sessions import Sessions
 from apps.engine.steps import (
     FixedAmount,

@@ -103,6 +103,45 @@ class Misfit(EngineError):
     """Arrays of a simulation that do not fit each other."""
 
 
+class Bar(NamedTuple):
+    """Prices of one bar, in rupees."""
+
+    open: float
+    high: float
+    low: float
+    close: float
+
+
+class Plan(NamedTuple):
+    """One strategy in numbers: fractions, not percent.
+
+    A distance is rate x price + points + multiple x average true range at the signal; 0 is none.
+    """
+
+    size_by: int = 0  # kernel.BY_QUANTITY and the others
+    size: float = 1.0
+    size_atr: float = 0.0
+    stop_rate: float = 0.0
+    stop_points: float = 0.0
+    stop_atr: float = 0.0
+    second_stop_rate: float = 0.0
+    target_ratio: float = 0.0  # of the distance to the stop
+    target_rate: float = 0.0
+    target_points: float = 0.0
+    target_atr: float = 0.0
+    trail_rate: float = 0.0
+    trail_points: float = 0.0
+    trail_atr: float = 0.0
+    trail_from: float = 0.0  # gain over the average entry that arms the trailing stop
+    slippage: float = 0.0
+    max_entries: int = 1
+    max_positions: int = 1
+    max_holding: int = 0  # bars; 0 is no limit
+    max_position_value: float = np.inf
+    max_daily_loss: float = np.inf
+    reverse: bool = True  # an entry signal against the position closes it
+
+
 class State(NamedTuple):
     """All that survives a row. It holds no index of a row or bar, so any market may continue it."""
 

@@ -50,10 +50,11 @@ def signals_of(
     lead = max((_looks_back(check) for _, checks in wanted for check in checks), default=0)
     blocks = _blocks(candles, timeframe, first, last)
     values = _Values(candles, blocks, lead + entry.confirmationCandles)
+    heard = np.zeros(len(values), dtype=np.uint8)
     for bit, checks in wanted if blocks else ():
-        true = _all_or_any(checks, values, entry)
-        for rows, kept in values.kept():
-            bits[rows] |= true[kept].view(np.uint8) * np.uint8(bit)
+        heard |= _all_or_any(checks, values, entry).view(np.uint8) * np.uint8(bit)
+    for rows, kept in values.kept():
+        bits[rows] = heard[kept]
     return bits
 
 

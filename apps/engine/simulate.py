@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from apps.engine import errors, kernel
 from apps.engine.candles import Candles
-from apps.engine.kernel import RUINED, Plan
+from apps.engine.kernel import RUINED
 from apps.engine.metrics import Performance, net_profit, performance
 from apps.engine.plan import (
     NO_CHARGES,
@@ -25,7 +25,7 @@ from apps.engine.plan import (
 )
 from apps.engine.reasons import REJECTIONS
 from apps.engine.receipt import notes_on, receipt
-from apps.engine.records import CURVE, TRADE, Array, Out, check, new_state
+from apps.engine.records import CURVE, TRADE, Array, Out, Plan, check, new_state
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import History, Track, join, track_of
 

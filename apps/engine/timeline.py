@@ -18,9 +18,9 @@ from apps.engine.candles import (
     ist_days,
 )
 from apps.engine.errors import LEAST_BARS, InsufficientData
-from apps.engine.kernel import ENTER, Plan
+from apps.engine.kernel import ENTER
 from apps.engine.plan import Contract, ranges_asked, square_off_flags
-from apps.engine.records import Bars, Market
+from apps.engine.records import Bars, Market, Plan
 from apps.engine.sessions import Sessions
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.strategy import Strategy, warmup_bars

@@ -1,4 +1,4 @@
-"""One year of minutes from candles to trades: ours, vectorbt and backtesting.py, taking turns."""
+"""Minutes to trades and equity at each close: ours, vectorbt, backtesting.py, taking turns."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,7 +16,7 @@ from tests.benchmarks.walks import session_bars
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1800)]
 
-WORK = "minutes, EMA 9/21 cross, stop and target"
+WORK = "minutes to trades and equity, EMA 9/21 cross, stop, target"
 
 
 class Runners(NamedTuple):
@@ -55,10 +55,10 @@ def agree(mine: Measured, theirs: Measured) -> None:
 def test_a_year_of_minutes(runners: Runners, tmp_path: Path) -> None:
     path, turns = candles_file(tmp_path, 100_000), []
     for turn in range(9):
-        trades = runners.ours.measure("trades", path)
-        vectorbt = runners.vectorbt.measure("trades", path)
+        trades = runners.ours.measure("curve", path)
+        vectorbt = runners.vectorbt.measure("curve", path)
         whole = runners.ours.measure("backtest", path)
-        slowest = [runners.backtesting.measure("trades", path)] if turn % 3 == 0 else []
+        slowest = [runners.backtesting.measure("curve", path)] if turn % 3 == 0 else []
         turns.append((trades, whole, vectorbt, slowest))
     seconds = np.array([[run.seconds for run in turn[:3]] for turn in turns]).T
     rare = np.array([[turn[0].seconds, turn[1].seconds, turn[3][0].seconds] for turn in turns[::3]])
@@ -74,7 +74,7 @@ def test_a_year_of_minutes(runners: Runners, tmp_path: Path) -> None:
 def test_ten_years_of_minutes(runners: Runners, tmp_path: Path) -> None:
     path = candles_file(tmp_path, 1_000_000)
     pairs = [
-        (runners.ours.measure("trades", path), runners.vectorbt.measure("trades", path))
+        (runners.ours.measure("curve", path), runners.vectorbt.measure("trades", path))
         for _ in range(3)
     ]
     report(

@@ -30,7 +30,7 @@ class Cross(Strategy):
             self.buy(size=100, sl=price * 0.99, tp=price * 1.02)
 
 
-def candles_to_trades(path: str) -> Work:
+def candles_to_curve(path: str) -> Work:
     time, *columns = np.load(path)
     names = ("Open", "High", "Low", "Close", "Volume")
     frame = pd.DataFrame(
@@ -45,4 +45,4 @@ def candles_to_trades(path: str) -> Work:
 
 
 if __name__ == "__main__":
-    serve({"trades": candles_to_trades})
+    serve({"curve": candles_to_curve})

@@ -51,7 +51,7 @@ def whole_backtest(path: str) -> Work:
     return run
 
 
-def candles_to_trades(path: str) -> Work:
+def candles_to_curve(path: str) -> Work:
     history, start, end = _history(path)
     crossing = strategy()
 
@@ -67,4 +67,4 @@ def candles_to_trades(path: str) -> Work:
 
 
 if __name__ == "__main__":
-    serve({"trades": candles_to_trades, "backtest": whole_backtest})
+    serve({"curve": candles_to_curve, "backtest": whole_backtest})

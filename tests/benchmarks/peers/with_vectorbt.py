@@ -1,4 +1,4 @@
-"""The work in vectorbt: averages by TA-Lib through its factory, signals, trades, no figures."""
+"""The work in vectorbt: averages by TA-Lib through its factory, trades, equity, no figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vectorbt.portfolio.enums import StopEntryPrice
 warnings.simplefilter("ignore")
 
 
-def candles_to_trades(path: str) -> Work:
+def candles_to_curve(path: str) -> Work:
     """Its own averages (vbt.MA) are slower than TA-Lib's, so it gets those."""
     time, *prices, _ = np.load(path)
     index = pd.to_datetime(time, unit="s")
@@ -37,10 +37,11 @@ def candles_to_trades(path: str) -> Work:
             init_cash=1e7,
             freq="1min",
         )
+        portfolio.value()  # equity at each close, as the others have it
         return len(portfolio.trades.records)
 
     return run
 
 
 if __name__ == "__main__":
-    serve({"trades": candles_to_trades})
+    serve({"curve": candles_to_curve})
