@@ -56,14 +56,10 @@ BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
 
 RUNNING, RUINED = 0, 1
 
-Record = Any
-"""A NumPy record: compiled code reads its fields as attributes, which no type can say."""
+Record = Any  # a NumPy record, whose fields compiled code reads as attributes: no type says that
 
-DUST = 1e-6
-"""Rupees: a bound is met when no more than this is missing, which binary fractions may owe."""
-
-TICKS_PER_RUPEE = 10_000.0
-"""CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500."""
+DUST = 1e-6  # rupees: a bound is met when no more is missing, which binary fractions may owe
+TICKS_PER_RUPEE = 10_000.0  # CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500
 
 
 @step
@@ -336,7 +332,7 @@ def enter(
 
 @step
 def insert(symbols: Array, n: int, symbol: int) -> None:
-    """Into a sorted list, so that its order, and so every sum over it, is free of history."""
+    """Into a sorted list: its order, and so every sum over it, is free of history."""
     while n > 0 and symbols[n - 1] > symbol:
         symbols[n] = symbols[n - 1]
         n -= 1
@@ -396,15 +392,13 @@ def pass_quiet(
 ) -> tuple[int, float]:  # fmt: skip
     """(rows passed, equity): those in which the one position `p`, of symbol `s`, is only marked.
 
-    Arrays by row begin at the row to be run. Its bars are read from its first one on, so that no
-    index is below zero.
+    Arrays by row begin at the row to be run; what is not surely such a row ends it.
     """
     first, most, symbols = cell[0, s], day.size, cell.shape[1]
     if first < 0 or (squaring and p.day != account.day):
         return 0, equity
-    if plan.max_holding > 0:
-        most = min(most, plan.max_holding - p.bars)
-    most = min(most, highs.size - first)
+    held = plan.max_holding - p.bars if plan.max_holding > 0 else most
+    most = min(most, held, highs.size - first)
     high, low, close, special = highs[first:], lows[first:], closes[first:], flags[first:]
     below, above = quiet_range(p, trailing)
     idle = idle_signal(p, plan) if account.halted == 0 and not ranged else 0
@@ -420,10 +414,9 @@ def pass_quiet(
         if mark <= 0 or account.day_start - mark >= bearable:
             break
         acts = signals[i, s] & ~idle
-        if symbols > 1:
-            for other in range(symbols):
-                if other != s:
-                    acts |= signals[i, other]
+        for other in range(symbols):
+            if other != s:
+                acts |= signals[i, other]
         if acts != 0:
             break
         if curve.size > 0:
@@ -462,10 +455,8 @@ def run(
     The next row is before `stop` when `out.trades` might not hold another row's trades (drain it
     and go on from there), or when the money is gone (rule 6: then no further row is run).
 
-    The phases of a row stand here in one loop: handing them to functions in a tuple made Numba
-    count the references of every array at every call, for ten times the work of the rules. Rows
-    in which the phases would only mark the one position that is held skip them; what is not
-    surely such a row goes through all phases, which alone decide.
+    The phases of a row stand here in one loop: handed to functions in a tuple, every array's
+    references are counted at every call, for ten times the work of the rules.
     """
     account, positions, flags = state.account[0], state.positions, market.flags
     opens, highs, lows, closes = market.bars

@@ -182,4 +182,5 @@ def test_a_copy_takes_as_many_queries_whatever_it_copies(api: Api, alice: User) 
     with CaptureQueriesContext(connection) as queries:
         mine.post(f"{PATH}/{source.pk}/clone")
     done = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
-    assert len(done) == 5  # the session with its user, the source, the copy, version, history
+    # The session with its user, the source, the copy, its version, its history, the record.
+    assert len(done) == 6

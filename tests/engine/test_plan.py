@@ -7,7 +7,7 @@ import pytest
 
 from apps.engine import kernel as k
 from apps.engine.candles import Candles
-from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION, Plan
+from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.plan import (
     ChargeRow,
     Contract,
@@ -19,6 +19,7 @@ from apps.engine.plan import (
     rate_rows,
     square_off_flags,
 )
+from apps.engine.records import Plan
 from apps.engine.sessions import Regime, Sessions
 from tests.engine.strategies import strategy
 
