@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of the table: a work, one way of doing it, another, and their ratio if any."""
+    """A line of the table: what one way took, what another, and their ratio if there are two."""
 
     name: str
-    ours: str
-    theirs: str = ""
+    one: str
+    other: str = ""
     ratio: str = ""
 
 

@@ -18,8 +18,8 @@ class NoMarkers(Exception):
 def table(rows: Sequence[Row], *, skipped: Sequence[str], on: date) -> str:
     """Markdown: when and where, the rows, and why what is missing was not measured."""
     lines = [f"Measured on {on.isoformat()}: {machine()}.", ""]
-    lines += ["| Work | Ours | Theirs | Times as fast |", "|---|---|---|---|"]
-    lines += [f"| {row.name} | {row.ours} | {row.theirs} | {row.ratio} |" for row in rows]
+    lines += ["| One against another | One | Another | Times as fast |", "|---|---|---|---|"]
+    lines += [f"| {row.name} | {row.one} | {row.other} | {row.ratio} |" for row in rows]
     lines += [line for why in skipped for line in ("", f"Not measured: {why}.")]
     return "\n".join(lines)
 
