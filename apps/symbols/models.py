@@ -22,6 +22,7 @@ class Segment(models.TextChoices):
     CASH = "cash"
     DERIVATIVES = "derivatives"
     COMMODITY = "commodity"
+    CURRENCY = "currency"
 
 
 class OptionType(models.TextChoices):
@@ -29,8 +30,27 @@ class OptionType(models.TextChoices):
     PUT = "PE"
 
 
+class Source(models.TextChoices):
+    """Who publishes masters, and so has names of its own for instruments."""
+
+    KITE = "kite", "Kite (Zerodha)"
+    UPSTOX = "upstox", "Upstox"
+    ANGEL = "angel", "Angel One"
+    DHAN = "dhan", "Dhan"
+    FYERS = "fyers", "Fyers"
+    ALICE = "alice", "Alice Blue"
+    SHOONYA = "shoonya", "Shoonya"
+    FIVEPAISA = "5paisa", "5paisa"
+    NSE = "nse", "NSE"
+    BSE = "bse", "BSE"
+
+
 CASH: Final = Q(type__in=[Type.EQUITY, Type.INDEX])
 DERIVATIVE: Final = ~CASH
+
+_LOT: Final = "Units of one lot, as the exchange counts them: 65 of NIFTY, 1 (kilogram) of GOLD"
+_MULTIPLIER: Final = "Rupees one lot gains per rupee of price: 65 of NIFTY, 100 of GOLD"
+_FREEZE: Final = "More units than this in one order are refused by the exchange; empty if unknown"
 
 
 class Instrument(models.Model):
@@ -58,10 +78,14 @@ class Instrument(models.Model):
     expiry = models.DateField(null=True, blank=True)
     strike = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
     option_type = models.CharField(max_length=2, choices=OptionType.choices, blank=True)
-    lot_size = models.PositiveIntegerField()
+    lot_size = models.PositiveIntegerField(help_text=_LOT)
     tick_size = models.DecimalField(
         max_digits=10, decimal_places=4, null=True, blank=True, help_text="Rupees; empty if unknown"
     )
+    multiplier = models.DecimalField(
+        max_digits=12, decimal_places=4, null=True, blank=True, help_text=_MULTIPLIER
+    )
+    freeze_quantity = models.PositiveBigIntegerField(null=True, blank=True, help_text=_FREEZE)
     isin = models.CharField(max_length=12, blank=True)
     enabled = models.BooleanField(default=True, help_text="Switched off, it cannot be traded")
     sample = models.BooleanField(default=False, help_text="From the bundled sample, not a master")
@@ -114,3 +138,76 @@ class Instrument(models.Model):
         if self.valid_from is not None and day < self.valid_from:
             return f"It is listed from {self.valid_from} on."
         return None
+
+
+class InstrumentTerms(models.Model):
+    """What one lot and one tick of an instrument are from a day on, until the next row's day.
+
+    The newest row says what the instrument itself says; older ones are for the past.
+    """
+
+    instrument = models.ForeignKey(
+        Instrument, on_delete=models.CASCADE, related_name="terms", db_index=False
+    )
+    valid_from = models.DateField(help_text="The day of the master that said so first")
+    lot_size = models.PositiveIntegerField(help_text=_LOT)
+    tick_size = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
+    multiplier = models.DecimalField(
+        max_digits=12, decimal_places=4, null=True, blank=True, help_text=_MULTIPLIER
+    )
+    freeze_quantity = models.PositiveBigIntegerField(null=True, blank=True, help_text=_FREEZE)
+    source = models.CharField(max_length=200)
+
+    class Meta:
+        verbose_name_plural = "instrument terms"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["instrument", "valid_from"], name="one_set_of_terms_per_day"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.instrument} from {self.valid_from}"
+
+
+class InstrumentAlias(models.Model):
+    """What a broker or an exchange calls an instrument that it lists."""
+
+    instrument = models.ForeignKey(
+        Instrument, on_delete=models.CASCADE, related_name="aliases", db_index=False
+    )
+    source = models.CharField(max_length=7, choices=Source.choices)
+    name = models.CharField(max_length=64, db_collation="C", help_text="As that source writes it")
+    token = models.CharField(max_length=64, blank=True, help_text="By which its interface knows it")
+
+    class Meta:
+        verbose_name_plural = "instrument aliases"
+        constraints = [
+            models.UniqueConstraint(fields=["instrument", "source"], name="one_alias_per_source"),
+        ]
+        indexes = [models.Index(fields=["name"], name="aliases_by_name")]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.source})"
+
+
+class MasterLoad(models.Model):
+    """A master that was brought in: the newest day of an exchange's segment decides the facts."""
+
+    source = models.CharField(max_length=7, choices=Source.choices)
+    exchange = models.CharField(max_length=5, choices=[(name, name) for name in EXCHANGES])
+    segment = models.CharField(max_length=11, choices=Segment.choices)
+    as_of = models.DateField(help_text="The day that the master describes")
+    instruments = models.PositiveIntegerField()
+    file = models.CharField(max_length=200)
+    loaded_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["exchange", "segment", "source", "as_of"], name="one_load_per_day"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.exchange} {self.segment} of {self.as_of}"

@@ -13,8 +13,9 @@ from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.engine.symbols import InvalidSymbol, Symbol, parse
 from apps.symbols import sample
-from apps.symbols.models import Instrument
+from apps.symbols.models import Instrument, InstrumentTerms
 from apps.symbols.search import search as search_among
+from apps.symbols.terms import Terms, within
 
 INDIA: Final = ZoneInfo("Asia/Kolkata")
 # All but the key and the operator's switch.
@@ -116,6 +117,31 @@ def look_up(*, symbol: str, now: datetime) -> tuple[Instrument, Verdict]:
     if verdict.instrument is None:
         raise NotFound
     return verdict.instrument, verdict
+
+
+def terms_on(*, symbol: str, first: date, last: date) -> tuple[Terms, ...]:
+    """The terms of the days `first` to `last`, oldest first, the first of them dated `first`.
+
+    Where no older ones are known, the oldest known hold for the days before them too. Empty if the
+    symbol is unknown.
+    """
+    instrument = Instrument.objects.filter(symbol=symbol).prefetch_related("terms").first()
+    if instrument is None:
+        return ()
+    dated = sorted(instrument.terms.all(), key=lambda row: row.valid_from)
+    known = [_terms(row, row.valid_from) for row in dated] or [_terms(instrument, first)]
+    return within(known, first=first, last=last)
+
+
+def _terms(row: Instrument | InstrumentTerms, valid_from: date) -> Terms:
+    return Terms(
+        valid_from=valid_from,
+        lot_size=row.lot_size,
+        tick_size=row.tick_size,
+        multiplier=row.multiplier,
+        freeze_quantity=row.freeze_quantity,
+        source=row.source,
+    )
 
 
 def search(*, query: str, exchange: str | None, type: str | None, limit: int) -> list[Instrument]:

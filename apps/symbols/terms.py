@@ -1,0 +1,41 @@
+"""What a lot and a tick are, and from which day on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What holds of an instrument from a day until the day of the next terms.
+
+    `lot_size` is the units of one lot, `multiplier` the rupees that a lot gains per rupee of price,
+    `tick_size` rupees, `freeze_quantity` the most units of one order; None is unknown.
+    """
+
+    valid_from: date
+    lot_size: int
+    tick_size: Decimal | None
+    multiplier: Decimal | None
+    freeze_quantity: int | None
+    source: str
+
+    @property
+    def unit_value(self) -> Decimal:
+        """Rupees that one unit gains per rupee of price: 1 unless the price is of another unit.
+
+        GOLD is quoted per ten grams and its lot is one kilogram, so a unit gains 100.
+        """
+        return Decimal(1) if self.multiplier is None else self.multiplier / self.lot_size
+
+
+def within(known: Sequence[Terms], *, first: date, last: date) -> tuple[Terms, ...]:
+    """Of `known`, oldest first, those that hold on a day of `first` to `last`.
+
+    The first of the answer is dated `first`: it was in force then, or nothing older is known.
+    """
+    started = [terms for terms in known if terms.valid_from <= first][-1:]
+    later = [terms for terms in known if first < terms.valid_from <= last]
+    held = (started + later) or list(known[:1])
+    return (replace(held[0], valid_from=first), *held[1:]) if held else ()
