@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from apps.accounts.models import User
 from apps.engine.candles import IST
 from apps.market.sample import samples
 from tests.conftest import Api
+from tests.faults.service import service
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -86,14 +89,42 @@ def test_every_make_rule_exists(rule: str) -> None:
     assert re.search(rf"^{rule}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
 
 
+def shell_blocks() -> str:
+    return "\n".join(
+        re.findall(r"^```sh\n(.*?)^```", table("The journey"), re.DOTALL | re.MULTILINE)
+    )
+
+
 def test_the_example_algorithm_is_ready_as_soon_as_it_is_created(api: Api, alice: User) -> None:
-    body = json.loads(README.split("-d '{\n")[1].split("}'\n")[0].join(("{", "}")))
-    answer = api(alice).post("/api/trading/algorithms", body)
+    sent = re.search(r"/trading/algorithms .*?-d '(.*?)' \|", shell_blocks(), re.DOTALL)
+    assert sent is not None
+    answer = api(alice).post("/api/trading/algorithms", json.loads(sent[1]))
     assert answer.status_code == 201, answer.json()
     assert answer.json()["status"] == "stopped"
 
 
 def test_the_example_sign_up_works(api: Api) -> None:
-    example = re.search(r"signup.*?-d '(\{.*?\})'", README, re.DOTALL)
-    assert example is not None
-    assert api().post("/api/auth/signup", json.loads(example[1])).status_code == 201
+    sent = re.search(r"signup.*?-d '(.*?)' \|", shell_blocks(), re.DOTALL)
+    assert sent is not None
+    assert api().post("/api/auth/signup", json.loads(sent[1])).status_code == 201
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
+def test_the_first_five_calls_work_as_a_shell_takes_them() -> None:
+    with service(WEB_WORKERS="1", BACKTEST_WORKERS="1") as running:
+        running.manage("load_candles", "--sample")
+        script = shell_blocks().replace("localhost:8000", f"127.0.0.1:{running.port}")
+        told = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", script],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+    checked, end = json.JSONDecoder().raw_decode(told)
+    assert checked["valid"] is True
+    assert checked["tradable"] is True
+    trades = json.loads(told[end:])
+    assert trades["pagination"]["total"] > 0
+    assert {trade["symbol"] for trade in trades["data"]} == {"NSE:RELIANCE"}
