@@ -35,9 +35,13 @@ class BacktestView(ViewSet):
 
     @documented(openapi.CREATE)
     def create(self, request: Request) -> Response | HttpResponse:
-        """The answer of the creation is what a repeated key gets; waiting is no part of it."""
+        """The answer of the creation is what a repeated key gets; waiting is no part of it, and a
+        refusal waits for nothing.
+        """
         created = self._submit(request)
-        if "Prefer" not in request.headers or not isinstance(created, Response):
+        if "Prefer" not in request.headers:
+            return created
+        if not isinstance(created, Response) or created.status_code != 201:
             return created
         backtest = services.read(owner=caller(request), backtest_id=created.data["id"])
         return _when_ended(request, backtest, status=201)

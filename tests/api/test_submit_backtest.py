@@ -277,6 +277,14 @@ def test_a_client_that_prefers_to_wait_is_answered_when_it_has_ended(
     assert "Preference-Applied" not in client.post(PATH, body)
 
 
+def test_a_refusal_that_is_kept_for_a_key_is_not_waited_for(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    headers = {"Prefer": "wait=10", "Idempotency-Key": "k"}
+    response = api(alice).post(PATH, {**body, "algorithmId": "0" * 24}, headers=headers)
+    assert_error(response, 404, "ALGORITHM_NOT_FOUND")
+
+
 @pytest.mark.usefixtures("history")
 def test_too_much_history_for_one_worker_fails_with_what_to_do(
     api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
