@@ -11,15 +11,33 @@ from django.utils import timezone
 
 from apps.accounts import addresses
 from apps.accounts.models import User
-from apps.core import audit
+from apps.core import audit, limits, request_origin
 from apps.core.audit import Action
 
 TITLE: Final = "Algotrade operators"
 
 
+def _count_the_address(request: HttpRequest) -> None:
+    """Raises TooManyRequests, LimiterDown."""
+    bucket = limits.admin_login(request_origin.current().address or "unknown")
+    limits.refuse_exceeded(limits.count(request, bucket) if bucket else None)
+
+
 class LoginForm(AdminAuthenticationForm):
     def clean(self) -> dict[str, Any]:
-        """Any: as Django has it."""
+        """No password is hashed before the limits of the address and of the account have spoken.
+
+        Any: as Django has it.
+        """
+        assert self.request is not None, "the admin's login page hands it in"
+        try:
+            _count_the_address(self.request)
+            with limits.failures_counted(self.request, limits.failures(self._email())):
+                return self._signed_in()
+        except (limits.TooManyRequests, limits.LimiterDown) as refusal:
+            raise ValidationError(str(refusal)) from refusal
+
+    def _signed_in(self) -> dict[str, Any]:
         try:
             cleaned = super().clean()
         except ValidationError:
@@ -28,10 +46,12 @@ class LoginForm(AdminAuthenticationForm):
         self._record(Action.ADMIN_LOGIN, audit.operator(self.get_user()))
         return dict(cleaned)
 
+    def _email(self) -> str:
+        return addresses.folded(self.cleaned_data.get("username") or "")
+
     def _record(self, action: Action, actor: audit.Actor) -> None:
         """Not what was typed as the address of nobody: people type passwords there."""
-        email = addresses.folded(self.cleaned_data.get("username") or "")
-        tried = User.objects.filter(email=email).first()
+        tried = User.objects.filter(email=self._email()).first()
         audit.record(action, actor=actor, subject=tried, now=timezone.now())
 
 

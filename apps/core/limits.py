@@ -106,6 +106,12 @@ def _network(address: str) -> str:
     return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address
 
 
+def admin_login(address: str) -> Bucket | None:
+    """Passwords tried at the admin's door from one address; None where limits are off."""
+    rate = settings.RATE_LIMITS["auth"]
+    return Bucket("admin-login", rate, _network(address), fails_open=False) if rate else None
+
+
 def failures(email: str) -> Bucket | None:
     """Wrong passwords for one account, wherever they come from; None where limits are off."""
     rate = settings.RATE_LIMITS["failures"]
@@ -155,9 +161,9 @@ def _put_on_record(bucket: Bucket, *, now: datetime) -> None:
     audit.record(audit.Action.LIMIT_HIT, actor=actor, subject=None, details=details, now=now)
 
 
-def refuse_exceeded(usage: Usage) -> None:
-    """Raises TooManyRequests."""
-    if usage.exceeded:
+def refuse_exceeded(usage: Usage | None) -> None:
+    """Raises TooManyRequests; None, where nothing was counted, passes."""
+    if usage is not None and usage.exceeded:
         raise TooManyRequests(retryAfter=usage.seconds, limit=usage.limit)
 
 

@@ -1,6 +1,7 @@
 """Who comes into the admin, and who is turned away, is on record."""
 
 from django.test import Client
+from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.core.audit import Action
@@ -35,3 +36,31 @@ def test_leaving_is_on_record(operator: Client, olga: User) -> None:
     operator.post("/admin/logout/")
     record = AuditRecord.objects.get()
     assert (record.action, record.actor) == (Action.ADMIN_LOGOUT, olga.pk)
+
+
+# Limits
+
+
+def tries(email: str, password: str, *, address: str = "198.51.100.1") -> str:
+    """What the page says."""
+    sent = {"username": email, "password": password}
+    return Client(REMOTE_ADDR=address).post("/admin/login/", sent).content.decode()
+
+
+def test_an_address_tries_as_often_as_at_the_interfaces_own_login(
+    olga: User, settings: Settings
+) -> None:
+    settings.RATE_LIMITS = {"auth": "2/15m", "failures": "20/15m"}
+    for _ in range(2):
+        assert "Too many requests" not in tries(olga.email, "wrong")
+    assert "Too many requests; try again in" in tries(olga.email, make.PASSWORD)
+
+
+def test_failures_of_an_account_count_wherever_they_come_from(
+    olga: User, settings: Settings
+) -> None:
+    settings.RATE_LIMITS = {"auth": "20/15m", "failures": "2/15m"}
+    for address in ("198.51.100.1", "198.51.100.2"):
+        assert "Too many requests" not in tries(olga.email, "wrong", address=address)
+    said = tries(olga.email, make.PASSWORD, address="198.51.100.3")
+    assert "Too many requests; try again in" in said
