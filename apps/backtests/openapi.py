@@ -36,7 +36,7 @@ from apps.core.openapi import (
     sorted_by,
 )
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 
 DEFAULT_POINTS: Final = 500
 MAX_POINTS: Final = 5000
@@ -100,8 +100,13 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {
             **dict.fromkeys(_COUNTS, COUNT),
             **dict.fromkeys(_FIGURES, _FIGURE),
+            "chargesByKind": described(
+                record(dict.fromkeys(CHARGE_KINDS, NUMBER)),
+                "Rupees; absent from results of engine version 1.",
+            ),
             "rejectedSignals": record(dict.fromkeys(REJECTIONS, COUNT)),
-        }
+        },
+        optional=("chargesByKind",),
     ),
     "Receipt": record(
         {

@@ -56,6 +56,7 @@ BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
 
 RUNNING, RUINED = 0, 1
 
+Paise = tuple[float, float, float, float, float, float, float]
 Record = Any  # a NumPy record, whose fields compiled code reads as attributes: no type says that
 
 DUST = 1e-6  # rupees: a bound is met when no more is missing, which binary fractions may owe
@@ -80,22 +81,30 @@ def paise(rupees: float) -> float:
 
 
 @step
-def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array) -> float:
-    """Rupees of one fill: each item rounded, then their sum (rule 10)."""
+def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array) -> Paise:
+    """One fill's charges in the order of CHARGE_KINDS, each rounded (rule 10)."""
     k = -1
     for i in range(rates.size):
         if rates[i].segment == segment and rates[i].first_day <= day:
             k = i
     if k < 0:
-        return 0.0
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     rate = rates[k]
-    brokerage = min(rate.brokerage * value, rate.brokerage_cap)
+    brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
+    tax = (rate.tax_buy if buying else rate.tax_sell) * value
     exchange, regulator = rate.exchange * value, rate.regulator * value
-    total = paise(brokerage) + paise(exchange) + paise(regulator) + paise(rate.ipft * value)
-    total += paise((rate.tax_buy if buying else rate.tax_sell) * value)
-    if buying:
-        total += paise(rate.stamp_buy * value)
-    return (total + paise(rate.gst * (brokerage + exchange + regulator))) / 100
+    stamp = rate.stamp_buy * value if buying else 0.0
+    gst = rate.gst * (brokerage + exchange + regulator)
+    fee, fund = paise(exchange), paise(rate.ipft * value)
+    return paise(brokerage), paise(tax), fee, fund, paise(regulator), paise(stamp), paise(gst)
+
+
+@step
+def pay(account: Record, items: Paise) -> float:
+    """Note them by kind; returns the rupees that leave the account."""
+    for i in range(len(items)):
+        account.paid[i] += items[i]
+    return sum(items) / 100
 
 
 @step
@@ -213,10 +222,9 @@ def leave(
 ) -> None:  # fmt: skip
     """Close the whole position and write its trade."""
     value = p.quantity * price * contract.multiplier
-    fee = charges_on(value, p.side < 0, contract.segment, day, rates)
+    fee = pay(account, charges_on(value, p.side < 0, contract.segment, day, rates))
     gross = p.exposure * (price - p.average)
     account.cash += p.locked + gross - fee
-    account.charges += fee
     account.trades += 1
     trade.entry_time, trade.exit_time, trade.symbol, trade.bars = p.entry_time, time, symbol, p.bars
     trade.side, trade.reason, trade.quantity = p.side, reason, p.quantity
@@ -242,7 +250,7 @@ def refusal(p: Record, flag: int, n_open: int, plan: Plan) -> int:
 @step
 def cost(
     lots: float, price: float, side: float, day: int, contract: Record, rates: Array
-) -> tuple[float, float]:
+) -> tuple[float, Paise]:
     """(money locked, charges) of an entry of so many lots."""
     value = lots * contract.lot * price * contract.multiplier
     return value * contract.margin, charges_on(value, side > 0, contract.segment, day, rates)
@@ -256,8 +264,8 @@ def affordable(
     paid, beyond = 0.0, lots + 1.0
     middle = lots
     while beyond - paid > 1:
-        locked, fee = cost(middle, price, side, day, contract, rates)
-        if locked + fee <= cash + DUST:
+        locked, items = cost(middle, price, side, day, contract, rates)
+        if locked + sum(items) / 100 <= cash + DUST:
             paid = middle
         else:
             beyond = middle
@@ -305,15 +313,13 @@ def enter(
     side = 1.0 if p.pending & ENTER_LONG else -1.0
     price = price * (1 + side * plan.slippage)
     atr = p.order_atr if p.side == 0 else p.atr
-    reason, lots = lots_for(
-        p, price, side, atr, equity, account.cash, account.day, plan, contract, rates
-    )
+    cash, day = account.cash, account.day
+    reason, lots = lots_for(p, price, side, atr, equity, cash, day, plan, contract, rates)
     if reason != TRADED:
         return reason
-    locked, fee = cost(lots, price, side, account.day, contract, rates)
-    quantity = lots * contract.lot
+    locked, items = cost(lots, price, side, day, contract, rates)
+    quantity, fee = lots * contract.lot, pay(account, items)
     account.cash -= locked + fee
-    account.charges += fee
     if p.side == 0:
         p.side, p.average, p.quantity, p.locked, p.charges = side, price, quantity, locked, fee
         p.entry_time, p.extreme, p.stop, p.target = time, price, np.nan, np.nan
@@ -440,16 +446,9 @@ def admit(account: Record, signal: int) -> int:
 
 @kernel
 def run(
-    state: State,
-    market: Market,
-    signals: Array,
-    start: int,
-    stop: int,
-    plan: Plan,
-    contracts: Array,
-    rates: Array,
-    out: Out,
-) -> tuple[int, int]:
+    state: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
+    contracts: Array, rates: Array, out: Out,
+) -> tuple[int, int]:  # fmt: skip
     """Rows [start, stop). Returns (next row, trades written).
 
     The next row is before `stop` when `out.trades` might not hold another row's trades (drain it

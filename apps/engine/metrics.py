@@ -20,7 +20,7 @@ from apps.engine.candles import ist_day
 from apps.engine.records import Array
 
 Floats = NDArray[np.float64]
-Performance = dict[str, "float | int | dict[str, int] | None"]
+Performance = dict[str, "float | int | dict[str, int] | dict[str, float] | None"]
 
 SESSIONS_A_YEAR = 252
 DAYS_A_YEAR = 365.25
@@ -35,9 +35,16 @@ LEAST_DAYS = 30
 
 
 def performance(
-    trades: Array, curve: Array, *, capital: float, rejected: Mapping[str, int]
+    trades: Array,
+    curve: Array,
+    *,
+    capital: float,
+    rejected: Mapping[str, int],
+    paid: Mapping[str, float],
 ) -> Performance:
-    """Every figure under its name on the wire; amounts in rupees, rates in percent."""
+    """Every figure under its name on the wire; amounts in rupees, rates in percent. `rejected`
+    counts by reason, `paid` are charges by kind.
+    """
     profit = net_profits(trades)
     won, lost, net = profit[profit > 0], -profit[profit < 0], net_profit(trades)
     equity = np.concatenate([[capital], curve["equity"]])
@@ -74,7 +81,7 @@ def performance(
     }
     if not len(trades):
         figures = {name: 0 if value is None else value for name, value in figures.items()}
-    return {**figures, "rejectedSignals": dict(rejected)}
+    return {**figures, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
 
 
 def net_profits(trades: Array) -> Floats:

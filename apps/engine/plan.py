@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine import kernel
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError
 from apps.engine.exits import (
     AtrStop,
@@ -84,30 +84,6 @@ class Contract:
         ticks = self.tick * TICKS_PER_RUPEE
         if not (ticks >= 0.5 and abs(ticks - round(ticks)) < 1e-6):
             raise InvalidContract(f"A tick is whole ten-thousandths of a rupee, not {self.tick}.")
-
-
-class ChargeRow(NamedTuple):
-    """Rates of one segment from `first_day` (days since 1970 in Asia/Kolkata) on (rule 10).
-
-    Fractions of a fill's value, except `brokerage_cap` (rupees an order, infinite for none) and
-    `gst` (a fraction of brokerage, exchange fee and regulator's fee).
-    """
-
-    segment: str
-    first_day: int
-    brokerage: float = 0.0
-    brokerage_cap: float = float("inf")
-    tax_buy: float = 0.0
-    tax_sell: float = 0.0
-    exchange: float = 0.0
-    ipft: float = 0.0
-    regulator: float = 0.0
-    stamp_buy: float = 0.0
-    gst: float = 0.0
-
-
-Schedule = tuple[ChargeRow, ...]
-NO_CHARGES: Schedule = ()
 
 
 def plan_of(strategy: Strategy) -> Plan:
@@ -242,8 +218,3 @@ def rate_rows(schedule: Schedule, segments: Mapping[str, int]) -> Array:
     """RATE records of the segments that are traded, by first day."""
     rows = sorted((row for row in schedule if row.segment in segments), key=lambda r: r.first_day)
     return np.array([(segments[row.segment], *row[1:]) for row in rows], RATE)
-
-
-def has_rates(schedule: Schedule, segment: str, day: int) -> bool:
-    """Whether fills of the segment are charged from `day` on."""
-    return any(row.segment == segment and row.first_day <= day for row in schedule)

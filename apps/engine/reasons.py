@@ -1,4 +1,5 @@
-"""Why a position was closed and why an entry was not traded, under their names on the wire.
+"""Why a position was closed, why an entry was not traded, and what a fill is charged for, under
+their names on the wire.
 
 The kernel counts them by number: a reason's number is its place here. It states the numbers itself,
 as compiled code does not notice a change in another file; `tests/engine/test_reasons.py` holds the
@@ -12,4 +13,7 @@ EXIT_REASONS = (
 REJECTIONS = (
     "position_limit", "insufficient_cash", "below_one_lot",
     "daily_loss_limit", "outside_session", "both_sides",
+)  # fmt: skip
+CHARGE_KINDS = (
+    "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",
 )  # fmt: skip

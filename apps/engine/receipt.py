@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
-from apps.engine.plan import Schedule, has_rates
+from apps.engine.charges import Schedule, has_rates
 from apps.engine.records import ENGINE_VERSION
 from apps.engine.strategy import Strategy
 from apps.engine.symbols import parse

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
-from apps.engine.reasons import REJECTIONS
+from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 
-ENGINE_VERSION = 1
+ENGINE_VERSION = 2
 """Goes up with every change of a rule, of a figure in a result or of what State holds."""
 
 Array = NDArray[Any]
@@ -22,7 +22,7 @@ ACCOUNT = np.dtype(
         ("cash", "f8"),  # free: what open positions lock is in their records
         ("equity", "f8"),  # at the last close
         ("day_start", "f8"),  # the last mark before the session
-        ("charges", "f8"),  # paid so far
+        ("paid", "f8", (len(CHARGE_KINDS),)),  # charges so far in paise, by kind
         ("rows", "i8"),
         ("trades", "i8"),
         ("rejected", "i8", (len(REJECTIONS),)),
@@ -73,6 +73,7 @@ RATE = np.dtype(
         ("regulator", "f8"),
         ("stamp_buy", "f8"),
         ("gst", "f8"),
+        ("brokerage_flat", "f8"),  # rupees an order, beside its share of the value
     ]
 )
 TRADE = np.dtype(

@@ -11,19 +11,17 @@ from numpy.typing import NDArray
 
 from apps.engine import errors, kernel
 from apps.engine.candles import Candles
+from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.kernel import RUINED
 from apps.engine.metrics import Performance, net_profit, performance
 from apps.engine.plan import (
-    NO_CHARGES,
-    ChargeRow,
     Contract,
     MissingCalendar,
-    Schedule,
     contract_rows,
     plan_of,
     rate_rows,
 )
-from apps.engine.reasons import REJECTIONS
+from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.receipt import notes_on, receipt
 from apps.engine.records import CURVE, TRADE, Array, Out, Plan, check, new_state
 from apps.engine.strategy import Strategy
@@ -67,12 +65,15 @@ class Result:
 
 
 class Played(NamedTuple):
-    """What the kernel left: TRADE records by exit, the equity f8[rows] at each row's close."""
+    """What the kernel left: TRADE records by exit, the equity f8[rows] at each row's close, and the
+    rupees paid by kind of charge.
+    """
 
     trades: Array
     time: NDArray[np.int64]
     equity: NDArray[np.float64]
     rejected: dict[str, int]
+    paid: dict[str, float]
     ruined: bool
 
 
@@ -109,7 +110,9 @@ def simulate(
         symbols=tuple(history.symbol for history in histories),
         trades=trades,
         curve=curve,
-        performance=performance(trades, curve, capital=capital, rejected=played.rejected),
+        performance=performance(
+            trades, curve, capital=capital, rejected=played.rejected, paid=played.paid
+        ),
         receipt=receipt(
             strategy,
             histories,
@@ -163,6 +166,7 @@ def play(
         market.time[:row],
         out.equity[:row],
         dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True)),
+        dict(zip(CHARGE_KINDS, (account["paid"] / 100).tolist(), strict=True)),
         bool(account["status"] == RUINED),
     )
 

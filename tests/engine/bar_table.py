@@ -148,6 +148,7 @@ def _run(case: Case) -> Played:
     written += k.finish(state, contracts, rates, out.trades[written:])
     twin.finish()
     assert out.trades[:written].tolist() == twin.trades
+    assert account["paid"].tolist() == twin.paid
     rejected = dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True))
     rejected = {name: count for name, count in rejected.items() if count}
     assert rejected == twin.rejected

@@ -33,7 +33,11 @@ def curve(*equity: float) -> NDArray[Any]:
 
 def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given: float) -> Any:
     return metrics.performance(
-        trades(*profits, **given), curve(*equity), capital=1000.0, rejected={"both_sides": 2}
+        trades(*profits, **given),
+        curve(*equity),
+        capital=1000.0,
+        rejected={"both_sides": 2},
+        paid={"gst": 0.18},
     )
 
 
@@ -76,6 +80,7 @@ def test_a_ratio_without_a_denominator_is_none() -> None:
 def test_before_the_first_trade_every_figure_is_zero() -> None:
     found = figures()
     assert found.pop("rejectedSignals") == {"both_sides": 2}
+    assert found.pop("chargesByKind") == {"gst": 0.18}
     assert found.pop("initialCapital") == found.pop("finalEquity") == 1000
     assert set(found.values()) == {0}
 
@@ -93,7 +98,7 @@ def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
     made = trades(0.0, value=300.3)
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
     assert metrics.net_profits(made).tolist() == [0.0]
-    found = metrics.performance(made, curve(1000.0, 1000.0), capital=1000.0, rejected={})
+    found = metrics.performance(made, curve(1000.0, 1000.0), capital=1000.0, rejected={}, paid={})
     assert (found["breakevenTrades"], found["winningTrades"]) == (1, 0)
     made["gross"] = 0.3001
     assert metrics.net_profits(made).tolist() == [pytest.approx(0.0001)]

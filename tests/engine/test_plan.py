@@ -7,14 +7,13 @@ import pytest
 
 from apps.engine import kernel as k
 from apps.engine.candles import Candles
+from apps.engine.charges import ChargeRow, has_rates
 from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.plan import (
-    ChargeRow,
     Contract,
     InvalidContract,
     MissingCalendar,
     contract_rows,
-    has_rates,
     plan_of,
     rate_rows,
     square_off_flags,

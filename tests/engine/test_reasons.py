@@ -3,8 +3,11 @@
 import subprocess
 import sys
 
+import numpy as np
+
 from apps.engine import kernel as k
-from apps.engine.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.engine.records import RATE
 
 
 def test_every_exit_reason_has_the_kernels_number() -> None:
@@ -24,6 +27,25 @@ def test_every_rejection_has_the_kernels_number() -> None:
         k.OUTSIDE_SESSION: "outside_session", k.BOTH_SIDES: "both_sides",
     }  # fmt: skip
     assert named == dict(enumerate(REJECTIONS))
+
+
+def test_every_kind_of_charge_has_the_kernels_place() -> None:
+    """One fill of a lakh, each rate telling its kind by its size."""
+    names = ("brokerage", "tax_sell", "exchange", "ipft", "regulator", "stamp_buy")
+    rate = np.zeros(1, RATE)
+    rate["brokerage_cap"] = np.inf
+    for place, name in enumerate(names, 1):
+        rate[name] = place * 1e-5
+    rate["tax_buy"], rate["gst"] = rate["tax_sell"], 1.0
+    paise = k.charges_on(1e5, True, 0, 0, rate)
+    expected = [100, 200, 300, 400, 500, 600, 100 + 300 + 500]
+    assert dict(zip(CHARGE_KINDS, paise, strict=True)) == dict(
+        zip(
+            ("brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst"),
+            expected,
+            strict=True,
+        )
+    )
 
 
 def test_results_and_strategies_are_read_without_the_compiler() -> None:

@@ -43,6 +43,7 @@ class Rate(NamedTuple):
     regulator: float
     stamp_buy: float
     gst: float
+    brokerage_flat: float
 
 
 class Ranges(NamedTuple):
@@ -108,7 +109,7 @@ class Twin:
     trades: list[tuple[float, ...]] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
     rejected: dict[str, int] = field(default_factory=dict)
-    charges: float = 0.0
+    paid: list[float] = field(default_factory=lambda: [0.0] * 7)  # paise by kind of charge
     day: int = -1
     halted: bool = False
     ruined: bool = False
@@ -241,10 +242,9 @@ class Twin:
 
     def leave(self, s: int, exit_: Exit, time: int, day: int) -> None:
         held, multiplier = self.held.pop(s), self.contracts[s].multiplier
-        fee = self.charge(s, held.quantity * exit_.price * multiplier, held.side < 0, day)
+        fee = self.pay(s, held.quantity * exit_.price * multiplier, held.side < 0, day)
         gross = held.side * held.quantity * multiplier * (exit_.price - held.average)
         self.cash += held.locked + gross - fee
-        self.charges += fee
         self.trades.append(
             (
                 held.entry_time,
@@ -331,7 +331,10 @@ class Twin:
         lots = min(lots, floor(max(self.cash, 0) / (lot * price * multiplier * margin)) + 1)
         while lots >= 1:
             value = lots * lot * price * multiplier
-            if value * margin + self.charge(s, value, side > 0, self.day) <= self.cash + DUST:
+            if (
+                value * margin + sum(self.charges(s, value, side > 0, self.day)) / 100
+                <= self.cash + DUST
+            ):
                 break
             lots -= 1
         return lots
@@ -339,10 +342,9 @@ class Twin:
     def fill(self, s: int, held: Held, lots: float, price: float) -> None:
         lot, multiplier, margin, *_ = self.contracts[s]
         value = lots * lot * price * multiplier
-        fee = self.charge(s, value, held.side > 0, self.day)
+        fee = self.pay(s, value, held.side > 0, self.day)
         quantity = lots * lot
         self.cash -= value * margin + fee
-        self.charges += fee
         if held.entries:
             held.average = (held.average * held.quantity + price * quantity) / (
                 held.quantity + quantity
@@ -387,19 +389,25 @@ class Twin:
         exposure = held.side * held.quantity * self.contracts[s].multiplier
         return held.locked + exposure * (price - held.average)
 
-    def charge(self, s: int, value: float, buying: bool, day: int) -> float:
+    def pay(self, s: int, value: float, buying: bool, day: int) -> float:
+        items = self.charges(s, value, buying, day)
+        self.paid = [before + item for before, item in zip(self.paid, items, strict=True)]
+        return sum(items) / 100
+
+    def charges(self, s: int, value: float, buying: bool, day: int) -> list[float]:
+        """Each item of a fill in whole paise, in the order in which users read them."""
         segment = self.contracts[s].segment
         begun = [r for r in self.rates if r.segment == segment and r.first_day <= day]
         if not begun:
-            return 0.0
+            return [0.0] * 7
         rate = begun[-1]
-        brokerage = min(rate.brokerage * value, rate.brokerage_cap)
+        brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
         exchange, regulator = rate.exchange * value, rate.regulator * value
-        items = [brokerage, exchange, regulator, rate.ipft * value]
-        items.append((rate.tax_buy if buying else rate.tax_sell) * value)
-        items.append(rate.stamp_buy * value if buying else 0.0)
-        items.append(rate.gst * (brokerage + exchange + regulator))
-        return sum(floor(item * 100 + 0.5 + 1e-9) for item in items) / 100
+        items = [brokerage, (rate.tax_buy if buying else rate.tax_sell) * value]
+        items += [exchange, rate.ipft * value, regulator]
+        items += [rate.stamp_buy * value if buying else 0.0]
+        items += [rate.gst * (brokerage + exchange + regulator)]
+        return [floor(item * 100 + 0.5 + 1e-9) * 1.0 for item in items]
 
 
 def in_order(values: Iterable[float]) -> float:

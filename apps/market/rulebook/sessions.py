@@ -25,7 +25,7 @@ from zoneinfo import ZoneInfo
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.symbols import parse
 
-_FOLDER: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent / "bundled"
 _EPOCH: Final = date(1970, 1, 1)
 _NEW_YORK: Final = ZoneInfo("America/New_York")
 _LAST_DATE: Final = date(2050, 12, 31)
@@ -57,7 +57,7 @@ def segment_sessions(exchange: str, segment: str) -> Sessions:
 
 @cache
 def _commodities() -> Mapping[tuple[str, str], str]:
-    return {(row["exchange"], row["root"]): row["segment"] for row in _rows("commodities.csv")}
+    return {(row["exchange"], row["root"]): row["group"] for row in _rows("commodities.csv")}
 
 
 def _rows(name: str) -> list[dict[str, str]]:

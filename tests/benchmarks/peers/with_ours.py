@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.engine.plan import NO_CHARGES, Contract, plan_of
+from apps.engine.charges import NO_CHARGES
+from apps.engine.plan import Contract, plan_of
 from apps.engine.simulate import History, play, simulate
 from apps.engine.strategy import Strategy, parse
 from apps.engine.timeline import track_of

@@ -1,0 +1,204 @@
+"""What a fill costs by the rules of its date: the items of a virtual contract note, and the same
+rates as a schedule for the engine (engine rule 10).
+
+Tax on transactions is called STT on NSE and BSE, CTT on MCX and NCDEX. Goods and services tax is
+taken of brokerage, exchange fee and SEBI fee, not of the contribution to the investor protection
+fund (IPFT): Kite's virtual contract notes compute it so.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+from typing import Final, NamedTuple, get_args
+
+from apps.engine import charges as engine
+from apps.engine.symbols import Symbol, parse
+from apps.market.rulebook.book import Rulebook
+from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.groups import group_of
+from apps.market.rulebook.rows import BrokerRow, ChargeRow, Item, Product, Segment, Side
+
+PAISA: Final = Decimal("0.01")
+DEFAULT_BROKER: Final = "discount"
+"""Whose prices hold where no broker is named, or one nobody has prices of."""
+
+_ITEMS: Final[tuple[Item, ...]] = get_args(Item)
+_OPTIONAL: Final[frozenset[Item]] = frozenset({"ipft"})
+_HUNDRED: Final = Decimal(100)
+
+
+class Dealing(NamedTuple):
+    """What decides the rates but for date and side: `product` is that of the order as it is taxed,
+    so shares are `intraday` or `delivery`.
+    """
+
+    exchange: str
+    segment: Segment
+    root: str
+    product: Product
+    broker: str
+
+    @property
+    def key(self) -> str:
+        """The name of its rows in a schedule."""
+        return " ".join(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """One item of a note in rupees, as it is and rounded half up to the paisa."""
+
+    item: str
+    amount: Decimal
+    row: ChargeRow | BrokerRow
+
+    @property
+    def rounded(self) -> Decimal:
+        return self.amount.quantize(PAISA, ROUND_HALF_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The charges of one fill; `unknown` names items that have no rate on its date."""
+
+    charges: tuple[Charge, ...]
+    unknown: tuple[str, ...]
+
+    @property
+    def total(self) -> Decimal:
+        """Of the rounded items, as a fill pays them."""
+        return sum((charge.rounded for charge in self.charges), Decimal(0))
+
+
+def dealing_of(book: Rulebook, symbol: str, *, product: Product, broker: str | None) -> Dealing:
+    """InvalidSymbol for a text that is no symbol; a broker without prices is the default one."""
+    known = parse(symbol)
+    name = broker if broker in broker_names(book) else DEFAULT_BROKER
+    segment = _segment(book, known)
+    if segment == "equity":
+        product = "intraday" if product == "intraday" else "delivery"
+    return Dealing(known.exchange, segment, known.root, product, str(name))
+
+
+def _segment(book: Rulebook, symbol: Symbol) -> Segment:
+    """By the symbol's form. The bare name of a commodity is its continuous future."""
+    if symbol.exchange in ("NSE", "BSE"):
+        return symbol.type
+    agricultural = group_of(book, symbol) != "non_agri"
+    if symbol.type == "options":
+        return "agri_options" if agricultural else "options"
+    return "agri_futures" if agricultural else "futures"
+
+
+@lru_cache(maxsize=8)
+def broker_names(book: Rulebook) -> tuple[str, ...]:
+    """Brokers that prices are known of, in the order of the file."""
+    return tuple(dict.fromkeys(row.broker for row in book.brokers))
+
+
+def note_of(book: Rulebook, dealing: Dealing, *, side: Side, value: Decimal, day: date) -> Note:
+    """The charges of a fill worth `value` rupees (premium of options) on `day`."""
+    rates = {item: _rate(book, dealing, item, side, day) for item in _ITEMS}
+    broker = _price(book, dealing, day)
+    charges = [] if broker is None else [Charge("brokerage", _brokerage(broker, value), broker)]
+    for item, row in rates.items():
+        if row is not None and item != "gst":
+            charges.append(Charge(item, value * row.percent / _HUNDRED, row))
+    gst = rates["gst"]
+    if gst is not None:
+        taxed = ("brokerage", "exchange_fee", "sebi_fee")
+        base = sum((c.amount for c in charges if c.item in taxed), Decimal(0))
+        charges.append(Charge("gst", base * gst.percent / _HUNDRED, gst))
+    return Note(tuple(charges), tuple(unknown_items(book, dealing, day)))
+
+
+def unknown_items(book: Rulebook, dealing: Dealing, day: date) -> list[str]:
+    """Items that fills of either side should have and that have no rate on `day`."""
+    unknown: list[str] = [] if _price(book, dealing, day) else ["brokerage"]
+    for item in _ITEMS:
+        known = any(_rate(book, dealing, item, side, day) for side in get_args(Side))
+        if not known and item not in _OPTIONAL:
+            unknown.append(item)
+    return unknown
+
+
+def _brokerage(row: BrokerRow, value: Decimal) -> Decimal:
+    share = value * row.percent / _HUNDRED
+    return row.flat + (share if row.cap is None else min(share, row.cap))
+
+
+def _rate(book: Rulebook, dealing: Dealing, item: Item, side: Side, day: date) -> ChargeRow | None:
+    """The row in force; one that names the root beats one for all."""
+    rows = [
+        row
+        for row in _rows_of(book, dealing)
+        if row.item == item and side in row.sides and row.first_date <= day
+    ]
+    return max(rows, key=lambda row: (bool(row.roots), row.first_date), default=None)
+
+
+def _price(book: Rulebook, dealing: Dealing, day: date) -> BrokerRow | None:
+    rows = [row for row in _prices_of(book, dealing) if row.first_date <= day]
+    return max(rows, key=lambda row: row.first_date, default=None)
+
+
+@lru_cache(maxsize=256)
+def _rows_of(book: Rulebook, dealing: Dealing) -> tuple[ChargeRow, ...]:
+    return tuple(
+        row
+        for row in book.charges
+        if dealing.exchange in row.exchanges
+        and dealing.segment in row.segments
+        and (not row.roots or dealing.root in row.roots)
+        and (not row.products or dealing.product in row.products)
+    )
+
+
+@lru_cache(maxsize=256)
+def _prices_of(book: Rulebook, dealing: Dealing) -> tuple[BrokerRow, ...]:
+    return tuple(
+        row
+        for row in book.brokers
+        if row.broker == dealing.broker
+        and dealing.segment in row.segments
+        and (not row.products or dealing.product in row.products)
+    )
+
+
+# ------------------------------------------------------------------------------- for the engine
+
+
+def schedule_of(book: Rulebook, dealings: Iterable[Dealing]) -> engine.Schedule:
+    """The dated rates of these dealings, each under its key."""
+    return tuple(row for dealing in sorted(set(dealings)) for row in _schedule(book, dealing))
+
+
+@lru_cache(maxsize=256)
+def _schedule(book: Rulebook, dealing: Dealing) -> engine.Schedule:
+    dates = {row.first_date for row in _rows_of(book, dealing)}
+    dates |= {row.first_date for row in _prices_of(book, dealing)}
+    return tuple(_engine_row(book, dealing, first) for first in sorted(dates))
+
+
+def _engine_row(book: Rulebook, dealing: Dealing, day: date) -> engine.ChargeRow:
+    def rate(item: Item, side: Side) -> float:
+        row = _rate(book, dealing, item, side, day)
+        return 0.0 if row is None else float(row.percent / _HUNDRED)
+
+    price = _price(book, dealing, day)
+    return engine.ChargeRow(
+        segment=dealing.key,
+        first_day=day_number(day),
+        brokerage=0.0 if price is None else float(price.percent / _HUNDRED),
+        brokerage_cap=float("inf") if price is None or price.cap is None else float(price.cap),
+        tax_buy=rate("transaction_tax", "buy"),
+        tax_sell=rate("transaction_tax", "sell"),
+        exchange=rate("exchange_fee", "buy"),
+        ipft=rate("ipft", "buy"),
+        regulator=rate("sebi_fee", "buy"),
+        stamp_buy=rate("stamp_duty", "buy"),
+        gst=rate("gst", "buy"),
+        brokerage_flat=0.0 if price is None else float(price.flat),
+    )
