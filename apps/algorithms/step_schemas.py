@@ -16,7 +16,13 @@ _TAGS: Final = frozenset({"type", "method"})
 _DRAFT: Final = "Draft"
 _INDICATOR: Final = "Indicator"
 _SYMBOL: Final = {"type": "string", "pattern": "^(NSE|BSE|MCX|NCDEX):[A-Z0-9]+$"}
-_NOT_EMPTY: Final = {"BasicInfo": "symbols", "EntryConditions": "conditions"}
+_NOT_EMPTY: Final = {
+    "BasicInfo": "symbols",
+    "EntryConditions": "conditions",
+    "Group": "conditions",
+    "InnerGroup": "conditions",
+    "InnermostGroup": "conditions",
+}
 """Lists that a complete algorithm has something in; the models say so in a rule, not in a type."""
 
 

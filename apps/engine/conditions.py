@@ -1,104 +1,27 @@
-"""The third step, entryConditions: indicators, the conditions between them, and their sides.
+"""What must be true: conditions between indicators, patterns of candles, hours, and their groups.
 
-One model per indicator is made from the catalogue, so names, ranges and defaults stand there
-alone.
+Entries and exits have the same conditions (`Conditions`), each with the same sides.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, Union
+from collections.abc import Iterable, Iterator
+from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
-from pydantic import AfterValidator, Field, create_model, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from apps.engine.fields import Level, Maybe, Part, TimeOfDay, Whole, at_most, incomplete, refused
-from apps.engine.indicators import (
-    CATALOGUE,
-    LARGEST_OFFSET,
-    LONGEST_WARMUP,
-    SOURCES,
-    Indicator,
-    Parameter,
-)
-from apps.engine.series import Series, lookback, series
+from apps.engine.operands import AnyIndicator
+
+MOST_TOGETHER = 400
+"""Conditions of one list, those in its groups counted: twenty groups of twenty."""
 
 Side: TypeAlias = Literal["long", "short"]
+LogicalOperator: TypeAlias = Literal["AND", "OR"]
 ComparisonOperator: TypeAlias = Literal[
     "crosses_above", "crosses_below", "above", "below", "at_or_above", "at_or_below"
 ]
 MovementOperator: TypeAlias = Literal["rising", "falling"]
-
-
-class Operand(Part):
-    """An indicator as a condition names it; parameters are fields of the model of its type."""
-
-    type: str
-    output: str
-    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = 0
-
-    @property
-    def source(self) -> str:
-        """The column it is taken of, where the catalogue leaves a choice."""
-        return str(getattr(self, "source_", SOURCES[0]))
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        """Every parameter by its wire name, defaults applied."""
-        row = CATALOGUE[self.type]
-        return {parameter.name: getattr(self, parameter.name) for parameter in row.parameters}
-
-    @property
-    def series(self) -> Series:
-        """The computation this operand reads."""
-        return series(self.type, self.output, self.source, self.parameters)
-
-    @property
-    def warmup(self) -> int:
-        """Bars before its first value."""
-        return lookback(self.series) + self.offset
-
-    @model_validator(mode="after")
-    def _is_computable(self) -> Operand:
-        parameters = self.parameters
-        if parameters.get("fastPeriod", 0) >= parameters.get("slowPeriod", 1):
-            raise refused("must be greater than fastPeriod", "slowPeriod")
-        if self.warmup > LONGEST_WARMUP:
-            raise refused(
-                f"needs {self.warmup} candles before its first value; "
-                f"at most {LONGEST_WARMUP} are allowed"
-            )
-        return self
-
-
-def _model(row: Indicator) -> type[Operand]:
-    names = tuple(output.name for output in row.outputs)
-    fields: dict[str, object] = {
-        "type": (Literal[row.type], ...),
-        "output": (Literal[names], names[0]),
-    }
-    if row.has_source:
-        fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source"))
-    for parameter in row.parameters:
-        fields[parameter.name] = (_parameter_type(parameter), parameter.default)
-    model: type[Operand] = create_model(
-        row.type, __base__=Operand, __doc__=row.description, **fields
-    )  # type: ignore[call-overload]
-    return model
-
-
-def _parameter_type(parameter: Parameter) -> object:
-    limits = Field(ge=parameter.low, le=parameter.high)
-    if parameter.is_whole:
-        return Annotated[int, limits, Whole]
-    return Annotated[float, limits]
-
-
-if TYPE_CHECKING:
-    AnyIndicator: TypeAlias = Operand
-else:
-    AnyIndicator = Annotated[
-        Union[tuple(_model(row) for row in CATALOGUE.values())],  # noqa: UP007
-        Field(discriminator="type"),
-    ]
 
 
 class IndicatorIndicator(Part):
@@ -162,24 +85,81 @@ class TimeWindow(Part):
         return self
 
 
-Condition: TypeAlias = IndicatorIndicator | IndicatorValue | TimeWindow
+Single: TypeAlias = IndicatorIndicator | IndicatorValue | TimeWindow
+"""A condition that holds no others."""
+
+T = TypeVar("T")
 
 
-def _some(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+def _some(conditions: tuple[T, ...]) -> tuple[T, ...]:
     if not conditions:
         raise incomplete("needs at least one condition")
     return conditions
+
+
+Some: TypeAlias = Annotated[
+    tuple[Annotated[T, Field(discriminator="type")], ...],
+    Field(strict=False, max_length=20),
+    at_most(20),
+    AfterValidator(_some),
+]
+"""One to twenty conditions."""
+
+
+class _Group(Part):
+    type: Literal["group"]
+    logicalOperator: LogicalOperator
+    side: Maybe[Side] = None
+
+
+class InnermostGroup(_Group):
+    """Conditions of which all (AND) or one (OR) must be true."""
+
+    conditions: Some[Single]
+
+
+class InnerGroup(_Group):
+    """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
+
+    conditions: Some[Single | InnermostGroup]
+
+
+class Group(_Group):
+    """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
+
+    conditions: Some[Single | InnerGroup]
+
+
+AnyGroup: TypeAlias = Group | InnerGroup | InnermostGroup
+Condition: TypeAlias = Single | AnyGroup
+
+
+def singles(conditions: Iterable[Condition]) -> Iterator[Single]:
+    """The conditions that are no groups, those inside groups too."""
+    for condition in conditions:
+        if isinstance(condition, Group | InnerGroup | InnermostGroup):
+            yield from singles(condition.conditions)
+        else:
+            yield condition
+
+
+def _not_too_many(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    together = sum(1 for _ in singles(conditions))
+    if together > MOST_TOGETHER:
+        raise refused(
+            f"hold {together} conditions with those of their groups; "
+            f"at most {MOST_TOGETHER} are allowed"
+        )
+    return conditions
+
+
+Conditions: TypeAlias = Annotated[Some[Single | Group], AfterValidator(_not_too_many)]
 
 
 class EntryConditions(Part):
     """When a position is opened, and on which side."""
 
     positionType: Literal["long", "short", "both"]
-    logicalOperator: Literal["AND", "OR"] = "AND"
+    logicalOperator: LogicalOperator = "AND"
     confirmationCandles: Annotated[int, Field(ge=0, le=10), Whole] = 1
-    conditions: Annotated[
-        tuple[Annotated[Condition, Field(discriminator="type")], ...],
-        Field(strict=False, max_length=20),
-        at_most(20),
-        AfterValidator(_some),
-    ]
+    conditions: Conditions

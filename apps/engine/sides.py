@@ -10,6 +10,7 @@ mirror and is kept as it is.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from apps.engine.conditions import (
@@ -17,12 +18,14 @@ from apps.engine.conditions import (
     EntryConditions,
     IndicatorIndicator,
     IndicatorValue,
-    Operand,
+    LogicalOperator,
     Side,
+    Single,
     TimeWindow,
 )
 from apps.engine.fields import seconds_of_day
 from apps.engine.indicators import CATALOGUE, Mirror
+from apps.engine.operands import Operand
 from apps.engine.series import Series, series
 
 _OPPOSITE_OPERATOR = {
@@ -69,20 +72,39 @@ class Hours(NamedTuple):
     end: int
 
 
-Check: TypeAlias = Comparison | Movement | Hours
+class Joined(NamedTuple):
+    """Checks of which all (AND) or one (OR) must be true; never true when there are none."""
+
+    operator: LogicalOperator
+    checks: tuple[Check, ...]
 
 
-def checks_for(side: Side, entry: EntryConditions) -> tuple[Check, ...]:
-    """The checks of one side; for the side that is not traded, the mirror of the one that is."""
-    written_for = "short" if entry.positionType == "short" else "long"
-    return tuple(
-        _resolve(condition, mirrored=condition.side is None and side != written_for)
-        for condition in entry.conditions
-        if condition.side in (None, side)
-    )
+Check: TypeAlias = Comparison | Movement | Hours | Joined
 
 
-def _resolve(condition: Condition, *, mirrored: bool) -> Check:
+def entry_check(side: Side, entry: EntryConditions) -> Joined:
+    """What opens a side; for the side that is not traded, the mirror of the one that is."""
+    written_for: Side = "short" if entry.positionType == "short" else "long"
+    return Joined(entry.logicalOperator, _checks(entry.conditions, side, written_for))
+
+
+def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> tuple[Check, ...]:
+    """A group of which nothing is for this side is left out, as a condition of the other is."""
+    found: list[Check] = []
+    for condition in conditions:
+        if condition.side not in (None, side):
+            continue
+        as_written = condition.side is not None or side == written_for
+        if condition.type != "group":
+            found.append(_resolve(condition, mirrored=not as_written))
+            continue
+        inner = _checks(condition.conditions, side, side if as_written else written_for)
+        if inner:
+            found.append(Joined(condition.logicalOperator, inner))
+    return tuple(found)
+
+
+def _resolve(condition: Single, *, mirrored: bool) -> Check:
     match condition:
         case TimeWindow():
             return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))

@@ -25,10 +25,10 @@ from apps.engine.candles import (
     block_id,
     block_starts,
 )
-from apps.engine.conditions import EntryConditions, Side
+from apps.engine.conditions import Side
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
 from apps.engine.series import Column, Series, known, over, series
-from apps.engine.sides import Check, Comparison, Hours, Movement, Read, checks_for
+from apps.engine.sides import Check, Comparison, Hours, Joined, Movement, Read, entry_check
 from apps.engine.strategy import Strategy
 
 Truth = NDArray[np.bool_]
@@ -46,13 +46,14 @@ def signals_of(
     """
     entry = strategy.entryConditions
     bits = np.zeros(len(candles), dtype=np.uint8)
-    wanted = [(bit, checks_for(side, entry)) for bit, side in _bits_and_sides(strategy)]
-    lead = max((_looks_back(check) for _, checks in wanted for check in checks), default=0)
+    wanted = [(bit, entry_check(side, entry)) for bit, side in _bits_and_sides(strategy)]
+    lead = max(_looks_back(check) for _, check in wanted)
     blocks = _blocks(candles, timeframe, first, last)
     values = _Values(candles, blocks, lead + entry.confirmationCandles)
     heard = np.zeros(len(values), dtype=np.uint8)
-    for bit, checks in wanted if blocks else ():
-        heard |= _all_or_any(checks, values, entry).view(np.uint8) * np.uint8(bit)
+    candles_needed = max(entry.confirmationCandles, 1)
+    for bit, check in wanted if blocks else ():
+        heard |= _confirmed(check, values, candles_needed).view(np.uint8) * np.uint8(bit)
     for rows, kept in values.kept():
         bits[rows] = heard[kept]
     return bits
@@ -123,6 +124,10 @@ def _blocks(candles: Candles, timeframe: str, first: int, last: int) -> list[_Bl
     return blocks
 
 
+MOST_KEPT = 40
+"""Series whose columns are kept while signals are found: what twenty conditions name."""
+
+
 class _Values:
     """Columns over the wanted bars, block after block, each series computed once a block.
 
@@ -150,6 +155,8 @@ class _Values:
         if columns is None:
             parts = over(read.series, self._candles, [block.array for block in self._blocks])
             columns = [known(self._lay(column)) for column in zip(*parts, strict=True)]
+            if len(self._columns) == MOST_KEPT:
+                self._columns.pop(next(iter(self._columns)))
             self._columns[read.series] = columns
         return _back(columns[read.column], read.offset)
 
@@ -170,23 +177,18 @@ class _Values:
         return laid
 
 
-def _all_or_any(checks: tuple[Check, ...], values: _Values, entry: EntryConditions) -> Truth:
-    """A side without checks is never true."""
-    if not checks:
-        return np.zeros(len(values), dtype=np.bool_)
-    candles = max(entry.confirmationCandles, 1)
-    truths = [_confirmed(check, values, candles) for check in checks]
-    join = np.logical_and if entry.logicalOperator == "AND" else np.logical_or
-    return reduce(join, truths)
-
-
 def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
     """Whether the check holds at each bar, confirmed by so many candles.
 
     Levels and movements hold on each of them. A cross happened at the first of them, and its side
-    has held since. Hours count at the last one.
+    has held since. Hours count at the last one. What is joined is confirmed each for itself.
     """
     match check:
+        case Joined(_, ()):
+            return np.zeros(len(values), dtype=np.bool_)
+        case Joined(operator, checks):
+            truths = (_confirmed(one, values, candles) for one in checks)
+            return reduce(np.logical_and if operator == "AND" else np.logical_or, truths)
         case Hours(start, end):
             second = values.seconds_of_day()
             return (second >= start) & (second < end)
@@ -203,6 +205,8 @@ def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
 def _looks_back(check: Check) -> int:
     """How many bars before its own a check reads, when one candle confirms it."""
     match check:
+        case Joined(_, checks):
+            return max(map(_looks_back, checks), default=0)
         case Hours():
             return 0
         case Movement(read, _, steps):

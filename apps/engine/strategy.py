@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from apps.engine.candles import DAY, TIMEFRAMES
-from apps.engine.conditions import EntryConditions
+from apps.engine.conditions import EntryConditions, Side, singles
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
 from apps.engine.exits import (
     AtrStop,
@@ -27,6 +27,7 @@ from apps.engine.exits import (
 )
 from apps.engine.faults import tell
 from apps.engine.fields import Part
+from apps.engine.sides import entry_check
 from apps.engine.steps import (
     BasicInfo,
     ExecutionSettings,
@@ -144,7 +145,7 @@ def warmup_bars(strategy: Strategy) -> int:
     """Bars of history before the first one at which everything the strategy reads is known."""
     entry = strategy.entryConditions
     confirming = max(entry.confirmationCandles, 1) - 1
-    conditions = (condition.warmup + confirming for condition in entry.conditions)
+    conditions = (condition.warmup + confirming for condition in singles(entry.conditions))
     return max(*conditions, *strategy.atr_periods)
 
 
@@ -208,10 +209,11 @@ def _idle_square_off(strategy: Strategy) -> Fault | None:
 
 def _idle_sides(strategy: Strategy) -> tuple[Fault, ...]:
     entry = strategy.entryConditions
-    traded = ("long", "short") if entry.positionType == "both" else (entry.positionType,)
-    served = {side for c in entry.conditions for side in ((c.side,) if c.side else traded)}
+    traded: tuple[Side, ...] = ("long", "short")
+    if entry.positionType != "both":
+        traded = (entry.positionType,)
     return tuple(
         Fault("entryConditions.conditions", f"No condition can open a {side} position.")
         for side in traded
-        if side not in served
+        if not entry_check(side, entry).checks
     )

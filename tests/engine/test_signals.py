@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
-from apps.engine.sides import Check, Comparison, Hours, Movement, Read, checks_for
+from apps.engine.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.strategy import Strategy, parse
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering
@@ -162,6 +162,48 @@ def test_each_condition_is_confirmed_for_itself_and_hours_not_at_all() -> None:
     assert either == [2, 3]
 
 
+# Groups
+
+
+def group(operator: str, *conditions: dict[str, Any], **more: str) -> dict[str, Any]:
+    return {"type": "group", "logicalOperator": operator, "conditions": list(conditions), **more}
+
+
+def test_a_group_is_true_where_all_or_any_of_it_is() -> None:
+    closes = [1, 3, 5, 7, 9]
+    odd = group("OR", price("below", 2), group("AND", price("above", 4), price("below", 6)))
+    assert entries(closes, odd) == [0, 2]
+    assert entries(closes, odd, price("above", 2)) == [2]
+    assert entries(closes, odd, price("above", 8), logicalOperator="OR") == [0, 2, 4]
+
+
+def test_conditions_of_a_group_are_confirmed_each_for_itself() -> None:
+    """At no bar has one of the two been true for two candles, but the group has."""
+    closes = [1, 9, 1, 9, 9]
+    either = group("OR", price("below", 2), price("above", 8))
+    assert entries(closes, either, confirmationCandles=2) == [4]
+
+
+def test_a_group_is_mirrored_condition_by_condition() -> None:
+    inside = group("AND", price("above", 10), level({"type": "RSI"}, "below", 30))
+    outside = group("AND", price("below", 10), level({"type": "RSI"}, "above", 70))
+    assert mirrored(group("OR", inside)) == written(group("OR", outside))
+
+
+def test_the_side_of_a_group_is_that_of_all_in_it() -> None:
+    sided = group("OR", price("above", 10), price("above", 11, side="short"), side="short")
+    assert bits([9, 12], sided, positionType="both") == [0, ENTER_SHORT]
+    ways = group("OR", price("above", 10, side="long"), price("below", 5))
+    found = bits([4, 7, 12, 6], ways, positionType="both")
+    assert found == [ENTER_LONG, ENTER_SHORT, ENTER_LONG | ENTER_SHORT, ENTER_SHORT]
+
+
+def test_a_group_that_holds_nothing_for_a_side_is_no_condition_of_it() -> None:
+    short_only = group("AND", price("above", 1, side="short"))
+    assert bits([9, 12], short_only, price("above", 10), positionType="long") == [0, ENTER_LONG]
+    assert bits([9, 12], short_only, positionType="long") == [0, 0]
+
+
 # Sides
 
 
@@ -218,12 +260,14 @@ def test_the_opposite_signal_of_one_side_only_closes(
 
 def mirrored(condition: dict[str, Any]) -> Check:
     """The test that the short side makes of a condition."""
-    (test,) = checks_for("short", parse(entering(condition, positionType="both")).entryConditions)
+    steps = entering(condition, positionType="both")
+    (test,) = entry_check("short", parse(steps).entryConditions).checks
     return test
 
 
 def written(condition: dict[str, Any]) -> Check:
-    (test,) = checks_for("long", parse(entering(condition, positionType="both")).entryConditions)
+    steps = entering(condition, positionType="both")
+    (test,) = entry_check("long", parse(steps).entryConditions).checks
     return test
 
 

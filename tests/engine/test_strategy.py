@@ -468,6 +468,42 @@ def test_a_condition_that_makes_no_sense_is_refused(condition: dict[str, Any], f
     assert only_fault(entering(condition)).field == f"entryConditions.conditions[0]{field}"
 
 
+def nested(depth: int, *conditions: dict[str, Any]) -> dict[str, Any]:
+    """A group in a group, so many deep."""
+    inside = [nested(depth - 1, *conditions)] if depth > 1 else list(conditions)
+    return {"type": "group", "logicalOperator": "OR", "conditions": inside}
+
+
+def test_groups_go_three_deep() -> None:
+    assert lacking(entering(nested(3, CROSS))) == []
+    fault = only_fault(entering(nested(4, CROSS)))
+    assert fault.field == "entryConditions.conditions[0]" + ".conditions[0]" * 3 + ".type"
+    assert (fault.value, "group" in (fault.allowed or ())) == ("group", False)
+
+
+def test_what_is_in_a_group_is_judged_like_any_condition() -> None:
+    inside = "entryConditions.conditions[0].conditions[0].conditions[1]"
+    unfinished = nested(2, CROSS, {"type": "time_window", "from": "10:00"})
+    assert lacking(entering(unfinished)) == [f"{inside}.to"]
+    wrong = only_fault(entering(nested(2, CROSS, CROSS | {"operater": "above"})))
+    assert wrong.field == f"{inside}.operater"
+    assert wrong.message.endswith("did you mean operator?")
+    assert lacking(entering(nested(2))) == [inside.removesuffix("[1]")]
+    untold = {"conditions": [{"operator": "bogus"}]}
+    assert read(entering(untold)).faults[0].field.endswith("[0].conditions[0].operator")
+    assert warmup_bars(parse(entering(nested(3, CROSS)))) == 21
+
+
+def test_four_hundred_conditions_are_the_most() -> None:
+    groups = [nested(1, *[CROSS] * 20) for _ in range(20)]
+    assert lacking(entering(*groups)) == []
+    assert only_fault(entering(nested(1, *[CROSS] * 21))).field.endswith("[0].conditions")
+    fault = only_fault(
+        entering(*groups[1:], nested(2, *[CROSS] * 20) | {"conditions": [CROSS, groups[0]]})
+    )
+    assert fault.message.startswith("entryConditions.conditions hold 401 conditions")
+
+
 def test_a_warm_up_of_a_thousand_candles_is_the_longest() -> None:
     longest = CROSS | {"indicator1": {"type": "DEMA", "period": 501}}
     assert lacking(entering(longest)) == []
