@@ -196,7 +196,7 @@ def _closes(symbol: str, day: NDArray[np.int32], sessions: Sessions | None) -> N
     """The close of each bar's session; the calendar is asked once a day, not once a bar."""
     first = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
     dates = day[first]
-    closes = np.full(len(dates), -1) if sessions is None else sessions.hours(dates)[1]
+    closes = np.full(len(dates), -1) if sessions is None else sessions.certain_closes(dates)
     if (closes < 0).any():
         unknown = int(dates[np.argmax(closes < 0)])
         raise MissingCalendar(symbol, str(np.datetime64(unknown, "D")))

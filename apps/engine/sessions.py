@@ -35,11 +35,14 @@ class Regime(NamedTuple):
 
 
 class Override(NamedTuple):
-    """One date that differs: its own hours, or none at all (a holiday: `opens` is None)."""
+    """One date that differs: its own hours, or none at all (`opens` is None): a holiday, or, not
+    `known`, a session at hours that nobody knows.
+    """
 
     day: int
     opens: int | None = None
     closes: int | None = None
+    known: bool = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +50,8 @@ class Sessions:
     """The calendar of one exchange segment; make it with `Sessions.build`.
 
     Columns of the regimes (i8[r], by date) and of the overrides (i8[k], by date, hours -1 where
-    the date is closed).
+    the date is closed or they are not known). `years` (i8[y], sorted) are those whose holidays are
+    listed; None means all.
     """
 
     first_day: NDArray[np.int64]
@@ -58,9 +62,17 @@ class Sessions:
     override_day: NDArray[np.int64]
     override_opens: NDArray[np.int64]
     override_closes: NDArray[np.int64]
+    override_known: NDArray[np.int64]
+    years: NDArray[np.int64] | None
 
     @classmethod
-    def build(cls, regimes: Iterable[Regime], overrides: Iterable[Override] = ()) -> Sessions:
+    def build(
+        cls,
+        regimes: Iterable[Regime],
+        overrides: Iterable[Override] = (),
+        *,
+        years: Iterable[int] | None = None,
+    ) -> Sessions:
         """Regimes that do not overlap, and at most one override a date, in any order."""
         spans = sorted(regimes)
         dates = {override.day: override for override in overrides}
@@ -70,7 +82,12 @@ class Sessions:
             if after.first_day <= before.last_day:
                 raise InvalidSessions(f"Two regimes of hours hold on day {after.first_day}.")
         rows = [_override_row(dates[day]) for day in sorted(dates)]
-        return cls(*_columns(spans, 5), *_columns(rows, 3))
+        listed = None if years is None else np.array(sorted(years), np.int64)
+        first_day, last_day, opens, closes, weekdays = _columns(spans, 5)
+        day, day_opens, day_closes, known = _columns(rows, 4)
+        return cls(
+            first_day, last_day, opens, closes, weekdays, day, day_opens, day_closes, known, listed
+        )
 
     def hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Opening and close (epoch seconds) of the continuous session of each date.
@@ -87,13 +104,27 @@ class Sessions:
         known, midnight = covered | special, day_start(day)
         return np.where(known, midnight + opens, -1), np.where(known, midnight + closes, -1)
 
+    def certain_closes(self, day: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The close of each date's session (epoch seconds) where the calendar is certain of it: -1
+        in a year whose holidays are not listed, and where a special session's hours are not known.
+        """
+        closes = self.hours(day)[1]
+        override, listed = self._override(day)
+        sure = ~listed | (self._take(self.override_known, override) == 1)
+        if self.years is not None:
+            year = day.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
+            sure &= np.isin(year, self.years)
+        return np.where(sure, closes, -1)
+
     def is_session(self, day: NDArray[np.int32]) -> NDArray[np.bool_]:
         """Whether the calendar has a session on each date."""
         regime, covered = self._regime(day)
         weekday = (day.astype(np.int64) + 3) % 7  # 1970-01-01 was a Thursday
         regular = covered & ((self._take(self.weekdays, regime) >> weekday) & 1).astype(bool)
         override, listed = self._override(day)
-        return np.where(listed, self._take(self.override_opens, override) >= 0, regular)
+        special = self._take(self.override_opens, override) >= 0
+        special |= self._take(self.override_known, override) == 0
+        return np.where(listed, special, regular)
 
     def _regime(self, day: NDArray[np.int32]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
         row = np.searchsorted(self.first_day, day, side="right") - 1
@@ -114,11 +145,11 @@ def _check_hours(opens: int, closes: int) -> None:
         raise InvalidSessions(f"Hours from {opens} to {closes} seconds are no part of one day.")
 
 
-def _override_row(override: Override) -> tuple[int, int, int]:
+def _override_row(override: Override) -> tuple[int, int, int, int]:
     if override.opens is None or override.closes is None:
-        return override.day, -1, -1
+        return override.day, -1, -1, int(override.known)
     _check_hours(override.opens, override.closes)
-    return override.day, override.opens, override.closes
+    return override.day, override.opens, override.closes, 1
 
 
 def _columns(rows: Iterable[tuple[int, ...]], width: int) -> list[NDArray[np.int64]]:

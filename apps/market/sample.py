@@ -18,7 +18,7 @@ from apps.engine.sessions import Sessions
 from apps.market.blocks import joined
 from apps.market.rulebook.sessions import sessions_of
 
-SESSIONS: Final = 60
+SESSIONS: Final = 56
 _TICK: Final = 0.05
 _FIRST_DAY: Final = date(2021, 7, 1)
 _LAST_DAY: Final = date(2026, 6, 30)

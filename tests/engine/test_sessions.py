@@ -101,3 +101,12 @@ def test_hours_that_are_none_are_refused(opens: int, closes: int) -> None:
         Sessions.build([Regime(0, 10, opens, closes)])
     with pytest.raises(InvalidSessions):
         Sessions.build([], [Override(5, opens, closes)])
+
+
+def test_a_close_is_certain_in_listed_years_and_on_days_whose_hours_are_known() -> None:
+    """Days of 1970 to 1971: a regular one, a holiday, a session at unknown hours, next year's."""
+    overrides = [Override(5), Override(6, known=False), Override(8, 36000, 39600)]
+    sessions = Sessions.build([Regime(0, 900, 33300, 55800)], overrides, years=[1970])
+    day = np.array([4, 5, 6, 8, 365], np.int32)
+    assert (sessions.certain_closes(day) >= 0).tolist() == [True, True, False, True, False]
+    assert sessions.is_session(day[:4]).tolist() == [True, False, True, True]

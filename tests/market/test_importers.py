@@ -339,9 +339,9 @@ def test_a_gap_of_a_split_is_counted_and_dated(tmp_path: Path) -> None:
 
 
 def test_short_and_unlisted_days_are_named(tmp_path: Path) -> None:
-    saturday = [row.replace("01-01", "01-20") for row in MINUTES]
+    saturday = [row.replace("01-01", "01-13") for row in MINUTES]
     report = read(tmp_path, *MINUTES, *saturday).report
-    monday, special = date(2024, 1, 1), date(2024, 1, 20)
+    monday, special = date(2024, 1, 1), date(2024, 1, 13)
     assert (report.days, report.short_days) == (2, (monday, special))
     assert report.unlisted_days == (special,)
 

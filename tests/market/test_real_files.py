@@ -20,8 +20,8 @@ def test_nifty_minutes_of_2024(market_data: Path) -> None:
     assert (report.rows, report.kept, report.days) == (58127, 58127, 156)
     assert (report.first, report.last) == (at("2024-01-01 09:15"), at("2024-08-23 15:29"))
     assert report.off_session == 167  # 2024-01-20, 15:30 to 18:16
-    assert dates(report.unlisted_days) == ["2024-01-20", "2024-03-02", "2024-05-18"]  # Saturdays
-    assert dates(report.short_days) == ["2024-03-02", "2024-05-18"]  # 105 minutes each
+    assert dates(report.unlisted_days) == []  # of the three Saturdays each is listed
+    assert dates(report.short_days) == ["2024-03-02", "2024-05-18"]  # with a pause of 90 minutes
     assert report.without_volume == 58127  # an index has none
     assert (bars.open[0], bars.high[0], bars.low[0], bars.close[0]) == (
         21727.75, 21737.35, 21701.80, 21712.00,
@@ -41,7 +41,7 @@ def test_infy_minutes(market_data: Path) -> None:
     report = loaded.report
     assert (loaded.symbol, loaded.called) == ("NSE:INFY", "INFY-EQ")
     assert (report.rows, report.kept, report.repeated, report.days) == (91850, 91844, 6, 248)
-    assert report.off_session == 60  # the evening session of 2024-11-01
+    assert report.off_session == 0  # the evening session of 2024-11-01 is listed
     assert dates(report.short_days) == ["2024-05-18", "2025-01-07", "2025-04-21"]
     assert report.without_volume == 1
     assert report.last == at("2025-04-21 10:08")
@@ -52,8 +52,8 @@ def test_bhel_five_minutes_without_a_zone(market_data: Path) -> None:
     assert (loaded.symbol, loaded.timeframe) == ("NSE:BHEL", "5m")
     assert (loaded.report.kept, loaded.report.days) == (18987, 254)
     assert loaded.report.first == at("2025-02-19 09:15")
-    assert dates(loaded.report.short_days) == ["2025-10-21"]  # an hour in the afternoon
-    assert dates(loaded.report.unlisted_days) == ["2026-02-01"]  # the Budget's Sunday
+    assert dates(loaded.report.short_days) == []  # 2025-10-21 is an hour in the afternoon
+    assert dates(loaded.report.unlisted_days) == []  # 2026-02-01 is the Budget's Sunday
 
 
 def test_sbin_days(market_data: Path) -> None:

@@ -4,19 +4,30 @@ Questions to it stand by subject in the modules beside this one; they are pure, 
 changes, so their answers can be kept.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
-from itertools import product
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from apps.core.errors import Code, ServiceError
-from apps.market.rulebook.rows import BrokerRow, ChargeRow, CommodityRow, Fault, read_rows, twice
+from apps.market.rulebook import checks
+from apps.market.rulebook.rows import (
+    BrokerRow,
+    ChargeRow,
+    CommodityRow,
+    DayRow,
+    Fault,
+    HoursRow,
+    Row,
+    read_rows,
+)
 
-FILES: Final = ("charges.csv", "brokers.csv", "commodities.csv")
+FILES: Final = ("charges.csv", "brokers.csv", "commodities.csv", "sessions.csv", "days.csv")
 _BUNDLED: Final = Path(__file__).parent / "bundled"
+
+Kind = TypeVar("Kind", bound=Row)
 
 
 class InvalidRulebook(ServiceError):
@@ -25,9 +36,9 @@ class InvalidRulebook(ServiceError):
     code = Code.VALIDATION_ERROR
     message = "The edition is not a rulebook:\n{faults}"
 
-    def __init__(self, faults: tuple[Fault, ...]) -> None:
-        super().__init__(faults="\n".join(map(str, faults)))
-        self.faults = faults
+    def __init__(self, faults: Iterable[Fault]) -> None:
+        self.faults = tuple(faults)
+        super().__init__(faults="\n".join(map(str, self.faults)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +49,39 @@ class Rulebook:
     charges: tuple[ChargeRow, ...]
     brokers: tuple[BrokerRow, ...]
     commodities: tuple[CommodityRow, ...]
+    hours: tuple[HoursRow, ...]
+    days: tuple[DayRow, ...]
+
+
+class _Reader:
+    """Reads file after file and gathers what is wrong."""
+
+    def __init__(self, files: Mapping[str, str]) -> None:
+        self.files = files
+        self.faults: list[Fault] = []
+
+    def rows(
+        self, name: str, kind: type[Kind], check: Callable[[Iterable[Kind]], Iterable[Fault]]
+    ) -> tuple[Kind, ...]:
+        if name not in self.files:
+            self.faults.append(Fault(file=name, line=0, message="is missing"))
+            return ()
+        rows, faults = read_rows(name, self.files[name], kind)
+        self.faults += sorted([*faults, *check(rows)], key=lambda fault: fault.line)
+        return tuple(rows)
 
 
 def read_rulebook(files: Mapping[str, str]) -> Rulebook:
     """The edition of these texts by file name; raises InvalidRulebook with every fault."""
-    faults = [Fault(file=name, line=0, message="is missing") for name in FILES if name not in files]
-    charges, bad_charges = read_rows("charges.csv", files.get("charges.csv", ""), ChargeRow)
-    brokers, bad_brokers = read_rows("brokers.csv", files.get("brokers.csv", ""), BrokerRow)
-    goods, bad_goods = read_rows("commodities.csv", files.get("commodities.csv", ""), CommodityRow)
-    if not faults:
-        faults = [*bad_charges, *bad_brokers, *bad_goods]
-        faults += _repeated_charges(charges) + _repeated_brokers(brokers)
-        faults += _repeated_goods(goods)
-    if faults:
-        raise InvalidRulebook(tuple(faults))
-    return Rulebook(digest(files), tuple(charges), tuple(brokers), tuple(goods))
+    read = _Reader(files)
+    charges = read.rows("charges.csv", ChargeRow, checks.charge_faults)
+    brokers = read.rows("brokers.csv", BrokerRow, checks.broker_faults)
+    goods = read.rows("commodities.csv", CommodityRow, checks.commodity_faults)
+    hours = read.rows("sessions.csv", HoursRow, checks.hours_faults)
+    days = read.rows("days.csv", DayRow, checks.day_faults)
+    if read.faults:
+        raise InvalidRulebook(read.faults)
+    return Rulebook(digest(files), charges, brokers, goods, hours, days)
 
 
 def digest(files: Mapping[str, str]) -> str:
@@ -72,31 +101,3 @@ def bundled_files() -> dict[str, str]:
 def bundled() -> Rulebook:
     """The edition that ships with the service."""
     return read_rulebook(bundled_files())
-
-
-def _repeated_charges(rows: list[ChargeRow]) -> list[Fault]:
-    keys = {
-        row.line: [
-            (row.item, row.first_date, *key)
-            for key in product(
-                row.exchanges, row.segments, row.roots or ("",), row.products or ("",), row.sides
-            )
-        ]
-        for row in rows
-    }
-    return twice("charges.csv", rows, keys)
-
-
-def _repeated_brokers(rows: list[BrokerRow]) -> list[Fault]:
-    keys = {
-        row.line: [
-            (row.broker, row.first_date, *key)
-            for key in product(row.segments, row.products or ("",))
-        ]
-        for row in rows
-    }
-    return twice("brokers.csv", rows, keys)
-
-
-def _repeated_goods(rows: list[CommodityRow]) -> list[Fault]:
-    return twice("commodities.csv", rows, {row.line: [(row.exchange, row.root)] for row in rows})

@@ -6,8 +6,7 @@ says. Every row names its source, or says in `unsourced` what of it has none.
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from typing import Annotated, Final, Literal, TypeAlias, TypeVar
 
@@ -16,6 +15,13 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 Exchange: TypeAlias = Literal["NSE", "BSE", "MCX", "NCDEX"]
 Segment: TypeAlias = Literal["equity", "futures", "options", "agri_futures", "agri_options"]
 Group: TypeAlias = Literal["non_agri", "agri_global", "agri"]
+"""Of goods; goods of one group keep the same hours, so a group is a market too."""
+
+Market: TypeAlias = Literal[
+    "shares_with_derivatives", "other_shares", "derivatives", "non_agri", "agri_global", "agri"
+]  # fmt: skip
+Phase: TypeAlias = Literal["pre_open", "continuous", "closing_auction", "post_close"]
+DayKind: TypeAlias = Literal["holiday", "morning_closed", "evening_closed", "special", "regular"]
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
 Side: TypeAlias = Literal["buy", "sell"]
 Item: TypeAlias = Literal[
@@ -94,6 +100,58 @@ class CommodityRow(Row):
     group: Group
 
 
+class HoursRow(Row):
+    """One phase of the session of every weekday from `first_date` to `last_date`, both included.
+
+    `closes_us_winter` is the close while New York is not on daylight saving time.
+    """
+
+    exchanges: Some[Exchange]
+    markets: Some[Market]
+    phase: Phase
+    first_date: date
+    last_date: Perhaps[date]
+    opens: time
+    closes: time
+    closes_us_winter: Perhaps[time]
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "HoursRow":
+        if not self.opens < self.closes <= (self.closes_us_winter or self.closes):
+            raise ValueError("opens after it closes, or closes earlier in winter")
+        if self.last_date is not None and self.last_date < self.first_date:
+            raise ValueError("ends before it begins")
+        return self
+
+
+class DayRow(Row):
+    """A date that differs from the weekday it is; no `markets` means all of the exchanges.
+
+    `holiday`: no session; `morning_closed`, `evening_closed`: commodities, which part at 17:00;
+    `regular`: the usual phases, on a weekend; `special`: continuous from `opens` to `closes`, in
+    as many parts as there are rows, or at hours nobody knows.
+    """
+
+    exchanges: Some[Exchange]
+    markets: AnyOf[Market]
+    day: date
+    kind: DayKind
+    name: str
+    opens: Perhaps[time]
+    closes: Perhaps[time]
+
+    @model_validator(mode="after")
+    def _hours_where_they_belong(self) -> "DayRow":
+        if (self.opens is None) != (self.closes is None):
+            raise ValueError("has one of opens and closes")
+        if self.opens is not None and self.closes is not None:
+            if self.kind != "special":
+                raise ValueError("has hours, which are for special sessions")
+            if self.opens >= self.closes:
+                raise ValueError("opens after it closes")
+        return self
+
+
 class Fault(BaseModel):
     """One thing wrong with an edition; `line` is 0 for a file as a whole."""
 
@@ -145,16 +203,3 @@ def _faults(name: str, line: int, error: ValidationError) -> list[Fault]:
         Fault(file=name, line=line, message=f"{cell}: {message}" if cell else message)
         for cell, message in told.items()
     ]
-
-
-def twice(name: str, rows: Sequence[Kind], keys: Mapping[int, Sequence[object]]) -> list[Fault]:
-    """A fault for each row one of whose keys (by line) an earlier row has too."""
-    seen: dict[object, int] = {}
-    faults = []
-    for row in rows:
-        earlier = {seen[key] for key in keys[row.line] if key in seen}
-        if earlier:
-            message = f"says what line {min(earlier)} says"
-            faults.append(Fault(file=name, line=row.line, message=message))
-        seen.update({key: row.line for key in keys[row.line] if key not in seen})
-    return faults

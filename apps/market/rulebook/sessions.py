@@ -1,85 +1,135 @@
-"""Trading hours by exchange, segment and date, read from `sessions.csv` beside this file.
+"""Trading hours by exchange, market and date: the phases of one day, and the calendar of a market
+as the engine takes it (engine rules 9 and 17).
 
-A segment is told by the symbol's form. NSE and BSE: `equity` (shares, and indices, which keep the
-cash segment's hours) and `derivatives`. MCX and NCDEX: by the commodity, `commodities.csv`; one not
-listed there is `non_agri` on MCX, `agri` on NCDEX.
+A market is what keeps the same hours. On NSE and BSE: shares that have derivatives (whose
+continuous trading ends in a closing auction since 2026-08-03), other shares, and derivatives; an
+index keeps the hours of the shares with derivatives. On MCX and NCDEX: the group of the goods.
 
-From 2026-08-03 continuous trading in shares with derivatives ends at 15:15, in all others at 15:30.
-The form does not tell one from the other; the cash segment's row says 15:15, so that a position is
-never left to a minute in which its share may not trade.
-
-`closes_us_winter` is the close while New York is not on daylight saving time; time zone data says
-when that is, so the rows need no date for each change of clock. Holidays and special days are not
-listed yet: every Monday to Friday is a session, any other day has its regime's hours.
+A year of which no date is listed for an exchange is one whose holidays nobody knows: it has hours,
+but where a session must be certain it is an error (engine.MissingCalendar).
 """
 
-import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from functools import cache
+from functools import lru_cache
 from itertools import groupby
-from pathlib import Path
-from typing import Final
+from typing import Final, Literal, NamedTuple
 from zoneinfo import ZoneInfo
 
-from apps.engine.sessions import Regime, Sessions
+from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.symbols import parse
+from apps.market.rulebook.book import Rulebook, bundled
+from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.groups import group_of
+from apps.market.rulebook.rows import DayRow, Exchange, HoursRow, Market, Phase
 
-_FOLDER: Final = Path(__file__).parent / "bundled"
-_EPOCH: Final = date(1970, 1, 1)
+MARKETS: Final[dict[Exchange, tuple[Market, ...]]] = {
+    "NSE": ("shares_with_derivatives", "other_shares", "derivatives"),
+    "BSE": ("shares_with_derivatives", "other_shares", "derivatives"),
+    "MCX": ("non_agri", "agri_global", "agri"),
+    "NCDEX": ("agri_global", "agri"),
+}
+EVENING: Final = time(17)
+"""Where commodity exchanges part a day in two, either of which may be closed."""
+
 _NEW_YORK: Final = ZoneInfo("America/New_York")
 _LAST_DATE: Final = date(2050, 12, 31)
 """How long a row without a last date holds."""
 
-_UNLISTED: Final = {"MCX": "non_agri", "NCDEX": "agri"}
+Kind = Literal["regular", "special", "partial", "holiday", "weekend", "unknown"]
 
 
-def sessions_of(symbol: str) -> Sessions:
-    """The calendar a symbol trades by; InvalidSymbol for a text that is none."""
+class Window(NamedTuple):
+    """One phase of a day, in the exchange's time."""
+
+    phase: Phase
+    opens: time
+    closes: time
+
+
+class Day(NamedTuple):
+    """What a market does on one date.
+
+    `windows` are in order; none where the market is closed, and none where the kind is `unknown`
+    or the hours of a `special` session are. `rows` is what it rests on.
+    """
+
+    kind: Kind
+    name: str
+    windows: tuple[Window, ...]
+    rows: tuple[DayRow | HoursRow, ...]
+
+
+def sessions_of(
+    symbol: str, *, book: Rulebook | None = None, has_derivatives: bool = True
+) -> Sessions:
+    """The calendar a symbol trades by; InvalidSymbol for a text that is none.
+
+    Whether a share has derivatives its form does not tell. One that is thought to have some stops
+    earlier, so that a position is never left to minutes in which its share may not trade.
+    """
+    book = book or bundled()
+    return market_sessions(book, *market_of(book, symbol, has_derivatives=has_derivatives))
+
+
+def market_of(book: Rulebook, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
+    """Where a symbol trades."""
     known = parse(symbol)
-    if known.exchange in _UNLISTED:
-        listed = _commodities().get((known.exchange, known.root))
-        return segment_sessions(known.exchange, listed or _UNLISTED[known.exchange])
-    segment = "equity" if known.type == "equity" else "derivatives"
-    return segment_sessions(known.exchange, segment)
+    exchange: Exchange = known.exchange  # type: ignore[assignment]  # the grammar knows these four
+    if exchange in ("MCX", "NCDEX"):
+        return exchange, group_of(book, known)
+    if known.type != "equity":
+        return exchange, "derivatives"
+    return exchange, "shares_with_derivatives" if has_derivatives else "other_shares"
 
 
-@cache
-def segment_sessions(exchange: str, segment: str) -> Sessions:
-    """The calendar of one segment."""
-    rows = [
+def day_of(book: Rulebook, exchange: Exchange, market: Market, day: date) -> Day:
+    """What the rulebook says of one date."""
+    hours = tuple(
         row
-        for row in _rows("sessions.csv")
-        if (row["exchange"], row["segment"]) == (exchange, segment)
-    ]
-    return Sessions.build(regime for row in rows for regime in _regimes(row))
+        for row in _hours(book, exchange, market)
+        if row.first_date <= day <= (row.last_date or _LAST_DATE)
+    )
+    rows = _listed(book, exchange, market).get(day, ())
+    if rows:
+        return _listed_day(rows, hours, day)
+    if day.weekday() >= 5:
+        return Day("weekend", "", (), ())
+    if day.year not in known_years(book, exchange, market) or not hours:
+        return Day("unknown", f"No calendar of {exchange} for {day.year} is loaded.", (), ())
+    return Day("regular", "", _windows(hours, day), hours)
 
 
-@cache
-def _commodities() -> Mapping[tuple[str, str], str]:
-    return {(row["exchange"], row["root"]): row["group"] for row in _rows("commodities.csv")}
+def _listed_day(rows: Sequence[DayRow], hours: Sequence[HoursRow], day: date) -> Day:
+    kind, name, usual = rows[0].kind, rows[0].name, _windows(hours, day)
+    own = tuple(rows)
+    if kind == "holiday":
+        return Day("holiday", name, (), own)
+    if kind == "special":
+        parts = [(row.opens, row.closes) for row in rows]
+        windows = tuple(Window("continuous", o, c) for o, c in parts if o is not None and c)
+        return Day("special", name, windows, own)
+    if kind == "regular":
+        return Day("special", name, usual, (*own, *hours))
+    first, last = (EVENING, time.max) if kind == "morning_closed" else (time.min, EVENING)
+    left = tuple(_cut(usual, first, last))
+    return Day("partial" if left else "holiday", name, left, (*own, *hours))
 
 
-def _rows(name: str) -> list[dict[str, str]]:
-    with (_FOLDER / name).open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def _cut(windows: Iterable[Window], first: time, last: time) -> Iterator[Window]:
+    for phase, opens, closes in windows:
+        if max(opens, first) < min(closes, last):
+            yield Window(phase, max(opens, first), min(closes, last))
 
 
-def _regimes(row: Mapping[str, str]) -> Iterator[Regime]:
-    first = date.fromisoformat(row["first_date"])
-    last = date.fromisoformat(row["last_date"]) if row["last_date"] else _LAST_DATE
-    opens, winter = _seconds(row["opens"]), row["closes_us_winter"]
-    if not winter:
-        yield Regime(_day(first), _day(last), opens, _seconds(row["closes"]))
-        return
-    for saving, dates in groupby(_dates(first, last), key=_us_daylight_saving):
-        span = list(dates)
-        closes = _seconds(row["closes"] if saving else winter)
-        yield Regime(_day(span[0]), _day(span[-1]), opens, closes)
+def _windows(hours: Iterable[HoursRow], day: date) -> tuple[Window, ...]:
+    found = (Window(row.phase, row.opens, _close(row, day)) for row in hours)
+    return tuple(sorted(found, key=lambda window: (window.opens, window.closes)))
 
 
-def _dates(first: date, last: date) -> Iterator[date]:
-    return (first + timedelta(days=n) for n in range((last - first).days + 1))
+def _close(row: HoursRow, day: date) -> time:
+    winter = row.closes_us_winter
+    return row.closes if winter is None or _us_daylight_saving(day) else winter
 
 
 def _us_daylight_saving(day: date) -> bool:
@@ -88,10 +138,63 @@ def _us_daylight_saving(day: date) -> bool:
     return bool(noon.dst())
 
 
-def _day(day: date) -> int:
-    return (day - _EPOCH).days
+@lru_cache(maxsize=64)
+def _hours(book: Rulebook, exchange: Exchange, market: Market) -> tuple[HoursRow, ...]:
+    return tuple(row for row in book.hours if exchange in row.exchanges and market in row.markets)
 
 
-def _seconds(clock: str) -> int:
-    hours, minutes = clock.split(":")
-    return int(hours) * 3600 + int(minutes) * 60
+@lru_cache(maxsize=64)
+def _listed(book: Rulebook, exchange: Exchange, market: Market) -> dict[date, tuple[DayRow, ...]]:
+    found: dict[date, tuple[DayRow, ...]] = {}
+    for row in book.days:
+        if exchange in row.exchanges and (not row.markets or market in row.markets):
+            found[row.day] = (*found.get(row.day, ()), row)
+    return found
+
+
+@lru_cache(maxsize=64)
+def known_years(book: Rulebook, exchange: Exchange, market: Market) -> frozenset[int]:
+    """Years of which at least one date is listed."""
+    return frozenset(day.year for day in _listed(book, exchange, market))
+
+
+# ------------------------------------------------------------------------------- for the engine
+
+
+@lru_cache(maxsize=64)
+def market_sessions(book: Rulebook, exchange: Exchange, market: Market) -> Sessions:
+    """The calendar of one market: its continuous phase, and every date that differs."""
+    continuous = [row for row in _hours(book, exchange, market) if row.phase == "continuous"]
+    return Sessions.build(
+        (regime for row in continuous for regime in _regimes(row)),
+        (
+            _override(day_of(book, exchange, market, day), day)
+            for day in _listed(book, exchange, market)
+        ),
+        years=known_years(book, exchange, market),
+    )
+
+
+def _override(found: Day, day: date) -> Override:
+    """The engine has one session a date: from the first opening to the last close."""
+    number = day_number(day)
+    parts = [window for window in found.windows if window.phase == "continuous"]
+    if not parts:
+        return Override(number, known=found.kind == "holiday")
+    return Override(number, _seconds(parts[0].opens), _seconds(parts[-1].closes))
+
+
+def _regimes(row: HoursRow) -> Iterator[Regime]:
+    """One for each stretch of dates with the same close: New York's clocks may part them."""
+    first, last, opens = row.first_date, row.last_date or _LAST_DATE, _seconds(row.opens)
+    if row.closes_us_winter is None:
+        yield Regime(day_number(first), day_number(last), opens, _seconds(row.closes))
+        return
+    dates = (first + timedelta(days=n) for n in range((last - first).days + 1))
+    for closes, stretch in groupby(dates, key=lambda day: _close(row, day)):
+        span = list(stretch)
+        yield Regime(day_number(span[0]), day_number(span[-1]), opens, _seconds(closes))
+
+
+def _seconds(clock: time) -> int:
+    return clock.hour * 3600 + clock.minute * 60

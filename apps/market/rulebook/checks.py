@@ -1,0 +1,94 @@
+"""What the rows of one file must not do to each other: say a thing twice, overlap, leave a gap."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
+from itertools import groupby, pairwise, product
+from typing import TypeVar
+
+from apps.market.rulebook.rows import (
+    BrokerRow,
+    ChargeRow,
+    CommodityRow,
+    DayRow,
+    Fault,
+    HoursRow,
+    Row,
+)
+
+Kind = TypeVar("Kind", bound=Row)
+_ANY = ("",)
+
+
+def charge_faults(rows: Iterable[ChargeRow]) -> Iterator[Fault]:
+    def keys(row: ChargeRow) -> Iterable[object]:
+        roots, products = row.roots or _ANY, row.products or _ANY
+        places = product(row.exchanges, row.segments, roots, products, row.sides)
+        return [(row.item, row.first_date, *place) for place in places]
+
+    return _repeated("charges.csv", rows, keys)
+
+
+def broker_faults(rows: Iterable[BrokerRow]) -> Iterator[Fault]:
+    def keys(row: BrokerRow) -> Iterable[object]:
+        places = product(row.segments, row.products or _ANY)
+        return [(row.broker, row.first_date, *place) for place in places]
+
+    return _repeated("brokers.csv", rows, keys)
+
+
+def commodity_faults(rows: Iterable[CommodityRow]) -> Iterator[Fault]:
+    return _repeated("commodities.csv", rows, lambda row: [(row.exchange, row.root)])
+
+
+def hours_faults(rows: Iterable[HoursRow]) -> Iterator[Fault]:
+    """Of one exchange, market and phase, rows follow one another day by day."""
+    placed = [
+        (place, row) for row in rows for place in product(row.exchanges, row.markets, (row.phase,))
+    ]
+    placed.sort(key=lambda one: (one[0], one[1].first_date))
+    told: set[int] = set()
+    for place, group in groupby(placed, key=lambda one: one[0]):
+        for before, after in pairwise(row for _, row in group):
+            message = _succession(before, after)
+            if message and after.line not in told:
+                told.add(after.line)
+                where = " ".join(place)
+                yield Fault(file="sessions.csv", line=after.line, message=f"{message} ({where})")
+
+
+def _succession(before: HoursRow, after: HoursRow) -> str | None:
+    if before.last_date is None or before.last_date >= after.first_date:
+        return f"overlaps line {before.line}"
+    if before.last_date + timedelta(days=1) < after.first_date:
+        return f"leaves a gap after line {before.line}, which ends on {before.last_date}"
+    return None
+
+
+def day_faults(rows: Iterable[DayRow]) -> Iterator[Fault]:
+    """Several rows of one date are the parts of one special session."""
+    seen: dict[object, DayRow] = {}
+    for row in sorted(rows, key=lambda row: (row.day, row.opens is not None, row.opens)):
+        for place in product(row.exchanges, row.markets or _ANY, (row.day,)):
+            earlier = seen.get(place)
+            seen[place] = row
+            if earlier is not None and not _two_parts(earlier, row):
+                message = f"contradicts or repeats line {earlier.line} on {row.day}"
+                yield Fault(file="days.csv", line=row.line, message=message)
+                break
+
+
+def _two_parts(one: DayRow, other: DayRow) -> bool:
+    return one.closes is not None and other.opens is not None and one.closes <= other.opens
+
+
+def _repeated(
+    name: str, rows: Iterable[Kind], keys: Callable[[Kind], Iterable[object]]
+) -> Iterator[Fault]:
+    """A fault for each row that says again what an earlier one says."""
+    seen: dict[object, int] = {}
+    for row in rows:
+        own = list(keys(row))
+        earlier = [seen[key] for key in own if key in seen]
+        if earlier:
+            yield Fault(file=name, line=row.line, message=f"repeats line {min(earlier)}")
+        seen.update((key, row.line) for key in own if key not in seen)
