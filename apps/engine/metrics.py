@@ -11,16 +11,20 @@ closes, open positions marked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day
+from apps.engine.candles import ist_day, ist_days
 from apps.engine.records import Array
 
 Floats = NDArray[np.float64]
-Performance = dict[str, "float | int | dict[str, int] | dict[str, float] | None"]
+Figure = float | int | None
+Performance = dict[str, "Figure | dict[str, int] | dict[str, float]"]
 
 SESSIONS_A_YEAR = 252
 DAYS_A_YEAR = 365.25
@@ -34,6 +38,79 @@ LEAST_DAYS = 30
 """Calendar days under which nothing is annualised (rule 15)."""
 
 
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What the figures are made of; each is worked out once, and only when it is asked for."""
+
+    trades: Array
+    curve: Array
+    capital: float
+
+    @cached_property
+    def profit(self) -> Floats:
+        """Rupees of each trade."""
+        return net_profits(self.trades)
+
+    @cached_property
+    def won(self) -> Floats:
+        return self.profit[self.profit > 0]
+
+    @cached_property
+    def lost(self) -> Floats:
+        """The losses, as amounts above 0."""
+        return -self.profit[self.profit < 0]
+
+    @cached_property
+    def net(self) -> float:
+        return total(self.won) - total(self.lost)
+
+    @cached_property
+    def equity(self) -> Floats:
+        """The capital, then the curve."""
+        return np.concatenate([[self.capital], self.curve["equity"]])
+
+
+class Metric(NamedTuple):
+    """One figure of a result, and whether less of it is better."""
+
+    of: Callable[[Facts], Figure]
+    falls: bool = False
+
+
+METRICS: Final[Mapping[str, Metric]] = {
+    "totalTrades": Metric(lambda f: len(f.won) + len(f.lost)),
+    "winningTrades": Metric(lambda f: len(f.won)),
+    "losingTrades": Metric(lambda f: len(f.lost), falls=True),
+    "breakevenTrades": Metric(lambda f: len(f.profit) - len(f.won) - len(f.lost)),
+    "totalProfit": Metric(lambda f: total(f.won)),
+    "totalLoss": Metric(lambda f: total(f.lost), falls=True),
+    "netProfit": Metric(lambda f: f.net),
+    "grossProfit": Metric(lambda f: total(f.trades["gross"])),
+    "charges": Metric(lambda f: total(f.trades["charges"]), falls=True),
+    "roi": Metric(lambda f: f.net / f.capital * 100),
+    "winRate": Metric(lambda f: win_rate(f.won, f.lost)),
+    "profitFactor": Metric(lambda f: ratio(total(f.won), total(f.lost))),
+    "averageWin": Metric(lambda f: ratio(total(f.won), len(f.won))),
+    "averageLoss": Metric(lambda f: ratio(total(f.lost), len(f.lost)), falls=True),
+    "riskRewardRatio": Metric(lambda f: risk_reward(f.won, f.lost)),
+    "expectancy": Metric(lambda f: expectancy(f.won, f.lost)),
+    "bestTrade": Metric(lambda f: float(f.profit.max()) if len(f.profit) else 0.0),
+    "worstTrade": Metric(lambda f: float(f.profit.min()) if len(f.profit) else 0.0),
+    "winStreak": Metric(lambda f: longest_run(f.profit > 0)),
+    "lossStreak": Metric(lambda f: longest_run(f.profit < 0), falls=True),
+    "averageBars": Metric(lambda f: ratio(total(f.trades["bars"]), len(f.trades))),
+    "exposure": Metric(lambda f: exposure(f.trades, f.curve["time"])),
+    "sharpeRatio": Metric(lambda f: sharpe_ratio(f.profit / f.trades["value"])),
+    "sharpeRatioAnnualized": Metric(lambda f: annual_sharpe_ratio(f.curve, f.capital)),
+    "cagr": Metric(lambda f: annual_growth(f.curve, f.capital)),
+    "maxDrawdown": Metric(lambda f: max_drawdown(f.equity), falls=True),
+    "maxDrawdownAmount": Metric(lambda f: max_drawdown_amount(f.equity), falls=True),
+    "initialCapital": Metric(lambda f: f.capital),
+    "finalEquity": Metric(lambda f: float(f.equity[-1])),
+}
+"""Every figure that is a number, by its name on the wire: amounts in rupees, rates in percent."""
+
+
 def performance(
     trades: Array,
     curve: Array,
@@ -42,46 +119,17 @@ def performance(
     rejected: Mapping[str, int],
     paid: Mapping[str, float],
 ) -> Performance:
-    """Every figure under its name on the wire; amounts in rupees, rates in percent. `rejected`
-    counts by reason, `paid` are charges by kind.
-    """
-    profit = net_profits(trades)
-    won, lost, net = profit[profit > 0], -profit[profit < 0], net_profit(trades)
-    equity = np.concatenate([[capital], curve["equity"]])
-    figures: Performance = {
-        "totalTrades": len(won) + len(lost),
-        "winningTrades": len(won),
-        "losingTrades": len(lost),
-        "breakevenTrades": len(profit) - len(won) - len(lost),
-        "totalProfit": total(won),
-        "totalLoss": total(lost),
-        "netProfit": net,
-        "grossProfit": total(trades["gross"]),
-        "charges": total(trades["charges"]),
-        "roi": net / capital * 100,
-        "winRate": win_rate(won, lost),
-        "profitFactor": ratio(total(won), total(lost)),
-        "averageWin": ratio(total(won), len(won)),
-        "averageLoss": ratio(total(lost), len(lost)),
-        "riskRewardRatio": risk_reward(won, lost),
-        "expectancy": expectancy(won, lost),
-        "bestTrade": float(profit.max(initial=-np.inf)) if len(profit) else 0.0,
-        "worstTrade": float(profit.min(initial=np.inf)) if len(profit) else 0.0,
-        "winStreak": longest_run(profit > 0),
-        "lossStreak": longest_run(profit < 0),
-        "averageBars": ratio(total(trades["bars"]), len(trades)),
-        "exposure": exposure(trades, curve["time"]),
-        "sharpeRatio": sharpe_ratio(trade_returns(trades)),
-        "sharpeRatioAnnualized": annual_sharpe_ratio(curve, capital),
-        "cagr": annual_growth(curve, capital),
-        "maxDrawdown": max_drawdown(equity),
-        "maxDrawdownAmount": max_drawdown_amount(equity),
-        "initialCapital": capital,
-        "finalEquity": float(equity[-1]),
-    }
-    if not len(trades):
-        figures = {name: 0 if value is None else value for name, value in figures.items()}
-    return {**figures, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
+    """Every figure of METRICS; `rejected` counts signals by reason, `paid` are charges by kind."""
+    found: Performance = {**figures(Facts(trades, curve, capital), METRICS)}
+    return {**found, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
+
+
+def figures(facts: Facts, names: Iterable[str]) -> dict[str, Figure]:
+    """Some of METRICS, by name; 0 for what has no denominator before the first trade."""
+    found = {name: METRICS[name].of(facts) for name in names}
+    if len(facts.trades):
+        return found
+    return {name: 0 if value is None else value for name, value in found.items()}
 
 
 def net_profits(trades: Array) -> Floats:
@@ -158,13 +206,23 @@ def annual_sharpe_ratio(curve: Array, capital: float) -> float | None:
     """Of daily returns of equity, x sqrt(252); a day ends with its last row in Asia/Kolkata."""
     if days_covered(curve) < LEAST_DAYS:
         return None
-    day = ist_day(curve["time"])
-    last = np.flatnonzero(np.diff(day, append=day[-1] + 1))
-    closes = np.concatenate([[capital], curve["equity"][last]])
-    if (closes[:-1] <= 0).any():
-        return None
-    sharpe = sharpe_ratio(closes[1:] / closes[:-1] - 1)
+    sharpe = sharpe_ratio(daily_returns(curve["equity"][day_ends(curve["time"])], capital))
     return None if sharpe is None else sharpe * SESSIONS_A_YEAR**0.5
+
+
+def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last row of each date in Asia/Kolkata."""
+    day = ist_days(time)
+    return np.flatnonzero(np.diff(day, append=day[-1:] + 1))
+
+
+def daily_returns(closes: Floats, capital: float) -> Floats:
+    """Of equity at the close of each day, fractions; none where equity was not above 0."""
+    held = np.concatenate([[capital], closes])
+    if (held[:-1] <= 0).any():
+        return np.empty(0)
+    returns: Floats = held[1:] / held[:-1] - 1
+    return returns
 
 
 def annual_growth(curve: Array, capital: float) -> float | None:

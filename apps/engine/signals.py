@@ -8,9 +8,11 @@ numbers as a backtest.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from functools import reduce
 from itertools import accumulate, pairwise
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -32,24 +34,71 @@ from apps.engine.sides import Check, Comparison, Hours, Joined, Movement, Read, 
 from apps.engine.strategy import Strategy
 
 Truth = NDArray[np.bool_]
+CacheKey = tuple[Series, int]
+"""A computation, and how many bars lead up to each block."""
+
+
+class ColumnCache:
+    """Columns that many strategies read off the same bars, at most so many bytes of them.
+
+    What was read longest ago makes way. Any number of threads may share one.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most, self._held = most_bytes, 0
+        self._columns: OrderedDict[CacheKey, tuple[Column, ...]] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: CacheKey) -> tuple[Column, ...] | None:
+        with self._lock:
+            columns = self._columns.get(key)
+            if columns is not None:
+                self._columns.move_to_end(key)
+            return columns
+
+    def keep(self, key: CacheKey, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Returns the same columns, kept or not."""
+        size = _bytes_of(columns)
+        if size > self._most:
+            return columns
+        with self._lock:
+            if key not in self._columns:
+                self._columns[key] = columns
+                self._held += size
+            while self._held > self._most:
+                self._held -= _bytes_of(self._columns.popitem(last=False)[1])
+        return columns
+
+
+def _bytes_of(columns: tuple[Column, ...]) -> int:
+    return sum(column.nbytes for column in columns)
+
+
+NO_CACHE = ColumnCache(0)
 
 
 def signals_of(
-    strategy: Strategy, candles: Candles, timeframe: str, first: int, last: int
+    strategy: Strategy,
+    candles: Candles,
+    timeframe: str,
+    first: int,
+    last: int,
+    *,
+    columns: ColumnCache = NO_CACHE,
 ) -> NDArray[np.uint8]:
     """Signal bits u1[n] at the close of each bar; 0 outside the bars [first, last).
 
     `candles` holds the symbol's history in `timeframe`: all of it, or at least WARMUP_BARS bars
-    before the block of bar `first`. Both entry bits are set where both sides are true; what that
-    means is the kernel's to say. The exit bits are those of exitOnOppositeSignal for an algorithm
-    that trades one side.
+    before the block of bar `first`; `columns` keeps what was computed over these very bars before.
+    Both entry bits are set where both sides are true; what that means is the kernel's to say. The
+    exit bits are those of exitOnOppositeSignal for an algorithm that trades one side.
     """
     entry = strategy.entryConditions
     bits = np.zeros(len(candles), dtype=np.uint8)
     wanted = [(bit, entry_check(side, entry)) for bit, side in _bits_and_sides(strategy)]
     lead = max(_looks_back(check) for _, check in wanted)
     blocks = _blocks(candles, timeframe, first, last)
-    values = _Values(candles, blocks, lead + entry.confirmationCandles)
+    values = _Values(candles, blocks, lead + entry.confirmationCandles, columns)
     heard = np.zeros(len(values), dtype=np.uint8)
     candles_needed = max(entry.confirmationCandles, 1)
     for bit, check in wanted if blocks else ():
@@ -60,25 +109,31 @@ def signals_of(
 
 
 def atr_columns(
-    strategy: Strategy, candles: Candles, timeframe: str, first: int, last: int
+    strategy: Strategy,
+    candles: Candles,
+    timeframe: str,
+    first: int,
+    last: int,
+    *,
+    columns: ColumnCache = NO_CACHE,
 ) -> Column:
     """The average true ranges that size, stop, target and trail ask for, f8[n, 4] in that order.
 
     NaN where none is asked for, where it is not known yet and outside [first, last); f8[0, 4]
-    when no rule asks. `candles` as for `signals_of`.
+    when no rule asks. `candles` and `columns` as for `signals_of`.
     """
     periods = strategy.atr_periods
     if not any(periods):
         return np.empty((0, 4))
-    columns = np.full((len(candles), 4), np.nan)
+    ranges = np.full((len(candles), 4), np.nan)
     blocks = _blocks(candles, timeframe, first, last)
-    values = _Values(candles, blocks, lead=0)
+    values = _Values(candles, blocks, 0, columns)
     for place, period in enumerate(periods):
         if period and blocks:
             column = values.read(_atr(period))
             for rows, kept in values.kept():
-                columns[rows, place] = column[kept]
-    return columns
+                ranges[rows, place] = column[kept]
+    return ranges
 
 
 def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:
@@ -136,11 +191,13 @@ class _Values:
     the block before.
     """
 
-    def __init__(self, candles: Candles, blocks: Sequence[_Block], lead: int) -> None:
-        self._candles, self._blocks, self._lead = candles, blocks, lead
+    def __init__(
+        self, candles: Candles, blocks: Sequence[_Block], lead: int, cache: ColumnCache
+    ) -> None:
+        self._candles, self._blocks, self._lead, self._cache = candles, blocks, lead, cache
         lengths = [lead + block.rows.stop - block.rows.start for block in blocks]
         self._ends = list(accumulate(lengths))
-        self._columns: dict[Series, list[Column]] = {}
+        self._columns: dict[Series, tuple[Column, ...]] = {}
 
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
@@ -153,12 +210,16 @@ class _Values:
     def read(self, read: Read) -> Column:
         columns = self._columns.get(read.series)
         if columns is None:
-            parts = over(read.series, self._candles, [block.array for block in self._blocks])
-            columns = [known(self._lay(column)) for column in zip(*parts, strict=True)]
+            key = (read.series, self._lead)
+            columns = self._cache.get(key) or self._cache.keep(key, self._computed(read.series))
             if len(self._columns) == MOST_KEPT:
                 self._columns.pop(next(iter(self._columns)))
             self._columns[read.series] = columns
         return _back(columns[read.column], read.offset)
+
+    def _computed(self, series: Series) -> tuple[Column, ...]:
+        parts = over(series, self._candles, [block.array for block in self._blocks])
+        return tuple(known(self._lay(column)) for column in zip(*parts, strict=True))
 
     def seconds_of_day(self) -> Column:
         """Seconds since midnight in Asia/Kolkata at which each bar starts."""

@@ -23,9 +23,10 @@ from apps.engine.plan import (
 )
 from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.receipt import notes_on, receipt
-from apps.engine.records import CURVE, TRADE, Array, Out, Plan, check, new_state
+from apps.engine.records import CURVE, TRADE, Array, Market, Out, Plan, check, new_state
+from apps.engine.stage import stage_of
 from apps.engine.strategy import Strategy
-from apps.engine.timeline import History, Track, join, track_of
+from apps.engine.timeline import Cues, History, Track, cue, join
 
 __all__ = [
     "NO_CHARGES",
@@ -47,6 +48,8 @@ ROWS_AT_A_TIME = 100_000
 TRADES_AT_A_TIME = 1_000
 """Trades the kernel may write before it hands them over."""
 
+EVERY_ROW = slice(None)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
@@ -65,8 +68,8 @@ class Result:
 
 
 class Played(NamedTuple):
-    """What the kernel left: TRADE records by exit, the equity f8[rows] at each row's close, and the
-    rupees paid by kind of charge.
+    """What the kernel left: TRADE records by exit, time and equity f8[rows] of each row, signals
+    rejected by reason, rupees paid by kind of charge.
     """
 
     trades: Array
@@ -95,19 +98,16 @@ def simulate(
     draws from the result later; it is only recorded. Raises InsufficientData, MissingCalendar,
     TooManyTrades.
     """
-    report = on_progress or _to_nobody
+    report = on_progress or to_nobody
+    stage = stage_of(strategy, histories, start=start, end=end, report=report)
+    schedule = charged(strategy, schedule)
     plan = plan_of(strategy)
-    if strategy.executionSettings.charges == "none":
-        schedule = NO_CHARGES
-    tracks = []
-    for history in histories:
-        tracks.append(track_of(strategy, plan, history, start, end))
-        report(0.0)
-    contracts = [history.contract for history in histories]
-    played = play(plan, tracks, contracts, schedule, capital=capital, report=report)
-    trades, curve = played.trades, _curve(played)
+    played = play(
+        plan, *stage.cued(strategy, plan), stage.contracts, schedule, capital=capital, report=report
+    )
+    trades, curve = played.trades, curve_of(played)
     return Result(
-        symbols=tuple(history.symbol for history in histories),
+        symbols=stage.symbols,
         trades=trades,
         curve=curve,
         performance=performance(
@@ -116,46 +116,53 @@ def simulate(
         receipt=receipt(
             strategy,
             histories,
-            tracks,
+            stage.tracks,
             schedule,
             start=start,
             end=end,
             capital=capital,
             seed=seed,
-            notes=notes_on(strategy, histories, tracks, schedule, ruined=played.ruined),
+            notes=notes_on(strategy, histories, stage.tracks, schedule, ruined=played.ruined),
         ),
     )
 
 
-def _to_nobody(done: float) -> None:
+def charged(strategy: Strategy, schedule: Schedule) -> Schedule:
+    """The schedule, unless the strategy wants no charges."""
+    return NO_CHARGES if strategy.executionSettings.charges == "none" else schedule
+
+
+def to_nobody(done: float) -> None:
     """Progress that nobody asked for."""
 
 
 def play(
     plan: Plan,
-    tracks: Sequence[Track],
+    market: Market,
+    signals: NDArray[np.uint8],
     contracts: Sequence[Contract],
     schedule: Schedule,
     *,
     capital: float,
     report: Progress,
+    rows: slice = EVERY_ROW,
 ) -> Played:
-    """Step through the rows, then close what is open."""
-    market, signals = join(tracks)
+    """Step through the rows of the market, or some of them, then close what is open."""
     segments = {c.segment: number for number, c in enumerate(contracts)}
     units, rates = contract_rows(contracts, segments), rate_rows(schedule, segments)
-    state = new_state(symbols=len(tracks), cash=capital)
+    state = new_state(symbols=len(contracts), cash=capital)
     account = state.account[0]
-    out = Out(np.empty(2 * len(tracks) + TRADES_AT_A_TIME, TRADE), np.empty(len(market.time)))
+    out = Out(np.empty(2 * len(contracts) + TRADES_AT_A_TIME, TRADE), np.empty(len(market.time)))
     check(state, market, signals, units, out)
-    row, rows, drained = 0, len(market.time), []
-    while row < rows and account["status"] != RUINED:
-        stop = min(row + ROWS_AT_A_TIME, rows)
+    first, last, _ = rows.indices(len(market.time))
+    row, drained = first, []
+    while row < last and account["status"] != RUINED:
+        stop = min(row + ROWS_AT_A_TIME, last)
         row, written = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
         drained.append(out.trades[:written].tobytes())
         if account["trades"] > errors.MOST_TRADES:
             raise errors.TooManyTrades
-        report(row / rows)
+        report((row - first) / (last - first))
     drained.append(out.trades[: kernel.finish(state, units, rates, out.trades)].tobytes())
     # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
     trades = np.frombuffer(b"".join(drained), TRADE)
@@ -163,15 +170,15 @@ def play(
     out.equity[row - 1] = capital + net_profit(trades)  # the account's equity but for last bits
     return Played(
         trades,
-        market.time[:row],
-        out.equity[:row],
+        market.time[first:row],
+        out.equity[first:row],
         dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True)),
         dict(zip(CHARGE_KINDS, (account["paid"] / 100).tolist(), strict=True)),
         bool(account["status"] == RUINED),
     )
 
 
-def _curve(played: Played) -> Array:
+def curve_of(played: Played) -> Array:
     curve = np.empty(len(played.time), CURVE)
     curve["time"], curve["equity"] = played.time, played.equity
     return curve
@@ -181,5 +188,7 @@ def warm_up() -> None:
     """Compile the kernel, or load it from its cache: the first simulation then does not wait."""
     one = np.ones(2)
     bars = Candles.build([0, 60], open=one, high=one, low=one, close=one, volume=one)
-    track = Track(bars, bars, np.zeros(2, np.uint8), np.empty((0, 4)), np.empty(0, np.uint8))
-    play(Plan(), [track], [Contract()], NO_CHARGES, capital=1.0, report=_to_nobody)
+    track = Track("", "1m", bars, bars, np.empty(0, np.uint8))
+    cues = Cues(np.zeros(2, np.uint8), np.empty((0, 4)))
+    cued = cue(join([track]), [cues])
+    play(Plan(), *cued, [Contract()], NO_CHARGES, capital=1.0, report=to_nobody)

@@ -22,7 +22,7 @@ from apps.engine.kernel import ENTER
 from apps.engine.plan import Contract, ranges_asked, square_off_flags
 from apps.engine.records import Bars, Market, Plan
 from apps.engine.sessions import Sessions
-from apps.engine.signals import atr_columns, signals_of
+from apps.engine.signals import NO_CACHE, ColumnCache, atr_columns, signals_of
 from apps.engine.strategy import Strategy, warmup_bars
 
 Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
@@ -44,37 +44,52 @@ class History:
 
 
 class Track(NamedTuple):
-    """One symbol in the simulated range, and all that is known of it beforehand.
+    """One symbol in the simulated range, and all of it that no number of a strategy changes.
 
-    `used` are the candles that any figure can depend on, warm-up included; the other columns hold
-    one row for each bar of `candles`.
+    `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
+    of them, those in the range, and `flags` has one row for each.
     """
 
+    symbol: str
+    timeframe: str
     used: Candles
     candles: Candles
-    signals: NDArray[np.uint8]
-    ranges: NDArray[np.float64]
     flags: NDArray[np.uint8]
 
 
-def track_of(strategy: Strategy, plan: Plan, history: History, start: int, end: int) -> Track:
-    """The bars with start <= time < end; raises InsufficientData when too few are warm."""
+class Cues(NamedTuple):
+    """What a strategy reads off a track: signal bits and average true ranges at each bar."""
+
+    signals: NDArray[np.uint8]
+    ranges: NDArray[np.float64]
+
+
+def track_of(strategy: Strategy, history: History, start: int, end: int) -> Track:
+    """The bars with start <= time < end. Raises InsufficientData when none is there."""
     timeframe = strategy.basicInfo.timeframe
     used = _used(history.candles, timeframe, start, end)
-    first, last = int(np.searchsorted(used.time, start)), len(used)
+    candles = used.between(start, end)
+    if not len(candles):
+        raise InsufficientData(history.symbol, held=0, needed=LEAST_BARS)
+    flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
+    return Track(history.symbol, timeframe, used, candles, flags)
+
+
+def cues_of(strategy: Strategy, plan: Plan, track: Track, columns: ColumnCache = NO_CACHE) -> Cues:
+    """Raises InsufficientData when too few bars of the range are warm."""
+    used, timeframe = track.used, track.timeframe
+    first, last = len(used) - len(track.candles), len(used)
     warm = last - max(first, warmup_bars(strategy))
     if warm < LEAST_BARS:
-        raise InsufficientData(history.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    candles = used.slice(first, last)
-    ranges = atr_columns(strategy, used, timeframe, first, last)[first:]
-    signals = signals_of(strategy, used, timeframe, first, last)[first:]
+        raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
+    ranges = atr_columns(strategy, used, timeframe, first, last, columns=columns)[first:]
+    signals = signals_of(strategy, used, timeframe, first, last, columns=columns)[first:]
     if ranges.size:
         asked = ranges_asked(plan)
         known = (ranges[:, asked] > 0).all(axis=1)
         signals = signals & np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
         ranges = np.where(asked, np.nan_to_num(ranges), 0.0)
-    flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
-    return Track(used, candles, signals, ranges, flags)
+    return Cues(signals, ranges)
 
 
 def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
@@ -87,33 +102,40 @@ def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
     return candles.slice(max(begin - WARMUP_BARS, 0), last)
 
 
-def join(tracks: Sequence[Track]) -> tuple[Market, NDArray[np.uint8]]:
-    """The market and its signals u1[rows, symbols]; a row is a time at which any symbol has a bar.
+def join(tracks: Sequence[Track]) -> Market:
+    """The market, without ranges; a row is a time at which any symbol has a bar.
 
     Each symbol's bars stay as they are, one symbol after the other, and `cell` finds them. What
     one symbol alone needs is not copied.
     """
     time = _union([track.candles.time for track in tracks])
     cell = np.full((len(time), len(tracks)), -1, np.int32)
-    signals = np.zeros(cell.shape, np.uint8)
     begin = 0
     for s, track in enumerate(tracks):
         end = begin + len(track.candles)
         every = len(track.candles) == len(time)  # its bars are the rows, which need no search
         rows = slice(None) if every else np.searchsorted(time, track.candles.time)
         cell[rows, s] = np.arange(begin, end, dtype=np.int32)
-        signals[rows, s] = track.signals
         begin = end
     candles = [track.candles for track in tracks]
-    market = Market(
+    return Market(
         time,
         ist_days(time),
         cell,
         Bars(*(frozen(_joined([getattr(c, name) for c in candles])) for name in Bars._fields)),
-        _joined([track.ranges for track in tracks]),
+        np.empty((0, 4)),
         _joined([track.flags for track in tracks]),
     )
-    return market, signals
+
+
+def cue(market: Market, cues: Sequence[Cues]) -> tuple[Market, NDArray[np.uint8]]:
+    """The market with the ranges of one strategy, and its signals u1[rows, symbols]."""
+    signals = _joined([one.signals for one in cues])
+    if len(cues) == 1:
+        heard = signals[:, np.newaxis]
+    else:
+        heard = np.append(signals, np.uint8(0))[market.cell]  # -1, no bar, finds the 0
+    return market._replace(atr=_joined([one.ranges for one in cues])), heard
 
 
 def _joined(parts: Sequence[Column]) -> Column:

@@ -7,9 +7,9 @@ import numpy as np
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES
 from apps.engine.plan import Contract, plan_of
-from apps.engine.simulate import History, play, simulate
+from apps.engine.simulate import History, play, simulate, to_nobody
+from apps.engine.stage import stage_of
 from apps.engine.strategy import Strategy, parse
-from apps.engine.timeline import track_of
 from tests.benchmarks.peers.serve import Work, serve
 from tests.engine.steps import CROSS
 
@@ -58,10 +58,9 @@ def candles_to_curve(path: str) -> Work:
 
     def run() -> int:
         plan = plan_of(crossing)
-        track = track_of(crossing, plan, history, start, end)
-        played = play(
-            plan, [track], [Contract()], NO_CHARGES, capital=CAPITAL, report=lambda done: None
-        )
+        stage = stage_of(crossing, [history], start=start, end=end, report=to_nobody)
+        cued = stage.cued(crossing, plan)
+        played = play(plan, *cued, [Contract()], NO_CHARGES, capital=CAPITAL, report=to_nobody)
         return len(played.trades)
 
     return run
