@@ -8,7 +8,7 @@ Volume is a whole number, else float64. One year of minutes takes about 7 bytes 
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -62,6 +62,19 @@ def joined(pieces: Iterable[Candles]) -> Candles:
         name: np.concatenate([getattr(piece, name) for piece in filled])[order] for name in _NUMBERS
     }
     return Candles.build(times[order], **columns)
+
+
+def overlaid(pieces: Sequence[Candles]) -> Candles:
+    """Bars of pieces that may share moments, as one series: there the later piece's bar stands."""
+    if len(pieces) == 1:
+        return pieces[0]
+    times = np.concatenate([piece.time for piece in pieces])
+    order = np.argsort(times, kind="stable")
+    last = order[np.diff(times[order], append=np.int64(2**62)) != 0]
+    columns = {
+        name: np.concatenate([getattr(piece, name) for piece in pieces])[last] for name in _NUMBERS
+    }
+    return Candles.build(times[last], **columns)
 
 
 def picked(bars: Candles, which: NDArray[np.bool_]) -> Candles:

@@ -24,6 +24,9 @@ class CandleBlock(models.Model):
     data = models.BinaryField(help_text="Parquet, as apps/market/blocks.py writes it")
     sha256 = models.CharField(max_length=64)
     synthetic = models.BooleanField(default=False, help_text="generated sample, not the market's")
+    adjusted = models.BooleanField(
+        default=False, help_text="prices as their source adjusted them for splits, not as traded"
+    )
     updated_at = models.DateTimeField()
 
     class Meta:

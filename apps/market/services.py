@@ -1,12 +1,15 @@
 """Writing history."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
+from zlib import crc32
 
 import numpy as np
+import psycopg
 from django.db import connection, transaction
+from django.db.models import QuerySet
 
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import IST, Candles
@@ -20,6 +23,7 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "symbol": "text",
     "timeframe": "text",
     "synthetic": "bool",
+    "adjusted": "bool",
     "block_start": "date",
     "bars": "int4",
     "first_time": "timestamptz",
@@ -34,6 +38,20 @@ _COPY: Final = (
 )
 
 
+_UPDATE: Final = (
+    f"UPDATE {CandleBlock._meta.db_table} SET bars = %s, first_time = %s, last_time = %s,"
+    " days = %s, data = %s, sha256 = %s, updated_at = %s WHERE id = %s"
+)
+_BLOCKS: Final = f"SELECT id, data FROM {CandleBlock._meta.db_table} WHERE id = ANY(%s)"
+_LOCK: Final = "SELECT pg_advisory_xact_lock(%s, bucket) FROM unnest(%s::int[]) AS bucket"
+_LOCKS_OF_LOADS: Final = 0x0CA4D1E5
+_BUCKETS: Final = 256
+"""Symbols share this many locks: a bhavcopy's thousands would fill the server's table of locks."""
+
+_MERGED_AT_ONCE: Final = 500
+"""Blocks held in memory beside those of the load."""
+
+
 class RealHistoryHeld(ServiceError):
     """A generated sample would mix with the market's own bars."""
 
@@ -41,77 +59,150 @@ class RealHistoryHeld(ServiceError):
     message = "{symbol} has real history; a generated sample is not mixed into it."
 
 
+class OtherPricesHeld(ServiceError):
+    """Prices that their source adjusted would mix with prices as they were traded."""
+
+    code = Code.CONFLICT
+    message = (
+        "{symbol} {timeframe} holds prices {held}, and these are {given}; the two are not mixed."
+        " Drop what is held with --replace, or leave this file."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What a load did to what was held. `sample_dropped` generated bars made way for real ones."""
+    """What a load did to what was held. `dropped` bars made way: a generated sample for real bars,
+    or whatever was to be replaced.
+    """
 
     added: int = 0
     repeated: int = 0
     replaced: int = 0
-    sample_dropped: int = 0
+    dropped: int = 0
 
     def __add__(self, other: "Appended") -> "Appended":
         return Appended(
             self.added + other.added,
             self.repeated + other.repeated,
             self.replaced + other.replaced,
-            self.sample_dropped + other.sample_dropped,
+            self.dropped + other.dropped,
         )
 
 
-@transaction.atomic
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What bars are, beside their numbers: `synthetic` ones are generated, `adjusted` ones have
+    prices that their source adjusted for splits.
+    """
+
+    synthetic: bool = False
+    adjusted: bool = False
+
+
+REAL: Final = Kind()
+
+
 def append(
-    *, symbol: str, timeframe: str, candles: Candles, synthetic: bool = False, now: datetime
+    *, symbol: str, timeframe: str, candles: Candles, kind: Kind = REAL, now: datetime
+) -> Appended:
+    """`append_all` of one symbol."""
+    return append_all(series={symbol: candles}, timeframe=timeframe, kind=kind, now=now)
+
+
+@transaction.atomic
+def append_all(
+    *,
+    series: Mapping[str, Candles],
+    timeframe: str,
+    kind: Kind = REAL,
+    replace: bool = False,
+    now: datetime,
 ) -> Appended:
     """Store bars beside those held; at a moment that is held already, the newer values win.
 
     A block in which nothing changes is not written, so loading a file again changes nothing. A
-    symbol is generated or real as a whole: its first real bars end its sample.
+    symbol is generated or real as a whole: its first real bars end its sample. With `replace` what
+    is held of these symbols in this timeframe is dropped first. Raises RealHistoryHeld,
+    OtherPricesHeld.
     """
-    _lock(symbol)
-    done = Appended(sample_dropped=0 if synthetic else _drop_sample(symbol))
-    if synthetic and CandleBlock.objects.filter(symbol=symbol, synthetic=False).exists():
-        raise RealHistoryHeld(symbol=symbol)
-    cut = blocks.split(candles, timeframe)
-    stored = CandleBlock.objects.filter(symbol=symbol, timeframe=timeframe)
-    held = {midnight(day): key for key, day in stored.values_list("pk", "block_start")}
-    fresh = [block for block in cut if block.start not in held]
-    _copy({"symbol": symbol, "timeframe": timeframe, "synthetic": synthetic}, fresh, now=now)
-    done += Appended(added=sum(len(block.candles) for block in fresh))
-    for block in cut:
-        if block.start in held:
-            done += _merge(held[block.start], block, now=now)
+    _lock(series)
+    of_symbols = CandleBlock.objects.filter(symbol__in=list(series)).order_by()
+    stored = of_symbols.filter(timeframe=timeframe)
+    done = Appended(dropped=0 if kind.synthetic else _drop(of_symbols.filter(synthetic=True)))
+    if replace:
+        done += Appended(dropped=_drop(stored))
+    _refuse_mixture(of_symbols, stored, kind)
+    held = {
+        (symbol, midnight(day)): key
+        for key, symbol, day in stored.values_list("pk", "symbol", "block_start")
+    }
+    cut = [
+        (symbol, block) for symbol in series for block in blocks.split(series[symbol], timeframe)
+    ]
+    fresh = [(symbol, block) for symbol, block in cut if (symbol, block.start) not in held]
+    _copy(fresh, timeframe, kind, now=now)
+    done += Appended(added=sum(len(block.candles) for _, block in fresh))
+    known = [
+        (held[symbol, block.start], block) for symbol, block in cut if (symbol, block.start) in held
+    ]
+    for first in range(0, len(known), _MERGED_AT_ONCE):
+        done += _merge(dict(known[first : first + _MERGED_AT_ONCE]), now=now)
     return done
 
 
-def _lock(symbol: str) -> None:
+def _lock(symbols: Iterable[str]) -> None:
     """Loads of one symbol follow one another: each merges into the blocks the other has left."""
+    buckets = {crc32(symbol.encode()) % _BUCKETS for symbol in symbols}
     with connection.cursor() as cursor:
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [symbol])
+        cursor.execute(_LOCK, [_LOCKS_OF_LOADS, sorted(buckets)])
 
 
-def _drop_sample(symbol: str) -> int:
-    sample = CandleBlock.objects.filter(symbol=symbol, synthetic=True)
-    bars = sum(sample.values_list("bars", flat=True))
-    sample.delete()
+def _drop(unwanted: QuerySet[CandleBlock]) -> int:
+    """How many bars were dropped."""
+    bars = sum(unwanted.values_list("bars", flat=True))
+    unwanted.delete()
     return bars
 
 
-def _copy(shared: Mapping[str, object], fresh: Sequence[Block], *, now: datetime) -> None:
+def _refuse_mixture(
+    of_symbols: QuerySet[CandleBlock], stored: QuerySet[CandleBlock], kind: Kind
+) -> None:
+    if kind.synthetic and (real := of_symbols.filter(synthetic=False).first()):
+        raise RealHistoryHeld(symbol=real.symbol)
+    if other := stored.exclude(adjusted=kind.adjusted).first():
+        held, given = "adjusted by their source", "as they were traded"
+        if kind.adjusted:
+            held, given = given, held
+        raise OtherPricesHeld(
+            symbol=other.symbol, timeframe=other.timeframe, held=held, given=given
+        )
+
+
+def _copy(fresh: Iterable[tuple[str, Block]], timeframe: str, kind: Kind, *, now: datetime) -> None:
     """Insert blocks as bytes: an INSERT of Django's writes each byte as two hexadecimal digits."""
+    shared = {"timeframe": timeframe, **asdict(kind), "updated_at": now}
     with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(_COPY) as copy:
         copy.set_types(list(_COLUMNS.values()))
-        for block in fresh:
-            row = {**shared, **_contents(block), "updated_at": now}
+        for symbol, block in fresh:
+            row = {"symbol": symbol, **shared, **_contents(block)}
             copy.write_row([row[name] for name in _COLUMNS])
 
 
-def _merge(key: int, block: Block, *, now: datetime) -> Appended:
-    held = CandleBlock.objects.filter(pk=key)
-    merged, done = _merged(blocks.decode(bytes(held.get().data)), block.candles)
-    if done.added or done.replaced:
-        held.update(updated_at=now, **_contents(Block(block.start, merged)))
-    return done
+def _merge(new: Mapping[int, Block], *, now: datetime) -> Appended:
+    """Add bars to held blocks, by their keys; a block in which nothing changes is not written."""
+    total, changed = Appended(), []
+    # Not Django's cursors: they have each byte sent as two hexadecimal digits.
+    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
+        for key, data in cursor.execute(_BLOCKS, [list(new)], binary=True).fetchall():
+            merged, done = _merged(blocks.decode(data), new[key].candles)
+            total += done
+            if done.added or done.replaced:
+                row = _contents(Block(new[key].start, merged))
+                del row["block_start"]
+                changed.append([*row.values(), now, key])
+        if changed:
+            cursor.executemany(_UPDATE, changed)
+    return total
 
 
 def _merged(held: Candles, new: Candles) -> tuple[Candles, Appended]:

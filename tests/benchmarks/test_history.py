@@ -14,11 +14,11 @@ from django.db import connection
 
 from apps.engine.candles import Candles
 from apps.market import blocks, services, store
-from apps.market.importers import read_candle_file
 from apps.market.models import CandleBlock
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import session_bars
 from tests.market.bars import NOW, hold
+from tests.market.reading import OneSeries
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 
@@ -99,7 +99,7 @@ def compare_loads(path: Path, read_plainly: Callable[[Path], Iterable[Row]]) -> 
     def load() -> None:
         CandleBlock.objects.all().delete()
         begun = time.perf_counter()
-        loaded = read_candle_file(path)
+        loaded = OneSeries(path)
         done = services.append(
             symbol=loaded.symbol, timeframe=loaded.timeframe, candles=loaded.candles, now=NOW
         )
@@ -157,4 +157,4 @@ def test_the_size_of_walks(rows_table: None, timeframe: str, length: int) -> Non
 def test_the_size_of_real_bars(
     rows_table: None, name: str, timeframe: str, market_data: Path
 ) -> None:
-    print_sizes(name, read_candle_file(market_data / name).candles, timeframe)
+    print_sizes(name, OneSeries(market_data / name).candles, timeframe)

@@ -31,9 +31,8 @@ def minutes(start: str, count: int, *, step: int = 60, first_price: float = 100.
 
 
 def hold(symbol: str, timeframe: str, candles: Candles, *, synthetic: bool = False) -> None:
-    services.append(
-        symbol=symbol, timeframe=timeframe, candles=candles, synthetic=synthetic, now=NOW
-    )
+    kind = services.Kind(synthetic=synthetic)
+    services.append(symbol=symbol, timeframe=timeframe, candles=candles, kind=kind, now=NOW)
 
 
 def same(left: Candles, right: Candles) -> bool:

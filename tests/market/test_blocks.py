@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from apps.engine.candles import Candles
 from apps.market import blocks
-from apps.market.importers import read_candle_file
 from tests.market.bars import at, flat, minutes, same
+from tests.market.reading import OneSeries
 
 
 def _scale(data: bytes) -> bytes | None:
@@ -111,7 +111,7 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
     ],
 )
 def test_a_real_bar_takes_under_ten_bytes(name: str, timeframe: str, market_data: Path) -> None:
-    bars = read_candle_file(market_data / name).candles
+    bars = OneSeries(market_data / name).candles
     data = [blocks.encode(block.candles) for block in blocks.split(bars, timeframe)]
     assert sum(map(len, data)) < 10 * len(bars)
     assert same(blocks.decode(*data), bars)

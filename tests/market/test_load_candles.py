@@ -25,16 +25,16 @@ def load(*arguments: object, **options: Any) -> str:
 
 def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
     report = load(written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n"))
-    jump = "open 30% or more away from the last close, the first at 2024-01-01 15:30 IST"
     assert report.splitlines() == [
         "NIFTY_1m_2024.csv",
-        "  NSE:NIFTY 1m (symbol file name)",
-        "  kept: 21 bars of 21 rows, 1 days, 2024-01-01 09:15 to 2024-01-01 15:30 IST",
-        "  without volume: 1",
-        "  outside the session's hours, kept: 1",
-        f"  {jump}; splits and bonuses are not adjusted for: 1",
-        "  days with fewer bars than their session has: 1 (2024-01-01)",
-        "  21 added, 0 held already, 0 replaced",
+        "  NSE:NIFTY 1m (columns, symbol file name)",
+        "  21 rows = 21 bars",
+        "  NSE:NIFTY: 21 bars, 1 days, 2024-01-01 09:15 to 2024-01-01 15:30 IST",
+        "    without volume: 1",
+        "    outside the session's hours, kept: 1",
+        "    days with fewer bars than their session has: 1 (2024-01-01)",
+        "    open 30% or more away from the last close: 1 (2024-01-01 15:30)",
+        "21 added, 0 held already, 0 replaced",
     ]
     assert [row["bars"] for row in store.coverage("NSE:NIFTY")] == [21]
 
@@ -43,6 +43,39 @@ def test_loading_a_file_twice_adds_nothing(tmp_path: Path) -> None:
     path = written(tmp_path, HEADER + ROWS)
     load(path)
     assert "0 added, 20 held already, 0 replaced" in load(path)
+
+
+def test_bars_that_two_files_give_are_stored_once_and_counted(tmp_path: Path) -> None:
+    first = written(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
+    later = written(tmp_path, HEADER + ROWS.replace("100.5", "100.7"), "SBIN_1m_later.csv")
+    assert "20 added, 0 held already, 0 replaced, 20 in two files" in load(first, later)
+    bars = store.read("NSE:SBIN", "1m", start=0, end=2**33)
+    assert set(bars.close.tolist()) == {100.7}
+
+
+def test_many_instruments_are_stored_together(tmp_path: Path) -> None:
+    header = "SYMBOL,SERIES,DATE1,OPEN_PRICE,HIGH_PRICE,LOW_PRICE,CLOSE_PRICE,TTL_TRD_QNTY\n"
+    for day in (3, 1, 2):
+        rows = "".join(f"S{n},EQ,0{day}-Sep-2025,1,1,1,1,{n}\n" for n in range(20))
+        report = load(written(tmp_path, header + rows, f"{day}.csv"))
+        assert "20 instruments 1d (NSE full bhavcopy, symbol column SYMBOL)" in report
+        assert "20 added, 0 held already, 0 replaced" in report
+    bars = store.read("NSE:S7", "1d", start=0, end=2**33)
+    assert bars.volume.tolist() == [7, 7, 7]
+
+
+def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) -> None:
+    raw = written(tmp_path, HEADER + "2024-01-01,1,1,1,1,1\n2024-01-02,1,1,1,1,1\n", "SBIN_1d.csv")
+    load(raw)
+    header = "Date,Open,High,Low,Close,Adj Close,Volume\n"
+    rows = "2024-01-02,7,7,7,7,1,1\n2024-01-03,7,7,7,7,1,1\n"
+    adjusted = written(tmp_path, header + rows, "SBIN_1d_yahoo.csv")
+    with pytest.raises(CommandError, match="holds prices as they were traded, and these are adj"):
+        load(adjusted)
+    assert "2 added, 0 held already, 0 replaced, 2 held before dropped" in load(
+        adjusted, "--replace"
+    )
+    assert store.read("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
 
 
 def test_of_several_files_none_is_loaded_when_one_is_refused(tmp_path: Path) -> None:
@@ -63,7 +96,7 @@ def test_a_truncated_file_loads_nothing(tmp_path: Path) -> None:
 
 def test_a_dry_run_reports_and_stores_nothing(tmp_path: Path) -> None:
     report = load(written(tmp_path, HEADER + ROWS), "--dry-run")
-    assert "kept: 20 bars" in report
+    assert "20 rows = 20 bars" in report
     assert "dry run: nothing stored" in report
     assert not CandleBlock.objects.exists()
 

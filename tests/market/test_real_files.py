@@ -1,28 +1,114 @@
 """Real market files, read as they were found."""
 
-from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from apps.market.importers import BadCandleFile, read_candle_file
+from apps.market.importers import BadCandleFile, Given, Loaded, Side, read_candle_files
 from tests.market.bars import at
+from tests.market.reading import OneSeries, dates
+
+BSE_RELIANCE = {"symbol": "BSE:RELIANCE"}
+DECIMAL = "strike with decimals, which symbols have no form for"
+NO_SHARES = "series that are no shares"
+
+# What of each file was given, its instruments, its timeframe, and where its rows went.
+CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
+    "BAJFINANCE_1m_2024-25.parquet": ({}, 1, "1m", "3001 bars"),
+    "BANKNIFTY_15m_2018-23.csv.gz": ({}, 1, "15m", "34300 bars"),
+    "BANKNIFTY_1m_2021-12_odd.txt.gz": ({}, 1, "1m", "8694 bars"),
+    "BHEL_5m_2025-26.parquet": ({}, 1, "5m", "18987 bars"),
+    "INFY_1m_2024-25.parquet": ({}, 1, "1m", "91844 bars + 6 repeated"),
+    "MandM_5m_2025-26.parquet": ({"symbol": "NSE:MM"}, 1, "5m", "1800 bars"),
+    "NIFTY_1m_2009.csv.gz": ({}, 1, "1m", "76897 bars"),
+    "NIFTY_1m_2024.csv.gz": ({}, 1, "1m", "58127 bars"),
+    "bse_500325_RELIANCE_2013-19.csv.gz": (BSE_RELIANCE, 1, "1d", "1510 bars"),
+    "bse_SENSEX_2012-19.csv.gz": ({"symbol": "BSE:SENSEX"}, 1, "1d", "1790 bars"),
+    "bse_eq_bhav_2021-05-06.csv.gz": (
+        {}, 3156, "1d", "3156 bars + 223 left out (types that are no shares)",
+    ),
+    "lean_india_min_2019.csv.gz": ({}, 3, "1m", "3422 bars + 1509 repeated"),
+    "mcx_CRUDEOIL_opt_1m_2025-06.csv.gz": (
+        {}, 4, "1m", "34551 bars + 1458 left out (rows without a symbol)"
+        " + 7 left out (volume is no volume of 0 or more)",
+    ),
+    "mcx_GOLDM_investing_2015-21.txt.gz": (
+        {"symbol": "MCX:GOLDM"}, 1, "1d", "1576 bars",
+    ),
+    "nse_cm_bhav_2020-01-01.csv.gz": (
+        {}, 1728, "1d", f"1728 bars + 182 left out ({NO_SHARES})",
+    ),
+    "nse_cm_udiff_2025-08-29.csv.gz": (
+        {}, 2826, "1d", f"2826 bars + 284 left out ({NO_SHARES})",
+    ),
+    "nse_fo_bhav_2020-01-01.csv.gz": (
+        {}, 3785, "1d", f"3785 bars + 27841 without a trade + 183 left out ({DECIMAL})",
+    ),
+    "nse_fo_udiff_2025-02-25.csv.gz": (
+        {}, 19468, "1d", f"19468 bars + 20668 without a trade + 573 left out ({DECIMAL})",
+    ),
+    "nse_full_BAJAJ-AUTO_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
+    "nse_full_HDFCBANK_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
+    "nse_full_MandM_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
+    "nse_full_RELIANCE_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
+    "nse_full_TATASTEEL_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
+    "nse_full_YESBANK_2019-26.csv.gz": ({}, 1, "1d", "1710 bars"),
+    "nse_fullbhav_2025-09.csv.gz": ({}, 2302, "1d", "48494 bars"),
+    "nse_fullbhav_special_days.csv.gz": ({}, 3055, "1d", "21183 bars"),
+    "nse_raw_BEL_2008-26.csv.gz": ({}, 1, "1d", "4533 bars"),
+    "nse_raw_MARUTI_2008-26.csv.gz": ({}, 1, "1d", "4533 bars"),
+    "nse_raw_SBIN_2008-26.csv.gz": ({}, 1, "1d", "4533 bars"),
+    "nse_raw_SUZLON_2008-26.csv.gz": ({}, 1, "1d", "4315 bars"),
+    "nse_raw_TRENT_2008-26.csv.gz": ({}, 1, "1d", "4532 bars"),
+    "oracle_backtrader_2006_day.csv": ({"symbol": "NSE:X"}, 1, "1d", "255 bars"),
+    "oracle_goog_daily.csv.gz": ({"symbol": "NSE:GOOG"}, 1, "1d", "2148 bars"),
+    "oracle_orb_nifty_1m_2024_cleaned.csv.gz": ({}, 1, "1m", "58500 bars"),
+    "oracle_si_intraday.csv.gz": ({"symbol": "NSE:X"}, 1, "1m", "1564 bars"),
+    "oracle_si_quotes_502.csv.gz": ({"symbol": "NSE:X"}, 1, "1d", "502 bars"),
+    "yahoo_RELIANCE_1996-2024.csv.gz": ({}, 1, "1d", "7255 bars"),
+}  # fmt: skip
 
 
-def dates(days: tuple[date, ...]) -> list[str]:
-    return [str(day) for day in days]
+def rows_of(loaded: Loaded) -> str:
+    report = loaded.report
+    parts = [f"{report.bars} bars"]
+    parts += [f"{report.untraded} without a trade"] if report.untraded else []
+    parts += [f"{report.repeated} repeated"] if report.repeated else []
+    parts += [f"{count} left out ({why})" for why, count in report.left_out.items()]
+    return " + ".join(parts)
+
+
+@pytest.mark.slow
+def test_every_file_of_candles_is_read_to_its_last_row(market_data: Path) -> None:
+    for name, (given, instruments, timeframe, rows) in CANDLES.items():
+        [loaded] = read_candle_files(market_data / name, Given(**given))
+        report = loaded.report
+        told = (len(loaded.parts), loaded.timeframe, rows_of(loaded))
+        assert (name, *told) == (name, instruments, timeframe, rows)
+        taken = report.bars + report.untraded + report.repeated + sum(report.left_out.values())
+        assert taken == report.rows
+        assert sum(len(part.candles) for part in loaded.parts) == report.bars
+
+
+@pytest.mark.slow
+def test_every_other_file_is_refused(market_data: Path) -> None:
+    others = {path.name for path in market_data.iterdir()} - CANDLES.keys()
+    for name in sorted(others):
+        with pytest.raises(BadCandleFile):
+            list(read_candle_files(market_data / name, Given(symbol="NSE:X")))
 
 
 def test_nifty_minutes_of_2024(market_data: Path) -> None:
-    loaded = read_candle_file(market_data / "NIFTY_1m_2024.csv.gz")
-    report, bars = loaded.report, loaded.candles
+    loaded = OneSeries(market_data / "NIFTY_1m_2024.csv.gz")
+    quality, bars = loaded.quality, loaded.candles
     assert (loaded.symbol, loaded.timeframe, loaded.called) == ("NSE:NIFTY", "1m", "NIFTY")
-    assert (report.rows, report.kept, report.days) == (58127, 58127, 156)
-    assert (report.first, report.last) == (at("2024-01-01 09:15"), at("2024-08-23 15:29"))
-    assert report.off_session == 167  # 2024-01-20, 15:30 to 18:16
-    assert dates(report.unlisted_days) == []  # of the three Saturdays each is listed
-    assert dates(report.short_days) == ["2024-03-02", "2024-05-18"]  # with a pause of 90 minutes
-    assert report.without_volume == 58127  # an index has none
+    assert (loaded.report.shifted, len(quality.days)) == (0, 156)
+    assert bars.time[[0, -1]].tolist() == [at("2024-01-01 09:15"), at("2024-08-23 15:29")]
+    assert quality.off_session == 167  # 2024-01-20, 15:30 to 18:16
+    assert dates(quality.short_days) == ["2024-03-02", "2024-05-18"]  # a pause of 90 minutes
+    assert dates(quality.unlisted_days) == dates(quality.missing_days) == []
+    assert quality.without_volume == 58127  # an index has none
     assert (bars.open[0], bars.high[0], bars.low[0], bars.close[0]) == (
         21727.75, 21737.35, 21701.80, 21712.00,
     )  # fmt: skip
@@ -30,78 +116,92 @@ def test_nifty_minutes_of_2024(market_data: Path) -> None:
 
 
 def test_nifty_minutes_of_2009_keep_the_old_hours(market_data: Path) -> None:
-    report = read_candle_file(market_data / "NIFTY_1m_2009.csv.gz").report
-    assert (report.kept, report.days) == (76897, 230)
-    assert report.off_session == 227  # one bar stamped 15:30 on nearly every day
-    assert report.first == at("2009-01-01 09:55")
+    loaded = OneSeries(market_data / "NIFTY_1m_2009.csv.gz")
+    assert loaded.report.shifted == 0  # though most days have a bar stamped 15:30
+    assert loaded.quality.off_session == 227  # that bar
+    assert loaded.candles.time[0] == at("2009-01-01 09:55")
+
+
+def test_minutes_stamped_at_their_end_move_to_their_start(market_data: Path) -> None:
+    path = market_data / "BANKNIFTY_1m_2021-12_odd.txt.gz"
+    loaded = OneSeries(path)
+    assert (loaded.symbol, loaded.report.shifted) == ("NSE:BANKNIFTY", 60)
+    assert loaded.candles.time[:2].tolist() == [at("2021-12-01 09:07"), at("2021-12-01 09:15")]
+    assert loaded.quality.off_session == 3 * 23  # 09:07, 15:30 and 15:31 of each day
+    assert OneSeries(path, stamps=Side.START).report.shifted == 0
 
 
 def test_infy_minutes(market_data: Path) -> None:
-    loaded = read_candle_file(market_data / "INFY_1m_2024-25.parquet")
-    report = loaded.report
+    loaded = OneSeries(market_data / "INFY_1m_2024-25.parquet")
     assert (loaded.symbol, loaded.called) == ("NSE:INFY", "INFY-EQ")
-    assert (report.rows, report.kept, report.repeated, report.days) == (91850, 91844, 6, 248)
-    assert report.off_session == 0  # the evening session of 2024-11-01 is listed
-    assert dates(report.short_days) == ["2024-05-18", "2025-01-07", "2025-04-21"]
-    assert report.without_volume == 1
-    assert report.last == at("2025-04-21 10:08")
+    quality = loaded.quality
+    assert len(quality.days) == 248
+    assert quality.off_session == 0  # the evening session of 2024-11-01 is listed
+    assert dates(quality.short_days) == ["2024-05-18", "2025-01-07", "2025-04-21"]
+    assert quality.without_volume == 1
+    assert loaded.candles.time[-1] == at("2025-04-21 10:08")
 
 
 def test_bhel_five_minutes_without_a_zone(market_data: Path) -> None:
-    loaded = read_candle_file(market_data / "BHEL_5m_2025-26.parquet")
+    loaded = OneSeries(market_data / "BHEL_5m_2025-26.parquet")
     assert (loaded.symbol, loaded.timeframe) == ("NSE:BHEL", "5m")
-    assert (loaded.report.kept, loaded.report.days) == (18987, 254)
-    assert loaded.report.first == at("2025-02-19 09:15")
-    assert dates(loaded.report.short_days) == []  # 2025-10-21 is an hour in the afternoon
-    assert dates(loaded.report.unlisted_days) == []  # 2026-02-01 is the Budget's Sunday
+    assert len(loaded.quality.days) == 254
+    assert loaded.candles.time[0] == at("2025-02-19 09:15")
+    assert dates(loaded.quality.short_days) == dates(loaded.quality.unlisted_days) == []
 
 
 def test_sbin_days(market_data: Path) -> None:
-    loaded = read_candle_file(market_data / "nse_raw_SBIN_2008-26.csv.gz")
+    loaded = OneSeries(market_data / "nse_raw_SBIN_2008-26.csv.gz")
     assert (loaded.symbol, loaded.timeframe) == ("NSE:SBIN", "1d")
-    assert loaded.report.kept == 4533
-    assert loaded.report.first == at("2008-01-01 00:00")
+    assert loaded.candles.time[0] == at("2008-01-01 00:00")
     assert loaded.candles.close[0] == 2383.5
     assert loaded.candles.volume[-1] == 11756520
-    assert (loaded.report.jumps, loaded.report.first_jump) == (1, at("2014-11-20 00:00"))  # a split
+    assert loaded.quality.jumps.tolist() == [at("2014-11-20 00:00")]  # a split
 
 
-def test_goog_days_with_an_unnamed_date_column(market_data: Path) -> None:
-    path = market_data / "oracle_goog_daily.csv.gz"
-    loaded = read_candle_file(path, symbol="NSE:GOOG")
-    assert (loaded.timeframe, loaded.report.kept) == ("1d", 2148)
-    with pytest.raises(BadCandleFile, match="give it with --symbol"):
-        read_candle_file(path)
+def test_a_yfinance_file_of_three_header_lines(market_data: Path) -> None:
+    loaded = OneSeries(market_data / "yahoo_RELIANCE_1996-2024.csv.gz")
+    assert (loaded.symbol, loaded.told_by, loaded.report.adjusted) == (
+        "NSE:RELIANCE", "line 2", True,
+    )  # fmt: skip
+    assert loaded.candles.time[0] == at("1996-01-01 00:00")
+    assert loaded.candles.open[0] == 7.319124221801758
+    wrong = [at("1997-10-27 00:00"), at("2005-07-28 00:00")]
+    assert set(wrong) <= {*loaded.quality.spikes.tolist(), *loaded.quality.jumps.tolist()}
 
 
 def test_banknifty_quarters_are_repaired(market_data: Path) -> None:
-    report = read_candle_file(market_data / "BANKNIFTY_15m_2018-23.csv.gz").report
-    assert (report.kept, report.days, report.repaired) == (34300, 1372, 696)
+    report = OneSeries(market_data / "BANKNIFTY_15m_2018-23.csv.gz").report
+    assert report.repaired == 696
     assert report.largest_repair == pytest.approx(0.00289, abs=1e-5)
 
 
 def test_bse_days_newest_first(market_data: Path) -> None:
-    path = market_data / "bse_500325_RELIANCE_2013-19.csv.gz"
-    report = read_candle_file(path, symbol="BSE:RELIANCE").report
-    assert (report.kept, report.out_of_order) == (1510, 1509)
-    assert (report.first, report.last) == (at("2013-02-11 00:00"), at("2019-03-20 00:00"))
+    loaded = OneSeries(market_data / "bse_500325_RELIANCE_2013-19.csv.gz", **BSE_RELIANCE)
+    assert loaded.report.out_of_order == 1509
+    times = loaded.candles.time
+    assert times[[0, -1]].tolist() == [at("2013-02-11 00:00"), at("2019-03-20 00:00")]
 
 
 def test_a_name_with_other_characters_is_carried_into_the_grammar(market_data: Path) -> None:
-    loaded = read_candle_file(market_data / "nse_full_MandM_2019-26.csv.gz")
+    loaded = OneSeries(market_data / "nse_full_MandM_2019-26.csv.gz")
     assert (loaded.symbol, loaded.called) == ("NSE:MM", "M&M")
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("mcx_CRUDEOIL_opt_1m_2025-06.csv.gz", "holds 4 instruments"),
-        ("yahoo_RELIANCE_1996-2024.csv.gz", "missing: timestamp"),
-        ("BANKNIFTY_1m_2021-12_odd.txt.gz", "its columns are BANKNIFTY, 20211201"),
-        ("bse_SENSEX_2012-19.csv.gz", "line 2: has 6 fields where the header has 5"),
-        ("kite_nfo_bfo_2026-08.csv.gz", "missing: timestamp"),
-    ],
-)
-def test_other_layouts_are_refused_by_name(market_data: Path, name: str, told: str) -> None:
-    with pytest.raises(BadCandleFile, match=told):
-        read_candle_file(market_data / name, symbol="NSE:X")
+def test_a_portals_numbers_and_dates(market_data: Path) -> None:
+    loaded = OneSeries(market_data / "mcx_GOLDM_investing_2015-21.txt.gz", symbol="MCX:GOLDM")
+    last = loaded.candles.slice(len(loaded.candles) - 1, len(loaded.candles))
+    assert last.time.tolist() == [at("2021-04-16 00:00")]
+    assert (last.open[0], last.close[0], last.volume[0]) == (46808, 47022, 23540)
+
+
+@pytest.mark.slow
+def test_contracts_of_a_day_are_named_by_their_expiry(market_data: Path) -> None:
+    [loaded] = read_candle_files(market_data / "nse_fo_udiff_2025-02-25.csv.gz")
+    bars = {part.symbol: part.candles for part in loaded.parts}
+    future = bars["NSE:NIFTY25FEBFUT"]
+    assert future.time.tolist() == [at("2025-02-25 00:00")]
+    assert future.volume[0] % 75 == 0  # contracts times the lot of that day
+    weekly = [symbol for symbol in bars if symbol.startswith("NSE:NIFTY25MAR06")]
+    assert weekly
+    assert "NSE:MM25MARFUT" in bars

@@ -65,7 +65,7 @@ def test_the_first_real_bars_end_the_sample() -> None:
     hold(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
     assert store.synthetic_among([SBIN, "NSE:INFY"]) == [SBIN]
     done = append(symbol=SBIN, timeframe="1d", candles=flat(days("2024-01-02", 1)), now=NOW)
-    assert done == Appended(added=1, sample_dropped=7)
+    assert done == Appended(added=1, dropped=7)
     assert store.synthetic_among([SBIN]) == []
     assert len(everything("1d")) == 1
 

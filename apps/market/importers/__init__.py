@@ -1,7 +1,17 @@
 """Reading the candle files people hold. Works without a database."""
 
-from apps.market.importers.candle_file import Loaded, read_candle_file
-from apps.market.importers.checks import Report
-from apps.market.importers.tables import BadCandleFile
+from apps.market.importers.candle_file import Given, Loaded, read_candle_files, read_one_series
+from apps.market.importers.checks import Part, Report
+from apps.market.importers.content import BadCandleFile
+from apps.market.importers.profile import Side
 
-__all__ = ["BadCandleFile", "Loaded", "Report", "read_candle_file"]
+__all__ = [
+    "BadCandleFile",
+    "Given",
+    "Loaded",
+    "Part",
+    "Report",
+    "Side",
+    "read_candle_files",
+    "read_one_series",
+]

@@ -1,7 +1,7 @@
-"""One candle file, whole: recognised, read, checked."""
+"""One candle file, whole: recognised, read, checked, parted by instrument."""
 
-import re
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -10,75 +10,169 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse
-from apps.market.importers.checks import Report, Rows, judge
+from apps.market.importers.checks import Part, Report, judge
+from apps.market.importers.content import BadCandleFile, Content, contents_of
+from apps.market.importers.documents import json_table
+from apps.market.importers.formats import broker_json, format_of
 from apps.market.importers.layout import Layout, layout_of, number_columns
-from apps.market.importers.stamps import seconds_of
-from apps.market.importers.tables import Column, Table, read_table
-from apps.market.importers.timeframes import contradiction, timeframe_of
+from apps.market.importers.naming import named
+from apps.market.importers.profile import Profile, Side
+from apps.market.importers.rows import Instruments, Rows
+from apps.market.importers.sides import starts_of
+from apps.market.importers.tables import Column, Table, csv_table, parquet_table
+from apps.market.importers.timeframes import timeframe_of
 from apps.market.rulebook.sessions import sessions_of
 
-_NAMED: Final = re.compile(
-    rf"(?:(?P<exchange>{'|'.join(EXCHANGES)})_)?(?P<code>[A-Z0-9]+)_(?:{'|'.join(TIMEFRAMES)})[_.].*"
-)
-# Indices that only BSE computes; every other name without an exchange is taken for NSE's.
-_BSE_INDICES: Final = frozenset({"SENSEX", "SENSEX50", "BANKEX"})
-_SERIES: Final = re.compile(r"-(?:EQ|BE)$")
+_PARQUET: Final = b"PAR1"
+_THOUSAND: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The bars of one file.
+    """The bars of one file: of several instruments, but of one timeframe.
 
-    `called` is the instrument's name in the file, None where the file gives none; `told_by` says
-    where `symbol` was taken from ("as given", "column Instrument", "file name").
+    `told_by` says where the symbols were taken from ("as given", "column SYMBOL", "file name").
     """
 
-    symbol: str
+    file: str
     timeframe: str
-    candles: Candles
+    parts: tuple[Part, ...]
     report: Report
-    called: str | None
     told_by: str
 
 
-def read_candle_file(
-    path: Path, *, symbol: str | None = None, timeframe: str | None = None, strict: bool = False
-) -> Loaded:
-    """The bars of a CSV or Parquet file, checked and sorted; BadCandleFile says what is wrong.
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What is said about files beside what they say themselves; None is told by the file.
 
-    What is not given is told from the file: the symbol by its instrument column or its name
-    (`INFY_1m_2024.parquet`, `BSE_SENSEX_1d.csv`), the timeframe by the commonest step. With
-    `strict` bars outside the session's hours are refused, otherwise kept and counted.
+    With `strict` a faulty row refuses a file of many instruments too.
     """
-    table = read_table(path, number_columns)
-    layout = layout_of(table)
-    called = _instrument(table, layout)
-    known, told_by = _symbol(table, layout, given=symbol, called=called)
-    times = seconds_of(table, layout)
-    step = _timeframe(table, times, given=timeframe)
-    candles, report = judge(
-        table, _rows(table, layout, times), step, sessions_of(known), strict=strict
+
+    symbol: str | None = None
+    timeframe: str | None = None
+    stamps: Side | None = None
+    strict: bool = False
+
+
+def read_candle_files(path: Path, given: Given = Given()) -> Iterator[Loaded]:
+    """The files at a path: itself, or what its gzip or zip file packs. Raises BadCandleFile."""
+    for content in contents_of(path):
+        yield _read(content, given)
+
+
+def read_one_series(path: Path, given: Given = Given()) -> tuple[Loaded, Part]:
+    """A file that holds one instrument. Raises BadCandleFile."""
+    files = list(read_candle_files(path, given))
+    if len(files) > 1:
+        raise BadCandleFile(file=path.name, reason=f"packs {len(files)} files: give one")
+    parts = files[0].parts
+    if len(parts) > 1:
+        shown = ", ".join(part.symbol for part in parts[:3]) + ("…" if len(parts) > 3 else "")
+        reason = f"holds {len(parts)} instruments ({shown}): give a file of one"
+        raise BadCandleFile(file=path.name, reason=reason)
+    return files[0], parts[0]
+
+
+def _read(content: Content, given: Given) -> Loaded:
+    table, profile = _table(content)
+    layout = layout_of(table, profile.columns)
+    instruments = _instruments(table, layout, profile, given)
+    stamps = profile.seconds(table, layout)
+    timeframe = timeframe_of(
+        table, stamps, instruments.of, given=given.timeframe or profile.timeframe
     )
-    return Loaded(known, step, candles, report, called, told_by)
+    times, shifted = _starts(table, stamps, instruments, timeframe, given.stamps or profile.stamps)
+    rows = profile.amend(table, _rows(table, layout, profile, times, instruments))
+    report = Report(
+        format=profile.name,
+        rows=len(table),
+        shifted=shifted,
+        volume=profile.volume,
+        adjusted=profile.adjusted,
+    )
+    parts, report = judge(table, rows, instruments, timeframe, report, strict=given.strict)
+    return Loaded(content.shown, timeframe, parts, report, instruments.told_by)
 
 
-def _rows(table: Table, layout: Layout, times: NDArray[np.int64]) -> Rows:
-    open_, high, low, close = (_numbers(table, position) for position in layout.prices)
-    return Rows(times, open_, high, low, close, _volume(table, layout), np.arange(len(table)))
+def _table(content: Content) -> tuple[Table, Profile]:
+    if content.data.startswith(_PARQUET) or content.name.endswith(".parquet"):
+        table = parquet_table(content)
+        return table, format_of(table.names)
+    if content.data.lstrip()[:1] in (b"{", b"["):
+        return json_table(content), broker_json.PROFILE
+    table = csv_table(content, _numbers_of)
+    return table, format_of(table.names)
 
 
-def _numbers(table: Table, position: int) -> NDArray[np.float64]:
-    numbers = table.cast(position, pa.float64(), "is no number")
-    return np.asarray(numbers.to_numpy(), dtype=np.float64)
+def _numbers_of(header: Sequence[str]) -> Collection[int]:
+    profile = format_of(header)
+    return [] if profile.grouped else number_columns(header, profile.columns)
 
 
-def _volume(table: Table, layout: Layout) -> NDArray[np.float64]:
+def _instruments(table: Table, layout: Layout, profile: Profile, given: Given) -> Instruments:
+    """As the format tells them, or the one that is given."""
+    found = profile.instruments(table, layout)
+    if given.symbol is None:
+        if len(found.named) == 1 and found.named[0].symbol is None:
+            table.refuse(f"{found.named[0].why}: give it with --symbol")
+        return found
+    if len(found.named) > 1:
+        table.refuse(f"holds {len(found.named)} instruments: --symbol names one")
+    one = named(found.named[0].called, given.symbol)
+    if one.symbol is None:
+        table.refuse(one.why)
+    return replace(found, named=(one,), told_by="as given")
+
+
+def _starts(
+    table: Table,
+    stamps: NDArray[np.int64],
+    instruments: Instruments,
+    timeframe: str,
+    side: Side | None,
+) -> tuple[NDArray[np.int64], int]:
+    """The starts of the bars, and by how much their stamps were moved; all are whole minutes."""
+    known = next((each.symbol for each in instruments.named if each.symbol), None)
+    if known is None:
+        table.refuse("none of its instruments has a symbol here")
+    times, shifted = starts_of(stamps, instruments.of, timeframe, sessions_of(known), side=side)
+    broken = times % 60 != 0
+    if broken.any():
+        place = table.place(int(np.argmax(broken)))
+        table.refuse(f"{place}: its time is no whole minute")
+    return times, shifted
+
+
+def _rows(
+    table: Table,
+    layout: Layout,
+    profile: Profile,
+    times: NDArray[np.int64],
+    instruments: Instruments,
+) -> Rows:
+    open_, high, low, close = (_numbers(table, place, profile) for place in layout.prices)
+    volume = _volume(table, layout, profile)
+    return Rows(times, open_, high, low, close, volume, instruments.of, np.arange(len(table)))
+
+
+def _numbers(table: Table, place: int, profile: Profile) -> NDArray[np.float64]:
+    column = table.columns[place]
+    if not profile.grouped or not pa.types.is_string(column.type):
+        numbers = table.cast(place, pa.float64(), "is no number")
+        return np.asarray(numbers.to_numpy(), dtype=np.float64)
+    text = pc.replace_substring(column, ",", "")
+    scale = np.ones(len(table))
+    for letter, factor in _THOUSAND.items():
+        scale[np.asarray(pc.ends_with(text, letter))] = factor
+    plain = pc.utf8_rtrim(text, characters="".join(_THOUSAND))
+    return np.asarray(table.converted(plain, place, pa.float64(), "is no number")) * scale
+
+
+def _volume(table: Table, layout: Layout, profile: Profile) -> NDArray[np.float64]:
     """Zero where the file has no such column or nothing in all of it, as for an index."""
     if layout.volume is None or _blank(table.columns[layout.volume]):
         return np.zeros(len(table))
-    return _numbers(table, layout.volume)
+    return _numbers(table, layout.volume, profile)
 
 
 def _blank(column: Column) -> bool:
@@ -86,60 +180,3 @@ def _blank(column: Column) -> bool:
     if pa.types.is_string(column.type):
         return not pc.any(pc.not_equal(column, pa.scalar(""))).as_py()
     return not pc.any(pc.not_equal(column, pa.scalar(0))).as_py()
-
-
-def _instrument(table: Table, layout: Layout) -> str | None:
-    """The one instrument the file speaks of."""
-    if layout.symbol is None:
-        return None
-    names = [str(name) for name in table.columns[layout.symbol].unique().to_pylist() if name]
-    if len(names) > 1:
-        shown = ", ".join(names[:3]) + ("…" if len(names) > 3 else "")
-        table.refuse(f"holds {len(names)} instruments ({shown}): one file holds one")
-    return names[0] if names else None
-
-
-def _symbol(
-    table: Table, layout: Layout, *, given: str | None, called: str | None
-) -> tuple[str, str]:
-    """The symbol and what told it; it is well formed."""
-    if given is not None:
-        return _well_formed(table, given), "as given"
-    if called is not None and layout.symbol is not None:
-        return _well_formed(table, _told(called)), f"column {table.names[layout.symbol]}"
-    named = _NAMED.fullmatch(table.file)
-    if named is None:
-        table.refuse("neither a column nor the file's name tells the symbol: give it with --symbol")
-    exchange = named["exchange"]
-    told = f"{exchange}:{named['code']}" if exchange else _told(named["code"])
-    return _well_formed(table, told), "file name"
-
-
-def _told(name: str) -> str:
-    """`INFY-EQ` is NSE:INFY, `M&M` is NSE:MM; a name that has an exchange keeps it."""
-    if ":" in name:
-        return name
-    exchange = "BSE" if name in _BSE_INDICES else "NSE"
-    code = _SERIES.sub("", name).replace("&", "").replace("-", "")
-    return f"{exchange}:{code}"
-
-
-def _well_formed(table: Table, text: str) -> str:
-    try:
-        return str(parse(text))
-    except InvalidSymbol as error:
-        table.refuse(f"{text!r} is no symbol ({error.reason}): give it with --symbol")
-
-
-def _timeframe(table: Table, times: NDArray[np.int64], *, given: str | None) -> str:
-    if given is None:
-        told = timeframe_of(times)
-        if told is None:
-            table.refuse("the steps between its bars tell no timeframe: give it with --timeframe")
-        return told
-    if given not in TIMEFRAMES:
-        table.refuse(f"timeframe {given!r} is none of {', '.join(TIMEFRAMES)}")
-    why = contradiction(times, given)
-    if why is not None:
-        table.refuse(why)
-    return given

@@ -1,123 +1,161 @@
-"""From rows as read to Candles: what is dropped, repaired, kept and refused, all of it counted.
+"""From rows as read to Candles: what is dropped, repaired, left out and refused, all of it counted.
 
-Refused, naming the row: a number that is none, a price not above zero, a volume below zero, an
-open or close outside the bar's own range by more than `REPAIRABLE`, two rows of one time that
-differ. Repaired: a smaller excess, as some vendors' files have; the high or low is moved to the
-price that the row itself states. Dropped: rows repeated exactly, and periods without a trade (open,
-high, low and volume 0, as files of derivatives write them). Sorted: rows in any order. Kept and
-counted: bars outside the session's hours, and gaps such as a split leaves in unadjusted prices.
+Dropped: rows repeated exactly, and periods without a trade (open, high, low and volume 0, as files
+of derivatives write them). Repaired: an open or close outside the bar's own range by at most
+`REPAIRABLE`, as some vendors' files have; the high or low is moved to the price that the row itself
+states. Faults: a number that is none, a price not above zero, a volume below zero, a larger excess,
+two rows of one time that differ. A fault refuses a file of one instrument, naming the row; in a
+file of many the row is left out and counted, or with `strict` refused too. Sorted: rows in any
+order.
 """
 
-from dataclasses import dataclass
-from datetime import date
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
-from apps.engine.sessions import Sessions
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
 from apps.market.importers.layout import PRICES
+from apps.market.importers.rows import Flags, Instruments, Rows
 from apps.market.importers.tables import Table
+from apps.market.quality import within_hours
+from apps.market.rulebook.sessions import sessions_of
 
 REPAIRABLE: Final = 0.005
 """Largest excess of an open or close over its bar's range that is repaired, as a share of it."""
 
-JUMP: Final = 0.3
-"""A bar that opens this share or more away from the last close is counted as a jump."""
-
-Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Columns of a file's rows; `row` is the index of each in the file."""
-
-    time: NDArray[np.int64]
-    open: NDArray[np.float64]
-    high: NDArray[np.float64]
-    low: NDArray[np.float64]
-    close: NDArray[np.float64]
-    volume: NDArray[np.float64]
-    row: NDArray[np.int64]
-
-    def take(self, which: Flags | NDArray[np.intp]) -> "Rows":
-        """Some of the rows, or all of them in another order."""
-        if which.dtype == np.bool_ and which.all():
-            return self
-        columns = (self.time, self.open, self.high, self.low, self.close, self.volume, self.row)
-        return Rows(*(column[which] for column in columns))  # type: ignore[arg-type]
+_EXAMPLES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of a file's rows. Times are epoch seconds; `days` counts dates with a bar.
+    """What became of a file's rows: `rows` = `bars` + `untraded` + `repeated` + all `left_out`.
 
-    `moved` day and week bars were stamped at another time of their day; `short_days` have fewer
-    bars in their session than it has periods (in thin trading, or where bars are missing);
-    `unlisted_days` have bars though the calendar has no session on them; `first_jump` is the time
-    of the first of `jumps`, 0 without one.
+    `left_out` counts rows by reason, and `examples` are places of the first of them. `moved` day
+    and week bars were stamped at another time of their day. `shifted` is by how many seconds stamps
+    at the end of a bar were moved to its start, 0 where they mark the start. `volume` is what it
+    counts; `adjusted` prices are as their source adjusted them.
     """
 
+    format: str
     rows: int
-    kept: int
-    untraded: int
-    repeated: int
-    repaired: int
-    largest_repair: float
-    out_of_order: int
-    moved: int
-    off_session: int
-    without_volume: int
-    short_days: tuple[date, ...]
-    unlisted_days: tuple[date, ...]
-    jumps: int
-    first_jump: int
-    days: int
-    first: int
-    last: int
+    bars: int = 0
+    untraded: int = 0
+    repeated: int = 0
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
+    repaired: int = 0
+    largest_repair: float = 0.0
+    out_of_order: int = 0
+    moved: int = 0
+    shifted: int = 0
+    volume: str = "units"
+    adjusted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The bars of one instrument of a file. `called` is its name there, empty without one."""
+
+    symbol: str
+    called: str
+    candles: Candles
+
+
+class _Sieve:
+    """Takes rows out of a table for one reason after another, and knows what was taken."""
+
+    def __init__(self, table: Table, rows: Rows, instruments: Instruments, *, strict: bool) -> None:
+        self.table = table
+        self.rows = rows
+        self.named = instruments.named
+        self.tolerant = len(self.named) > 1 and not strict
+        self.left_out: Counter[str] = Counter()
+        self.examples: list[str] = []
+
+    def drop(self, which: Flags) -> int:
+        """Take rows out that are no bars; how many."""
+        self.rows = self.rows.take(~which)
+        return int(np.count_nonzero(which))
+
+    def fault(self, which: Flags, reason: str, tell: Callable[[int], str]) -> None:
+        """Take rows out that cannot be bars, or refuse the file for the first of them.
+
+        `tell` says what is wrong with one of them, by its index.
+        """
+        if not which.any():
+            return
+        first, count = int(np.argmax(which)), int(np.count_nonzero(which))
+        told = f"{self.place(first)}: {tell(first)}"
+        if not self.tolerant:
+            self.table.refuse(told + (f" ({count} such rows)" if count > 1 else ""))
+        self.left_out[reason] += self.drop(which)
+        self.examples.append(told)
+
+    def without_symbol(self) -> None:
+        """Take the rows out whose instrument has no symbol here."""
+        unnamed = np.array([each.symbol is None for each in self.named])
+        counts = np.bincount(self.rows.of, minlength=len(self.named)).tolist()
+        for each, count in zip(self.named, counts, strict=True):
+            if each.symbol is None and count:
+                self.left_out[each.why] += count
+        self.drop(unnamed[self.rows.of])
+        if not len(self.rows):
+            reasons = ", ".join(self.left_out)
+            self.table.refuse(f"holds nothing that has a symbol here: {reasons}")
+
+    def place(self, index: int) -> str:
+        """Where one of the rows stands in the file, with its instrument where there are several."""
+        place = self.table.place(int(self.rows.row[index]))
+        called = self.named[int(self.rows.of[index])].called
+        return f"{place} ({called})" if len(self.named) > 1 else place
 
 
 def judge(
-    table: Table, rows: Rows, timeframe: str, sessions: Sessions, *, strict: bool
-) -> tuple[Candles, Report]:
-    """The rows as Candles; BadCandleFile names the first row that cannot be one.
+    table: Table,
+    rows: Rows,
+    instruments: Instruments,
+    timeframe: str,
+    report: Report,
+    *,
+    strict: bool,
+) -> tuple[tuple[Part, ...], Report]:
+    """The bars by instrument, and the report filled in. Raises BadCandleFile.
 
     With `strict` a bar outside the session's hours is refused as well.
     """
-    traded = rows.take(~_untraded(rows))
-    if not len(traded.time):
+    out_of_order = int(np.count_nonzero(np.diff(rows.time) < 0))
+    sieve = _Sieve(table, rows, instruments, strict=strict)
+    untraded = sieve.drop(_untraded(rows))
+    if not len(sieve.rows):
         table.refuse("holds no bar with a trade")
-    _check_numbers(table, traded)
-    moved, out_of_order = _stamped(traded, timeframe), int((np.diff(rows.time) < 0).sum())
-    repaired, largest = _repaired(table, moved)
-    distinct = _distinct(table, _sorted(repaired))
-    candles = _candles(distinct)
-    off_session = _off_session(candles, timeframe, sessions)
-    if strict and off_session.any():
-        place = table.place(int(distinct.row[np.argmax(off_session)]))
-        table.refuse(f"{place}: the bar starts outside the session's hours")
-    days, _ = _days(candles.time)
-    full, bars = _days(candles.time[~off_session])
-    jumps = candles.time[_jumps(candles)]
-    return candles, Report(
-        rows=len(table),
-        kept=len(candles),
-        untraded=len(table) - len(traded.time),
-        repeated=len(traded.time) - len(candles),
-        repaired=int(_excess(moved).astype(bool).sum()),
+    sieve.without_symbol()
+    _check_numbers(sieve)
+    stamped = sieve.rows.time
+    sieve.rows = _stamped(sieve.rows, timeframe)
+    moved = int(np.count_nonzero(sieve.rows.time != stamped))
+    repaired, largest = _repair(sieve)
+    of_symbol, symbols = _by_symbol(instruments)
+    sieve.rows = _sorted(sieve.rows, of_symbol)
+    repeated = _drop_repeats(sieve, of_symbol)
+    parts = _parts(sieve, of_symbol, symbols)
+    if strict:
+        _refuse_off_session(sieve, parts, timeframe)
+    return parts, replace(
+        report,
+        bars=len(sieve.rows),
+        untraded=untraded,
+        repeated=repeated,
+        left_out=dict(sieve.left_out),
+        examples=tuple(sieve.examples),
+        repaired=repaired,
         largest_repair=largest,
         out_of_order=out_of_order,
-        moved=int((moved.time != traded.time).sum()),
-        off_session=int(off_session.sum()),
-        without_volume=int((candles.volume == 0).sum()),
-        short_days=_short_days(full, bars, timeframe, sessions),
-        unlisted_days=_unlisted_days(days, sessions),
-        jumps=len(jumps),
-        first_jump=int(jumps[0]) if len(jumps) else 0,
-        days=len(days),
-        first=int(candles.time[0]),
-        last=int(candles.time[-1]),
+        moved=moved,
     )
 
 
@@ -126,20 +164,21 @@ def _untraded(rows: Rows) -> Flags:
     return np.asarray(nothing)
 
 
-def _check_numbers(table: Table, rows: Rows) -> None:
+def _check_numbers(sieve: _Sieve) -> None:
     for name in PRICES:
-        column = getattr(rows, name)
-        _refuse(table, rows, ~(np.isfinite(column) & (column > 0)), name, "is no price above 0")
-    good = np.isfinite(rows.volume) & (rows.volume >= 0)
-    _refuse(table, rows, ~good, "volume", "is no volume of 0 or more")
+        column = getattr(sieve.rows, name)
+        wrong = ~(np.isfinite(column) & (column > 0))
+        _refuse_number(sieve, wrong, name, "is no price above 0")
+    volume = sieve.rows.volume
+    wrong = ~(np.isfinite(volume) & (volume >= 0))
+    _refuse_number(sieve, wrong, "volume", "is no volume of 0 or more")
 
 
-def _refuse(table: Table, rows: Rows, wrong: Flags, name: str, problem: str) -> None:
-    if wrong.any():
-        first, count = int(np.argmax(wrong)), int(wrong.sum())
-        value = getattr(rows, name)[first]
-        more = f" ({count} such rows)" if count > 1 else ""
-        table.refuse(f"{table.place(int(rows.row[first]))}: {name} {value} {problem}{more}")
+def _refuse_number(sieve: _Sieve, wrong: Flags, name: str, problem: str) -> None:
+    def tell(index: int) -> str:
+        return f"{name} {getattr(sieve.rows, name)[index]} {problem}"
+
+    sieve.fault(wrong, f"{name} {problem}", tell)
 
 
 def _stamped(rows: Rows, timeframe: str) -> Rows:
@@ -149,7 +188,7 @@ def _stamped(rows: Rows, timeframe: str) -> Rows:
     day = ist_day(rows.time)
     if timeframe == "1w":
         day = day - (day + 3) % 7  # 1970-01-01 was a Thursday
-    return Rows(day_start(day), rows.open, rows.high, rows.low, rows.close, rows.volume, rows.row)
+    return rows.at(day_start(day))
 
 
 def _excess(rows: Rows) -> NDArray[np.float64]:
@@ -159,92 +198,82 @@ def _excess(rows: Rows) -> NDArray[np.float64]:
     return np.maximum(np.maximum(above, below), 0.0) / rows.close
 
 
-def _repaired(table: Table, rows: Rows) -> tuple[Rows, float]:
+def _repair(sieve: _Sieve) -> tuple[int, float]:
+    """How many bars were repaired, and by how much of the price at most."""
+
+    def tell(index: int) -> str:
+        bar = ", ".join(f"{name} {getattr(sieve.rows, name)[index]}" for name in PRICES)
+        return f"the bar contradicts itself by more than {REPAIRABLE:.1%}: {bar}"
+
+    sieve.fault(_excess(sieve.rows) > REPAIRABLE, "bars that contradict themselves", tell)
+    rows = sieve.rows
     excess = _excess(rows)
-    gross = excess > REPAIRABLE
-    if gross.any():
-        first = int(np.argmax(gross))
-        bar = ", ".join(f"{name} {getattr(rows, name)[first]}" for name in PRICES)
-        table.refuse(
-            f"{table.place(int(rows.row[first]))}: the bar contradicts itself by more than"
-            f" {REPAIRABLE:.1%}: {bar} ({int(gross.sum())} such rows)"
-        )
     high = np.maximum(rows.high, np.maximum(rows.open, rows.close))
     low = np.minimum(rows.low, np.minimum(rows.open, rows.close))
-    largest = float(excess.max(initial=0.0))
-    return Rows(rows.time, rows.open, high, low, rows.close, rows.volume, rows.row), largest
+    sieve.rows = replace(rows, high=high, low=low)
+    return int(np.count_nonzero(excess)), float(excess.max(initial=0.0))
 
 
-def _sorted(rows: Rows) -> Rows:
-    if (rows.time[1:] >= rows.time[:-1]).all():
-        return rows
-    return rows.take(np.argsort(rows.time, kind="stable"))
+def _by_symbol(instruments: Instruments) -> tuple[NDArray[np.int64], list[str]]:
+    """Of each instrument the number of its symbol, -1 without one; and the symbols."""
+    symbols = list(dict.fromkeys(each.symbol for each in instruments.named if each.symbol))
+    numbers = {symbol: number for number, symbol in enumerate(symbols)}
+    found = [numbers[each.symbol] if each.symbol else -1 for each in instruments.named]
+    return np.array(found, dtype=np.int64), symbols
 
 
-def _distinct(table: Table, rows: Rows) -> Rows:
-    """Rows in order of time without exact repeats; one time with two prices is refused."""
-    same_time = np.diff(rows.time, prepend=rows.time[0] - 1) == 0
-    if not same_time.any():
-        return rows
-    differs = np.zeros(len(rows.time), dtype=np.bool_)
+def _sorted(rows: Rows, of_symbol: NDArray[np.int64]) -> Rows:
+    """In order of symbol, then of time."""
+    later = rows.time[1:] >= rows.time[:-1]
+    if len(of_symbol) == 1:
+        return rows if later.all() else rows.take(np.argsort(rows.time, kind="stable"))
+    return rows.take(np.lexsort((rows.time, of_symbol[rows.of])))
+
+
+def _drop_repeats(sieve: _Sieve, of_symbol: NDArray[np.int64]) -> int:
+    """Drop exact repeats, how many; two rows of one time that differ are a fault."""
+    rows = sieve.rows
+    again = np.diff(rows.time, prepend=rows.time[:1] - 1) == 0
+    if len(of_symbol) > 1:
+        again &= np.diff(of_symbol[rows.of], prepend=-1) == 0
+    if not again.any():
+        return 0
+    differs = np.zeros(len(rows), dtype=np.bool_)
     for name in (*PRICES, "volume"):
         differs |= np.diff(getattr(rows, name), prepend=np.nan) != 0
-    clash = same_time & differs
-    if clash.any():
-        second = int(np.argmax(clash))
-        places = " and ".join(table.place(int(rows.row[i])) for i in (second - 1, second))
-        table.refuse(f"{places} are of one time and differ ({int(clash.sum())} such pairs)")
-    return rows.take(~same_time)
+
+    def tell(index: int) -> str:
+        return f"is of one time with {sieve.place(index - 1)} and differs from it"
+
+    repeats = int(np.count_nonzero(again & ~differs))
+    sieve.fault(again & differs, "rows of one time that differ", tell)
+    sieve.drop((again & ~differs)[~(again & differs)])
+    return repeats
 
 
-def _candles(rows: Rows) -> Candles:
-    return Candles.build(
-        rows.time,
-        open=rows.open,
-        high=rows.high,
-        low=rows.low,
-        close=rows.close,
-        volume=rows.volume,
+def _parts(sieve: _Sieve, of_symbol: NDArray[np.int64], symbols: Sequence[str]) -> tuple[Part, ...]:
+    """The rows, sorted by symbol, as one series each."""
+    rows = sieve.rows
+    columns = (rows.open, rows.high, rows.low, rows.close, rows.volume)
+    # Not by `build`: every row has been checked above, and a bhavcopy has 20,000 series of one bar.
+    together = Candles(frozen(rows.time), *map(frozen, columns))
+    numbers = of_symbol[rows.of]
+    edges = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(rows)]
+    return tuple(
+        Part(
+            symbols[int(numbers[first])],
+            sieve.named[int(rows.of[first])].called,
+            together.slice(first, stop),
+        )
+        for first, stop in pairwise(edges)
     )
 
 
-def _days(times: NDArray[np.int64]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
-    """The dates of bars in order of time, and how many bars each has."""
-    day = ist_day(times)
-    first = np.flatnonzero(np.diff(day, prepend=-1))
-    return day[first], np.diff(np.append(first, len(day)))
-
-
-def _off_session(candles: Candles, timeframe: str, sessions: Sessions) -> Flags:
-    if TIMEFRAMES[timeframe] >= DAY:
-        return np.zeros(len(candles), dtype=np.bool_)
-    days, bars = _days(candles.time)
-    opens, closes = (np.repeat(hours, bars) for hours in sessions.hours(days))
-    outside = (candles.time < opens) | (candles.time >= closes)
-    return np.asarray(outside & (opens >= 0))
-
-
-def _jumps(candles: Candles) -> Flags:
-    moved = np.zeros(len(candles))
-    moved[1:] = candles.open[1:] / candles.close[:-1] - 1
-    return np.asarray(np.abs(moved) >= JUMP)
-
-
-def _unlisted_days(days: NDArray[np.int32], sessions: Sessions) -> tuple[date, ...]:
-    opens, _ = sessions.hours(days)
-    return _dates(days[~sessions.is_session(days) & (opens >= 0)])
-
-
-def _short_days(
-    day: NDArray[np.int32], bars: NDArray[np.intp], timeframe: str, sessions: Sessions
-) -> tuple[date, ...]:
-    """Dates with fewer bars than their session has periods; `bars` counts those of each `day`."""
-    if TIMEFRAMES[timeframe] >= DAY:
-        return ()
-    opens, closes = sessions.hours(day)
-    periods = -((opens - closes) // TIMEFRAMES[timeframe])
-    return _dates(day[(bars < periods) & (opens >= 0)])
-
-
-def _dates(days: NDArray[np.int32]) -> tuple[date, ...]:
-    return tuple(days.astype("M8[D]").tolist())
+def _refuse_off_session(sieve: _Sieve, parts: Sequence[Part], timeframe: str) -> None:
+    first = 0
+    for part in parts:
+        inside = within_hours(part.candles, timeframe, sessions_of(part.symbol))
+        if not inside.all():
+            place = sieve.place(first + int(np.argmin(inside)))
+            sieve.table.refuse(f"{place}: the bar starts outside the session's hours")
+        first += len(part.candles)

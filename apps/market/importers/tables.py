@@ -1,12 +1,8 @@
-"""A file's rows as columns of text (CSV) or of their own types (Parquet), with their places."""
+"""A file's rows as columns: of text or numbers (CSV), or of their own types (Parquet, JSON)."""
 
-import csv
-import gzip
 import io
-import zlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
 import pyarrow as pa
@@ -14,7 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from apps.core.errors import Code, ServiceError
+from apps.market.importers.content import BadCandleFile, Content
+from apps.market.importers.headers import Header, header_of
 
 if TYPE_CHECKING:
     from pyarrow.csv import InvalidRow
@@ -23,14 +20,6 @@ if TYPE_CHECKING:
 Column: TypeAlias = "pa.ChunkedArray[Any]"
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
-_DELIMITERS: Final = (",", ";", "\t", "|")
-
-
-class BadCandleFile(ServiceError):
-    """A file that cannot be read as candles: `reason` names line, field and value."""
-
-    code = Code.VALIDATION_ERROR
-    message = "{file}: {reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +27,30 @@ class Table:
     """The rows of one file.
 
     `names` are the file's own column names, `columns` stand in the same order; `place` says where
-    row i is found in the file ("line 2"), for messages.
+    row i is found in the file ("line 2"), for messages. `called` is the instrument's name where
+    the file has it above its rows instead of in a column. `name` is the file's own, `shown` also
+    names the archive.
     """
 
-    file: str
+    name: str
+    shown: str
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     place: Callable[[int], str]
+    called: str | None = None
 
     def __len__(self) -> int:
         return len(self.columns[0])
 
     def refuse(self, reason: str) -> NoReturn:
-        raise BadCandleFile(file=self.file, reason=reason)
+        raise BadCandleFile(file=self.shown, reason=reason)
 
     def cast(self, index: int, target: pa.DataType, what: str) -> Column:
         """A column in another type; the first value that has no such form is refused."""
-        column = self.columns[index]
+        return self.converted(self.columns[index], index, target, what)
+
+    def converted(self, column: Column, index: int, target: pa.DataType, what: str) -> Column:
+        """What was made of the column at `index`, in another type; refused as by `cast`."""
         try:
             return pc.cast(column, target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -80,87 +76,66 @@ def first_bad(column: Column, target: pa.DataType) -> int:
     return low
 
 
-def read_table(path: Path, numbers: Callable[[Sequence[str]], Collection[int]]) -> Table:
-    """The rows of a Parquet (`.parquet`) or CSV file (any other name, also `.gz`).
-
-    `numbers` tells from the names which columns ought to be numbers: float64 if all of a CSV file's
-    are, otherwise text, so that a message can show what is written.
-    """
-    if path.suffix == ".parquet":
-        return _read_parquet(path)
-    return _read_csv(path, numbers)
-
-
-def _read_parquet(path: Path) -> Table:
+def parquet_table(content: Content) -> Table:
+    """The rows of a Parquet file; row i is named by its number."""
     try:
-        table = pq.ParquetFile(path).read()
-    except OSError as error:
-        raise BadCandleFile(file=path.name, reason=error.strerror or str(error)) from error
-    except pa.ArrowException as error:
-        raise BadCandleFile(file=path.name, reason=f"is no Parquet file: {error}") from error
+        table = pq.ParquetFile(pa.BufferReader(content.data)).read()
+    except (pa.ArrowException, OSError) as error:
+        reason = f"is no Parquet file: {error}"
+        raise BadCandleFile(file=content.shown, reason=reason) from error
     columns = tuple(_trimmed(column) for column in table.columns)
     if not len(table):
-        raise BadCandleFile(file=path.name, reason="holds no rows")
-    return Table(path.name, tuple(table.column_names), columns, lambda row: f"row {row + 1}")
+        raise BadCandleFile(file=content.shown, reason="holds no rows")
+    names = tuple(table.column_names)
+    return Table(content.name, content.shown, names, columns, lambda row: f"row {row + 1}")
 
 
-def _read_csv(path: Path, numbers: Callable[[Sequence[str]], Collection[int]]) -> Table:
-    content = _content(path).removeprefix(_BYTE_ORDER_MARK)
-    if not content or content.isspace():
-        raise BadCandleFile(file=path.name, reason="is empty")
-    _check_text(path.name, content)
-    delimiter, names = _header(content)
-    types: list[pa.DataType] = [pa.string()] * len(names)
-    for position in numbers(names):
+def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[int]]) -> Table:
+    """The rows of a file of separated values.
+
+    `numbers` tells from the names which columns ought to be numbers: float64 if all of them are,
+    otherwise text, so that a message can show what is written.
+    """
+    text = content.data.removeprefix(_BYTE_ORDER_MARK)
+    if not text or text.isspace():
+        raise BadCandleFile(file=content.shown, reason="is empty")
+    _check_text(content.shown, text)
+    header = header_of(text)
+    types: list[pa.DataType] = [pa.string()] * len(header.names)
+    for position in numbers(header.names):
         types[position] = pa.float64()
     try:
-        columns = _parsed(content, delimiter, types)
+        columns = _parsed(text, header, types)
     except pa.ArrowInvalid:
-        columns = _parsed_as_text(path.name, content, delimiter, len(names))
+        columns = _parsed_as_text(content.shown, text, header)
     if not len(columns[0]):
-        raise BadCandleFile(file=path.name, reason="holds a header and no rows")
-    return Table(path.name, names, columns, lambda row: f"line {_line(content, row + 1)}")
-
-
-def _content(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-        return gzip.decompress(content) if path.suffix == ".gz" else content
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        reason = f"is a damaged or truncated gzip file ({error})"
-        raise BadCandleFile(file=path.name, reason=reason) from error
-    except OSError as error:
-        raise BadCandleFile(file=path.name, reason=error.strerror or str(error)) from error
-
-
-def _check_text(file: str, content: bytes) -> None:
-    try:
-        if not content.isascii():
-            content.decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise BadCandleFile(file=file, reason=f"line {line}: is no text in UTF-8") from error
-
-
-def _header(content: bytes) -> tuple[str, tuple[str, ...]]:
-    """The delimiter, the likeliest of four in the first line, and the names that line holds."""
-    first = next(io.BytesIO(content)).decode().rstrip("\r\n")
-    delimiter = max(_DELIMITERS, key=first.count)
-    names = next(csv.reader([first], delimiter=delimiter))
-    return delimiter, tuple(name.strip() for name in names)
-
-
-def _parsed(content: bytes, delimiter: str, types: Sequence[pa.DataType]) -> tuple[Column, ...]:
-    """The columns in these types; ArrowInvalid, which does not say where, if they are not."""
-    return _columns(
-        content,
-        types,
-        pyarrow.csv.ReadOptions(),
-        pyarrow.csv.ParseOptions(delimiter=delimiter),
+        raise BadCandleFile(file=content.shown, reason="holds a header and no rows")
+    return Table(
+        content.name,
+        content.shown,
+        header.names,
+        columns,
+        lambda row: f"line {_line(text, row + header.lines)}",
+        header.called,
     )
 
 
-def _parsed_as_text(file: str, content: bytes, delimiter: str, width: int) -> tuple[Column, ...]:
+def _check_text(shown: str, text: bytes) -> None:
+    try:
+        if not text.isascii():
+            text.decode()
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise BadCandleFile(file=shown, reason=f"line {line}: is no text in UTF-8") from error
+
+
+def _parsed(text: bytes, header: Header, types: Sequence[pa.DataType]) -> tuple[Column, ...]:
+    """The columns in these types; ArrowInvalid, which does not say where, if they are not."""
+    parsing = pyarrow.csv.ParseOptions(delimiter=header.delimiter)
+    return _columns(text, header, types, pyarrow.csv.ReadOptions(), parsing)
+
+
+def _parsed_as_text(shown: str, text: bytes, header: Header) -> tuple[Column, ...]:
     """The columns as they are written; a row of another width is refused by its line."""
     torn: list[InvalidRow] = []
 
@@ -169,29 +144,31 @@ def _parsed_as_text(file: str, content: bytes, delimiter: str, width: int) -> tu
         return "error"
 
     # Arrow numbers rows only within one block of text, and in one thread.
-    block_size = min(max(len(content), 1 << 20), (1 << 31) - 1)
+    block_size = min(max(len(text), 1 << 20), (1 << 31) - 1)
     try:
         return _columns(
-            content,
-            [pa.string()] * width,
+            text,
+            header,
+            [pa.string()] * len(header.names),
             pyarrow.csv.ReadOptions(use_threads=False, block_size=block_size),
-            pyarrow.csv.ParseOptions(delimiter=delimiter, invalid_row_handler=remember),
+            pyarrow.csv.ParseOptions(delimiter=header.delimiter, invalid_row_handler=remember),
         )
     except pa.ArrowInvalid as error:
-        raise BadCandleFile(file=file, reason=_why_torn(content, torn, error)) from error
+        raise BadCandleFile(file=shown, reason=_why_torn(text, torn, error)) from error
 
 
 def _columns(
-    content: bytes,
+    text: bytes,
+    header: Header,
     types: Sequence[pa.DataType],
     reading: pyarrow.csv.ReadOptions,
     parsing: pyarrow.csv.ParseOptions,
 ) -> tuple[Column, ...]:
     keyed = {str(position): kind for position, kind in enumerate(types)}
-    reading.column_names, reading.skip_rows = list(keyed), 1
+    reading.column_names, reading.skip_rows = list(keyed), header.lines
     converting = pyarrow.csv.ConvertOptions(column_types=keyed, null_values=[])
     table = pyarrow.csv.read_csv(
-        pa.BufferReader(content),  # type: ignore[arg-type]  # the stubs: only Python's files
+        pa.BufferReader(text),  # type: ignore[arg-type]  # the stubs: only Python's files
         reading,
         parsing,
         converting,
@@ -199,20 +176,20 @@ def _columns(
     return tuple(_trimmed(column) for column in table.columns)
 
 
-def _why_torn(content: bytes, torn: Sequence["InvalidRow"], error: pa.ArrowInvalid) -> str:
+def _why_torn(text: bytes, torn: Sequence["InvalidRow"], error: pa.ArrowInvalid) -> str:
     if not torn:
         return f"is no CSV file: {error}"
     row = torn[0]
-    line = _line(content, (row.number or 1) - 1)
+    line = _line(text, (row.number or 1) - 1)
     return (
         f"line {line}: has {row.actual_columns} fields where the header has"
         f" {row.expected_columns}: {row.text[:80]!r}"
     )
 
 
-def _line(content: bytes, row: int) -> int:
-    """The line of the row, the header being row 0: empty lines are no rows but count as lines."""
-    filled = (i for i, line in enumerate(content.splitlines(), start=1) if line.strip())
+def _line(text: bytes, row: int) -> int:
+    """The line of the row, counted from the first line: empty lines are no rows but are lines."""
+    filled = (i for i, line in enumerate(io.BytesIO(text), start=1) if line.strip())
     return next(line for i, line in enumerate(filled) if i == row)
 
 

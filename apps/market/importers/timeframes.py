@@ -1,41 +1,51 @@
-"""The timeframe of a series, told by the steps between its bars."""
+"""The timeframe of a file's bars, told by the steps between them."""
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES
+from apps.market.importers.tables import Table
 
-_BY_SECONDS = {seconds: name for name, seconds in TIMEFRAMES.items()}
-
-
-def timeframe_of(times: NDArray[np.int64]) -> str | None:
-    """The timeframe whose length is the commonest step between distinct times, None if none is."""
-    steps, counts = _steps(times)
-    return _BY_SECONDS.get(int(steps[np.argmax(counts)])) if len(steps) else None
+_BY_SECONDS: Final = {seconds: name for name, seconds in TIMEFRAMES.items()}
 
 
-def contradiction(times: NDArray[np.int64], timeframe: str) -> str | None:
-    """Why the bars cannot be of this timeframe, None if they can.
+def timeframe_of(
+    table: Table, times: NDArray[np.int64], of: NDArray[np.int32], *, given: str | None
+) -> str:
+    """The given timeframe if the bars do not contradict it, else the one they tell.
 
-    Bars of a thinly traded contract may skip most periods: it is enough that the least step is one
-    period. A file of fewer than two bars contradicts nothing.
+    That is the one whose length is the commonest step between distinct times of an instrument.
+    Bars of a thinly traded contract may skip most periods: a given one is contradicted only if
+    neither the commonest nor the least step is one period.
     """
-    steps, counts = _steps(times)
-    if not len(steps):
-        return None
-    seconds, least = TIMEFRAMES[timeframe], int(steps[0])
-    commonest = int(steps[np.argmax(counts)])
-    if seconds in (commonest, least):
-        return None
-    return (
-        f"is not {timeframe}: most bars start {_spoken(commonest)} after the one before,"
-        f" the closest {_spoken(least)}"
-    )
+    if given is not None and given not in TIMEFRAMES:
+        table.refuse(f"timeframe {given!r} is none of {', '.join(TIMEFRAMES)}")
+    steps, counts = _steps(times, of)
+    commonest = int(steps[np.argmax(counts)]) if len(steps) else 0
+    if given is None:
+        if commonest not in _BY_SECONDS:
+            table.refuse("the steps between its bars tell no timeframe: give it with --timeframe")
+        return _BY_SECONDS[commonest]
+    if len(steps) and TIMEFRAMES[given] not in (commonest, int(steps[0])):
+        table.refuse(
+            f"is not {given}: most bars start {_spoken(commonest)} after the one before,"
+            f" the closest {_spoken(int(steps[0]))}"
+        )
+    return given
 
 
-def _steps(times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
-    """Each step between distinct times, ascending, and how often it occurs."""
-    steps = np.diff(np.sort(times))
+def _steps(
+    times: NDArray[np.int64], of: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Each step between distinct times of one instrument, ascending, and how often it occurs."""
+    if not of.any():
+        steps = np.diff(np.sort(times))
+    else:
+        order = np.lexsort((times, of))
+        within = np.diff(of[order]) == 0
+        steps = np.diff(times[order])[within]
     return np.unique(steps[steps > 0], return_counts=True)
 
 

@@ -22,8 +22,7 @@ from apps.engine.errors import (
 from apps.engine.results import curve_points, trade_dicts
 from apps.engine.sessions import Sessions
 from apps.engine.simulate import Contract, History, Result, simulate
-from apps.market.importers.candle_file import Loaded, read_candle_file
-from apps.market.importers.tables import BadCandleFile
+from apps.market.importers import BadCandleFile, Given, Loaded, Part, read_one_series
 from apps.market.rulebook.sessions import sessions_of
 
 CURVE_POINTS: Final = 500
@@ -42,9 +41,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             steps = _steps(options["config"])
-            loaded = read_candle_file(options["candles"], symbol=options["symbol"])
-            strategy = _strategy(steps, loaded.symbol)
-            result = _simulated(strategy, loaded)
+            loaded, part = read_one_series(options["candles"], Given(symbol=options["symbol"]))
+            strategy = _strategy(steps, part.symbol)
+            result = _simulated(strategy, loaded, part)
         except (InvalidStrategy, IncompleteStrategy) as error:
             raise CommandError(_told(error)) from error
         except (BadCandleFile, InvalidInput, EngineError) as error:
@@ -71,22 +70,21 @@ def _strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
     return engine.parse(steps)
 
 
-def _simulated(strategy: engine.Strategy, loaded: Loaded) -> Result:
-    sessions = sessions_of(loaded.symbol)
-    candles = _finished(loaded, strategy.basicInfo.timeframe, sessions)
+def _simulated(strategy: engine.Strategy, loaded: Loaded, part: Part) -> Result:
+    sessions = sessions_of(part.symbol)
+    candles = _finished(loaded.timeframe, part, strategy.basicInfo.timeframe, sessions)
     start, end = int(candles.time[0]), int(candles.time[-1]) + 1
-    history = History(loaded.symbol, candles, sessions, Contract())
+    history = History(part.symbol, candles, sessions, Contract())
     capital = strategy.executionSettings.initialCapital
     return simulate(strategy, [history], start=start, end=end, capital=capital)
 
 
-def _finished(loaded: Loaded, timeframe: str, sessions: Sessions) -> Candles:
+def _finished(source: str, part: Part, timeframe: str, sessions: Sessions) -> Candles:
     """The bars in the strategy's timeframe, without a last one that the file does not finish."""
-    known_until = int(loaded.candles.time[-1]) + TIMEFRAMES[loaded.timeframe]
-    source = loaded.candles, loaded.timeframe
-    candles = resample(*source, timeframe, sessions, until=known_until)
+    known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
+    candles = resample(part.candles, source, timeframe, sessions, until=known_until)
     if not len(candles):
-        raise InsufficientData(loaded.symbol, held=0, needed=LEAST_BARS)
+        raise InsufficientData(part.symbol, held=0, needed=LEAST_BARS)
     return candles
 
 

@@ -2,10 +2,11 @@
 
 import argparse
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
@@ -13,30 +14,49 @@ from django.utils import timezone as clock
 from tqdm import tqdm
 
 from apps.core.errors import ServiceError
-from apps.engine.candles import IST, TIMEFRAMES
+from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import services
-from apps.market.importers import Loaded, read_candle_file
-from apps.market.importers.checks import JUMP, REPAIRABLE
+from apps.market.blocks import overlaid
+from apps.market.importers import Given, Loaded, Side, read_candle_files
+from apps.market.load_report import lines_of
 from apps.market.sample import samples
-from apps.market.services import Appended
+from apps.market.services import Appended, Kind
 
-_INDIA = timezone(timedelta(seconds=IST))
-_DAYS_SHOWN = 5
+_HELD_AT_ONCE: Final = 4_000_000
+"""Bars that are gathered from files before they are stored: a bhavcopy for each day of a year would
+otherwise rewrite the same blocks each time."""
 
 
 class Command(BaseCommand):
-    help = "Load candle files (CSV, also .gz, or Parquet): all of them or, if one is refused, none."
+    help = (
+        "Load candle files (CSV, JSON or Parquet, also packed as gzip or zip; bhavcopies too):"
+        " all of them or, if one is refused, none."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
         parser.add_argument("--symbol", type=_symbol, help="EXCHANGE:SYMBOL, else told by the file")
         parser.add_argument("--timeframe", choices=list(TIMEFRAMES), help="else told by the file")
         parser.add_argument(
+            "--stamps",
+            type=Side,
+            choices=list(Side),
+            metavar="{start,end}",
+            help="the side of a bar that its time marks, else told by the session's hours",
+        )
+        parser.add_argument(
+            "--replace",
+            action="store_true",
+            help="drop what is held of the same symbols in the same timeframe first",
+        )
+        parser.add_argument(
             "--dry-run", action="store_true", help="check and report, store nothing"
         )
         parser.add_argument(
-            "--strict", action="store_true", help="refuse bars outside the session's hours"
+            "--strict",
+            action="store_true",
+            help="refuse bars outside the session's hours, and any faulty row",
         )
         parser.add_argument(
             "--sample", action="store_true", help="load generated bars to try things out on"
@@ -48,28 +68,33 @@ class Command(BaseCommand):
             raise CommandError("give FILEs to load, or --sample")
         if options["sample"] and options["dry_run"]:
             raise CommandError("--sample has no dry run: it is the same every time")
+        given = Given(*(options[name] for name in ("symbol", "timeframe", "stamps", "strict")))
         try:
             with transaction.atomic():
-                self._sample() if options["sample"] else self._files(**options)
+                if options["sample"]:
+                    self._sample()
+                elif options["dry_run"]:
+                    self._report(options["files"], given)
+                else:
+                    self._load(options["files"], given, replace=options["replace"])
         except ServiceError as error:
             raise CommandError(f"{error}\nNothing was loaded.") from error
 
-    def _files(
-        self,
-        *,
-        files: Sequence[Path],
-        symbol: str | None,
-        timeframe: str | None,
-        strict: bool,
-        dry_run: bool,
-        **_: object,
-    ) -> None:
-        now = clock.now()
-        for path in _with_progress(files):
-            loaded = read_candle_file(path, symbol=symbol, timeframe=timeframe, strict=strict)
-            done = None if dry_run else _store(loaded, now=now)
-            lines = [*_report(loaded), _verdict(done)]
-            self.stdout.write("\n  ".join([path.name, *lines]))
+    def _report(self, files: Sequence[Path], given: Given) -> None:
+        for loaded in _read(files, given):
+            self._tell(loaded)
+        self.stdout.write("dry run: nothing stored")
+
+    def _load(self, files: Sequence[Path], given: Given, *, replace: bool) -> None:
+        gathered = _Gathered(replace=replace, now=clock.now())
+        for loaded in _read(files, given):
+            self._tell(loaded)
+            gathered.add(loaded)
+        gathered.store()
+        self.stdout.write(gathered.verdict())
+
+    def _tell(self, loaded: Loaded) -> None:
+        self.stdout.write("\n  ".join([loaded.file, *lines_of(loaded)]))
 
     def _sample(self) -> None:
         now, total = clock.now(), Appended()
@@ -79,7 +104,7 @@ class Command(BaseCommand):
                     symbol=sample.symbol,
                     timeframe=sample.timeframe,
                     candles=sample.candles,
-                    synthetic=True,
+                    kind=Kind(synthetic=True),
                     now=now,
                 )
             except services.RealHistoryHeld as held:
@@ -87,7 +112,63 @@ class Command(BaseCommand):
             else:
                 bars = len(sample.candles)
                 self.stdout.write(f"{sample.symbol} {sample.timeframe}: {bars} generated bars")
-        self.stdout.write(f"generated sample, not market data: {_verdict(total)}")
+        self.stdout.write(f"generated sample, not market data: {_told(total)}")
+
+
+class _Gathered:
+    """The bars of several files, stored together."""
+
+    def __init__(self, *, replace: bool, now: datetime) -> None:
+        self._replace = replace
+        self._now = now
+        self._pieces: dict[tuple[str, bool], dict[str, list[Candles]]] = {}
+        self._replaced: set[tuple[str, str]] = set()
+        self._bars = 0
+        self._twice = 0
+        self._done = Appended()
+
+    def add(self, loaded: Loaded) -> None:
+        key = loaded.timeframe, loaded.report.adjusted
+        pieces = self._pieces.setdefault(key, defaultdict(list))
+        for part in loaded.parts:
+            pieces[part.symbol].append(part.candles)
+        self._bars += loaded.report.bars
+        if self._bars >= _HELD_AT_ONCE:
+            self.store()
+
+    def store(self) -> None:
+        for (timeframe, adjusted), pieces in self._pieces.items():
+            series = {symbol: overlaid(parts) for symbol, parts in pieces.items()}
+            kind = Kind(adjusted=adjusted)
+            for replace, some in self._by_turn(timeframe, series):
+                self._done += services.append_all(
+                    series=some, timeframe=timeframe, kind=kind, replace=replace, now=self._now
+                )
+            self._bars -= sum(map(len, series.values()))
+        self._twice += self._bars
+        self._bars = 0
+        self._pieces.clear()
+
+    def _by_turn(
+        self, timeframe: str, series: dict[str, Candles]
+    ) -> Iterator[tuple[bool, dict[str, Candles]]]:
+        """Whether to replace what is held, and of which: nothing that this load has stored."""
+        fresh = {
+            symbol: candles
+            for symbol, candles in series.items()
+            if self._replace and (timeframe, symbol) not in self._replaced
+        }
+        self._replaced |= {(timeframe, symbol) for symbol in fresh}
+        for replace, some in (
+            (True, fresh),
+            (False, {symbol: each for symbol, each in series.items() if symbol not in fresh}),
+        ):
+            if some:
+                yield replace, some
+
+    def verdict(self) -> str:
+        twice = f", {self._twice} in two files, the later's taken" if self._twice else ""
+        return _told(self._done) + twice
 
 
 def _symbol(text: str) -> str:
@@ -97,58 +178,13 @@ def _symbol(text: str) -> str:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 
 
-def _with_progress(files: Sequence[Path]) -> Iterator[Path]:
-    yield from tqdm(files, unit="file", file=sys.stderr, disable=None, leave=False)
+def _read(files: Sequence[Path], given: Given) -> Iterator[Loaded]:
+    for path in tqdm(files, unit="file", file=sys.stderr, disable=None, leave=False):
+        yield from read_candle_files(path, given)
 
 
-def _store(loaded: Loaded, *, now: datetime) -> Appended:
-    return services.append(
-        symbol=loaded.symbol, timeframe=loaded.timeframe, candles=loaded.candles, now=now
-    )
-
-
-def _report(loaded: Loaded) -> list[str]:
-    report = loaded.report
-    named = f" as {loaded.called!r}" if loaded.called else ""
-    lines = [
-        f"{loaded.symbol} {loaded.timeframe} (symbol {loaded.told_by}{named})",
-        f"kept: {report.kept} bars of {report.rows} rows, {report.days} days,"
-        f" {_moment(report.first)} to {_moment(report.last)} IST",
-    ]
-    counted = {
-        "repeated rows, dropped": report.repeated,
-        "rows without a trade, dropped": report.untraded,
-        f"repaired (high or low moved, at most {report.largest_repair:.3%} of the price;"
-        f" {REPAIRABLE:.1%} is refused)": report.repaired,
-        "rows out of order, sorted": report.out_of_order,
-        "moved to the beginning of their day or week": report.moved,
-        "without volume": report.without_volume,
-        "outside the session's hours, kept": report.off_session,
-        f"open {JUMP:.0%} or more away from the last close, the first at"
-        f" {_moment(report.first_jump)} IST; splits and bonuses are not adjusted for": report.jumps,
-    }
-    dated = {
-        "days with fewer bars than their session has": report.short_days,
-        "days on which the calendar has no session, kept": report.unlisted_days,
-    }
-    lines += [f"{what}: {count}" for what, count in counted.items() if count]
-    return lines + [f"{what}: {_dates(days)}" for what, days in dated.items() if days]
-
-
-def _dates(days: Sequence[date]) -> str:
-    """How many, and the first few of them."""
-    shown = ", ".join(map(str, days[:_DAYS_SHOWN]))
-    return f"{len(days)} ({shown}{', …' if len(days) > _DAYS_SHOWN else ''})"
-
-
-def _verdict(done: Appended | None) -> str:
-    if done is None:
-        return "dry run: nothing stored"
+def _told(done: Appended) -> str:
     parts = [f"{done.added} added", f"{done.repeated} held already", f"{done.replaced} replaced"]
-    if done.sample_dropped:
-        parts.append(f"{done.sample_dropped} bars of the generated sample dropped")
+    if done.dropped:
+        parts.append(f"{done.dropped} held before dropped")
     return ", ".join(parts)
-
-
-def _moment(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, tz=_INDIA).strftime("%Y-%m-%d %H:%M")

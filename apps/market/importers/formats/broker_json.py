@@ -1,0 +1,11 @@
+"""The saved answers of brokers' history calls: Kite, Upstox, Fyers and Dhan (see documents).
+
+They stamp a bar at its start and do not name the instrument, so the file's name does.
+"""
+
+from typing import Final
+
+from apps.market.importers.formats.plain import by_column_or_name
+from apps.market.importers.profile import Profile, Side
+
+PROFILE: Final = Profile(name="broker's JSON", instruments=by_column_or_name, stamps=Side.START)

@@ -1,0 +1,69 @@
+"""BSE's old bhavcopy of shares (14 columns). A share is called by its scrip code, such as
+BSE:500325: the file has no other name that is unique. It has no date either: the file's name does
+(EQ060521.CSV, or a date such as 2021-05-06).
+"""
+
+import re
+from datetime import date
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.market.importers.layout import Layout, positions
+from apps.market.importers.naming import groups, named
+from apps.market.importers.profile import Profile
+from apps.market.importers.rows import Instruments, Named
+from apps.market.importers.tables import Table
+from apps.market.moments import midnight
+
+_SHARE: Final = "Q"
+_DATES: Final = (
+    re.compile(r"EQ(?P<day>[0-9]{2})(?P<month>[0-9]{2})(?P<year>[0-9]{2})[._].*", re.IGNORECASE),
+    re.compile(r".*?(?P<year>20[0-9]{2})-?(?P<month>[0-9]{2})-?(?P<day>[0-9]{2}).*"),
+)
+
+
+def by_scrip_code(table: Table, layout: Layout) -> Instruments:
+    found = positions(table.names)
+    of, keys = groups(table, [found["sccode"], found["sctype"], found["scname"]])
+    each = tuple(_scrip(code, kind, name) for code, kind, name in keys)
+    return Instruments(of, each, "column SC_CODE")
+
+
+def _scrip(code: str, kind: str, name: str) -> Named:
+    if kind != _SHARE:
+        return Named(name, None, "types that are no shares")
+    return named(name, f"BSE:{code}")
+
+
+def day_of_name(table: Table, layout: Layout) -> NDArray[np.int64]:
+    """The date in the file's name, for each row."""
+    found = (form.fullmatch(table.name) for form in _DATES)
+    told = next((each for each in found if each is not None), None)
+    if told is None:
+        table.refuse("has no column of dates, and its name has no date such as EQ060521.CSV")
+    return np.full(len(table), midnight(_date(table, told)), dtype=np.int64)
+
+
+def _date(table: Table, told: re.Match[str]) -> date:
+    try:
+        return date(int(told["year"]) % 100 + 2000, int(told["month"]), int(told["day"]))
+    except ValueError:
+        table.refuse("has no column of dates, and the date in its name is none")
+
+
+PROFILE: Final = Profile(
+    name="BSE cash bhavcopy",
+    marks=frozenset({"sccode", "scname", "sctype", "noofshrs"}),
+    columns={
+        "open": ("open",),
+        "high": ("high",),
+        "low": ("low",),
+        "close": ("close",),
+        "volume": ("noofshrs",),
+    },
+    instruments=by_scrip_code,
+    seconds=day_of_name,
+    timeframe="1d",
+)

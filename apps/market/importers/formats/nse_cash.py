@@ -1,0 +1,51 @@
+"""NSE's bhavcopies of the cash market: the old one of 13 columns, and the full one with delivery.
+
+Rows are told apart by symbol and series. EQ, BE and BZ are one share (BE and BZ while it is traded
+for delivery only), SM and ST are shares of small companies. What else is listed there (bonds,
+debentures, gold bonds, lots traded in blocks) has no symbol here.
+"""
+
+from typing import Final
+
+from apps.market.importers.layout import Layout, positions
+from apps.market.importers.naming import apart, groups, named, share
+from apps.market.importers.profile import Profile
+from apps.market.importers.rows import Instruments, Named
+from apps.market.importers.tables import Table
+
+SHARES: Final = frozenset({"EQ", "BE", "BZ", "SM", "ST"})
+_PRICES: Final = {
+    "open": ("open", "openprice"),
+    "high": ("high", "highprice"),
+    "low": ("low", "lowprice"),
+    "close": ("close", "closeprice"),
+}
+
+
+def by_series(table: Table, layout: Layout) -> Instruments:
+    found = positions(table.names)
+    of, keys = groups(table, [found["symbol"], found["series"]])
+    each = [share_in_series("NSE", name, series) for name, series in keys]
+    return Instruments(of, apart(each, [name for name, _ in keys]), "column SYMBOL")
+
+
+def share_in_series(exchange: str, name: str, series: str) -> Named:
+    if series not in SHARES:
+        return Named(name, None, "series that are no shares")
+    return named(name, share(exchange, name))
+
+
+OLD: Final = Profile(
+    name="NSE cash bhavcopy",
+    marks=frozenset({"symbol", "series", "tottrdqty", "timestamp"}),
+    columns=_PRICES | {"volume": ("tottrdqty",), "stamp": ("timestamp",)},
+    instruments=by_series,
+    timeframe="1d",
+)
+FULL: Final = Profile(
+    name="NSE full bhavcopy",
+    marks=frozenset({"symbol", "series", "date1", "ttltrdqnty"}),
+    columns=_PRICES | {"volume": ("ttltrdqnty",), "stamp": ("date1",)},
+    instruments=by_series,
+    timeframe="1d",
+)

@@ -1,0 +1,49 @@
+"""NSE's old bhavcopy of futures and options.
+
+Its volume counts contracts, and it does not say how many units one is.
+"""
+
+from decimal import Decimal
+from typing import Final
+
+from apps.market.importers.layout import Layout, positions
+from apps.market.importers.naming import Contract, apart, groups, named_contracts
+from apps.market.importers.profile import CONTRACTS, Profile
+from apps.market.importers.rows import Instruments
+from apps.market.importers.stamps import day_of
+from apps.market.importers.tables import Table
+
+_KEY: Final = ("symbol", "expirydt", "strikepr", "optiontyp")
+_FUTURE: Final = "XX"
+
+
+def by_contract(table: Table, layout: Layout) -> Instruments:
+    found = positions(table.names)
+    of, keys = groups(table, [found[name] for name in _KEY])
+    each = named_contracts(_contract(table, key) for key in keys)
+    return Instruments(of, apart(each, [one.called for one in each]), "its contract")
+
+
+def _contract(table: Table, key: tuple[str, ...]) -> Contract:
+    root, expiry, strike, option_type = key
+    day, called = day_of(table, expiry), " ".join(key)
+    if option_type == _FUTURE:
+        return Contract(called, "NSE", root, day)
+    return Contract(called, "NSE", root, day, Decimal(strike), option_type)
+
+
+PROFILE: Final = Profile(
+    name="NSE F&O bhavcopy",
+    marks=frozenset({"symbol", "expirydt", "strikepr", "optiontyp", "contracts"}),
+    columns={
+        "open": ("open",),
+        "high": ("high",),
+        "low": ("low",),
+        "close": ("close",),
+        "volume": ("contracts",),
+        "stamp": ("timestamp",),
+    },
+    instruments=by_contract,
+    timeframe="1d",
+    volume=CONTRACTS,
+)

@@ -1,0 +1,118 @@
+"""The bhavcopy that all exchanges publish since July 2024 (UDiFF, 34 columns).
+
+Cash rows go by series as in NSE's older files; BSE's groups are all shares but F and G, which are
+debt. NSE counts the volume of derivatives in contracts, which `NewBrdLotQty` turns into units; BSE
+counts units. On its last day BSE states an option's close as the index level, so its last price is
+taken.
+"""
+
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from apps.market.importers.formats.nse_cash import share_in_series
+from apps.market.importers.layout import Layout, positions
+from apps.market.importers.naming import (
+    Contract,
+    apart,
+    groups,
+    named,
+    named_contracts,
+    share,
+)
+from apps.market.importers.profile import Profile
+from apps.market.importers.rows import Flags, Instruments, Named, Rows
+from apps.market.importers.stamps import day_of
+from apps.market.importers.tables import Table
+
+_KEY: Final = (
+    "src", "fininstrmtp", "tckrsymb", "sctysrs", "xprydt", "strkpric", "optntp",
+)  # fmt: skip
+_EXCHANGES: Final = {"NSE": "NSE", "BSE": "BSE", "MCX": "MCX", "MCXCCL": "MCX", "NCDEX": "NCDEX"}
+_FUTURES: Final = frozenset({"IDF", "STF", "COF"})
+_OPTIONS: Final = frozenset({"IDO", "STO", "COO", "FUO"})
+_DEBT_OF_BSE: Final = frozenset({"F", "G"})
+
+
+def by_kind(table: Table, layout: Layout) -> Instruments:
+    found = positions(table.names)
+    of, keys = groups(table, [found[name] for name in _KEY])
+    each = [_cash(key) or _contract(table, key) for key in keys]
+    contracts = iter(named_contracts(one for one in each if isinstance(one, Contract)))
+    done = [next(contracts) if isinstance(one, Contract) else one for one in each]
+    return Instruments(of, apart(done, ["|".join(key[2:3] + key[4:]) for key in keys]), "TckrSymb")
+
+
+def _cash(key: tuple[str, ...]) -> Named | None:
+    """A row that is no contract."""
+    source, kind, name, series, *_ = key
+    exchange = _EXCHANGES.get(source)
+    if exchange is None:
+        return Named(name, None, f"exchange {source!r}")
+    if kind in _FUTURES or kind in _OPTIONS:
+        return None
+    if kind != "STK":
+        return Named(name, None, f"instruments of type {kind!r}")
+    if exchange != "BSE":
+        return share_in_series(exchange, name, series)
+    if series in _DEBT_OF_BSE:
+        return Named(name, None, "series that are no shares")
+    return named(name, share(exchange, name))
+
+
+def _contract(table: Table, key: tuple[str, ...]) -> Contract:
+    source, kind, root, _, expiry, strike, option_type = key
+    day, called = day_of(table, expiry), " ".join(filter(None, key[2:]))
+    if kind in _FUTURES:
+        return Contract(called, _EXCHANGES[source], root, day)
+    try:
+        price = Decimal(strike)
+    except InvalidOperation:
+        table.refuse(f"{called}: {strike!r} is no strike")
+    return Contract(called, _EXCHANGES[source], root, day, price, option_type)
+
+
+def in_units(table: Table, rows: Rows) -> Rows:
+    """The rows with their volume in units, and with closes that are prices of the option."""
+    found = positions(table.names)
+    source, kind = (table.columns[found[name]] for name in ("src", "fininstrmtp"))
+    derivative = pc.is_in(kind, pa.array(sorted(_FUTURES | _OPTIONS)))
+    of_nse = np.asarray(pc.and_(derivative, pc.equal(source, pa.scalar("NSE"))))
+    volume, close = rows.volume, rows.close
+    if of_nse.any():
+        lots = table.cast(found["newbrdlotqty"], pa.float64(), "is no lot size")
+        volume = np.where(of_nse, volume * lots.to_numpy(), volume)
+    last_day = _expiring_options_of_bse(table)
+    if last_day.any():
+        last = "lastpric" if "lastpric" in found else "lastpr"
+        prices = table.cast(found[last], pa.float64(), "is no price")
+        close = np.where(last_day, prices.to_numpy(), close)
+    return rows.counted(volume=volume, close=close)
+
+
+def _expiring_options_of_bse(table: Table) -> Flags:
+    found = positions(table.names)
+    text = {name: table.columns[found[name]] for name in ("src", "fininstrmtp", "xprydt", "traddt")}
+    option = pc.is_in(text["fininstrmtp"], pa.array(sorted(_OPTIONS)))
+    last_day = pc.equal(text["xprydt"], text["traddt"])
+    return np.asarray(pc.and_(pc.and_(option, last_day), pc.equal(text["src"], pa.scalar("BSE"))))
+
+
+PROFILE: Final = Profile(
+    name="UDiFF bhavcopy",
+    marks=frozenset({"traddt", "fininstrmtp", "tckrsymb", "opnpric", "clspric"}),
+    columns={
+        "open": ("opnpric",),
+        "high": ("hghpric",),
+        "low": ("lwpric",),
+        "close": ("clspric",),
+        "volume": ("ttltradgvol",),
+        "stamp": ("traddt",),
+    },
+    instruments=by_kind,
+    amend=in_units,
+    timeframe="1d",
+)

@@ -1,0 +1,77 @@
+"""What stands above a file's rows: the names of its columns, or how they are told without.
+
+Three forms: one line of names; the three lines of newer yfinance files (what, of which ticker, the
+name of the index); none, when the first line is itself a bar: then the columns are told by what
+they look like, in the order in which such files have them.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+_DELIMITERS: Final = (",", ";", "\t", "|")
+_DATE: Final = re.compile(
+    r"(?:[0-9]{4}[-/]?[0-9]{2}[-/]?[0-9]{2}|[0-9]{2}[-/][0-9]{2}[-/][0-9]{4})(?:[ T][0-9:.+]+)?"
+)
+_CLOCK: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
+_NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]+")
+_TOLD_BY_PLACE: Final = ("open", "high", "low", "close", "volume", "open interest")
+_PRICES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """`lines` lines come before the rows; `called` is the instrument they name, if they do."""
+
+    delimiter: str
+    names: tuple[str, ...]
+    lines: int = 1
+    called: str | None = None
+
+
+def header_of(text: bytes) -> Header:
+    """The header of a text that has a line."""
+    first, second, third = _first_lines(text)
+    delimiter = max(_DELIMITERS, key=first.count)
+    names, row, below = (_fields(line, delimiter) for line in (first, second, third))
+    if names[:1] == ("Price",) and row[:1] == ("Ticker",) and below[:1] == ("Date",):
+        return Header(delimiter, ("Date", *names[1:]), lines=3, called=row[1])
+    if (told := _told(names)) is not None:
+        return Header(delimiter, told, lines=0)
+    if len(row) > len(names) and not any(row[len(names) :]):
+        names += ("",) * (len(row) - len(names))  # a delimiter ends every row but not the header
+    return Header(delimiter, names)
+
+
+def _first_lines(text: bytes) -> tuple[str, str, str]:
+    filled = (line.decode().rstrip("\r\n") for line in io.BytesIO(text) if line.strip())
+    found = [*islice(filled, 3), "", ""]
+    return found[0], found[1], found[2]
+
+
+def _fields(line: str, delimiter: str) -> tuple[str, ...]:
+    fields = next(csv.reader([line], delimiter=delimiter), [])
+    return tuple(field.strip() for field in fields)
+
+
+def _told(fields: Sequence[str]) -> tuple[str, ...] | None:
+    """Names for the fields of a bar: perhaps an instrument, a date, perhaps a clock, numbers."""
+    names: list[str] = []
+    rest = list(fields)
+    if rest and not _DATE.fullmatch(rest[0]):
+        names.append("symbol")
+        rest.pop(0)
+    if not rest or not _DATE.fullmatch(rest[0]):
+        return None
+    names.append("date")
+    rest.pop(0)
+    if rest and _CLOCK.fullmatch(rest[0]):
+        names.append("time")
+        rest.pop(0)
+    if not _PRICES <= len(rest) <= len(_TOLD_BY_PLACE):
+        return None
+    return (*names, *_TOLD_BY_PLACE[: len(rest)]) if all(map(_NUMBER.fullmatch, rest)) else None

@@ -1,0 +1,115 @@
+"""What became of a candle file, in lines to read."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import IST
+from apps.market.importers import Loaded, Part, Report
+from apps.market.importers.checks import REPAIRABLE
+from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
+from apps.market.rulebook.sessions import sessions_of
+
+_INDIA: Final = timezone(timedelta(seconds=IST))
+_SHOWN: Final = 5
+MOST_INSPECTED: Final = 8
+"""Instruments of one file that are looked at each; a bhavcopy has thousands, of one bar each."""
+
+
+def lines_of(loaded: Loaded) -> list[str]:
+    """The file's lines, then those of each instrument while they are few."""
+    lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report)]
+    if len(loaded.parts) > MOST_INSPECTED:
+        return [*lines, _all_of(loaded.parts)]
+    for part in loaded.parts:
+        lines += _lines_of_part(part, loaded.timeframe)
+    return lines
+
+
+def _title(loaded: Loaded) -> str:
+    what = f"{len(loaded.parts)} instruments" if len(loaded.parts) > 1 else loaded.parts[0].symbol
+    called = loaded.parts[0].called if len(loaded.parts) == 1 else ""
+    named = f" as {called!r}" if called else ""
+    return f"{what} {loaded.timeframe} ({loaded.report.format}, symbol {loaded.told_by}{named})"
+
+
+def _rows(report: Report) -> str:
+    """Where each row went: the sum is the number of rows."""
+    parts = [f"{report.bars} bars"]
+    if report.untraded:
+        parts.append(f"{report.untraded} without a trade")
+    if report.repeated:
+        parts.append(f"{report.repeated} repeated")
+    parts += [f"{count} left out ({why})" for why, count in report.left_out.items()]
+    return f"{report.rows} rows = {' + '.join(parts)}"
+
+
+def _notes(report: Report) -> list[str]:
+    counted = {
+        f"repaired (high or low moved, at most {report.largest_repair:.3%} of the price;"
+        f" {REPAIRABLE:.1%} is refused)": report.repaired,
+        "rows out of order, sorted": report.out_of_order,
+        "moved to the beginning of their day or week": report.moved,
+    }
+    lines = [f"left out: {told}" for told in report.examples]
+    lines += [f"{what}: {count}" for what, count in counted.items() if count]
+    if report.shifted:
+        seconds = f"{report.shifted} seconds"
+        lines.append(f"stamps mark the end of a bar: moved back by {seconds} to its start")
+    if report.volume != "units":
+        lines.append(f"volume counts {report.volume}: the file does not say how many units one is")
+    if report.adjusted:
+        lines.append("prices are adjusted by their source: no corporate action is applied to them")
+    return lines
+
+
+def _all_of(parts: Sequence[Part]) -> str:
+    first = min(int(part.candles.time[0]) for part in parts)
+    last = max(int(part.candles.time[-1]) for part in parts)
+    return f"{_moment(first)} to {_moment(last)} IST"
+
+
+def _lines_of_part(part: Part, timeframe: str) -> list[str]:
+    found = inspect(part.symbol, part.candles, timeframe, sessions_of(part.symbol))
+    first, last = _moment(int(part.candles.time[0])), _moment(int(part.candles.time[-1]))
+    title = f"{part.symbol}: {found.bars} bars, {len(found.days)} days, {first} to {last} IST"
+    return [title, *(f"  {line}" for line in _lines_of_quality(found))]
+
+
+def _lines_of_quality(found: Quality) -> list[str]:
+    counted = {
+        "without volume": found.without_volume,
+        "outside the session's hours, kept": found.off_session,
+    }
+    dated = {
+        "sessions without a bar": found.missing_days,
+        "days with fewer bars than their session has": found.short_days,
+        "days on which the calendar has no session, kept": found.unlisted_days,
+    }
+    timed = {
+        f"open {JUMP:.0%} or more away from the last close": found.jumps,
+        f"closes {SPIKE:.0%} or more away from both sides": found.spikes,
+        f"runs of {LONG_RUN} or more bars without volume": found.silent_runs,
+    }
+    lines = [f"{what}: {count}" for what, count in counted.items() if count]
+    lines += [f"{what}: {_first(days, _day)}" for what, days in dated.items() if len(days)]
+    return lines + [
+        f"{what}: {_first(times, _moment)}" for what, times in timed.items() if len(times)
+    ]
+
+
+def _first(values: NDArray[np.int64] | NDArray[np.int32], told: Callable[[int], str]) -> str:
+    """How many, and the first few of them."""
+    shown = ", ".join(told(value) for value in values[:_SHOWN].tolist())
+    return f"{len(values)} ({shown}{', …' if len(values) > _SHOWN else ''})"
+
+
+def _day(day: int) -> str:
+    return str(np.datetime64(day, "D"))
+
+
+def _moment(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, tz=_INDIA).strftime("%Y-%m-%d %H:%M")

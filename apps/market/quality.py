@@ -1,0 +1,136 @@
+"""What a series of bars looks like: gaps, strays, jumps. Nothing is changed by it.
+
+A jump or a spike may be real (YESBANK lost half in a day in 2020); a report only says where to
+look. Options move so by nature and are not asked for either.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
+from apps.engine.sessions import Sessions
+from apps.engine.symbols import parse
+
+Days = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+JUMP: Final = 0.3
+"""A bar that opens this share or more away from the last close is a jump."""
+SPIKE: Final = 0.3
+"""A close this share or more away from the closes on both its sides, which agree, is a spike."""
+_AGREE: Final = 0.15
+LONG_RUN: Final = 10
+"""Bars in a row without volume, in a series that has volume elsewhere, that make a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """Days are numbers since 1970 in Asia/Kolkata; `days` are those that have bars.
+
+    `missing_days` are sessions of the calendar between the first and the last date without a bar;
+    `short_days` have fewer bars in their session than it has periods (in thin trading, or where
+    bars are missing); `unlisted_days` have bars though the calendar has no session on them.
+    `off_session` counts bars outside the hours. `jumps` and `spikes` are the times of such bars,
+    `silent_runs` the times at which runs without volume begin.
+    """
+
+    bars: int
+    days: Days
+    missing_days: Days
+    short_days: Days
+    unlisted_days: Days
+    off_session: int
+    without_volume: int
+    jumps: NDArray[np.int64]
+    spikes: NDArray[np.int64]
+    silent_runs: NDArray[np.int64]
+
+
+def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -> Quality:
+    """The quality of a series that has a bar."""
+    days, _ = days_of(candles.time)
+    inside = within_hours(candles, timeframe, sessions)
+    full, bars = days_of(candles.time[inside])
+    moves = parse(symbol).type != "options"
+    return Quality(
+        bars=len(candles),
+        days=days,
+        missing_days=missing_days(days, sessions) if timeframe != "1w" else days[:0],
+        short_days=_short_days(full, bars, timeframe, sessions),
+        unlisted_days=_unlisted_days(days, timeframe, sessions),
+        off_session=int(np.count_nonzero(~inside)),
+        without_volume=int(np.count_nonzero(candles.volume == 0)),
+        jumps=candles.time[_jumps(candles)] if moves else candles.time[:0],
+        spikes=candles.time[_spikes(candles)] if moves else candles.time[:0],
+        silent_runs=_silent_runs(candles),
+    )
+
+
+def days_of(times: NDArray[np.int64]) -> tuple[Days, NDArray[np.intp]]:
+    """The dates of bars in order of time, and how many bars each has."""
+    day = ist_day(times)
+    first = np.flatnonzero(np.diff(day, prepend=-1))
+    return day[first], np.diff(np.append(first, len(day)))
+
+
+def missing_days(days: Days, sessions: Sessions) -> Days:
+    """Sessions between the first and the last of `days` that are none of them."""
+    if not len(days):
+        return days
+    span = np.arange(days[0], days[-1] + 1, dtype=np.int32)
+    return span[sessions.is_session(span) & ~np.isin(span, days)]
+
+
+def within_hours(candles: Candles, timeframe: str, sessions: Sessions) -> Flags:
+    """Which bars start within the hours of their date; all where nobody knows them."""
+    if TIMEFRAMES[timeframe] >= DAY:
+        return np.ones(len(candles), dtype=np.bool_)
+    days, counts = days_of(candles.time)
+    opens, closes = (np.repeat(hours, counts) for hours in sessions.hours(days))
+    inside = (candles.time >= opens) & (candles.time < closes)
+    return np.asarray(inside | (opens < 0))
+
+
+def _short_days(days: Days, bars: NDArray[np.intp], timeframe: str, sessions: Sessions) -> Days:
+    """Dates with fewer bars than their session has periods; `bars` counts those of each day."""
+    if TIMEFRAMES[timeframe] >= DAY:
+        return days[:0]
+    opens, closes = sessions.hours(days)
+    periods = -((opens - closes) // TIMEFRAMES[timeframe])
+    return days[(bars < periods) & (opens >= 0)]
+
+
+def _unlisted_days(days: Days, timeframe: str, sessions: Sessions) -> Days:
+    if timeframe == "1w":
+        return days[:0]
+    opens, _ = sessions.hours(days)
+    return days[~sessions.is_session(days) & (opens >= 0)]
+
+
+def _jumps(candles: Candles) -> Flags:
+    moved = np.zeros(len(candles))
+    moved[1:] = candles.open[1:] / candles.close[:-1] - 1
+    return np.asarray(np.abs(moved) >= JUMP)
+
+
+def _spikes(candles: Candles) -> Flags:
+    close = candles.close
+    found = np.zeros(len(close), dtype=np.bool_)
+    if len(close) < 3:
+        return found
+    before, here, after = close[:-2], close[1:-1], close[2:]
+    nearest = np.minimum(np.abs(here / before - 1), np.abs(here / after - 1))
+    found[1:-1] = (nearest >= SPIKE) & (np.abs(after / before - 1) < _AGREE)
+    return found
+
+
+def _silent_runs(candles: Candles) -> NDArray[np.int64]:
+    silent = candles.volume == 0
+    if silent.all() or not silent.any():
+        return candles.time[:0]
+    edges = np.flatnonzero(np.diff(silent.astype(np.int8), prepend=0, append=0))
+    first, stop = edges[::2], edges[1::2]
+    return candles.time[first[stop - first >= LONG_RUN]]

@@ -1,0 +1,34 @@
+"""A file that holds one instrument, as tests look at it."""
+
+from pathlib import Path
+from typing import Any
+
+from apps.engine.candles import Candles
+from apps.market.importers import Given, Report, read_one_series
+from apps.market.quality import Quality, inspect
+from apps.market.rulebook.sessions import sessions_of
+
+
+class OneSeries:
+    """What a file reads as; `given` are the fields of Given."""
+
+    symbol: str
+    timeframe: str
+    candles: Candles
+    report: Report
+    called: str
+    told_by: str
+
+    def __init__(self, path: Path, **given: Any) -> None:
+        loaded, part = read_one_series(path, Given(**given))
+        self.symbol, self.called, self.candles = part.symbol, part.called, part.candles
+        self.timeframe, self.report, self.told_by = loaded.timeframe, loaded.report, loaded.told_by
+
+    @property
+    def quality(self) -> Quality:
+        return inspect(self.symbol, self.candles, self.timeframe, sessions_of(self.symbol))
+
+
+def dates(days: Any) -> list[str]:
+    """Day numbers as YYYY-MM-DD."""
+    return [str(day) for day in days.astype("M8[D]")]
