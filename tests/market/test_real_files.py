@@ -107,7 +107,10 @@ def test_nifty_minutes_of_2024(market_data: Path) -> None:
     assert bars.time[[0, -1]].tolist() == [at("2024-01-01 09:15"), at("2024-08-23 15:29")]
     assert quality.off_session == 167  # 2024-01-20, 15:30 to 18:16
     assert dates(quality.short_days) == ["2024-03-02", "2024-05-18"]  # a pause of 90 minutes
-    assert dates(quality.unlisted_days) == dates(quality.missing_days) == []
+    assert dates(quality.unlisted_days) == []
+    assert dates(quality.missing_days) == [
+        "2024-02-01", "2024-03-04", "2024-04-05", "2024-05-07", "2024-07-10",
+    ]  # fmt: skip
     assert quality.without_volume == 58127  # an index has none
     assert (bars.open[0], bars.high[0], bars.low[0], bars.close[0]) == (
         21727.75, 21737.35, 21701.80, 21712.00,
@@ -205,3 +208,10 @@ def test_contracts_of_a_day_are_named_by_their_expiry(market_data: Path) -> None
     weekly = [symbol for symbol in bars if symbol.startswith("NSE:NIFTY25MAR06")]
     assert weekly
     assert "NSE:MM25MARFUT" in bars
+
+
+def test_sessions_that_a_source_lacks_are_found(market_data: Path) -> None:
+    quality = OneSeries(market_data / "nse_full_RELIANCE_2019-26.csv.gz").quality
+    missing = dates(quality.missing_days)
+    assert missing[-2:] == ["2021-11-04", "2022-08-08"]
+    assert [day[:7] for day in missing[:-2]] == ["2019-08"] * 5 + ["2019-09"] * 19
