@@ -204,7 +204,7 @@ def database() -> dict[str, Any]:
         # A Unix socket's directory cannot stand before the path: it is ?host=/path.
         host = str(options.pop("host", host))
     return {
-        "ENGINE": "django.db.backends.postgresql",
+        "ENGINE": "config.database",
         "NAME": name,
         "USER": user,
         "PASSWORD": password,
@@ -272,13 +272,13 @@ TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES", default="")
 REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 CACHES = {
     "default": {
-        "BACKEND": "django.core.cache.backends.redis.RedisCache"
+        "BACKEND": "apps.core.counters.RedisCounters"
         if REDIS_URL
         else "apps.core.counters.PostgresCounters",
         "LOCATION": REDIS_URL,
     }
 }
-# It knows few caches. Ours counts atomically: tests/core/test_counters.py.
+# django-ratelimit knows few caches. Ours count atomically: tests/core/test_counters.py.
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 
 # ------------------------------------------------------------------------------------------- HTTP

@@ -54,7 +54,7 @@ def _count(request: HttpRequest) -> Usage | None:
         user_id=caller.credential.user_id if caller.credential else None,
         address=address or "unknown",
     )
-    return limits.count(request, bucket) if bucket else None
+    return limits.count(bucket) if bucket else None
 
 
 def _refused(refusal: ServiceError) -> HttpResponseBase:

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Final, TypeAlias
 
 from django.contrib import auth
@@ -20,6 +21,7 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.ids import is_id
+from apps.core.statements import Slot, Statement, instances
 from apps.core.times import wire_time
 
 log = logging.getLogger(__name__)
@@ -238,22 +240,29 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
 
 def authenticate_browser(*, session_id: str, now: datetime) -> Session:
     """The live session of this id, which a session cookie has proved."""
-    session = _live_session(Session.objects.filter(pk=session_id), now=now)
+    session = _live_session(session_id, now=now)
     _note_use(session, now=now)
     return session
 
 
 def session_of(claims: tokens.Claims, *, now: datetime) -> Session:
     """The live session that a good token names, its user loaded in the same query."""
-    named = Session.objects.filter(pk=claims.session_id, user_id=claims.user_id)
-    return _live_session(named, now=now)
+    session = _live_session(claims.session_id, now=now)
+    if session.user_id != claims.user_id:
+        raise SessionOver
+    return session
 
 
-def _live_session(named: QuerySet[Session], *, now: datetime) -> Session:
-    session = named.select_related("user").first()
+def _live_session(session_id: str, *, now: datetime) -> Session:
+    session = _session_with_user().first(session=session_id)
     if session is None or not session.is_live(now=now):
         raise SessionOver
     return session
+
+
+@cache
+def _session_with_user() -> Statement[Session]:
+    return instances(Session.objects.filter(pk=Slot("session")).select_related("user"))
 
 
 def _note_use(credential: Credential, *, now: datetime) -> None:

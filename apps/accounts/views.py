@@ -43,7 +43,7 @@ class EntryView(ViewSet):
         body = serializers.LogInBody.read(request.data)
         wants_cookie = body.pop("sessionCookie", False)
         account = limits.failures(addresses.folded(body["email"]))
-        with limits.failures_counted(request._request, account):
+        with limits.failures_counted(account):
             issued = services.log_in(**body, **_origin_of(request), now=timezone.now())
         if wants_cookie:
             session_cookie.put(request, issued.session)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, TypedDict
 
 from django.db import transaction
@@ -12,13 +13,15 @@ from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.alerts import Alerts
 from apps.algorithms.lifecycle import Move, Status
-from apps.algorithms.models import Algorithm, StatusChange, Version
+from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANYTHING, Expectation
+from apps.core.ids import is_id
+from apps.core.statements import Listing, Slot, Statement, instances, listing
 from apps.engine import strategy
 from apps.symbols import services as symbols
 
@@ -136,7 +139,17 @@ def _begin(algorithm: Algorithm, move: Move | None, *, reason: str, now: datetim
 
 def read(*, owner: User, algorithm_id: str) -> Algorithm:
     """Raises AlgorithmNotFound."""
-    return Algorithm.objects.owned_by(owner).fetch(algorithm_id)
+    known = is_id(algorithm_id)
+    found = _owned().first(owner=owner.pk, algorithm=algorithm_id) if known else None
+    if found is None:
+        raise AlgorithmNotFound(algorithmId=algorithm_id)
+    return found
+
+
+@cache
+def _owned() -> Statement[Algorithm]:
+    owned = Algorithm.objects.owned_by(User(pk=Slot("owner")))
+    return instances(owned.filter(pk=Slot("algorithm")))
 
 
 @transaction.atomic
@@ -308,16 +321,27 @@ def versions(*, owner: User, algorithm_id: str) -> QuerySet[Version]:
 
 
 def listed(
-    *, owner: User, status: str | None, strategy_type: str | None, ordering: Iterable[str]
-) -> QuerySet[Algorithm, dict[str, Any]]:
-    """The owner's algorithms as rows of LISTED. Any: the columns are of many types."""
-    rows = Algorithm.objects.owned_by(owner)
-    if status:
-        rows = rows.filter(status=status)
-    if strategy_type:
-        rows = rows.filter(strategy_type=strategy_type)
-    listed: QuerySet[Algorithm, dict[str, Any]] = rows.in_order(ordering).values(*LISTED)
-    return listed
+    *,
+    owner: User,
+    status: str | None,
+    strategy_type: str | None,
+    ordering: tuple[str, ...],
+    part: slice,
+) -> tuple[list[dict[str, Any]], int]:
+    """That part of the owner's algorithms as rows of LISTED, and the number of all.
+
+    Any: the columns are of many types.
+    """
+    wanted = {"status": status, "strategy_type": strategy_type}
+    filters = {column: value for column, value in wanted.items() if value}
+    return _listing(tuple(filters), ordering).page(part, owner=owner.pk, **filters)
+
+
+@cache
+def _listing(filters: tuple[str, ...], ordering: tuple[str, ...]) -> Listing[dict[str, Any]]:
+    owned = Algorithm.objects.owned_by(User(pk=Slot("owner")))
+    chosen = owned.filter(**{column: Slot(column) for column in filters})
+    return listing(chosen.in_order(ordering).values(*LISTED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,13 +42,14 @@ class AlgorithmView(ViewSet):
     def list(self, request: Request) -> Response:
         query = Query(request.query_params)
         page = query.page()
-        rows = services.listed(
+        rows, total = services.listed(
             owner=caller(request),
             status=query.choice("status", LISTED),
             strategy_type=query.choice("strategyType", STRATEGY_TYPES),
             ordering=query.ordering(SORTS, default="createdAt"),
+            part=page.rows,
         )
-        return Response(page_of(rows, page, item_out))
+        return Response(page_with([item_out(row) for row in rows], page, total=total))
 
     @documented(openapi.CREATE)
     @idempotent

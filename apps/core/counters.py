@@ -1,4 +1,4 @@
-"""Counters in PostgreSQL behind Django's cache interface, each change one atomic statement.
+"""Counters behind Django's cache interface, in PostgreSQL each change one atomic statement.
 
 Django's own cache in a database reads and then writes, so that of calls at the same moment most
 are not counted.
@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from django.core.cache.backends.redis import RedisCache
 from django.db import connection
 from django.utils import timezone
 
@@ -25,8 +26,18 @@ INCREASE = """
 """
 
 
+HIT = """
+    INSERT INTO core_counter (key, count, expires_at) VALUES (%s, 1, %s)
+    ON CONFLICT (key) DO UPDATE SET
+        count = CASE WHEN core_counter.expires_at < %s THEN 1 ELSE core_counter.count + 1 END,
+        expires_at = CASE WHEN core_counter.expires_at < %s THEN excluded.expires_at
+            ELSE core_counter.expires_at END
+    RETURNING count
+"""
+
+
 class PostgresCounters(BaseCache):
-    """`add`, `incr`, `decr` and `get` of whole numbers; the rest of a cache is not there.
+    """`hit`, `add`, `incr`, `decr` and `get` of whole numbers; the rest of a cache is not there.
 
     The clock is the database's client's: windows are minutes long, machines' clocks are not.
     """
@@ -34,6 +45,14 @@ class PostgresCounters(BaseCache):
     def __init__(self, location: str, params: dict[str, Any]) -> None:
         """Any: Django's own shape of a cache's parameters."""
         super().__init__(params)
+
+    def hit(self, key: str, timeout: float) -> int:
+        """Count one more, from one on where there is no counter yet; what it stands at."""
+        now = timezone.now()
+        expires = now + timedelta(seconds=timeout)
+        count = _one(HIT, [self.make_and_validate_key(key), expires, now, now])
+        assert count is not None, "an upsert without a condition answers with its row"
+        return count
 
     def add(
         self,
@@ -69,6 +88,14 @@ class PostgresCounters(BaseCache):
 
     def _seconds(self, timeout: float | None) -> float:
         return float(self.default_timeout or 0) if timeout is DEFAULT_TIMEOUT else timeout or 0
+
+
+class RedisCounters(RedisCache):
+    """The same for many machines."""
+
+    def hit(self, key: str, timeout: float) -> int:
+        """As of PostgresCounters."""
+        return 1 if self.add(key, 1, timeout) else int(self.incr(key))
 
 
 def _one(statement: str, arguments: Sequence[str | int | datetime]) -> int | None:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import Candles
-from tests.benchmarks.peers.runners import Measured, PeersMissing, Runner, ours, peer
+from tests.benchmarks.peers.environments import PeersMissing
+from tests.benchmarks.peers.runners import Measured, Runner, ours, peer
 from tests.benchmarks.side_by_side import report
 from tests.benchmarks.walks import session_bars
 

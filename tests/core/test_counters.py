@@ -34,12 +34,22 @@ def test_a_counter_whose_time_is_over_is_not_there() -> None:
     assert cache.get("a") == 1
 
 
+@pytest.mark.django_db
+def test_a_hit_counts_on_and_begins_anew_when_the_time_is_over() -> None:
+    cache = caches["default"]
+    assert [cache.hit("a", 60), cache.hit("a", 600)] == [1, 2]
+    [counter] = Counter.objects.all()
+    assert counter.expires_at < timezone.now() + timedelta(seconds=61)
+    Counter.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert [cache.hit("a", 60), cache.hit("a", 60)] == [1, 2]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_what_eight_count_at_the_same_moment_is_all_counted() -> None:
     def count(worker: int) -> list[int]:
         cache = caches["default"]
         try:
-            return [1 if cache.add("a", 1, 60) else cache.incr("a") for _ in range(50)]
+            return [cache.hit("a", 60) for _ in range(50)]
         finally:
             connection.close()
 

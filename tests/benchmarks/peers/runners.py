@@ -8,18 +8,12 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-PROJECT = Path(__file__).parents[3]
-HERE = Path(__file__).parent
+from tests.benchmarks.peers.environments import HERE, PROJECT, python_of
+
 ENVIRONMENT = PROJECT / ".data" / "peers"
-REQUIREMENTS = HERE / "requirements.txt"
-
-
-class PeersMissing(Exception):
-    """The peers' environment cannot be made: no network, or no wheel for this machine."""
 
 
 class Measured(NamedTuple):
@@ -58,7 +52,12 @@ def ours() -> Iterator[Runner]:
 @contextmanager
 def peer(name: str) -> Iterator[Runner]:
     """vectorbt or backtesting; raises PeersMissing."""
-    with _running([str(_python()), str(HERE / f"with_{name}.py")]) as runner:
+    python = python_of(
+        ENVIRONMENT,
+        requirements="requirements_backtests.txt",
+        peers="vectorbt and backtesting.py",
+    )
+    with _running([str(python), str(HERE / f"with_{name}.py")]) as runner:
         yield runner
 
 
@@ -75,24 +74,3 @@ def _running(command: list[str]) -> Iterator[Runner]:
     ) as process:
         yield Runner(process)
         process.communicate()  # its input ends, and so does it
-
-
-def _python() -> Path:
-    """The peers' Python; what is installed is installed once for each requirements file."""
-    python, done = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "installed"
-    wanted = sha256(REQUIREMENTS.read_bytes()).hexdigest()
-    if done.exists() and done.read_text() == wanted:
-        return python
-    print(f"\ninstalling vectorbt and backtesting.py in {ENVIRONMENT}", flush=True)
-    _do([sys.executable, "-m", "venv", str(ENVIRONMENT)])
-    quiet = ["--quiet", "--disable-pip-version-check"]
-    _do([str(python), "-m", "pip", "install", *quiet, "-r", str(REQUIREMENTS)])
-    done.write_text(wanted)
-    return python
-
-
-def _do(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = (done.stderr.strip() or done.stdout.strip() or "no word").splitlines()[-1]
-        raise PeersMissing(f"vectorbt and backtesting.py are not measured: {last}")

@@ -1,0 +1,120 @@
+"""Queries that requests ask all day, written by the ORM once and then only run.
+
+To write a query takes the ORM several times as long as it takes PostgreSQL to answer it. What is
+kept is the text of a query, never a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django.db import DEFAULT_DB_ALIAS, connection
+from django.db.models import Model, QuerySet
+from django.db.models.query import get_related_populators
+from django.db.models.sql.compiler import SQLCompiler
+
+Row = TypeVar("Row")
+Instance = TypeVar("Instance", bound=Model)
+
+Values = Sequence[Any]
+"""The columns of one row. Any: they are of many types."""
+
+
+class Slot(str):
+    """Stands in a queryset for the argument of this name."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Statement(Generic[Row]):
+    """A query: its text, what its placeholders get, and how a row of it is read."""
+
+    text: str
+    parameters: Sequence[object]
+    read: Callable[[Values], Row]
+
+    def rows(self, **arguments: object) -> list[Row]:
+        """Run it; every Slot needs its argument."""
+        values: list[Any] = [arguments[p] if isinstance(p, Slot) else p for p in self.parameters]
+        with connection.cursor() as cursor:
+            cursor.execute(self.text, values)
+            return [self.read(row) for row in cursor.fetchall()]
+
+    def first(self, **arguments: object) -> Row | None:
+        return next(iter(self.rows(**arguments)), None)
+
+
+def instances(queryset: QuerySet[Instance]) -> Statement[Instance]:
+    """Whole instances, with what `select_related` names."""
+    text, parameters, convert, compiler = _compiled(queryset)
+    known: dict[str, Any] = compiler.klass_info or {}
+    own = known["select_fields"]
+    names = [compiler.select[place][0].target.attname for place in own]
+    related = get_related_populators(known, compiler.select, DEFAULT_DB_ALIAS)  # type: ignore[call-arg]  # typed for Django 6
+
+    def read(row: Values) -> Instance:
+        row = convert(row)
+        instance = queryset.model.from_db(DEFAULT_DB_ALIAS, names, row[: len(own)])
+        for populator in related:
+            populator.populate(row, instance)
+        return instance
+
+    return Statement(text, parameters, read)
+
+
+def mappings(queryset: QuerySet[Any, dict[str, Any]]) -> Statement[dict[str, Any]]:
+    """What `values` names. Any: the columns are of many types."""
+    text, parameters, convert, _ = _compiled(queryset)
+    names = list(queryset.query.selected or ())
+    return Statement(text, parameters, lambda row: dict(zip(names, convert(row), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing(Generic[Row]):
+    """A list of which one page at a time is read, and with it how many rows there are in all."""
+
+    _page: Statement[tuple[int, Row | None]]
+
+    def page(self, part: slice, **arguments: object) -> tuple[list[Row], int]:
+        """The rows of that part, none past the end, and the number of all."""
+        limit = part.stop - part.start
+        found = self._page.rows(limit=limit, offset=part.start, **arguments)
+        return [row for _, row in found if row is not None], found[0][0]
+
+
+def listing(queryset: QuerySet[Any, dict[str, Any]]) -> Listing[dict[str, Any]]:
+    """Of an ordered queryset of `values`, the first of which is never null."""
+    rows, every = mappings(queryset), mappings(queryset.order_by())
+    text = f"""
+        SELECT every.total, page.* FROM (SELECT COUNT(*) AS total FROM ({every.text}) mine) every
+        LEFT JOIN ({rows.text} LIMIT %s OFFSET %s) page ON TRUE
+    """
+    parameters = [*every.parameters, *rows.parameters, Slot("limit"), Slot("offset")]
+
+    def read(row: Values) -> tuple[int, dict[str, Any] | None]:
+        return row[0], None if row[1] is None else rows.read(row[1:])
+
+    return Listing(Statement(text, parameters, read))
+
+
+def _compiled(
+    queryset: QuerySet[Any, Any],
+) -> tuple[str, Sequence[object], Callable[[Values], Values], SQLCompiler]:
+    """Text, parameters, what makes Python's values of a row's, and the compiler with the rest."""
+    compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
+    text, parameters = compiler.as_sql()
+    converters = compiler.get_converters([column for column, *_ in compiler.select])
+
+    def convert(row: Values) -> Values:
+        if not converters:
+            return row
+        values = list(row)
+        for place, (steps, column) in converters.items():
+            for step in steps:
+                values[place] = step(values[place], column, connection)
+        return values
+
+    return text, parameters, convert, compiler

@@ -1,0 +1,50 @@
+"""Django's PostgreSQL with two things made cheaper: whether a connection lives, and times."""
+
+import select
+import time
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.db.backends.postgresql import base
+from psycopg.types.datetime import TimestamptzLoader
+
+SECONDS_TRUSTED: Final = 10
+
+
+class MomentLoader(TimestamptzLoader):
+    """A time in UTC, read by Python's own parser; Django's takes five times as long."""
+
+    timezone = UTC
+    """Django looks here for what it would otherwise register anew with each cursor."""
+
+    def load(self, data: Any) -> datetime:
+        """Any: psycopg's buffers."""
+        return datetime.fromisoformat(bytes(data).decode())
+
+
+class DatabaseWrapper(base.DatabaseWrapper):
+    """Django asks SELECT 1 before the first query of each request. A server that closes a
+    connection leaves the end of it to be read, which costs a look; a network that has dropped it
+    leaves nothing, so the question is asked again every few seconds.
+    """
+
+    _asked_at = float("-inf")
+
+    def get_new_connection(self, conn_params: dict[str, Any]) -> Any:
+        """Any: as Django has it."""
+        made = super().get_new_connection(conn_params)
+        made.adapters.register_loader("timestamptz", MomentLoader)
+        return made
+
+    def is_usable(self) -> bool:
+        now = time.monotonic()
+        if now - self._asked_at < SECONDS_TRUSTED and not self._has_something_to_read():
+            return True
+        usable = super().is_usable()
+        self._asked_at = now if usable else float("-inf")
+        return usable
+
+    def _has_something_to_read(self) -> bool:
+        look = select.poll()
+        look.register(self.connection.pgconn.socket, select.POLLIN)
+        return bool(look.poll(0))

@@ -1,0 +1,35 @@
+"""Virtual environments of the peers, each installed once for what its requirements name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[3]
+HERE = Path(__file__).parent
+
+
+class PeersMissing(Exception):
+    """A peers' environment cannot be made: no network, or no wheel for this machine."""
+
+
+def python_of(environment: Path, *, requirements: str, peers: str) -> Path:
+    """Its Python, with the requirements of that file; raises PeersMissing, which names `peers`."""
+    wanted = (HERE / requirements).read_bytes()
+    python, done = environment / "bin" / "python", environment / "installed"
+    if done.exists() and done.read_text() == sha256(wanted).hexdigest():
+        return python
+    print(f"\ninstalling {peers} in {environment}", flush=True)
+    quiet = ["--quiet", "--disable-pip-version-check"]
+    for command in (
+        [sys.executable, "-m", "venv", str(environment)],
+        [str(python), "-m", "pip", "install", *quiet, "-r", str(HERE / requirements)],
+    ):
+        made = subprocess.run(command, capture_output=True, text=True, check=False)
+        if made.returncode:
+            last = (made.stderr.strip() or made.stdout.strip() or "no word").splitlines()[-1]
+            raise PeersMissing(f"{peers}: {last}")
+    done.write_text(sha256(wanted).hexdigest())
+    return python

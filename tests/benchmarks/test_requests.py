@@ -1,0 +1,165 @@
+"""Three calls that clients make all day, as FastAPI with SQLAlchemy answers them and as we do.
+
+Both are one process, with the same token, session, rows and PostgreSQL, which eight connections
+keep busy in turns; neither counts requests against limits or logs to a file. The peer writes no
+line for a request, we do. Processor time is that of the web process and of PostgreSQL's processes.
+"""
+
+import hashlib
+import os
+import statistics
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import psycopg
+import pytest
+
+from config.journey import ALGORITHM, Client
+from config.postgres import socket_directory
+from tests.benchmarks.load import CONNECTIONS, ask, request
+from tests.benchmarks.peers.environments import PeersMissing
+from tests.benchmarks.peers.web import fastapi
+from tests.benchmarks.side_by_side import MEASURED, Row, report
+from tests.faults.service import Service, service
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
+
+SECRET = "a secret that both services know"
+SIGNING_KEY = hashlib.blake2b(b"access and refresh tokens", key=SECRET.encode()).hexdigest()
+MINE, OTHERS = 1_000, 9_000
+TURNS, REQUESTS = 8, 400
+TICKS = os.sysconf("SC_CLK_TCK")
+
+COPIES = """
+    INSERT INTO algorithms_algorithm (id, {columns})
+    SELECT substr(md5(original.id || n), 1, 24), {columns}
+    FROM algorithms_algorithm original, generate_series(2, %s) n WHERE original.id = %s
+"""
+COLUMNS = """
+    SELECT string_agg(column_name, ', ') FROM information_schema.columns
+    WHERE table_name = 'algorithms_algorithm' AND is_generated = 'NEVER' AND column_name <> 'id'
+"""
+
+
+class Side(NamedTuple):
+    """One of the two services: where it listens, and the processes whose time is its own."""
+
+    port: int
+    web: list[int]
+
+
+class Sides(NamedTuple):
+    ours: Side
+    theirs: Side
+    service: Service
+    token: str
+    algorithm: str
+
+
+@pytest.fixture(scope="module")
+def sides() -> Iterator[Sides]:
+    with ExitStack() as running:
+        started = running.enter_context(
+            service(WEB_WORKERS="1", BACKTEST_WORKERS="1", SECRET_KEY=SECRET)
+        )
+        token, algorithm = _filled(started)
+        socket = socket_directory(started.directory)
+        database = f"postgresql+asyncpg://algotrade@/algotrade?host={socket}&port=5432"
+        try:
+            peer = running.enter_context(
+                fastapi({"SIGNING_KEY": SIGNING_KEY, "DATABASE": database})
+            )
+        except PeersMissing as missing:
+            pytest.skip(str(missing))
+        ours = Side(started.port, started.running()["web"])
+        theirs = Side(peer.port, [peer.pid])
+        yield Sides(ours, theirs, started, token, algorithm)
+
+
+def _filled(started: Service) -> tuple[str, str]:
+    """Algorithms of two users; (a token of the first, one of theirs)."""
+    client = Client(f"http://127.0.0.1:{started.port}", lambda line: None)
+    for name, count in (("other", OTHERS), ("trader", MINE)):
+        body = {"email": f"{name}@example.com", "password": "a long password", "name": name}
+        client.token = ""
+        client.token = client.call("POST", "/api/auth/signup", body, expect=201)["accessToken"]
+        algorithm = client.call("POST", "/api/trading/algorithms", ALGORITHM, expect=201)["id"]
+        with started.database() as database:
+            _copy(database, algorithm, count)
+    return client.token, algorithm
+
+
+def _copy(database: psycopg.Connection, algorithm: str, count: int) -> None:
+    row = database.execute(COLUMNS).fetchone()
+    assert row is not None
+    database.execute(COPIES.format(columns=row[0]), [count, algorithm])
+    database.execute("VACUUM ANALYZE algorithms_algorithm")
+
+
+class Turn(NamedTuple):
+    """Seconds a request: that the client waited, and that each side of the service worked."""
+
+    elapsed: float
+    web: float
+    database: float
+    each: list[float]
+
+
+def turn(side: Side, sides: Sides, sent: bytes) -> Turn:
+    backends = sides.service.running()["backend"]
+    web, database = _processor(side.web), _processor(backends)
+    load = ask(side.port, sent, times=REQUESTS)
+    web, database = _processor(side.web) - web, _processor(backends) - database
+    return Turn(load.seconds / REQUESTS, web / REQUESTS, database / REQUESTS, load.each)
+
+
+def _processor(pids: list[int]) -> float:
+    """Seconds of processor time that these processes have used."""
+    fields = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids]
+    return sum(int(user) + int(system) for *_, user, system in (row[:13] for row in fields)) / TICKS
+
+
+def compare(name: str, sides: Sides, method: str, path: str) -> None:
+    """Turns, of which the first of each side is not counted; the ratio is of requests a second."""
+    sent = request(method, path, token=sides.token)
+    pairs = [(turn(sides.ours, sides, sent), turn(sides.theirs, sides, sent)) for _ in range(TURNS)]
+    ours, theirs = zip(*pairs[1:], strict=True)
+    report(
+        f"{name}, ours against FastAPI",
+        [one.elapsed for one in ours],
+        [one.elapsed for one in theirs],
+    )
+    print(f"web and database work {_work(ours)} a request, theirs {_work(theirs)}")
+    print(f"theirs: {_tail(theirs)}")
+    MEASURED.append(Row(f"{name}, {CONNECTIONS} at a time", _tail(ours)))
+    print(f"ours: {MEASURED[-1].one}")
+
+
+def _work(turns: Sequence[Turn]) -> str:
+    web, database = (
+        1000 * statistics.median(getattr(one, part) for one in turns)
+        for part in ("web", "database")
+    )
+    return f"{web:.2f} + {database:.2f} ms"
+
+
+def _tail(turns: Sequence[Turn]) -> str:
+    waited = [1000 * seconds for one in turns for seconds in one.each]
+    middle, late = np.percentile(waited, (50, 99))
+    return f"half under {middle:.1f} ms, 99 % under {late:.1f} ms, {late / middle:.1f} times that"
+
+
+def test_a_list(sides: Sides) -> None:
+    compare(f"20 of {MINE:,} algorithms", sides, "GET", "/api/trading/algorithms")
+
+
+def test_one(sides: Sides) -> None:
+    compare("an algorithm", sides, "GET", f"/api/trading/algorithms/{sides.algorithm}")
+
+
+def test_validation(sides: Sides) -> None:
+    path = f"/api/trading/algorithms/{sides.algorithm}/validate"
+    compare("an algorithm judged", sides, "POST", path)
