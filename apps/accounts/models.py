@@ -3,6 +3,7 @@
 import secrets
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
@@ -13,7 +14,9 @@ from django.utils import timezone
 
 from apps.accounts import addresses
 from apps.accounts.scopes import Scope
+from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField
+from apps.core.statements import Slot, Statement, instances
 
 
 class Role(StrEnum):
@@ -112,6 +115,11 @@ class EndReason(models.TextChoices):
     OPERATOR = "operator"
 
 
+class SessionOver(ServiceError):
+    code = Code.UNAUTHORIZED
+    message = "This session has ended; log in again."
+
+
 class SessionQuerySet(models.QuerySet["Session"]):
     def live(self, *, now: datetime) -> "SessionQuerySet":
         return self.filter(ended_at=None, expires_at__gt=now)
@@ -154,6 +162,19 @@ class Session(models.Model):
 
     def is_live(self, *, now: datetime) -> bool:
         return self.ended_at is None and now < self.expires_at and self.user.is_active
+
+    @staticmethod
+    def fetch(session_id: str, *, now: datetime) -> "Session":
+        """The live one with this id, its user in the same query; raises SessionOver."""
+        found = _with_its_user().first(session=session_id)
+        if found is None or not found.is_live(now=now):
+            raise SessionOver
+        return found
+
+
+@cache
+def _with_its_user() -> Statement[Session]:
+    return instances(Session.objects.filter(pk=Slot("session")).select_related("user"))
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):

@@ -4,7 +4,6 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Final, TypeAlias
 
 from django.contrib import auth
@@ -16,12 +15,11 @@ from django.db.models import QuerySet
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
 from apps.accounts import addresses, keys, scopes, tokens
-from apps.accounts.models import ApiKey, EndReason, Session, User, new_token_id
+from apps.accounts.models import ApiKey, EndReason, Session, SessionOver, User, new_token_id
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.ids import is_id
-from apps.core.statements import Slot, Statement, instances
 from apps.core.times import wire_time
 
 log = logging.getLogger(__name__)
@@ -54,11 +52,6 @@ class WrongCredentials(ServiceError):
 
     code = Code.UNAUTHORIZED
     message = "The e-mail address or the password is wrong."
-
-
-class SessionOver(ServiceError):
-    code = Code.UNAUTHORIZED
-    message = "This session has ended; log in again."
 
 
 class KeyOver(ServiceError):
@@ -240,29 +233,17 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
 
 def authenticate_browser(*, session_id: str, now: datetime) -> Session:
     """The live session of this id, which a session cookie has proved."""
-    session = _live_session(session_id, now=now)
+    session = Session.fetch(session_id, now=now)
     _note_use(session, now=now)
     return session
 
 
 def session_of(claims: tokens.Claims, *, now: datetime) -> Session:
     """The live session that a good token names, its user loaded in the same query."""
-    session = _live_session(claims.session_id, now=now)
+    session = Session.fetch(claims.session_id, now=now)
     if session.user_id != claims.user_id:
         raise SessionOver
     return session
-
-
-def _live_session(session_id: str, *, now: datetime) -> Session:
-    session = _session_with_user().first(session=session_id)
-    if session is None or not session.is_live(now=now):
-        raise SessionOver
-    return session
-
-
-@cache
-def _session_with_user() -> Statement[Session]:
-    return instances(Session.objects.filter(pk=Slot("session")).select_related("user"))
 
 
 def _note_use(credential: Credential, *, now: datetime) -> None:
