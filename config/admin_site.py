@@ -20,7 +20,7 @@ TITLE: Final = "Algotrade operators"
 def _count_the_address(request: HttpRequest) -> None:
     """Raises TooManyRequests, LimiterDown."""
     bucket = limits.admin_login(request_origin.current().address or "unknown")
-    limits.refuse_exceeded(limits.count(request, bucket) if bucket else None)
+    limits.refuse_exceeded(limits.count(bucket) if bucket else None)
 
 
 class LoginForm(AdminAuthenticationForm):
