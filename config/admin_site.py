@@ -17,7 +17,7 @@ from apps.core.audit import Action
 TITLE: Final = "Algotrade operators"
 
 
-def _count_the_address(request: HttpRequest) -> None:
+def _count_the_address() -> None:
     """Raises TooManyRequests, LimiterDown."""
     bucket = limits.admin_login(request_origin.current().address or "unknown")
     limits.refuse_exceeded(limits.count(bucket) if bucket else None)
@@ -29,10 +29,9 @@ class LoginForm(AdminAuthenticationForm):
 
         Any: as Django has it.
         """
-        assert self.request is not None, "the admin's login page hands it in"
         try:
-            _count_the_address(self.request)
-            with limits.failures_counted(self.request, limits.failures(self._email())):
+            _count_the_address()
+            with limits.failures_counted(limits.failures(self._email())):
                 return self._signed_in()
         except (limits.TooManyRequests, limits.LimiterDown) as refusal:
             raise ValidationError(str(refusal)) from refusal
