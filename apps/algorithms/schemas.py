@@ -131,15 +131,27 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "type": TEXT,
             "description": TEXT,
             "parameters": array(
-                record(
-                    {
-                        "name": TEXT,
-                        "type": one_of(("integer", "number")),
-                        "default": NUMBER,
-                        "minimum": NUMBER,
-                        "maximum": NUMBER,
-                    }
-                )
+                {
+                    "anyOf": [
+                        record(
+                            {
+                                "name": TEXT,
+                                "type": one_of(("integer", "number")),
+                                "default": NUMBER,
+                                "minimum": NUMBER,
+                                "maximum": NUMBER,
+                            }
+                        ),
+                        record(
+                            {
+                                "name": TEXT,
+                                "type": one_of(("string",)),
+                                "default": TEXT,
+                                "allowedValues": array(TEXT),
+                            }
+                        ),
+                    ]
+                }
             ),
             "outputs": array(
                 record(

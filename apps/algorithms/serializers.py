@@ -242,6 +242,13 @@ def indicator_out(row: Indicator) -> dict[str, object]:
 
 
 def _parameter_out(parameter: Parameter) -> dict[str, object]:
+    if parameter.names:
+        return {
+            "name": parameter.name,
+            "type": "string",
+            "default": parameter.written_default,
+            "allowedValues": [name for name, _ in parameter.names],
+        }
     return {
         "name": parameter.name,
         "type": "integer" if parameter.is_whole else "number",

@@ -27,7 +27,7 @@ from apps.core.etags import expected, tag_of
 from apps.core.idempotency import idempotent
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
-from apps.engine.indicators import CATALOGUE
+from apps.engine.catalogue import CATALOGUE
 
 
 def shown(algorithm: Algorithm, *, status: int = 200) -> Response:

@@ -1,11 +1,12 @@
-"""The catalogue of indicators: one table that the validator, the engine and its readers share.
+"""What a row of the catalogue of indicators says, and how one is written.
 
-Every row names the formula of `series.py` that computes it, the columns and parameters it takes,
-and what its outputs become for the short side of an algorithm that trades both.
+Every row names the formula that computes it, the columns and parameters it takes, and what its
+outputs become for the short side of an algorithm that trades both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 
@@ -27,7 +28,9 @@ class Mirror(Enum):
     """
 
     SAME = "same"
+    FROM_2 = "2 - v"
     FROM_100 = "100 - v"
+    FROM_200 = "200 - v"
     FROM_MINUS_100 = "-100 - v"
     NEGATED = "-v"
     NONE = "none"
@@ -35,8 +38,12 @@ class Mirror(Enum):
     def level(self, level: float) -> float:
         """The level to compare with on the other side."""
         match self:
+            case Mirror.FROM_2:
+                return 2.0 - level
             case Mirror.FROM_100:
                 return 100.0 - level
+            case Mirror.FROM_200:
+                return 200.0 - level
             case Mirror.FROM_MINUS_100:
                 return -100.0 - level
             case Mirror.NEGATED:
@@ -47,7 +54,9 @@ class Mirror(Enum):
 class Parameter(NamedTuple):
     """A number the user may set: its name on the wire, TA-Lib's names, default and range.
 
-    A parameter whose default is an int takes whole numbers alone.
+    A parameter whose default is an int takes whole numbers alone; one with `names` is written by
+    name, and the numbers are TA-Lib's. On the other side it takes the value of the parameter
+    `opposite` (its own, unless said), turned by `mirror`.
     """
 
     name: str
@@ -55,10 +64,21 @@ class Parameter(NamedTuple):
     default: float
     low: float
     high: float
+    names: tuple[tuple[str, int], ...] = ()
+    opposite: str = ""
+    mirror: Mirror = Mirror.SAME
 
     @property
     def is_whole(self) -> bool:
         return isinstance(self.default, int)
+
+    def number(self, written: float | str) -> float:
+        """The number behind a value as it is written."""
+        return dict(self.names)[written] if isinstance(written, str) else written
+
+    @property
+    def written_default(self) -> float | str:
+        return next((name for name, number in self.names if number == self.default), self.default)
 
 
 class Output(NamedTuple):
@@ -95,18 +115,42 @@ class Indicator(NamedTuple):
     def output(self, name: str) -> Output:
         return next(output for output in self.outputs if output.name == name)
 
+    def turned(self, parameters: Mapping[str, float]) -> dict[str, float]:
+        """The parameters on the other side."""
+        return {
+            one.name: one.mirror.level(parameters[one.opposite or one.name])
+            for one in self.parameters
+        }
 
-def _period(
-    default: int, name: str = "period", argument: str = "timeperiod", low: int = 2
+
+AVERAGES = (
+    ("SMA", 0), ("EMA", 1), ("WMA", 2), ("DEMA", 3), ("TEMA", 4), ("TRIMA", 5), ("KAMA", 6),
+    ("T3", 8), ("HMA", 9), ("ZLEMA", 12), ("RMA", 13),
+)  # fmt: skip
+"""Kinds of moving average, with TA-Lib's number of each (`talib.MA_Type`)."""
+
+
+def period(
+    default: int,
+    name: str = "period",
+    argument: str = "timeperiod",
+    low: int = 2,
+    high: int = LONGEST_WARMUP,
 ) -> Parameter:
-    return Parameter(name, (argument,), default, low, LONGEST_WARMUP)
+    return Parameter(name, (argument,), default, low, high)
 
 
-def _multiplier(default: float, *arguments: str) -> Parameter:
+def multiplier(default: float, *arguments: str) -> Parameter:
     return Parameter("multiplier", arguments, default, 0.01, 100.0)
 
 
-def _single(
+def average(name: str = "maType", argument: str = "matype", default: int = 0) -> Parameter:
+    """Which moving average is taken."""
+    numbers = [number for _, number in AVERAGES]
+    return Parameter(name, (argument,), default, min(numbers), max(numbers), AVERAGES)
+
+
+def single(
     type: str,
     description: str,
     inputs: str,
@@ -122,7 +166,7 @@ def _single(
     )
 
 
-def _several(
+def several(
     type: str,
     description: str,
     inputs: str,
@@ -132,188 +176,20 @@ def _several(
     return Indicator(type, description, tuple(inputs.split()), parameters, outputs, type)
 
 
-def _outputs(formula: str, mirror: Mirror, *names: str) -> tuple[Output, ...]:
-    """Outputs in TA-Lib's order, each its own opposite."""
+def alike(formula: str, mirror: Mirror, *names: str) -> tuple[Output, ...]:
+    """Outputs in the formula's order, each its own opposite."""
     return tuple(Output(name, formula, i, mirror, name) for i, name in enumerate(names))
 
 
-def _band(formula: str) -> tuple[Output, ...]:
+def swapping(formula: str, mirror: Mirror, *pairs: tuple[str, str]) -> tuple[Output, ...]:
+    """Outputs in the formula's order, each by its name and its opposite's."""
+    return tuple(Output(name, formula, i, mirror, there) for i, (name, there) in enumerate(pairs))
+
+
+def band(formula: str) -> tuple[Output, ...]:
     """Middle, upper and lower of a TA-Lib band, whose columns are upper, middle, lower."""
     return (
         Output("middle", formula, 1, Mirror.SAME, "middle"),
         Output("upper", formula, 0, Mirror.SAME, "lower"),
         Output("lower", formula, 2, Mirror.SAME, "upper"),
     )
-
-
-_HLC = "high low close"
-_ROWS = (
-    _single("PRICE", "Price of the candle", "source", Mirror.SAME, formula="COLUMN"),
-    _single("VOLUME", "Volume of the candle", "volume", Mirror.NONE, formula="COLUMN"),
-    # Averages and lines in the unit of the price
-    _single("SMA", "Simple moving average", "source", Mirror.SAME, _period(20)),
-    _single("EMA", "Exponential moving average", "source", Mirror.SAME, _period(20)),
-    _single("WMA", "Weighted moving average", "source", Mirror.SAME, _period(20)),
-    _single("DEMA", "Double exponential moving average", "source", Mirror.SAME, _period(20)),
-    _single("TEMA", "Triple exponential moving average", "source", Mirror.SAME, _period(20)),
-    _single("TRIMA", "Triangular moving average", "source", Mirror.SAME, _period(20)),
-    _single("KAMA", "Kaufman's adaptive moving average", "source", Mirror.SAME, _period(10)),
-    _single("HMA", "Hull moving average", "source", Mirror.SAME, _period(20)),
-    _single("VWMA", "Volume-weighted moving average", "source volume", Mirror.SAME, _period(20)),
-    _single(
-        "VWAP",
-        "Volume-weighted average of (high + low + close) / 3 since the session's first candle",
-        "day hlc3 volume",
-        Mirror.SAME,
-        formula="SESSION_VWAP",
-    ),
-    _single("LINEARREG", "End of the linear regression line", "source", Mirror.SAME, _period(14)),
-    _single(
-        "MAX",
-        "Highest value of the last candles, this one included",
-        "source",
-        Mirror.SAME,
-        _period(20),
-        opposite="MIN",
-    ),
-    _single(
-        "MIN",
-        "Lowest value of the last candles, this one included",
-        "source",
-        Mirror.SAME,
-        _period(20),
-        opposite="MAX",
-    ),
-    _single(
-        "SAR",
-        "Parabolic stop and reverse",
-        "high low",
-        Mirror.SAME,
-        Parameter("acceleration", ("acceleration",), 0.02, 0.001, 1.0),
-        Parameter("maximum", ("maximum",), 0.2, 0.001, 1.0),
-    ),
-    _several(
-        "SUPERTREND",
-        "SuperTrend line, and the trend: 1 up, -1 down",
-        _HLC,
-        (
-            Output("supertrend", "SUPERTREND", 0, Mirror.SAME, "supertrend"),
-            Output("trend", "SUPERTREND", 1, Mirror.NEGATED, "trend"),
-        ),
-        _period(10),
-        _multiplier(3.0, "multiplier"),
-    ),
-    _several(
-        "HA",
-        "Heikin-Ashi candle",
-        "open high low close",
-        (
-            Output("close", "HA", 3, Mirror.SAME, "close"),
-            Output("open", "HA", 0, Mirror.SAME, "open"),
-            Output("high", "HA", 1, Mirror.SAME, "low"),
-            Output("low", "HA", 2, Mirror.SAME, "high"),
-        ),
-    ),
-    # Bands
-    _several(
-        "BBANDS",
-        "Bollinger bands: simple average and standard deviations of the population",
-        "source",
-        _band("BBANDS"),
-        _period(20),
-        _multiplier(2.0, "nbdevup", "nbdevdn"),
-    ),
-    _several(
-        "KC",
-        "Keltner channel: exponential average of (high + low + close) / 3, average true ranges",
-        _HLC,
-        _band("KC"),
-        _period(20),
-        _period(10, "atrPeriod", "atrperiod"),
-        _multiplier(2.0, "nbdev"),
-    ),
-    _several(
-        "DONCHIAN",
-        "Donchian channel: highest high and lowest low of the last candles, this one included",
-        "high low",
-        _band("DONCHIAN"),
-        _period(20),
-    ),
-    # Oscillators and momentum
-    _single("RSI", "Relative strength index", "source", Mirror.FROM_100, _period(14)),
-    _single("CMO", "Chande momentum oscillator", "source", Mirror.NEGATED, _period(14)),
-    _single("MOM", "Momentum: change in price", "source", Mirror.NEGATED, _period(10, low=1)),
-    _single("ROC", "Rate of change in percent", "source", Mirror.NEGATED, _period(10, low=1)),
-    _single("TRIX", "Rate of change of a triple average", "source", Mirror.NEGATED, _period(15)),
-    _single(
-        "LINEARREG_SLOPE", "Slope of the regression line", "source", Mirror.NEGATED, _period(14)
-    ),
-    _several(
-        "MACD",
-        "Moving average convergence and divergence",
-        "source",
-        _outputs("MACD", Mirror.NEGATED, "macd", "signal", "histogram"),
-        _period(12, "fastPeriod", "fastperiod"),
-        _period(26, "slowPeriod", "slowperiod", low=3),
-        _period(9, "signalPeriod", "signalperiod", low=1),
-    ),
-    _several(
-        "STOCH",
-        "Slow stochastic, simple averages",
-        _HLC,
-        _outputs("STOCH", Mirror.FROM_100, "k", "d"),
-        _period(14, "kPeriod", "fastk_period", low=1),
-        _period(3, "smoothing", "slowk_period", low=1),
-        _period(3, "dPeriod", "slowd_period", low=1),
-    ),
-    _several(
-        "STOCHRSI",
-        "Stochastic of the relative strength index",
-        "source",
-        _outputs("STOCHRSI", Mirror.FROM_100, "k", "d"),
-        _period(14),
-        _period(14, "kPeriod", "fastk_period", low=1),
-        _period(3, "dPeriod", "fastd_period", low=1),
-    ),
-    _single("CCI", "Commodity channel index", _HLC, Mirror.NEGATED, _period(20)),
-    _single("WILLR", "Williams' %R", _HLC, Mirror.FROM_MINUS_100, _period(14)),
-    # Trend strength
-    _several(
-        "ADX",
-        "Average directional index, with its directional indicators",
-        _HLC,
-        (
-            Output("adx", "ADX", 0, Mirror.NONE, "adx"),
-            Output("plusDI", "PLUS_DI", 0, Mirror.NONE, "minusDI"),
-            Output("minusDI", "MINUS_DI", 0, Mirror.NONE, "plusDI"),
-        ),
-        _period(14),
-    ),
-    _single("PLUS_DI", "Plus directional", _HLC, Mirror.NONE, _period(14), opposite="MINUS_DI"),
-    _single("MINUS_DI", "Minus directional", _HLC, Mirror.NONE, _period(14), opposite="PLUS_DI"),
-    _several(
-        "AROON",
-        "Aroon: how recent the highest high and the lowest low are",
-        "high low",
-        (
-            Output("aroonUp", "AROON", 1, Mirror.NONE, "aroonDown"),
-            Output("aroonDown", "AROON", 0, Mirror.NONE, "aroonUp"),
-        ),
-        _period(25),
-    ),
-    _single("AROONOSC", "Aroon up less Aroon down", "high low", Mirror.NEGATED, _period(25)),
-    # Volatility
-    _single("ATR", "Average true range", _HLC, Mirror.NONE, _period(14, low=1)),
-    _single("NATR", "Average true range in % of the close", _HLC, Mirror.NONE, _period(14, low=1)),
-    _single("STDDEV", "Standard deviation of the population", "source", Mirror.NONE, _period(20)),
-    # Volume
-    _single("OBV", "On-balance volume, from any start", "source volume", Mirror.NEGATED),
-    _single(
-        "AD", "Accumulation and distribution, from any start", _HLC + " volume", Mirror.NEGATED
-    ),
-    _single("MFI", "Money flow index", _HLC + " volume", Mirror.FROM_100, _period(14)),
-    _single("CMF", "Chaikin money flow", _HLC + " volume", Mirror.NEGATED, _period(20)),
-)
-
-CATALOGUE: dict[str, Indicator] = {row.type: row for row in _ROWS}
-"""Every indicator by its type."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
 
 from pydantic import Field, create_model, model_validator
 
+from apps.engine.catalogue import CATALOGUE
 from apps.engine.fields import Part, Whole, refused
 from apps.engine.indicators import (
-    CATALOGUE,
     LARGEST_OFFSET,
     LONGEST_WARMUP,
     SOURCES,
@@ -35,9 +35,9 @@ class Operand(Part):
 
     @property
     def parameters(self) -> dict[str, float]:
-        """Every parameter by its wire name, defaults applied."""
-        row = CATALOGUE[self.type]
-        return {parameter.name: getattr(self, parameter.name) for parameter in row.parameters}
+        """The number of every parameter by its wire name, defaults applied."""
+        parameters = CATALOGUE[self.type].parameters
+        return {one.name: one.number(getattr(self, one.name)) for one in parameters}
 
     @property
     def series(self) -> Series:
@@ -71,7 +71,7 @@ def _model(row: Indicator) -> type[Operand]:
     if row.has_source:
         fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source"))
     for parameter in row.parameters:
-        fields[parameter.name] = (_parameter_type(parameter), parameter.default)
+        fields[parameter.name] = (_parameter_type(parameter), parameter.written_default)
     model: type[Operand] = create_model(
         row.type, __base__=Operand, __doc__=row.description, **fields
     )  # type: ignore[call-overload]
@@ -79,6 +79,8 @@ def _model(row: Indicator) -> type[Operand]:
 
 
 def _parameter_type(parameter: Parameter) -> object:
+    if parameter.names:
+        return Literal[tuple(name for name, _ in parameter.names)]
     limits = Field(ge=parameter.low, le=parameter.high)
     if parameter.is_whole:
         return Annotated[int, limits, Whole]

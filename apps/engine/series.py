@@ -1,8 +1,7 @@
 """Indicators computed: what a row of the catalogue means as columns over candles.
 
 Formulas are TA-Lib's, with TA-Lib's seeding (an EMA starts from the simple mean of its first
-values, MACD starts both averages together), except PRICE and VOLUME, which are columns, and VWAP,
-which restarts at each session where TA-Lib's accumulates from the first bar.
+values, MACD starts both averages together), except those of `formulas`.
 
 A value that is not there yet, or that would divide by nothing, is NaN. No value depends on a
 later bar, but the last bits of almost all depend on the first (running sums), so the place where
@@ -11,9 +10,8 @@ an array starts is a rule of its own (rule 11).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +20,8 @@ from numpy.typing import NDArray
 from talib import abstract
 
 from apps.engine.candles import Candles, ist_day
-from apps.engine.indicators import CATALOGUE
+from apps.engine.catalogue import CATALOGUE
+from apps.engine.formulas import OWN
 
 Column = NDArray[np.float64]
 
@@ -60,7 +59,8 @@ def over(series: Series, candles: Candles, parts: Sequence[slice]) -> list[tuple
     NaN where not known yet; infinite, or NaN, where something was divided by nothing.
     """
     inputs = [_input(candles, name) for name in series.inputs]
-    formula = _OWN.get(series.formula) or getattr(talib, series.formula)
+    own = OWN.get(series.formula)
+    formula = own.compute if own else getattr(talib, series.formula)
     arguments, warmup = dict(series.arguments), lookback(series)
     results = [formula(*[column[part] for column in inputs], **arguments) for part in parts]
     return [
@@ -89,8 +89,9 @@ def known(column: Column) -> Column:
 @lru_cache(maxsize=4096)
 def lookback(series: Series) -> int:
     """Bars before the first value."""
-    if series.formula in _OWN:
-        return 0
+    own = OWN.get(series.formula)
+    if own:
+        return own.lookback(**dict(series.arguments))
     function = abstract.Function(series.formula)  # type: ignore[attr-defined]
     if series.arguments:
         function.parameters = dict(series.arguments)
@@ -109,21 +110,3 @@ def _input(candles: Candles, name: str) -> NDArray[np.generic]:
             return ist_day(candles.time)
     column: Column = getattr(candles, name)
     return column
-
-
-def _column(values: Column) -> Column:
-    return values
-
-
-def _session_vwap(day: NDArray[np.int32], price: Column, volume: Column) -> Column:
-    """Sum of price x volume over sum of volume since the first bar of the date; NaN without."""
-    vwap = np.full(len(price), np.nan)
-    edges = np.flatnonzero(np.diff(day, prepend=-1, append=-1))
-    value = price * volume
-    for start, stop in pairwise(edges):
-        traded = np.cumsum(volume[start:stop])
-        np.divide(np.cumsum(value[start:stop]), traded, out=vwap[start:stop], where=traded > 0)
-    return vwap
-
-
-_OWN: dict[str, Callable[..., Column]] = {"COLUMN": _column, "SESSION_VWAP": _session_vwap}

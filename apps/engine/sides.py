@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from apps.engine.catalogue import CATALOGUE
 from apps.engine.conditions import (
     Condition,
     EntryConditions,
@@ -24,7 +25,7 @@ from apps.engine.conditions import (
     TimeWindow,
 )
 from apps.engine.fields import seconds_of_day
-from apps.engine.indicators import CATALOGUE, Mirror
+from apps.engine.indicators import Mirror
 from apps.engine.operands import Operand
 from apps.engine.series import Series, series
 
@@ -151,5 +152,5 @@ def _opposite(operand: Operand) -> Read:
     row = CATALOGUE[operand.type]
     output = CATALOGUE[row.opposite].output(row.output(operand.output).opposite)
     source = _OPPOSITE_SOURCE.get(operand.source, operand.source)
-    there = series(row.opposite, output.name, source, operand.parameters)
+    there = series(row.opposite, output.name, source, row.turned(operand.parameters))
     return Read(there, output.column, operand.offset)

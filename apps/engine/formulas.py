@@ -1,0 +1,147 @@
+"""Formulas that are not TA-Lib's: columns as they are, levels of sessions, Ichimoku's lines.
+
+A session is a date in Asia/Kolkata (`day`, i4[n], ascending), begun by its first bar. A column is
+f8[n], NaN where it is not known. Levels of the previous session are those of the last date before
+that has bars; the first date of an array knows none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+import talib
+from numpy.typing import NDArray
+
+Column = NDArray[np.float64]
+Days = NDArray[np.int32]
+
+
+class Formula(NamedTuple):
+    """How a series is computed from its columns and arguments, and the bars before its first value.
+
+    What begins with a session has no fixed number of such bars and says 0.
+    """
+
+    compute: Callable[..., Column | tuple[Column, ...]]
+    lookback: Callable[..., int]
+
+
+def _column(values: Column) -> Column:
+    return values
+
+
+def _session_vwap(day: Days, price: Column, volume: Column) -> Column:
+    """Sum of price x volume over sum of volume since the first bar of the date; NaN without."""
+    vwap = np.full(len(price), np.nan)
+    value = price * volume
+    for start, stop in pairwise(_edges(day)):
+        traded = np.cumsum(volume[start:stop])
+        np.divide(np.cumsum(value[start:stop]), traded, out=vwap[start:stop], where=traded > 0)
+    return vwap
+
+
+def _edges(day: Days) -> list[int]:
+    """Where each date begins, and the end of the last."""
+    edges: list[int] = np.flatnonzero(np.diff(day, prepend=-1, append=-1)).tolist()
+    return edges if len(day) else []
+
+
+def _opening_range(
+    day: Days, time: NDArray[np.int64], high: Column, low: Column, minutes: float
+) -> tuple[Column, Column]:
+    """High and low of the bars that start less than `minutes` after the date's first; NaN there."""
+    highs, lows = np.full(len(day), np.nan), np.full(len(day), np.nan)
+    for start, stop in pairwise(_edges(day)):
+        over = start + int(np.searchsorted(time[start:stop], time[start] + 60 * minutes))
+        highs[over:stop], lows[over:stop] = high[start:over].max(), low[start:over].min()
+    return highs, lows
+
+
+def _previous_day(
+    day: Days, opens: Column, high: Column, low: Column, close: Column
+) -> tuple[Column, Column, Column, Column]:
+    """Close, high, low and open of the date before."""
+    edges = _edges(day)
+    first, last = np.array(edges[:-1], np.intp), np.array(edges[1:], np.intp) - 1
+    if not len(first):
+        return close, high, low, opens
+    of_dates = (
+        close[last],
+        np.maximum.reduceat(high, first),
+        np.minimum.reduceat(low, first),
+        opens[first],
+    )
+    lengths = last + 1 - first
+    close, high, low, opens = (np.repeat(np.r_[np.nan, c[:-1]], lengths) for c in of_dates)
+    return close, high, low, opens
+
+
+def _pivot_points(day: Days, high: Column, low: Column, close: Column) -> tuple[Column, ...]:
+    """Pivot, three resistances, three supports of the date before (the floor traders' formulas)."""
+    close, high, low, _ = _previous_day(day, close, high, low, close)
+    pivot = (high + low + close) / 3
+    resistances = 2 * pivot - low, pivot + (high - low), high + 2 * (pivot - low)
+    supports = 2 * pivot - high, pivot - (high - low), low - 2 * (high - pivot)
+    return pivot, *resistances, *supports
+
+
+def _ichimoku(
+    high: Column, low: Column, *, conversion: int, base: int, span: int, displacement: int
+) -> tuple[Column, ...]:
+    """Conversion, base, span A, span B; a span at a bar is that of `displacement` bars before.
+
+    All begin together, as TA-Lib's functions of several outputs do.
+    """
+    fast, slow, long = (talib.MIDPRICE(high, low, period) for period in (conversion, base, span))
+    unknown = max(conversion, base, span) - 1 + displacement
+    columns = fast, slow, _later((fast + slow) / 2, displacement), _later(long, displacement)
+    for column in columns:
+        column[:unknown] = np.nan
+    return columns
+
+
+def _ichimoku_lookback(*, displacement: int, **periods: int) -> int:
+    return max(periods.values()) - 1 + displacement
+
+
+def _later(column: Column, bars: int) -> Column:
+    moved = np.full(len(column), np.nan)
+    moved[bars:] = column[: max(len(column) - bars, 0)]
+    return moved
+
+
+def _since(index_of: Callable[..., NDArray[np.int32]]) -> Formula:
+    """Bars since the bar that TA-Lib names by its place in the array."""
+
+    def compute(values: Column, timeperiod: int) -> Column:
+        since = (np.arange(len(values)) - index_of(values, timeperiod)).astype(np.float64)
+        since[: timeperiod - 1] = np.nan
+        return since
+
+    return Formula(compute, lambda timeperiod: timeperiod - 1)
+
+
+def _extended_sar(high: Column, low: Column, **arguments: float) -> Column:
+    """The line itself, where TA-Lib writes that of a short as a negative number."""
+    return np.abs(talib.SAREXT(high, low, **arguments))
+
+
+def _at_once(**_: float) -> int:
+    return 0
+
+
+OWN = {
+    "COLUMN": Formula(_column, _at_once),
+    "SESSION_VWAP": Formula(_session_vwap, _at_once),
+    "OPENING_RANGE": Formula(_opening_range, _at_once),
+    "PREVIOUS_DAY": Formula(_previous_day, _at_once),
+    "PIVOT_POINTS": Formula(_pivot_points, _at_once),
+    "ICHIMOKU": Formula(_ichimoku, _ichimoku_lookback),
+    "SINCE_MAX": _since(talib.MAXINDEX),
+    "SINCE_MIN": _since(talib.MININDEX),
+    "EXTENDED_SAR": Formula(_extended_sar, lambda **_: 1),
+}
+"""By the names that the catalogue calls them by."""
