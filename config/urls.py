@@ -14,7 +14,7 @@ from apps.accounts.views import (
 )
 from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
 from apps.backtests.views import BacktestView
-from apps.market.views import MarketView
+from apps.market.views import MarketView, RulebookView
 from apps.symbols.views import SymbolView
 from apps.trading.views import AccountView, KillSwitchView, TradingView
 from config import docs, health, metrics
@@ -44,6 +44,8 @@ urlpatterns = [
     # ------------------------------------------------------------------------------------- market
     path("api/market/candles", MarketView.as_view({"get": "candles"})),
     path("api/market/coverage", MarketView.as_view({"get": "coverage"})),
+    path("api/market/sessions", RulebookView.as_view({"get": "sessions"})),
+    path("api/market/charges", RulebookView.as_view({"get": "charges"})),
     # --------------------------------------------------------------------------------- algorithms
     path("api/trading/algorithms", AlgorithmView.as_view({"get": "list", "post": "create"})),
     path(

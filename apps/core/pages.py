@@ -5,6 +5,8 @@ query.
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from typing import Final, TypeVar
 
 from django.db.models import Model, QuerySet
@@ -17,9 +19,12 @@ DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
 MAX_PAGE: Final = 1_000_000
 _INTEGER = re.compile(r"[0-9]{1,9}")
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,4})?")
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 Row = TypeVar("Row", bound=Model)
 Item = TypeVar("Item")
+Word = TypeVar("Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +73,37 @@ class Query:
             raise InvalidInput(Fault(name, f"must be a whole number from 1 to {most}", text))
         return int(text)
 
-    def choice(self, name: str, allowed: Sequence[str]) -> str | None:
+    def amount(self, name: str, *, most: int) -> Decimal:
+        """A plain decimal above 0, up to `most`, of at most four places."""
+        text = self.required(name)
+        if not _AMOUNT.fullmatch(text) or not 0 < Decimal(text) <= most:
+            message = f"must be a decimal above 0 and up to {most}, with at most four places"
+            raise InvalidInput(Fault(name, message, text))
+        return Decimal(text)
+
+    def date(self, name: str) -> date:
+        """A date, YYYY-MM-DD."""
+        text = self.required(name)
+        try:
+            if _DATE.fullmatch(text):
+                return date.fromisoformat(text)
+        except ValueError:
+            pass
+        raise InvalidInput(Fault(name, "is no date: write YYYY-MM-DD", text))
+
+    def choice(self, name: str, allowed: Sequence[Word]) -> Word | None:
         text = self.text(name)
-        if text is not None and text not in allowed:
+        chosen = next((word for word in allowed if word == text), None)
+        if text is not None and chosen is None:
             raise InvalidInput(Fault(name, "is not one of the allowed values", text, allowed))
-        return text
+        return chosen
+
+    def one_of(self, name: str, allowed: Sequence[Word]) -> Word:
+        """A choice that must be made."""
+        chosen = self.choice(name, allowed)
+        if chosen is None:
+            raise InvalidInput(Fault(name, "is required", allowed=allowed))
+        return chosen
 
     def page(self) -> Page:
         return Page(

@@ -5,7 +5,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from apps.core.operator_pages import OperatorAdmin
-from apps.market.models import CandleBlock
+from apps.market.models import CandleBlock, Edition
 
 
 @admin.register(CandleBlock)
@@ -23,3 +23,9 @@ class CandleBlockAdmin(OperatorAdmin):
 
     def matching(self, term: str) -> Q:
         return Q(symbol=term.upper())
+
+
+@admin.register(Edition)
+class EditionAdmin(OperatorAdmin):
+    list_display = ("loaded_at", "source", "sha256")
+    exclude = ("files",)

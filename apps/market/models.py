@@ -46,3 +46,18 @@ class CandleBlock(models.Model):
 
     def __str__(self) -> str:
         return f"{self.symbol} {self.timeframe} {self.block_start}"
+
+
+class Edition(models.Model):
+    """The market's rules as they were loaded once: the newest row holds, rows are never changed."""
+
+    files = models.JSONField(help_text="The text of each file by its name")
+    sha256 = models.CharField(max_length=64, help_text="Of the files")
+    source = models.CharField(max_length=200, help_text="Where they were loaded from")
+    loaded_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"{self.source} {self.sha256[:12]}"

@@ -1,9 +1,10 @@
 """What the OpenAPI document says of /api/market."""
 
-from typing import Final
+from typing import Final, get_args
 
 from apps.core.openapi import (
     COUNT,
+    DATE,
     FLAG,
     INTEGER,
     MOMENT,
@@ -21,16 +22,86 @@ from apps.core.openapi import (
     ref,
 )
 from apps.engine.candles import TIMEFRAMES
+from apps.market.rulebook.charges import DEFAULT_BROKER, PRODUCTS, SIDES
+from apps.market.rulebook.rows import Item, Market, Phase, Product, Segment
+from apps.market.rulebook.sessions import MARKETS, Kind
 
 DEFAULT_CANDLES: Final = 500
 MAX_CANDLES: Final = 5000
+MOST_UNITS: Final = 999_999_999
+MOST_RUPEES: Final = 10**9
+DEFAULT_PRODUCT: Final[Product] = "delivery"
 
 _TAG: Final = "market"
 _TIMEFRAME: Final = one_of(list(TIMEFRAMES))
 _END: Final = "A date is a day in Asia/Kolkata; a timestamp has its zone."
 _SYMBOL: Final = query("symbol", TEXT, "EXCHANGE:SYMBOL", example="NSE:RELIANCE")
 
+_CLOCK: Final[Schema] = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
+_SOURCE: Final[dict[str, Schema]] = {
+    "row": described(TEXT, "File and line in the edition of the rulebook."),
+    "source": TEXT,
+    "unsourced": described(TEXT, "What of the row has no source; empty where all has one."),
+}
+_EDITION: Final = described(TEXT, "SHA-256 of the edition of the rulebook.")
+_EDITION_SHOWN: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
+
 SCHEMAS: Final[dict[str, Schema]] = {
+    "Sessions": record(
+        {
+            "exchange": one_of(list(MARKETS)),
+            "date": DATE,
+            "edition": _EDITION,
+            "segments": array(
+                record(
+                    {
+                        "segment": one_of(get_args(Market)),
+                        "session": one_of(get_args(Kind)),
+                        "name": described(TEXT, "What the day is called, or what is not known."),
+                        "phases": array(
+                            record(
+                                {
+                                    "phase": one_of(get_args(Phase)),
+                                    "opens": _CLOCK,
+                                    "closes": _CLOCK,
+                                }
+                            )
+                        ),
+                        "sources": array(record(_SOURCE)),
+                    }
+                )
+            ),
+        }
+    ),
+    "ContractNote": record(
+        {
+            "symbol": TEXT,
+            "date": DATE,
+            "side": one_of(SIDES),
+            "quantity": INTEGER,
+            "price": NUMBER,
+            "multiplier": described(NUMBER, "Rupees a unit gains per rupee of price."),
+            "value": described(NUMBER, "Rupees: quantity x price x multiplier."),
+            "segment": one_of(get_args(Segment)),
+            "product": one_of(PRODUCTS),
+            "broker": TEXT,
+            "edition": _EDITION,
+            "charges": array(
+                record(
+                    {
+                        "item": one_of(("brokerage", *get_args(Item))),
+                        "percent": NUMBER,
+                        "amount": described(NUMBER, "Rupees, not rounded."),
+                        "rounded": described(NUMBER, "Rupees as a fill pays them."),
+                        "since": DATE,
+                        **_SOURCE,
+                    }
+                )
+            ),
+            "total": described(NUMBER, "Rupees: of the rounded items."),
+            "unknown": described(array(TEXT), "Items without a rate on this date."),
+        }
+    ),
     "Candle": {
         "type": "array",
         "description": "[time, open, high, low, close, volume]",
@@ -114,6 +185,110 @@ READ_COVERAGE: Final = Operation(
                         "synthetic": True,
                     }
                 ],
+            },
+        )
+    },
+)
+READ_SESSIONS: Final = Operation(
+    name="readSessions",
+    summary="What an exchange does on a date, and why",
+    text="By segment: the phases of the session in Asia/Kolkata. `special` sessions may have hours "
+    "that nobody has notified yet, then there are no phases; `unknown` is a day of a year whose "
+    "holidays are not loaded.",
+    tag=_TAG,
+    parameters=(
+        query("exchange", one_of(list(MARKETS)), "The exchange.", example="NSE"),
+        query("date", DATE, "A day in Asia/Kolkata.", example="2026-08-03"),
+    ),
+    answers={
+        200: Answer(
+            "Each segment.",
+            ref("Sessions"),
+            {
+                "exchange": "NSE",
+                "date": "2026-08-03",
+                "edition": _EDITION_SHOWN,
+                "segments": [
+                    {
+                        "segment": "derivatives",
+                        "session": "regular",
+                        "name": "",
+                        "phases": [{"phase": "continuous", "opens": "09:15", "closes": "15:40"}],
+                        "sources": [
+                            {
+                                "row": "sessions.csv:10",
+                                "source": "NSE/FAOP/74467; BSE notice of 2026-08-01",
+                                "unsourced": "",
+                            }
+                        ],
+                    }
+                ],
+            },
+        )
+    },
+)
+READ_CHARGES: Final = Operation(
+    name="readCharges",
+    summary="What a fill costs: a virtual contract note",
+    text="By the rates of its date, item by item, each with the row of the rulebook it comes from.",
+    tag=_TAG,
+    parameters=(
+        _SYMBOL,
+        query("side", one_of(SIDES), "The side of the order.", example="buy"),
+        query(
+            "quantity",
+            {**INTEGER, "minimum": 1, "maximum": MOST_UNITS},
+            "Units, not lots.",
+            example=100,
+        ),
+        query(
+            "price",
+            {**NUMBER, "exclusiveMinimum": 0, "maximum": MOST_RUPEES},
+            "Rupees, at most four decimals; of an option the premium.",
+            example=1400.5,
+        ),
+        query("date", DATE, "The day of the trade.", example="2026-11-20"),
+        query(
+            "product",
+            {**one_of(PRODUCTS), "default": DEFAULT_PRODUCT},
+            "It decides tax and stamp duty of shares.",
+        ),
+        query(
+            "broker",
+            {**TEXT, "default": DEFAULT_BROKER},
+            "Whose prices; a refusal names those that are known.",
+        ),
+    ),
+    answers={
+        200: Answer(
+            "The note.",
+            ref("ContractNote"),
+            {
+                "symbol": "NSE:RELIANCE",
+                "date": "2026-11-20",
+                "side": "buy",
+                "quantity": 100,
+                "price": 1400.5,
+                "multiplier": 1,
+                "value": 140050,
+                "segment": "equity",
+                "product": "delivery",
+                "broker": "none",
+                "edition": _EDITION_SHOWN,
+                "charges": [
+                    {
+                        "item": "stamp_duty",
+                        "percent": 0.015,
+                        "amount": 21.0075,
+                        "rounded": 21.01,
+                        "since": "2020-07-01",
+                        "row": "charges.csv:55",
+                        "source": "Indian Stamp Act as amended by the Finance Act 2019",
+                        "unsourced": "",
+                    }
+                ],
+                "total": 21.01,
+                "unknown": [],
             },
         )
     },

@@ -1,10 +1,16 @@
 """History on the wire."""
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 
 import numpy as np
 
 from apps.engine.candles import Candles
+from apps.market.contract_notes import VirtualNote
+from apps.market.rulebook.book import Rulebook, file_of
+from apps.market.rulebook.charges import Charge
+from apps.market.rulebook.rows import Exchange, Market, Row
+from apps.market.rulebook.sessions import MARKETS, day_of
 
 
 def candles_out(
@@ -29,3 +35,70 @@ def _rows(candles: Candles) -> list[tuple[object, ...]]:
     whole = volume.astype(np.int64) if (volume == np.rint(volume)).all() else volume
     columns = (candles.open, candles.high, candles.low, candles.close, whole)
     return list(zip(stamps.tolist(), *(column.tolist() for column in columns), strict=True))
+
+
+def sessions_out(book: Rulebook, exchange: Exchange, day: date) -> dict[str, object]:
+    """Each market of the exchange: what it does that day, and why."""
+    return {
+        "exchange": exchange,
+        "date": day.isoformat(),
+        "edition": book.sha256,
+        "segments": [_segment_out(book, exchange, market, day) for market in MARKETS[exchange]],
+    }
+
+
+def _segment_out(
+    book: Rulebook, exchange: Exchange, market: Market, day: date
+) -> dict[str, object]:
+    found = day_of(book, exchange, market, day)
+    phases = [
+        {"phase": phase, "opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
+        for phase, opens, closes in found.windows
+    ]
+    return {
+        "segment": market,
+        "session": found.kind,
+        "name": found.name,
+        "phases": phases,
+        "sources": [_source_out(row) for row in found.rows],
+    }
+
+
+def note_out(note: VirtualNote) -> dict[str, object]:
+    """A virtual contract note, each item as it is and as it is paid."""
+    return {
+        "symbol": note.symbol,
+        "date": note.day.isoformat(),
+        "side": note.side,
+        "quantity": note.quantity,
+        "price": float(note.price),
+        "multiplier": float(note.multiplier),
+        "value": float(note.value),
+        "segment": note.dealing.segment,
+        "product": note.dealing.product,
+        "broker": note.dealing.broker,
+        "edition": note.edition,
+        "charges": [_charge_out(charge) for charge in note.charges.charges],
+        "total": float(note.charges.total),
+        "unknown": list(note.charges.unknown),
+    }
+
+
+def _charge_out(charge: Charge) -> dict[str, object]:
+    return {
+        "item": charge.item,
+        "percent": float(charge.row.percent),
+        "amount": float(charge.amount),
+        "rounded": float(charge.rounded),
+        "since": charge.row.first_date.isoformat(),
+        **_source_out(charge.row),
+    }
+
+
+def _source_out(row: Row) -> dict[str, object]:
+    """Where a row stands and where it is from; `unsourced` says what of it has no source."""
+    return {
+        "row": f"{file_of(row)}:{row.line}",
+        "source": row.source,
+        "unsourced": row.unsourced,
+    }

@@ -13,10 +13,11 @@ from django.db.models import QuerySet
 
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import IST, Candles
-from apps.market import blocks
+from apps.market import blocks, editions
 from apps.market.blocks import PRICES, Block, joined, picked
-from apps.market.models import CandleBlock
+from apps.market.models import CandleBlock, Edition
 from apps.market.moments import midnight
+from apps.market.rulebook.book import FILES, read_rulebook
 
 # The columns of a block and their types, as COPY wants them told.
 _COLUMNS: Final[Mapping[str, str]] = {
@@ -67,6 +68,13 @@ class OtherPricesHeld(ServiceError):
         "{symbol} {timeframe} holds prices {held}, and these are {given}; the two are not mixed."
         " Drop what is held with --replace, or leave this file."
     )
+
+
+class UnknownFile(ServiceError):
+    """A file that is no part of a rulebook."""
+
+    code = Code.VALIDATION_ERROR
+    message = "The rulebook has no {unknown}; its files are {known}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,3 +239,23 @@ def _contents(block: Block) -> dict[str, object]:
         "data": data,
         "sha256": blocks.sha256(data),
     }
+
+
+@transaction.atomic
+def load_edition(*, files: Mapping[str, str], source: str, now: datetime) -> Edition | None:
+    """Let the rulebook be the one in force with these files in the place of its own.
+
+    None when that changes nothing. Raises InvalidRulebook, UnknownFile.
+    """
+    unknown = sorted(files.keys() - set(FILES))
+    if unknown:
+        raise UnknownFile(unknown=unknown, known=list(FILES))
+    with connection.cursor() as cursor:  # one load after the other: each is built on the one before
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('rulebook', 0))")
+    newest = Edition.objects.first()
+    held = editions.files_of(newest)
+    whole = {**held, **files}
+    book = read_rulebook(whole)
+    if whole == held:
+        return None
+    return Edition.objects.create(files=whole, sha256=book.sha256, source=source, loaded_at=now)

@@ -7,9 +7,10 @@ from apps.core.openapi import documented
 from apps.core.pages import Query
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
-from apps.market import openapi, store
+from apps.market import contract_notes, editions, openapi, store
 from apps.market.moments import read_moment
-from apps.market.serializers import candles_out, coverage_out
+from apps.market.rulebook import charges, sessions
+from apps.market.serializers import candles_out, coverage_out, note_out, sessions_out
 
 
 class MarketView(ViewSet):
@@ -31,6 +32,29 @@ class MarketView(ViewSet):
         return Response(coverage_out(symbol, store.coverage(symbol)))
 
 
+class RulebookView(ViewSet):
+    @documented(openapi.READ_SESSIONS)
+    def sessions(self, request: Request) -> Response:
+        query, book = Query(request.query_params), editions.current()
+        exchange, day = query.one_of("exchange", list(sessions.MARKETS)), query.date("date")
+        return Response(sessions_out(book, exchange, day))
+
+    @documented(openapi.READ_CHARGES)
+    def charges(self, request: Request) -> Response:
+        query, book = Query(request.query_params), editions.current()
+        note = contract_notes.virtual(
+            book,
+            symbol=_symbol(query),
+            side=query.one_of("side", charges.SIDES),
+            quantity=_units(query),
+            price=query.amount("price", most=openapi.MOST_RUPEES),
+            day=query.date("date"),
+            product=query.choice("product", charges.PRODUCTS) or openapi.DEFAULT_PRODUCT,
+            broker=query.choice("broker", charges.broker_names(book)),
+        )
+        return Response(note_out(note))
+
+
 def _moment(query: Query, name: str, *, last: bool) -> int | None:
     text = query.text(name)
     return None if text is None else read_moment(name, text, last=last)
@@ -45,4 +69,9 @@ def _symbol(query: Query) -> str:
 
 
 def _timeframe(query: Query) -> str:
-    return query.choice("timeframe", list(TIMEFRAMES)) or query.required("timeframe")
+    return query.one_of("timeframe", list(TIMEFRAMES))
+
+
+def _units(query: Query) -> int:
+    query.required("quantity")
+    return query.integer("quantity", default=1, most=openapi.MOST_UNITS)

@@ -24,7 +24,14 @@ from apps.market.rulebook.rows import (
     read_rows,
 )
 
-FILES: Final = ("charges.csv", "brokers.csv", "commodities.csv", "sessions.csv", "days.csv")
+_NAMES: Final[Mapping[type[Row], str]] = {
+    ChargeRow: "charges.csv",
+    BrokerRow: "brokers.csv",
+    CommodityRow: "commodities.csv",
+    HoursRow: "sessions.csv",
+    DayRow: "days.csv",
+}
+FILES: Final = tuple(_NAMES.values())
 _BUNDLED: Final = Path(__file__).parent / "bundled"
 
 Kind = TypeVar("Kind", bound=Row)
@@ -51,6 +58,17 @@ class Rulebook:
     commodities: tuple[CommodityRow, ...]
     hours: tuple[HoursRow, ...]
     days: tuple[DayRow, ...]
+
+
+def rows_by_file(book: Rulebook) -> Mapping[str, tuple[Row, ...]]:
+    """The rows of each file, by its name."""
+    parts = (book.charges, book.brokers, book.commodities, book.hours, book.days)
+    return dict(zip(FILES, parts, strict=True))
+
+
+def file_of(row: Row) -> str:
+    """The file a row is of."""
+    return _NAMES[type(row)]
 
 
 class _Reader:

@@ -24,6 +24,9 @@ PAISA: Final = Decimal("0.01")
 DEFAULT_BROKER: Final = "discount"
 """Whose prices hold where no broker is named, or one nobody has prices of."""
 
+SIDES: Final[tuple[Side, ...]] = get_args(Side)
+PRODUCTS: Final[tuple[Product, ...]] = get_args(Product)
+
 _ITEMS: Final[tuple[Item, ...]] = get_args(Item)
 _OPTIONAL: Final[frozenset[Item]] = frozenset({"ipft"})
 _HUNDRED: Final = Decimal(100)
@@ -118,7 +121,7 @@ def unknown_items(book: Rulebook, dealing: Dealing, day: date) -> list[str]:
     """Items that fills of either side should have and that have no rate on `day`."""
     unknown: list[str] = [] if _price(book, dealing, day) else ["brokerage"]
     for item in _ITEMS:
-        known = any(_rate(book, dealing, item, side, day) for side in get_args(Side))
+        known = any(_rate(book, dealing, item, side, day) for side in SIDES)
         if not known and item not in _OPTIONAL:
             unknown.append(item)
     return unknown

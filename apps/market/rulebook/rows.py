@@ -6,9 +6,10 @@ says. Every row names its source, or says in `unsourced` what of it has none.
 
 import csv
 import io
+from collections.abc import Mapping
 from datetime import date, time
 from decimal import Decimal
-from typing import Annotated, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -172,6 +173,8 @@ _OWN: Final = {"line"}
 
 def read_rows(name: str, text: str, kind: type[Kind]) -> tuple[list[Kind], list[Fault]]:
     """The rows of one file, and what is wrong with it; the columns may stand in any order."""
+    if "\0" in text:
+        return [], [Fault(file=name, line=0, message="holds a NUL: it is no text")]
     reader = csv.DictReader(io.StringIO(text))
     wanted = set(kind.model_fields) - _OWN
     found = set(reader.fieldnames or ())
@@ -179,12 +182,27 @@ def read_rows(name: str, text: str, kind: type[Kind]) -> tuple[list[Kind], list[
         return [], [Fault(file=name, line=1, message=_columns(wanted, found))]
     rows: list[Kind] = []
     faults: list[Fault] = []
-    for cells in reader:
-        try:
-            rows.append(kind.model_validate({**cells, "line": reader.line_num}))
-        except ValidationError as error:
-            faults += _faults(name, reader.line_num, error)
+    try:
+        for cells in reader:
+            read = _read_row(name, reader.line_num, cells, kind)
+            rows += [read] if isinstance(read, kind) else []
+            faults += read if isinstance(read, list) else []
+    except csv.Error as error:
+        faults.append(Fault(file=name, line=reader.line_num, message=str(error)))
     return rows, faults
+
+
+def _read_row(
+    name: str, line: int, cells: Mapping[str | Any, str | Any], kind: type[Kind]
+) -> Kind | list[Fault]:
+    """Any: the reader's own marks of cells too many and too few, both None."""
+    if None in cells or None in cells.values():
+        message = "has more or fewer cells than there are columns"
+        return [Fault(file=name, line=line, message=message)]
+    try:
+        return kind.model_validate({**cells, "line": line})
+    except ValidationError as error:
+        return _faults(name, line, error)
 
 
 def _columns(wanted: set[str], found: set[str]) -> str:

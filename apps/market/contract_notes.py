@@ -1,0 +1,54 @@
+"""Virtual contract notes: what a fill would cost, before or without there being one."""
+
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+
+from apps.market.rulebook.book import Rulebook
+from apps.market.rulebook.charges import Dealing, Note, dealing_of, note_of
+from apps.market.rulebook.rows import Product, Side
+from apps.symbols.services import terms_on
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualNote:
+    """`value` is quantity x price x multiplier, rupees; of an option the premium."""
+
+    symbol: str
+    day: date
+    side: Side
+    quantity: int
+    price: Decimal
+    multiplier: Decimal
+    dealing: Dealing
+    charges: Note
+    edition: str
+
+    @property
+    def value(self) -> Decimal:
+        return self.quantity * self.price * self.multiplier
+
+
+def virtual(
+    book: Rulebook,
+    *,
+    symbol: str,
+    side: Side,
+    quantity: int,
+    price: Decimal,
+    day: date,
+    product: Product,
+    broker: str | None,
+) -> VirtualNote:
+    """The note of one fill of `quantity` units at `price` rupees.
+
+    A unit of a symbol that no master describes gains a rupee per rupee of price.
+    """
+    terms = terms_on(symbol=symbol, first=day, last=day)
+    multiplier = terms[0].unit_value if terms else Decimal(1)
+    dealing = dealing_of(book, symbol, product=product, broker=broker)
+    value = quantity * price * multiplier
+    charges = note_of(book, dealing, side=side, value=value, day=day)
+    return VirtualNote(
+        symbol, day, side, quantity, price, multiplier, dealing, charges, book.sha256
+    )

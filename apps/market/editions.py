@@ -1,0 +1,47 @@
+"""Which edition of the rulebook holds: the newest that was loaded, else the one that ships with
+the service.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from functools import lru_cache
+
+from apps.market.models import Edition
+from apps.market.rulebook.book import (
+    FILES,
+    Rulebook,
+    bundled,
+    bundled_files,
+    read_rulebook,
+    rows_by_file,
+)
+from apps.market.rulebook.sessions import MARKETS, known_years
+
+
+def current() -> Rulebook:
+    """The rules to go by; asked anew each time, as an edition may be loaded by another process."""
+    newest = Edition.objects.values_list("sha256", flat=True).first()
+    return bundled() if newest is None else _read(newest)
+
+
+@lru_cache(maxsize=4)
+def _read(sha256: str) -> Rulebook:
+    return read_rulebook(files_of(Edition.objects.filter(sha256=sha256).first()))
+
+
+def files_of(edition: Edition | None) -> Mapping[str, str]:
+    """All files of an edition; one loaded before a file was known has the bundled one."""
+    return bundled_files() if edition is None else {**bundled_files(), **edition.files}
+
+
+def unknowns(book: Rulebook, *, today: date) -> Iterator[str]:
+    """What an edition does not know, in words: rows without a source, years without a calendar."""
+    for name in FILES:
+        lines = [str(row.line) for row in rows_by_file(book)[name] if row.unsourced]
+        if lines:
+            yield f"{name}: something is unsourced in lines {', '.join(lines)}"
+    for exchange, markets in MARKETS.items():
+        years = known_years(book, exchange, markets[0])
+        for year in (today.year, today.year + 1):
+            if year not in years:
+                yield f"days.csv: no calendar of {exchange} for {year}"

@@ -1,0 +1,114 @@
+"""Editions of the rulebook: what is refused, and what holds after a load."""
+
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.market import editions, services
+from apps.market.models import Edition
+from apps.market.rulebook.book import InvalidRulebook, bundled, bundled_files, read_rulebook
+from tests import make
+
+HOLIDAY = "NSE,,2027-01-26,holiday,Republic Day,,,a circular,\n"
+
+
+def with_rows(name: str, *rows: str) -> dict[str, str]:
+    files = bundled_files()
+    return {**files, name: files[name] + "".join(f"{row}\n" for row in rows)}
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "told"),
+    [
+        ("charges.csv", "NSE,equities,,,buy,gst,2027-01-01,18,a circular,", "segments: Input"),
+        ("charges.csv", "NSE,equity,,,buy,gst,2027-13-01,18,a circular,", "first_date: Input"),
+        ("charges.csv", "NSE,equity,,,buy,gst,2027-01-01,180,a circular,", "percent: Input"),
+        ("charges.csv", "NSE,equity,,,buy,gst,2027-01-01,18,,", "names no source"),
+        ("charges.csv", "NSE,equity,,,buy,gst,2017-07-01,18,again,", "repeats line"),
+        ("sessions.csv", "NSE,derivatives,continuous,2026-12-08,,09:15,15:45,,a circular,",
+         "overlaps line"),
+        ("sessions.csv", "MCX,agri,pre_open,2020-01-01,2020-01-31,08:50,09:00,,a,\n"
+         "MCX,agri,pre_open,2020-02-02,,08:50,09:00,,a,", "leaves a gap after line"),
+        ("sessions.csv", "MCX,agri,pre_open,2020-01-01,,09:00,08:50,,a circular,", "opens after"),
+        ("days.csv", "NSE,,2026-01-26,regular,Open after all,,,a circular,", "contradicts"),
+        ("days.csv", "NSE,,2027-01-26,holiday,Republic Day,09:15,15:30,a circular,", "has hours"),
+        ("commodities.csv", "MCX,COTTON,agri,a circular,", "repeats line"),
+        ("brokers.csv", "discount,options,,2009-01-01,10,0", "has more or fewer cells"),
+        ("brokers.csv", "discount,options,,2009-01-01,10,0,,a sheet,", "repeats line"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_file_and_line(name: str, row: str, told: str) -> None:
+    files = with_rows(name, row)
+    with pytest.raises(InvalidRulebook) as refused:
+        read_rulebook(files)
+    (fault,) = refused.value.faults
+    assert (fault.file, fault.line) == (name, files[name].count("\n"))
+    assert fault.message.find(told) >= 0, fault.message
+
+
+def test_every_fault_of_all_files_is_told_at_once() -> None:
+    files = with_rows("days.csv", "NYSE,,2027-01-01,holiday,New Year,,,a circular,")
+    files["charges.csv"] = "exchanges,rate\nNSE,1\n"
+    del files["brokers.csv"]
+    with pytest.raises(InvalidRulebook) as refused:
+        read_rulebook(files)
+    assert [(fault.file, fault.line > 0) for fault in refused.value.faults] == [
+        ("charges.csv", True), ("brokers.csv", False), ("days.csv", True),
+    ]  # fmt: skip
+    assert "lacks the columns first_date, item" in str(refused.value)
+
+
+def test_without_an_edition_the_bundled_one_holds(db: None) -> None:
+    assert editions.current() is bundled()
+
+
+def test_one_file_replaces_its_like_and_the_newest_edition_holds(db: None) -> None:
+    days = bundled_files()["days.csv"]
+    first = services.load_edition(files={"days.csv": days + HOLIDAY}, source="first", now=make.NOW)
+    brokers = bundled_files()["brokers.csv"].replace(
+        "options,,2009-01-01,20", "options,,2009-01-01,15"
+    )
+    second = services.load_edition(files={"brokers.csv": brokers}, source="second", now=make.NOW)
+    assert first is not None
+    assert second is not None
+    held = editions.current()
+    assert held.sha256 == second.sha256
+    assert len(held.days) == len(bundled().days) + 1
+    assert held.charges == bundled().charges
+
+
+def test_loading_what_is_in_force_changes_nothing(db: None) -> None:
+    assert services.load_edition(files=bundled_files(), source="again", now=make.NOW) is None
+    assert not Edition.objects.exists()
+
+
+def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path: Path) -> None:
+    path = tmp_path / "days.csv"
+    path.write_text(bundled_files()["days.csv"] + HOLIDAY)
+    said = StringIO()
+    call_command("load_rulebook", str(path), "--dry-run", stdout=said)
+    assert not Edition.objects.exists()
+    call_command("load_rulebook", str(path), stdout=said)
+    edition = Edition.objects.get()
+    assert edition.source == str(path)
+    told = said.getvalue()
+    assert f"dry run: edition {edition.sha256[:12]} was not loaded" in told
+    assert f"edition {edition.sha256[:12]} is in force" in told
+    assert "not known: charges.csv: something is unsourced in lines" in told
+    call_command("load_rulebook", str(tmp_path), stdout=said)
+    assert "nothing changed" in said.getvalue()
+
+
+def test_the_command_refuses_what_is_no_rulebook(db: None, tmp_path: Path) -> None:
+    path = tmp_path / "fees.csv"
+    path.write_text("a,b\n")
+    with pytest.raises(CommandError, match=r"no fees\.csv; its files are charges\.csv"):
+        call_command("load_rulebook", str(path))
+    path.rename(tmp_path / "days.csv")
+    with pytest.raises(CommandError, match=r"days\.csv:1: lacks the columns"):
+        call_command("load_rulebook", str(tmp_path))
+    with pytest.raises(CommandError, match="No such file"):
+        call_command("load_rulebook", str(tmp_path / "none"))
+    assert not Edition.objects.exists()
