@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('market', '0001_initial'),
+        ('market', '0002_source_adjusted_prices'),
     ]
 
     operations = [
