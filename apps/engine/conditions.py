@@ -6,12 +6,14 @@ Entries and exits have the same conditions (`Conditions`), each with the same si
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
 
 from apps.engine.fields import Level, Maybe, Part, TimeOfDay, Whole, at_most, incomplete, refused
 from apps.engine.operands import AnyIndicator
+from apps.engine.patterns import PATTERNS, pattern_series
+from apps.engine.series import lookback
 
 MOST_TOGETHER = 400
 """Conditions of one list, those in its groups counted: twenty groups of twenty."""
@@ -22,6 +24,10 @@ ComparisonOperator: TypeAlias = Literal[
     "crosses_above", "crosses_below", "above", "below", "at_or_above", "at_or_below"
 ]
 MovementOperator: TypeAlias = Literal["rising", "falling"]
+if TYPE_CHECKING:
+    PatternName: TypeAlias = str
+else:
+    PatternName = Literal[PATTERNS]
 
 
 class IndicatorIndicator(Part):
@@ -69,6 +75,20 @@ class IndicatorValue(Part):
         return self
 
 
+class CandlePattern(Part):
+    """A pattern of candles that ends at this one; of either direction where none is given."""
+
+    type: Literal["candle_pattern"]
+    pattern: PatternName
+    direction: Maybe[Literal["bullish", "bearish"]] = None
+    side: Maybe[Side] = None
+
+    @property
+    def warmup(self) -> int:
+        """Bars before the first one at which it can be seen."""
+        return lookback(pattern_series(self.pattern))
+
+
 class TimeWindow(Part):
     """True for bars that start in [from, to), exchange time."""
 
@@ -85,7 +105,7 @@ class TimeWindow(Part):
         return self
 
 
-Single: TypeAlias = IndicatorIndicator | IndicatorValue | TimeWindow
+Single: TypeAlias = IndicatorIndicator | IndicatorValue | CandlePattern | TimeWindow
 """A condition that holds no others."""
 
 T = TypeVar("T")

@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from apps.engine import patterns
 from apps.engine.catalogue import CATALOGUE
 from apps.engine.conditions import (
+    CandlePattern,
     Condition,
     EntryConditions,
     IndicatorIndicator,
@@ -39,6 +41,7 @@ _OPPOSITE_OPERATOR = {
     "rising": "falling",
     "falling": "rising",
 }
+_SIGNS = {"bullish": 1, "bearish": -1, None: 0}
 _OPPOSITE_SOURCE = {"high": "low", "low": "high"}
 
 
@@ -66,6 +69,13 @@ class Movement(NamedTuple):
     steps: int
 
 
+class Pattern(NamedTuple):
+    """Bars that end a pattern: a bullish one (sign 1), a bearish one (-1), or either (0)."""
+
+    read: Read
+    sign: int
+
+
 class Hours(NamedTuple):
     """Bars that start in [start, end), seconds of the exchange's day."""
 
@@ -80,7 +90,7 @@ class Joined(NamedTuple):
     checks: tuple[Check, ...]
 
 
-Check: TypeAlias = Comparison | Movement | Hours | Joined
+Check: TypeAlias = Comparison | Movement | Pattern | Hours | Joined
 
 
 def entry_check(side: Side, entry: EntryConditions) -> Joined:
@@ -107,12 +117,21 @@ def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> t
 
 def _resolve(condition: Single, *, mirrored: bool) -> Check:
     match condition:
+        case CandlePattern():
+            return _pattern(condition, mirrored=mirrored)
         case TimeWindow():
             return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))
         case IndicatorIndicator():
             return _compare(condition, mirrored=mirrored)
         case IndicatorValue():
             return _measure(condition, mirrored=mirrored)
+
+
+def _pattern(condition: CandlePattern, *, mirrored: bool) -> Pattern:
+    name, sign = condition.pattern, _SIGNS[condition.direction]
+    if mirrored:
+        name, sign = patterns.mirrored(name, sign)
+    return Pattern(Read(patterns.pattern_series(name), 0, 0), sign)
 
 
 def _compare(condition: IndicatorIndicator, *, mirrored: bool) -> Comparison:

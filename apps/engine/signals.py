@@ -30,7 +30,16 @@ from apps.engine.candles import (
 from apps.engine.conditions import Side
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
 from apps.engine.series import Column, Series, known, over, series
-from apps.engine.sides import Check, Comparison, Hours, Joined, Movement, Read, entry_check
+from apps.engine.sides import (
+    Check,
+    Comparison,
+    Hours,
+    Joined,
+    Movement,
+    Pattern,
+    Read,
+    entry_check,
+)
 from apps.engine.strategy import Strategy
 
 Truth = NDArray[np.bool_]
@@ -241,8 +250,9 @@ class _Values:
 def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
     """Whether the check holds at each bar, confirmed by so many candles.
 
-    Levels and movements hold on each of them. A cross happened at the first of them, and its side
-    has held since. Hours count at the last one. What is joined is confirmed each for itself.
+    Levels and movements hold on each of them. A pattern ended at the first of them; a cross
+    happened there, and its side has held since. Hours count at the last one. What is joined is
+    confirmed each for itself.
     """
     match check:
         case Joined(_, ()):
@@ -253,6 +263,8 @@ def _confirmed(check: Check, values: _Values, candles: int) -> Truth:
         case Hours(start, end):
             second = values.seconds_of_day()
             return (second >= start) & (second < end)
+        case Pattern(read, sign):
+            return _earlier(_seen(values.read(read), sign), candles - 1)
         case Movement(read, operator, steps):
             return _held(_steps(values.read(read), operator), steps + candles - 1)
         case Comparison(left, operator, right):
@@ -268,12 +280,16 @@ def _looks_back(check: Check) -> int:
     match check:
         case Joined(_, checks):
             return max(map(_looks_back, checks), default=0)
-        case Hours():
+        case Hours() | Pattern():
             return 0
         case Movement(read, _, steps):
             return read.offset + steps
         case Comparison(left, _, right):
             return 1 + max(left.offset, right.offset if isinstance(right, Read) else 0)
+
+
+def _seen(pattern: Column, sign: int) -> Truth:
+    return pattern * sign > 0 if sign else np.abs(pattern) > 0
 
 
 def _level(a: Column, operator: str, b: Column | float) -> Truth:

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.patterns import PATTERNS, pattern_series
+from apps.engine.patterns import mirrored as mirrored_pattern
+from apps.engine.series import compute
 from apps.engine.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.strategy import Strategy, parse
@@ -160,6 +163,95 @@ def test_each_condition_is_confirmed_for_itself_and_hours_not_at_all() -> None:
         [11, 9, 11, 11], price("above", 10), window, confirmationCandles=2, logicalOperator="OR"
     )
     assert either == [2, 3]
+
+
+# Patterns of candles
+
+
+def engulfing(direction: str | None, **more: str) -> dict[str, Any]:
+    told = {"direction": direction} if direction else {}
+    return {"type": "candle_pattern", "pattern": "CDLENGULFING", **told, **more}
+
+
+SWINGS = [*[100.0, 101.0] * 8, 99.0, 102.0, 98.0, 98.5, 97.5]
+"""Bars that open at the close before them: the larger body that turns engulfs the smaller."""
+
+
+def in_turns(closes: list[float]) -> Candles:
+    opens = [closes[0], *closes[:-1]]
+    pairs = list(zip(opens, closes, strict=True))
+    return Candles.build(
+        np.datetime64("2024-01-02T03:45", "s").astype(int) + 60 * np.arange(len(closes)),
+        open=opens,
+        high=[max(pair) for pair in pairs],
+        low=[min(pair) for pair in pairs],
+        close=closes,
+        volume=[1.0] * len(closes),
+    )
+
+
+def pattern_bits(*conditions: dict[str, Any], **entry: object) -> list[int]:
+    """Of the last five bars; those before them only swing."""
+    candles = in_turns(SWINGS)
+    strategy = parse(entering(*conditions, **entry))
+    return signals_of(strategy, candles, "1m", 0, len(candles)).tolist()[-5:]
+
+
+def test_a_pattern_is_seen_at_the_candle_that_ends_it() -> None:
+    assert pattern_bits(engulfing("bullish")) == [0, 1, 0, 0, 0]
+    assert pattern_bits(engulfing("bearish")) == [1, 0, 1, 0, 1]
+    assert pattern_bits(engulfing(None)) == [1, 1, 1, 0, 1]
+    assert pattern_bits(engulfing("bullish"), positionType="both") == [2, 1, 2, 0, 2]
+    assert pattern_bits(engulfing("bullish", side="short"), positionType="both")[1] == ENTER_SHORT
+
+
+def test_a_pattern_is_confirmed_by_the_candles_after_it() -> None:
+    assert pattern_bits(engulfing("bullish"), confirmationCandles=2) == [0, 0, 1, 0, 0]
+    assert pattern_bits(engulfing("bullish"), confirmationCandles=3) == [0, 0, 0, 1, 0]
+
+
+def random_shapes(count: int) -> Candles:
+    """Bodies, shadows and gaps of a few exact sizes, so that many patterns come about."""
+    rng = np.random.default_rng(1)
+    gap = rng.choice([0, 0, 0, -2, -0.5, 0.5, 2], count)
+    body = rng.choice([0, 0.25, 0.5, 1, 4, -0.25, -0.5, -1, -4], count)
+    opens = 4096 + np.cumsum(gap + np.r_[0, body[:-1]])
+    closes = opens + body
+    up, down = (rng.choice([0, 0, 0.25, 2, 6], count) for _ in range(2))
+    return Candles.build(
+        60 * np.arange(count), open=opens, close=closes, volume=np.ones(count),
+        high=np.maximum(opens, closes) + up, low=np.minimum(opens, closes) - down,
+    )  # fmt: skip
+
+
+def test_patterns_with_a_name_of_their_own_upside_down_are_what_is_seen_there() -> None:
+    candles = random_shapes(200_000)
+    turned = Candles.build(
+        candles.time, open=8192 - candles.open, high=8192 - candles.low, low=8192 - candles.high,
+        close=8192 - candles.close, volume=candles.volume,
+    )  # fmt: skip
+    for name in (
+        "CDLMORNINGSTAR",
+        "CDLEVENINGDOJISTAR",
+        "CDLDRAGONFLYDOJI",
+        "CDLDOJI",
+        "CDLKICKING",
+    ):
+        here = compute(pattern_series(name), candles)[0]
+        there_name, sign = mirrored_pattern(name, 1)
+        there = compute(pattern_series(there_name), turned)[0]
+        assert np.nansum(np.abs(here)) > 0
+        np.testing.assert_array_equal(here[20:], sign * there[20:], err_msg=name)
+
+
+def test_no_pattern_depends_on_a_later_bar_and_each_mirrors_back() -> None:
+    candles = random_shapes(300)
+    for name in PATTERNS:
+        (whole,) = compute(pattern_series(name), candles)
+        for bars in (40, 150, 299):
+            (part,) = compute(pattern_series(name), candles.slice(0, bars))
+            assert part.tobytes() == whole[:bars].tobytes(), name
+        assert mirrored_pattern(*mirrored_pattern(name, 1)) == (name, 1)
 
 
 # Groups

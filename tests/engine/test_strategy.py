@@ -494,6 +494,20 @@ def test_what_is_in_a_group_is_judged_like_any_condition() -> None:
     assert warmup_bars(parse(entering(nested(3, CROSS)))) == 21
 
 
+def test_a_pattern_is_one_of_talibs() -> None:
+    star = {"type": "candle_pattern", "pattern": "CDLMORNINGSTAR", "direction": "bullish"}
+    assert lacking(entering(star)) == []
+    assert lacking(entering({"type": "candle_pattern"})) == [
+        "entryConditions.conditions[0].pattern"
+    ]
+    for field, value in (("pattern", "CDLHAMER"), ("pattern", "EMA"), ("direction", "up")):
+        fault = only_fault(entering(star | {field: value}))
+        assert (fault.field, fault.value) == (f"entryConditions.conditions[0].{field}", value)
+        assert fault.allowed
+    assert only_fault(entering(star | {"value": 1})).field.endswith("[0].value")
+    assert warmup_bars(parse(entering(star, confirmationCandles=3))) == 14
+
+
 def test_four_hundred_conditions_are_the_most() -> None:
     groups = [nested(1, *[CROSS] * 20) for _ in range(20)]
     assert lacking(entering(*groups)) == []
