@@ -1,4 +1,4 @@
-"""Gets the compiled kernel ready: from its cache, or, the first time, by compiling it.
+"""Gets the compiled kernels ready: from their cache, or, the first time, by compiling it.
 
 Of several processes that find the cache cold one compiles, and the others wait and load.
 """
@@ -13,14 +13,18 @@ from typing import Final
 from numba.core.dispatcher import Dispatcher
 from numba.core.event import Event, Listener, install_listener
 
-from apps.engine import kernel
-from apps.engine.simulate import warm_up
+from apps.engine import kernel, monte_carlo, simulate
 
 Say = Callable[[str], None]
 
 SECONDS_BETWEEN_LINES: Final = 1.0
-FUNCTIONS: Final = frozenset(one for one in vars(kernel).values() if isinstance(one, Dispatcher))
-"""What a kernel is compiled from, each once or for several kinds of arguments."""
+FUNCTIONS: Final = frozenset(
+    one
+    for module in (kernel, monte_carlo)
+    for one in vars(module).values()
+    if isinstance(one, Dispatcher)
+)
+"""What the kernels are compiled from, each once or for several kinds of arguments."""
 _COMPILE: Final = "numba:compile"
 """Numba's event: a function is compiled, as it was not in its cache."""
 
@@ -66,16 +70,21 @@ def prepare(say: Say, *, every: float = SECONDS_BETWEEN_LINES) -> None:
     """After it no simulation waits for the compiler. Says nothing when the cache is warm."""
     try:
         with install_listener(_COMPILE, _Unwilling()):
-            warm_up()
+            _warm_up()
     except _Cold:
         with _one_process_at_a_time(say):
             _compile(say, every=every)
 
 
+def _warm_up() -> None:
+    simulate.warm_up()
+    monte_carlo.warm_up()
+
+
 def _compile(say: Say, *, every: float) -> None:
     begun, progress = time.monotonic(), _Progress(say, every=every)
     with install_listener(_COMPILE, progress):
-        warm_up()
+        _warm_up()
     if progress.begun:
         say(f"compiled in {time.monotonic() - begun:.1f} s")
 

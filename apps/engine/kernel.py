@@ -8,8 +8,8 @@ Work in a row, in this order (rule 2): exits at the open, entries at the open in
 symbols, stop and target inside the bar, the close of a session's last bar, then the mark, trailing
 stops, the daily loss, and the signals that trade at each symbol's next open.
 
-All compiled code of the engine stands in this file: a cached function does not notice a change in
-a compiled function of another file.
+All compiled code of the simulation stands in this file: a cached function does not notice a change
+in a compiled function of another file.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from apps.engine.plan import (
 from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.receipt import notes_on, receipt
 from apps.engine.records import CURVE, TRADE, Array, Market, Out, Plan, check, new_state
-from apps.engine.stage import stage_of
+from apps.engine.stage import Stage, stage_of
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import Cues, History, Track, cue, join
 
@@ -105,6 +105,19 @@ def simulate(
     played = play(
         plan, *stage.cued(strategy, plan), stage.contracts, schedule, capital=capital, report=report
     )
+    return result_of(strategy, stage, schedule, played, capital=capital, seed=seed)
+
+
+def result_of(
+    strategy: Strategy,
+    stage: Stage,
+    schedule: Schedule,
+    played: Played,
+    *,
+    capital: float,
+    seed: int,
+) -> Result:
+    """What was played, with its figures and its receipt."""
     trades, curve = played.trades, curve_of(played)
     return Result(
         symbols=stage.symbols,
@@ -115,14 +128,14 @@ def simulate(
         ),
         receipt=receipt(
             strategy,
-            histories,
+            stage.histories,
             stage.tracks,
             schedule,
-            start=start,
-            end=end,
+            start=stage.start,
+            end=stage.end,
             capital=capital,
             seed=seed,
-            notes=notes_on(strategy, histories, stage.tracks, schedule, ruined=played.ruined),
+            notes=notes_on(strategy, stage.histories, stage.tracks, schedule, ruined=played.ruined),
         ),
     )
 

@@ -24,6 +24,8 @@ class Stage(NamedTuple):
     tracks: Sequence[Track]
     market: Market
     caches: Sequence[ColumnCache]
+    start: int
+    end: int
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -61,4 +63,4 @@ def stage_of(
         report(0.0)
     share = cache_bytes // len(tracks)
     caches = [ColumnCache(share) if share else NO_CACHE for _ in tracks]
-    return Stage(histories, tracks, join(tracks), caches)
+    return Stage(histories, tracks, join(tracks), caches, start, end)

@@ -1,0 +1,151 @@
+"""What can be asked beside one simulation: walk-forward, Monte Carlo, optimisation.
+
+The models read what users send, and their JSON schema is the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from apps.engine.errors import Fault, InvalidStrategy
+from apps.engine.faults import Told, tell
+from apps.engine.fields import LARGEST, Maybe, Part, Percent, Whole, at_most, refused
+from apps.engine.metrics import METRICS
+
+MOST_PARAMETERS = 10
+MOST_VALUES = 10_000
+"""Of one parameter."""
+MOST_SETS = 10_000
+"""Of one study: what runs is at most so many simulations, times the windows of a walk-forward."""
+MOST_RUNS = 100_000
+"""Resamplings of one Monte Carlo."""
+LARGEST_SEED = 2**53 - 1
+"""Any JSON reader keeps it exact."""
+
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED), Whole]
+
+if TYPE_CHECKING:
+    Objective: TypeAlias = str
+else:
+    Objective = Literal[tuple(METRICS)]
+
+
+class Parameter(Part):
+    """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
+
+    path: Annotated[str, Field(min_length=1, max_length=200)]
+    from_: Number = Field(alias="from")
+    to: Number
+    step: Annotated[float, Field(ge=1e-9, le=LARGEST)]
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return floor((self.to - self.from_) / self.step + 1e-9) + 1
+
+    def value(self, i: int) -> float:
+        """from + i step, to ten decimals (rule 19); whole numbers as such."""
+        value = round(self.from_ + i * self.step, 10)
+        return int(value) if value.is_integer() else value
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Parameter:
+        if self.to < self.from_:
+            raise refused("must not be less than from", "to")
+        if self.count > MOST_VALUES:
+            raise refused(f"makes more than {MOST_VALUES:,} values", "step")
+        return self
+
+
+def _some_distinct(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    if not parameters:
+        raise refused("needs at least one parameter")
+    if len({parameter.path for parameter in parameters}) < len(parameters):
+        raise refused("names a path more than once")
+    return parameters
+
+
+Parameters = Annotated[
+    tuple[Parameter, ...],
+    Field(strict=False, max_length=MOST_PARAMETERS, json_schema_extra={"minItems": 1}),
+    at_most(MOST_PARAMETERS),
+    AfterValidator(_some_distinct),
+]
+
+
+class WalkForwardConfig(Part):
+    """Parameters chosen in each window's training days and traded in the days after them."""
+
+    windows: Annotated[int, Field(ge=2, le=50), Whole] = 5
+    trainRatio: Annotated[float, Field(ge=0.1, le=0.9)] = 0.7
+    anchored: bool = False
+    parameters: Parameters
+    objective: Objective = "sharpeRatio"
+
+
+class MonteCarloConfig(Part):
+    """The trades drawn anew, many times. `ruinThreshold`: percent of the capital that is lost;
+    `blockLength`, trades that stay together, is for block_bootstrap.
+    """
+
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS), Whole] = 10_000
+    method: Literal["shuffle", "bootstrap", "block_bootstrap"] = "bootstrap"
+    blockLength: Maybe[Annotated[int, Field(ge=1, le=10_000), Whole]] = None
+    ruinThreshold: Percent = 50.0
+    seed: Maybe[Seed] = None
+
+
+class OptimizationConfig(Part):
+    """Parameters tried over the whole range, all of them or `maxRuns` drawn at random."""
+
+    parameters: Parameters
+    objective: Objective = "sharpeRatio"
+    method: Literal["grid", "random"] = "grid"
+    seed: Maybe[Seed] = None
+    maxRuns: Annotated[int, Field(ge=1, le=MOST_SETS), Whole] = 1000
+
+
+Config: TypeAlias = WalkForwardConfig | MonteCarloConfig | OptimizationConfig
+Asked = TypeVar("Asked", WalkForwardConfig, MonteCarloConfig, OptimizationConfig)
+
+
+class InvalidStudy(InvalidStrategy):
+    """A field of a study has a wrong type, range, value or name, or is missing."""
+
+
+def parse(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
+    """Raises InvalidStudy with every fault; its paths begin inside the configuration."""
+    try:
+        return kind.model_validate(dict(sent))
+    except ValidationError as error:
+        raise InvalidStudy(_everything(tell(error, kind))) from error
+
+
+def _everything(told: Told) -> tuple[Fault, ...]:
+    """Nothing of a study may be left for later: what is missing is wrong."""
+    return (*told.faults, *told.gaps)
+
+
+def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault, ...]:
+    """Of a search that would run more sets than may be."""
+    size = 1
+    for parameter in config.parameters:
+        size *= parameter.count
+    if isinstance(config, WalkForwardConfig):
+        if size <= MOST_SETS:
+            return ()
+        message = f"parameters make {size:,} sets; at most {MOST_SETS:,} are tried"
+        return (Fault("parameters", message, list(map(_sent, config.parameters))),)
+    if config.method == "random" or size <= config.maxRuns:
+        return ()
+    message = f"maxRuns is less than the {size:,} sets of the grid; method random draws from them"
+    return (Fault("maxRuns", message, config.maxRuns),)
+
+
+def _sent(parameter: Parameter) -> dict[str, object]:
+    return parameter.model_dump(by_alias=True)

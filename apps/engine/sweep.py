@@ -1,0 +1,161 @@
+"""Many sets of parameters over the same bars, on as many threads as are wanted.
+
+Bars, rows and flags are set up once, columns of indicators are computed once and shared; a set has
+its own plan, signals and state. What a set gives does not depend on its thread or on the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from dataclasses import dataclass
+from threading import Event
+from typing import Any, Final, TypeVar
+
+from apps.engine import strategy as strategies
+from apps.engine.charges import Schedule
+from apps.engine.errors import EngineError, InsufficientData
+from apps.engine.grid import Grid, applied
+from apps.engine.metrics import METRICS, Facts, Figure, figures
+from apps.engine.plan import plan_of
+from apps.engine.simulate import EVERY_ROW, Played, Progress, curve_of, play
+from apps.engine.stage import Stage
+from apps.engine.strategy import Strategy
+
+CACHE_BYTES: Final = 256 * 2**20
+"""Of indicator columns that the sets of a search share."""
+SECONDS_BETWEEN_REPORTS: Final = 0.1
+
+SHOWN: Final = (
+    "totalTrades", "netProfit", "roi", "winRate", "profitFactor", "sharpeRatio",
+    "sharpeRatioAnnualized", "maxDrawdown",
+)  # fmt: skip
+"""The figures that a study tells of each set it shows."""
+
+Found = TypeVar("Found")
+
+
+class NothingToTry(EngineError):
+    """No set of the search validates, or none has two bars with warm indicators."""
+
+    def __init__(self, tried: int) -> None:
+        super().__init__(f"None of the {tried:,} sets of parameters makes a strategy that can run.")
+
+
+class CannotRun(EngineError):
+    """A set that does not validate, or has too few bars with warm indicators."""
+
+
+class _Abandoned(Exception):
+    """The search was given up while this set ran."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What every set of a search has in common."""
+
+    stage: Stage
+    steps: Mapping[str, Any]  # JSON as the client wrote it
+    grid: Grid
+    schedule: Schedule
+    capital: float
+
+    def strategy(self, index: int) -> Strategy | None:
+        """The strategy of a set; None where it does not validate."""
+        return strategies.read(applied(self.steps, self.grid.values(index))).strategy
+
+    def play(
+        self,
+        index: int,
+        parts: Sequence[slice] = (EVERY_ROW,),
+        *,
+        capital: float | None = None,
+        report: Progress,
+    ) -> list[Played]:
+        """Each part of the rows on its own, from the capital. Raises CannotRun."""
+        strategy = self.strategy(index)
+        if strategy is None:
+            raise CannotRun
+        plan = plan_of(strategy)
+        try:
+            market, signals = self.stage.cued(strategy, plan)
+        except InsufficientData as error:
+            raise CannotRun from error
+        return [
+            play(
+                plan,
+                market,
+                signals,
+                self.stage.contracts,
+                self.schedule,
+                capital=self.capital if capital is None else capital,
+                report=report,
+                rows=rows,
+            )
+            for rows in parts
+        ]
+
+
+def sweep(
+    search: Search,
+    indices: Sequence[int],
+    parts: Sequence[slice],
+    judge: Callable[[Facts], Found],
+    *,
+    threads: int,
+    report: Progress,
+) -> list[list[Found] | None]:
+    """What `judge` says of each set in each part; None for a set that cannot run.
+
+    `report` is told the fraction that is done, ten times a second, in the calling thread; what it
+    raises ends the search.
+    """
+    abandoned = Event()
+
+    def unless_abandoned(done: float) -> None:
+        if abandoned.is_set():
+            raise _Abandoned
+
+    def judged(index: int) -> list[Found] | None:
+        try:
+            played = search.play(index, parts, report=unless_abandoned)
+        except CannotRun:
+            return None
+        return [judge(facts_of(one, search.capital)) for one in played]
+
+    with ThreadPoolExecutor(threads) as pool:
+        futures = [pool.submit(judged, index) for index in indices]
+        try:
+            for done, future in enumerate(futures):
+                while not future.done():
+                    wait_for([future], timeout=SECONDS_BETWEEN_REPORTS)
+                    report(done / len(futures))
+            return [future.result() for future in futures]
+        finally:
+            abandoned.set()
+            pool.shutdown(cancel_futures=True)
+
+
+def facts_of(played: Played, capital: float) -> Facts:
+    return Facts(played.trades, curve_of(played), capital)
+
+
+def objective_of(facts: Facts, name: str) -> Figure:
+    """The figure that a search ranks by; None, which ranks last, where nothing was traded."""
+    return METRICS[name].of(facts) if len(facts.trades) else None
+
+
+def rank(found: Mapping[int, Figure], name: str) -> list[int]:
+    """The sets, best first: ties by their number, None last (rule 19)."""
+    sign = 1 if METRICS[name].falls else -1
+
+    def place(index: int) -> tuple[bool, float, int]:
+        figure = found[index]
+        return (True, 0.0, index) if figure is None else (False, sign * figure, index)
+
+    return sorted(found, key=place)
+
+
+def shown(facts: Facts) -> dict[str, Figure]:
+    return figures(facts, SHOWN)

@@ -1,0 +1,114 @@
+"""Parameters: their values, their sets in order, their paths into the steps."""
+
+from typing import Any
+
+from apps.engine.grid import Grid, applied, path_faults
+from apps.engine.studies import Parameter
+from tests.engine.steps import complete
+
+FAST = "entryConditions.conditions[0].indicator1.period"
+STOP = "exitConditions.stopLoss.percentage"
+
+
+def parameter(path: str, start: float, to: float, step: float) -> Parameter:
+    return Parameter.model_validate({"path": path, "from": start, "to": to, "step": step})
+
+
+def grid(*parameters: Parameter) -> Grid:
+    return Grid(parameters)
+
+
+def faults(*parameters: Parameter, steps: Any = None) -> list[tuple[str, str, object]]:
+    found = path_faults(steps or complete(), parameters)
+    return [(fault.field, fault.message, fault.value) for fault in found]
+
+
+def test_values_are_decimal_and_whole_ones_are_whole() -> None:
+    made = parameter(STOP, 0.1, 0.35, 0.1)
+    assert [made.value(i) for i in range(made.count)] == [0.1, 0.2, 0.3]
+    made = parameter(STOP, 1, 2, 0.25)
+    assert repr([made.value(i) for i in range(made.count)]) == "[1, 1.25, 1.5, 1.75, 2]"
+    assert parameter(STOP, 0, 0.7, 0.1).count == 8  # 0.7 / 0.1 is 6.999999999999999
+    assert parameter(STOP, 3, 3, 5).count == 1
+
+
+def test_the_first_parameter_changes_slowest() -> None:
+    made = grid(parameter("a.b", 1, 2, 1), parameter("c.d", 1, 3, 1))
+    assert [tuple(made.values(i).values()) for i in range(made.size)] == [
+        (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3),
+    ]  # fmt: skip
+    assert list(made.values(4)) == ["a.b", "c.d"]
+
+
+def test_neighbours_are_one_step_of_one_parameter_away() -> None:
+    """Rows of three: 0 1 2 / 3 4 5 / 6 7 8."""
+    made = grid(parameter("a.b", 1, 3, 1), parameter("c.d", 1, 3, 1))
+    assert made.neighbours(4) == [1, 3, 5, 7]
+    assert made.neighbours(2) == [1, 5]
+
+
+def test_sets_are_drawn_once_each_and_the_same_for_a_seed() -> None:
+    made = grid(*(parameter(f"a.b{i}", 1, 1000, 1) for i in range(5)))
+    drawn = made.drawn(100, seed=7)
+    assert len(set(drawn)) == 100
+    assert drawn == sorted(drawn) == made.drawn(100, seed=7) != made.drawn(100, seed=8)
+    assert grid(parameter("a.b", 1, 3, 1)).drawn(100, seed=7) == [0, 1, 2]
+
+
+def test_values_are_put_in_a_copy() -> None:
+    steps = complete()
+    changed = applied(steps, {FAST: 5, STOP: 2.5})
+    assert changed == complete(
+        entryConditions__conditions__0__indicator1__period=5,
+        exitConditions__stopLoss__percentage=2.5,
+    )
+    assert steps == complete()
+
+
+def test_good_parameters_have_no_faults() -> None:
+    assert faults(parameter(FAST, 5, 30, 5), parameter(STOP, 0.5, 2, 0.5)) == []
+
+
+def test_a_field_that_is_not_written_may_be_set() -> None:
+    unset = "entryConditions.conditions[1].indicator.offset"
+    assert faults(parameter(unset, 0, 5, 1)) == []
+
+
+def test_a_path_that_leads_nowhere_is_named_with_the_reason() -> None:
+    nowhere = ("entryConditions.conditions[7].value", "stopLoss", "a..b", "__class__.x", "a.b\n")
+    assert [field for field, *_ in faults(*(parameter(path, 1, 2, 1) for path in nowhere))] == [
+        f"parameters[{i}].path" for i in range(len(nowhere))
+    ]
+    (field, message, value) = faults(parameter("exitConditions.stopLoss.type", 1, 2, 1))[0]
+    assert (field, value) == ("parameters[0].path", "exitConditions.stopLoss.type")
+    assert message == "exitConditions.stopLoss.type leads to what is no number"
+    assert "own" in faults(parameter("executionSettings.initialCapital", 1, 2, 1))[0][1]
+
+
+def test_a_mistyped_field_is_refused_with_the_name_that_was_meant() -> None:
+    message = faults(parameter("exitConditions.stopLoss.percentag", 1, 2, 1))[0][1]
+    assert "did you mean percentage?" in message
+
+
+def test_a_value_that_is_never_valid_is_named() -> None:
+    [(field, message, value)] = faults(parameter(STOP, 50, 150, 50))
+    assert (field, value) == ("parameters[0].to", 150)
+    assert message == f"{STOP} must be at most 100."
+    assert faults(parameter(FAST, 5, 6, 0.5))[0][::2] == ("parameters[0].step", 5.5)
+
+
+def test_values_that_only_do_not_fit_together_are_left_to_the_search() -> None:
+    macd = {"type": "MACD", "fastPeriod": 12, "slowPeriod": 26}
+    condition = {"type": "indicator_value", "indicator": macd, "operator": "above", "value": 0}
+    steps = complete(entryConditions__conditions=[condition])
+    place = "entryConditions.conditions[0].indicator"
+    slow = parameter(f"{place}.slowPeriod", 10, 30, 10)
+    assert faults(parameter(f"{place}.fastPeriod", 5, 25, 10), slow, steps=steps) == []
+    assert faults(slow, steps=steps)[0][::2] == ("parameters[0].from", 10)
+
+
+def test_sets_that_cannot_be_numbered_are_too_many() -> None:
+    paths = [f"riskParameters.{n}" for n in ("maxPositionSize", "maxDailyLoss", "stopLoss")]
+    many = [parameter(path, 1, 50, 0.01) for path in [*paths, STOP, "riskParameters.takeProfit"]]
+    many += [parameter("executionSettings.slippage", 0, 5, 0.001)]
+    assert faults(*many)[0][0] == "parameters"

@@ -1,0 +1,114 @@
+"""Trades drawn anew: each draw as plain Python makes it, and what is told of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.monte_carlo import METHODS, Paths, TooFewTrades, monte_carlo, paths, usual_block
+from apps.engine.records import TRADE
+from apps.engine.studies import MonteCarloConfig, parse
+
+MASK, GOLDEN = 2**64 - 1, 0x9E3779B97F4A7C15
+PROFITS = np.round(np.random.default_rng(5).normal(3, 100, 37), 2)
+
+
+def mixed(x: int) -> int:
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & MASK
+    return x ^ x >> 31
+
+
+def drawn(method: str, block: int, seed: int, run: int) -> list[float]:
+    """The trades of one path, by the same generator in plain Python."""
+    state, left, n = seed ^ mixed((run + 1) * GOLDEN & MASK), PROFITS.tolist(), len(PROFITS)
+
+    def below(most: int) -> int:
+        nonlocal state
+        state = (state + GOLDEN) & MASK
+        return (mixed(state) >> 32) * most >> 32
+
+    if method == "shuffle":
+        for k in range(n):
+            j = k + below(n - k)
+            left[k], left[j] = left[j], left[k]
+        return left
+    if method == "bootstrap":
+        return [left[below(n)] for _ in range(n)]
+    starts = [below(n) for _ in range(-(-n // block))]
+    return [left[(starts[k // block] + k % block) % n] for k in range(n)]
+
+
+def made(method: str, *, runs: int = 50, block: int = 5, threads: int = 1) -> Paths:
+    return paths(
+        PROFITS, capital=1000.0, runs=runs, method=method, block=block, threshold=900.0, seed=11,
+        threads=threads,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_each_path_is_what_plain_python_draws(method: str) -> None:
+    found = made(method)
+    for run in range(50):
+        equity = np.cumsum([1000.0, *drawn(method, 5, 11, run)])
+        peak = np.maximum.accumulate(equity)
+        assert found.last[run] == equity[-1]
+        assert found.drawdown[run] == ((peak - equity) / peak).max()
+        assert found.ruined[run] == (equity[1:] <= 900).any()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_paths_do_not_depend_on_the_threads(method: str) -> None:
+    one, three = made(method), made(method, threads=3)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(one, three, strict=True))
+
+
+def test_a_block_may_be_longer_than_all_trades() -> None:
+    assert np.allclose(made("block_bootstrap", block=100).last, 1000 + PROFITS.sum())
+
+
+def test_all_trades_are_drawn_alike() -> None:
+    """30,000 draws of three trades: 10,000 of each, give or take four deviations of 82."""
+    profits = np.array([1.0, 1e6, 1e12])  # a path's sum tells how often each was drawn
+    found = paths(profits, capital=1.0, runs=10_000, method="bootstrap", seed=1)
+    sums = found.last.astype(np.int64) - 1
+    for scale in (1, 10**6, 10**12):
+        assert abs(int((sums // scale % 10).sum()) - 10_000) < 4 * 82
+
+
+def told(*profits: float, **config: object) -> dict[str, Any]:
+    trades = np.zeros(len(profits), TRADE)
+    trades["gross"], trades["value"] = profits, 100.0
+    made = monte_carlo(trades, parse(MonteCarloConfig, config), capital=100.0, seed=3)
+    return dict(made)
+
+
+def test_a_shuffle_tells_of_drawdown_alone() -> None:
+    """A gain of 10 and a loss of 10: the loss first is 10 % of 100, last 9.09 % of 110."""
+    found = told(10, -10, method="shuffle", runs=1000)
+    assert found["finalEquity"] is None
+    assert found["maxDrawdown"]["p1"] == pytest.approx(10 / 110 * 100)
+    assert found["maxDrawdown"]["p99"] == pytest.approx(10)
+    assert found["maxDrawdown"]["mean"] == pytest.approx(9.545, abs=0.1)
+    assert found["asTraded"] == {"finalEquity": 100, "maxDrawdown": pytest.approx(10 / 110 * 100)}
+
+
+def test_ruin_is_the_share_of_paths_that_lost_the_threshold() -> None:
+    """Two draws of a gain or a loss of 30: both lost, one in four, loses half of the capital."""
+    found = told(30, -30, runs=10_000, ruinThreshold=50)
+    assert found["riskOfRuin"] == pytest.approx(25, abs=2)
+    assert found["finalEquity"]["p1"] == 40
+    assert found["finalEquity"]["p50"] == 100
+    assert told(30, -30, ruinThreshold=60)["riskOfRuin"] == pytest.approx(25, abs=2)
+    assert told(30, -30, ruinThreshold=60.1)["riskOfRuin"] == 0
+
+
+def test_two_trades_are_needed() -> None:
+    with pytest.raises(TooFewTrades, match="1 trades; 2 are needed"):
+        told(10)
+
+
+def test_the_usual_block_grows_with_the_cube_root() -> None:
+    assert [usual_block(n) for n in (2, 27, 1000)] == [1, 3, 10]
+    assert told(1, 2, method="block_bootstrap")["blockLength"] == 1
+    assert told(1, 2)["blockLength"] is None

@@ -1,0 +1,140 @@
+"""Optimisation: each set is the simulation it would be alone, ranked by the rules."""
+
+from statistics import variance
+from typing import Any
+
+import pytest
+
+from apps.engine.deflation import expected_maximum
+from apps.engine.grid import Grid, applied
+from apps.engine.metrics import daily_returns, day_ends, sharpe_ratio
+from apps.engine.optimise import optimise, plateau
+from apps.engine.simulate import History, Result, simulate
+from apps.engine.strategy import parse
+from apps.engine.studies import OptimizationConfig
+from apps.engine.studies import parse as read
+from apps.engine.sweep import NothingToTry, rank
+from tests.benchmarks.walks import minutes
+from tests.engine.strategies import sma_cross, strategy
+
+FAST = "entryConditions.conditions[0].indicator1.period"
+SLOW = "entryConditions.conditions[0].indicator2.period"
+STOP = "exitConditions.stopLoss.percentage"
+HISTORIES = [History("NSE:TEST", minutes(5000))]
+CROSS = strategy(entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]})
+STEPS = CROSS.model_dump(mode="json", exclude_none=True, by_alias=True)
+PARAMETERS = [
+    {"path": FAST, "from": 3, "to": 7, "step": 2},
+    {"path": STOP, "from": 0.25, "to": 0.5, "step": 0.25},
+]
+
+
+def optimised(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, Any]]:
+    asked = read(OptimizationConfig, {"parameters": PARAMETERS, **config})
+    result, findings = optimise(
+        STEPS, asked, HISTORIES, start=0, end=2**40, capital=1e6, seed=9, threads=threads
+    )
+    return result, dict(findings)
+
+
+def alone(values: dict[str, float]) -> Result:
+    steps = applied(STEPS, values)
+    return simulate(parse(steps), HISTORIES, start=0, end=2**40, capital=1e6, seed=9)
+
+
+def test_every_set_is_the_simulation_it_would_be_alone() -> None:
+    best, found = optimised(objective="netProfit")
+    ranking = found["ranking"]
+    assert (found["sets"], found["tried"], found["invalid"], len(ranking)) == (6, 6, 0, 6)
+    for row in ranking:
+        performance = alone(row["parameters"]).performance
+        assert row["objective"] == performance["netProfit"]
+        assert row["performance"] == {name: performance[name] for name in row["performance"]}
+    profits = [row["objective"] for row in ranking]
+    assert profits == sorted(profits, reverse=True)
+    again = alone(ranking[0]["parameters"])
+    assert best.trades.tobytes() == again.trades.tobytes()
+    assert best.curve.tobytes() == again.curve.tobytes()
+    assert (
+        best.receipt == simulate(CROSS, HISTORIES, start=0, end=2**40, capital=1e6, seed=9).receipt
+    )
+
+
+def test_any_number_of_threads_finds_the_same() -> None:
+    one, three = optimised(), optimised(threads=3)
+    assert one[1] == three[1]
+    assert one[0].trades.tobytes() == three[0].trades.tobytes()
+
+
+def test_less_of_a_drawdown_is_better() -> None:
+    found = optimised(objective="maxDrawdown")[1]
+    figures = [row["objective"] for row in found["ranking"]]
+    assert figures == sorted(figures)
+    assert figures[0] < figures[-1]
+
+
+def test_sets_that_do_not_validate_or_never_warm_up_are_counted_and_not_run() -> None:
+    slow = {"path": SLOW, "from": 1, "to": 1001, "step": 250}  # 1 is too short, 1001 too long
+    found = optimised(parameters=[slow])[1]
+    assert (found["sets"], found["tried"], found["invalid"]) == (5, 3, 2)
+    with pytest.raises(NothingToTry, match="None of the 1 sets"):
+        optimised(parameters=[{"path": SLOW, "from": 1, "to": 1, "step": 1}])
+
+
+def test_a_random_search_tries_some_of_the_grid_by_its_seed() -> None:
+    found = optimised(method="random", maxRuns=4)[1]
+    assert (found["sets"], found["tried"]) == (6, 4)
+    assert found == optimised(method="random", maxRuns=4)[1]
+    numbers = Grid(read(OptimizationConfig, {"parameters": PARAMETERS}).parameters)
+    drawn = [numbers.values(index) for index in numbers.drawn(4, seed=9)]
+    assert all(row["parameters"] in drawn for row in found["ranking"])
+
+
+def sharpe_of_days(result: Result) -> float:
+    closes = result.curve["equity"][day_ends(result.curve["time"])]
+    ratio = sharpe_ratio(daily_returns(closes, 1e6))
+    assert ratio is not None
+    return ratio
+
+
+def test_the_deflation_is_of_daily_returns_over_all_that_were_tried() -> None:
+    best, found = optimised(objective="sharpeRatioAnnualized")
+    ratios = [sharpe_of_days(alone(row["parameters"])) for row in found["ranking"]]
+    told = found["deflation"]
+    assert told["trials"] == 6
+    assert told["days"] == len(day_ends(best.curve["time"])) == 4
+    assert told["sharpeRatioDaily"] == ratios[0]
+    assert told["expectedMaximum"] == expected_maximum(6, variance(ratios))
+    assert 0 < told["deflatedSharpeRatio"] < 1
+
+
+def test_ties_go_to_the_lower_number_and_nothing_to_rank_by_comes_last() -> None:
+    found = {0: None, 1: 2.0, 2: 3.0, 3: 3.0, 4: None}
+    assert rank(found, "netProfit") == [2, 3, 1, 0, 4]
+    assert rank(found, "maxDrawdown") == [1, 2, 3, 0, 4]
+
+
+def test_a_plateau_is_the_share_of_others_that_the_neighbours_beat() -> None:
+    """Five sets in a row, ranked 2, 1, 3, 0, 4: those beside 1 rank third and last but one."""
+    numbers = Grid(
+        read(
+            OptimizationConfig, {"parameters": [{"path": "a.b", "from": 0, "to": 4, "step": 1}]}
+        ).parameters
+    )
+    places = {index: place for place, index in enumerate([2, 1, 3, 0, 4])}
+    assert plateau(numbers, 2, places) == pytest.approx((3 / 4 + 2 / 4) / 2)
+    assert plateau(numbers, 4, places) == pytest.approx(2 / 4)
+    assert plateau(numbers, 4, {4: 0}) is None
+
+
+def test_what_a_report_raises_ends_the_search() -> None:
+    class Stop(Exception):
+        pass
+
+    def report(done: float) -> None:
+        if done:
+            raise Stop
+
+    asked = read(OptimizationConfig, {"parameters": PARAMETERS})
+    with pytest.raises(Stop):
+        optimise(STEPS, asked, HISTORIES, start=0, end=2**40, capital=1e6, on_progress=report)

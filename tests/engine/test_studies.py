@@ -1,0 +1,69 @@
+"""Configurations of studies: read strictly, with what is wrong by its path."""
+
+from typing import Any
+
+import pytest
+
+from apps.engine.studies import (
+    InvalidStudy,
+    MonteCarloConfig,
+    OptimizationConfig,
+    WalkForwardConfig,
+    parse,
+    search_faults,
+)
+
+STOP = {"path": "exitConditions.stopLoss.percentage", "from": 0.5, "to": 2, "step": 0.5}
+
+
+def faults(kind: Any, **sent: object) -> list[str]:
+    with pytest.raises(InvalidStudy) as refusal:
+        parse(kind, sent)
+    return [fault.field for fault in refusal.value.faults]
+
+
+def test_defaults() -> None:
+    made = parse(WalkForwardConfig, {"parameters": [STOP]})
+    assert (made.windows, made.trainRatio, made.anchored) == (5, 0.7, False)
+    assert made.objective == "sharpeRatio"
+    assert parse(MonteCarloConfig, {}).method == "bootstrap"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sent", "field"),
+    [
+        (WalkForwardConfig, {}, "parameters"),
+        (WalkForwardConfig, {"parameters": []}, "parameters"),
+        (WalkForwardConfig, {"parameters": [STOP, STOP]}, "parameters"),
+        (WalkForwardConfig, {"parameters": [{**STOP, "to": 0.1}]}, "parameters[0].to"),
+        (WalkForwardConfig, {"parameters": [{**STOP, "step": 0}]}, "parameters[0].step"),
+        (WalkForwardConfig, {"parameters": [{**STOP, "step": 1e-8}]}, "parameters[0].step"),
+        (WalkForwardConfig, {"parameters": [{**STOP, "form": 1}]}, "parameters[0].form"),
+        (WalkForwardConfig, {"parameters": [{"path": "a.b", "to": 1}]}, "parameters[0].from"),
+        (WalkForwardConfig, {"parameters": [STOP], "windows": 1}, "windows"),
+        (WalkForwardConfig, {"parameters": [STOP], "trainRatio": 0.95}, "trainRatio"),
+        (WalkForwardConfig, {"parameters": [STOP], "objective": "luck"}, "objective"),
+        (WalkForwardConfig, {"parameters": [STOP], "objective": "rejectedSignals"}, "objective"),
+        (OptimizationConfig, {"parameters": [STOP], "method": "genetic"}, "method"),
+        (OptimizationConfig, {"parameters": [STOP], "maxRuns": "9"}, "maxRuns"),
+        (MonteCarloConfig, {"method": "jackknife"}, "method"),
+        (MonteCarloConfig, {"runs": True}, "runs"),
+        (MonteCarloConfig, {"seed": -1}, "seed"),
+        (MonteCarloConfig, {"ruinThreshold": 0}, "ruinThreshold"),
+    ],
+)
+def test_what_is_wrong_is_named(kind: Any, sent: dict[str, Any], field: str) -> None:
+    assert faults(kind, **sent)[0] == field
+
+
+def test_a_grid_over_the_most_runs_is_a_fault_and_a_random_search_is_none() -> None:
+    sent = {"parameters": [STOP], "maxRuns": 3}
+    assert [fault.field for fault in search_faults(parse(OptimizationConfig, sent))] == ["maxRuns"]
+    assert search_faults(parse(OptimizationConfig, {**sent, "method": "random"})) == ()
+    assert search_faults(parse(OptimizationConfig, {**sent, "maxRuns": 4})) == ()
+
+
+def test_a_walk_forward_tries_a_bounded_number_of_sets() -> None:
+    many = [{"path": f"a.b{i}", "from": 1, "to": 101, "step": 1} for i in range(2)]
+    found = search_faults(parse(WalkForwardConfig, {"parameters": many}))
+    assert [fault.field for fault in found] == ["parameters"]

@@ -1,0 +1,105 @@
+"""Walk-forward: each window is simulations of its own days, and the tests join."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.grid import Grid, applied
+from apps.engine.metrics import Figure
+from apps.engine.simulate import Contract, History, Result, simulate
+from apps.engine.strategy import parse
+from apps.engine.studies import WalkForwardConfig
+from apps.engine.studies import parse as read
+from apps.engine.sweep import rank
+from apps.engine.walk_forward import walk_forward
+from apps.engine.windows import TooFewSessions
+from tests.benchmarks.walks import session_bars
+from tests.engine.strategies import sma_cross, strategy
+
+CANDLES = session_bars(22, length=300)
+HISTORIES = [
+    History("NSE:TEST", CANDLES),
+    History("NSE:OTHER", session_bars(20, length=900)),  # fewer bars, and none on the last days
+]
+CROSS = strategy(
+    basicInfo={"symbols": ["NSE:TEST", "NSE:OTHER"], "timeframe": "5m"},
+    entryConditions={"positionType": "both", "conditions": [sma_cross(3, 12)]},
+    positionSizing={"method": "percentage_of_equity", "percentage": 40, "quantity": None},
+    exitConditions={"stopLoss": {"type": "percentage", "percentage": 0.5}},
+)
+STEPS = CROSS.model_dump(mode="json", exclude_none=True, by_alias=True)
+PARAMETERS = [
+    {"path": "entryConditions.conditions[0].indicator1.period", "from": 2, "to": 8, "step": 2},
+    {"path": "exitConditions.stopLoss.percentage", "from": 0.2, "to": 0.4, "step": 0.2},
+]
+DAYS = np.unique((CANDLES.time + 19_800) // 86_400) * 86_400 - 19_800
+
+
+def walked(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, Any]]:
+    asked = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit", **config})
+    result, findings = walk_forward(
+        STEPS, asked, HISTORIES, start=0, end=2**40, capital=1e6, threads=threads
+    )
+    return result, dict(findings)
+
+
+def between(values: dict[str, float], first: int, last: int, capital: float) -> Result:
+    start, end = (int(DAYS[day]) if day < len(DAYS) else 2**40 for day in (first, last))
+    held = [one for one in HISTORIES if len(one.candles.between(start, end))]
+    return simulate(parse(applied(STEPS, values)), held, start=start, end=end, capital=capital)
+
+
+@pytest.mark.parametrize("anchored", [False, True])
+def test_every_window_is_simulations_of_its_days(anchored: bool) -> None:
+    """22 days, 5 windows, 0.7: three days each, the first after seven."""
+    joined, found = walked(anchored=anchored)
+    grid = Grid(read(WalkForwardConfig, {"parameters": PARAMETERS}).parameters)
+    capital, trades = 1e6, 0
+    for k, row in enumerate(found["windows"]):
+        train, test = (0 if anchored else 3 * k), 7 + 3 * k
+        trained: dict[int, Figure] = {}
+        for index in range(grid.size):
+            performance = between(grid.values(index), train, test, 1e6).performance
+            traded = performance["totalTrades"]
+            trained[index] = performance["netProfit"] if traded else None  # type: ignore[assignment]
+        best = rank(trained, "netProfit")[0]
+        assert row["parameters"] == grid.values(best)
+        assert row["inSample"]["objective"] == trained[best]
+        tested = between(grid.values(best), test, test + 3, capital)
+        assert row["outOfSample"]["performance"].items() <= tested.performance.items()
+        part = joined.trades[trades : trades + len(tested.trades)]
+        assert part["exit_price"].tolist() == tested.trades["exit_price"].tolist()
+        capital, trades = float(tested.curve["equity"][-1]), trades + len(tested.trades)
+    assert len(found["windows"]) == 5
+    assert len(joined.trades) == trades > 20
+    assert joined.performance["finalEquity"] == capital
+    assert capital == pytest.approx(1e6 + float(joined.performance["netProfit"]))  # type: ignore[arg-type]
+    assert found["equity"][-1]["equity"] == capital
+    assert joined.curve["time"][0] == CANDLES.time[7 * 75]
+
+
+def test_any_number_of_threads_finds_the_same() -> None:
+    one, three = walked(), walked(threads=3)
+    assert one[1] == three[1]
+    assert one[0].curve.tobytes() == three[0].curve.tobytes()
+
+
+def test_too_few_days_are_told_with_what_is_needed() -> None:
+    with pytest.raises(TooFewSessions, match="22 session days; 53 are needed"):
+        walked(windows=50)
+
+
+def test_nothing_is_tested_once_the_money_is_gone() -> None:
+    """Five times the capital on margin, and 2 % lost at each fill."""
+    steps = strategy(
+        basicInfo={"timeframe": "5m"},
+        positionSizing={"quantity": 5000},
+        entryConditions={"positionType": "both", "conditions": [sma_cross(3, 12)]},
+        executionSettings={"slippage": 2},
+    ).model_dump(mode="json", exclude_none=True, by_alias=True)
+    risky = [History("NSE:TEST", CANDLES, contract=Contract(margin=0.01))]
+    config = read(WalkForwardConfig, {"parameters": PARAMETERS})
+    result, found = walk_forward(steps, config, risky, start=0, end=2**40, capital=1e6)
+    assert len(found["windows"]) == 1  # type: ignore[arg-type]
+    assert "ruined" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]
