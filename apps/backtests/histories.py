@@ -6,8 +6,10 @@ from typing import Final
 from apps.engine.errors import EngineError
 from apps.engine.simulate import Contract, History
 from apps.engine.strategy import Strategy
+from apps.engine.timeline import Note
 from apps.market import store
 from apps.market.rulebook.sessions import sessions_of
+from apps.market.store import Priced
 from apps.symbols.models import Instrument
 
 MOST_BARS: Final = 10_000_000
@@ -36,16 +38,24 @@ def histories_of(
     known = Instrument.objects.in_bulk(symbols, field_name="symbol")
     histories, bars = [], 0
     for symbol in symbols:
-        candles = store.read(symbol, timeframe, start=start, end=end, warmup=True)
-        bars += len(candles)
+        priced = store.read_adjusted(symbol, timeframe, start=start, end=end)
+        bars += len(priced.candles)
         if bars > MOST_BARS:
             raise TooManyBars
         contract = contract_of(known.get(symbol))
         histories.append(
-            History(symbol=symbol, candles=candles, sessions=sessions_of(symbol), contract=contract)
+            History(symbol, priced.candles, sessions_of(symbol), contract, _notes(symbol, priced))
         )
         on_progress(len(histories) / len(symbols))
     return histories
+
+
+def _notes(symbol: str, priced: Priced) -> tuple[Note, ...]:
+    """Which splits and bonuses the prices are adjusted for."""
+    if not priced.actions:
+        return ()
+    told = ", ".join(f"{each.kind} {each.terms} of {each.ex_date}" for each in priced.actions)
+    return (Note("adjusted_prices", f"Prices of {symbol} are adjusted for: {told}."),)
 
 
 def contract_of(instrument: Instrument | None) -> Contract:

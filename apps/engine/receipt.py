@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from hashlib import sha256
 from typing import Any
 
@@ -16,15 +16,7 @@ from apps.engine.charges import Schedule, has_rates
 from apps.engine.records import ENGINE_VERSION
 from apps.engine.strategy import Strategy
 from apps.engine.symbols import parse
-from apps.engine.timeline import History, Track
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """`code` is one of no_charges, delivery_shorts, ruined."""
-
-    code: str
-    message: str
+from apps.engine.timeline import History, Note, Track
 
 
 def receipt(
@@ -82,7 +74,7 @@ def notes_on(
     ruined: bool,
 ) -> list[Note]:
     """What the reader of a result must know."""
-    found = []
+    found = [note for history in histories for note in history.notes]
     free = [
         history.symbol
         for history, track in zip(histories, tracks, strict=True)

@@ -28,19 +28,30 @@ from apps.engine.strategy import Strategy, warmup_bars
 Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """How far a result can be trusted: `code` is one of adjusted_prices, no_charges,
+    delivery_shorts, ruined.
+    """
+
+    code: str
+    message: str
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
     """One symbol: its candles in the strategy's timeframe, its hours, its contract.
 
     `candles` reach back before the simulated range: WARMUP_BARS bars before the block that the
     range starts in (rule 11), or all there are. `sessions` may be None where nothing is squared
-    off.
+    off. `notes` are what a reader of the result must know of the candles.
     """
 
     symbol: str
     candles: Candles
     sessions: Sessions | None = None
     contract: Contract = field(default_factory=Contract)
+    notes: tuple[Note, ...] = ()
 
 
 class Track(NamedTuple):

@@ -1,11 +1,11 @@
-"""What history is held. Blocks are written by loading candles, never by hand."""
+"""What history is held, and by what it is adjusted. Both are loaded, never written by hand."""
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from apps.core.operator_pages import OperatorAdmin
-from apps.market.models import CandleBlock, Edition
+from apps.market.models import CandleBlock, CorporateAction, Edition
 
 
 @admin.register(CandleBlock)
@@ -29,3 +29,14 @@ class CandleBlockAdmin(OperatorAdmin):
 class EditionAdmin(OperatorAdmin):
     list_display = ("loaded_at", "source", "sha256")
     exclude = ("files",)
+
+
+@admin.register(CorporateAction)
+class CorporateActionAdmin(OperatorAdmin):
+    list_display = ("symbol", "ex_date", "kind", "terms", "source", "loaded_at")
+    list_filter = ("kind",)
+    search_fields = ("symbol",)
+    search_help_text = "A whole symbol, such as NSE:RELIANCE."
+
+    def matching(self, term: str) -> Q:
+        return Q(symbol=term.upper())

@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final, Protocol
 
 import numpy as np
@@ -20,10 +21,11 @@ from apps.engine.candles import (
     resample,
 )
 from apps.engine.sessions import Sessions
-from apps.market import blocks
+from apps.market import adjustment, blocks
+from apps.market.adjustment import Adjustment, Change
 from apps.market.blocks import decode, joined, picked
-from apps.market.models import CandleBlock
-from apps.market.moments import midnight
+from apps.market.models import CandleBlock, CorporateAction
+from apps.market.moments import day_number, midnight
 from apps.market.rulebook.sessions import sessions_of
 
 Days = NDArray[np.int32]
@@ -47,12 +49,54 @@ class History(Protocol):
 
 
 def history_of(symbol: str, timeframe: str) -> History:
-    """The history as stored now."""
-    sessions = sessions_of(symbol)
+    """The history as stored now, with its prices as they were traded."""
+    return _with(adjustment.NONE, sessions_of(symbol), timeframe, _parts(symbol, timeframe))
+
+
+def adjusted_history_of(
+    symbol: str, timeframe: str, *, until: int
+) -> tuple[History, list[CorporateAction]]:
+    """The history in the terms of the last day that has bars before `until` (epoch seconds), and
+    the splits and bonuses up to that day.
+    """
+    parts = _parts(symbol, timeframe)
+    actions = list(CorporateAction.objects.filter(symbol=symbol)) if _any_as_traded(parts) else []
+    newest = _newest_day(parts, until) if actions else 0
+    known = [action for action in actions if day_number(action.ex_date) <= newest]
+    terms = Adjustment.to(newest, map(change_of, known))
+    return _with(terms, sessions_of(symbol), timeframe, parts), known
+
+
+def change_of(action: CorporateAction) -> Change:
+    ratio = Fraction(action.shares_after, action.shares_before)
+    return Change(day_number(action.ex_date), ratio)
+
+
+_Parts = Mapping[str, dict[int, list["_Stored"]]]
+"""By timeframe (of weeks two: themselves, and the days that others are made from)."""
+
+
+def _parts(symbol: str, timeframe: str) -> _Parts:
     if timeframe != "1w":
-        return _SessionBars(timeframe, sessions, _planned(symbol, timeframe))
-    days = _SessionBars("1d", sessions, _planned(symbol, "1d"))
-    return _Weeks(_SessionBars("1w", sessions, _grouped("1w", _stored(symbol, ["1w"]))), days)
+        return {timeframe: _planned(symbol, timeframe)}
+    return {"1w": _grouped("1w", _stored(symbol, ["1w"])), "1d": _planned(symbol, "1d")}
+
+
+def _with(terms: Adjustment, sessions: Sessions, timeframe: str, parts: _Parts) -> History:
+    bars = {name: _SessionBars(name, sessions, parts[name], terms) for name in parts}
+    return bars[timeframe] if timeframe != "1w" else _Weeks(bars["1w"], bars["1d"])
+
+
+def _any_as_traded(parts: _Parts) -> bool:
+    each = (part for planned in parts.values() for group in planned.values() for part in group)
+    return any(not part.adjusted for part in each)
+
+
+def _newest_day(parts: _Parts, until: int) -> int:
+    """The last day with bars that begins before `until`, 0 without one."""
+    groups = (group for planned in parts.values() for group in planned.values())
+    days = [part.days[day_start(part.days) < until] for group in groups for part in group]
+    return max((int(each[-1]) for each in days if len(each)), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +104,7 @@ class _Stored:
     """One stored block. `days` are the days it serves, `whole` says that these are all it has.
 
     `known_until` is the end of the last bar its timeframe holds: a longer bar that would end later
-    is not finished.
+    is not finished. `adjusted` prices are as their source adjusted them.
     """
 
     pk: int
@@ -69,19 +113,29 @@ class _Stored:
     days: Days
     whole: bool
     known_until: int
+    adjusted: bool
 
     def serving(self, days: Days) -> "_Stored":
         whole = len(days) == len(self.days)
-        return _Stored(self.pk, self.timeframe, self.bars, days, whole, self.known_until)
+        return replace(self, days=days, whole=whole)
 
 
 class _SessionBars:
-    """Bars of a day or less, each day from the one stored timeframe that serves it."""
+    """Bars of a day or less, each day from the one stored timeframe that serves it; or the weeks
+    that are stored.
+    """
 
-    def __init__(self, timeframe: str, sessions: Sessions, parts: dict[int, list[_Stored]]) -> None:
+    def __init__(
+        self,
+        timeframe: str,
+        sessions: Sessions,
+        parts: dict[int, list[_Stored]],
+        terms: Adjustment,
+    ) -> None:
         self.timeframe = timeframe
         self.sessions = sessions
         self._parts = parts
+        self._terms = terms
 
     @property
     def blocks(self) -> Sequence[int]:
@@ -115,7 +169,14 @@ class _SessionBars:
             served = np.concatenate([part.days for part in ordered])
             bars = picked(bars, np.isin(ist_day(bars.time), served))
         until = ordered[0].known_until
-        return resample(bars, source, self.timeframe, self.sessions, until=until)
+        made = resample(bars, source, self.timeframe, self.sessions, until=until)
+        return made if ordered[0].adjusted else self._in_terms(made)
+
+    def _in_terms(self, bars: Candles) -> Candles:
+        """Adjusted; without stored weeks that a split or bonus lies in, which days make anew."""
+        if self.timeframe == "1w":
+            bars = picked(bars, ~self._terms.crossed_by_week(bars))
+        return self._terms.apply(bars)
 
 
 class _Weeks:
@@ -196,11 +257,11 @@ def _grouped(timeframe: str, parts: Iterable[_Stored]) -> dict[int, list[_Stored
 def _stored(symbol: str, timeframes: Sequence[str]) -> list[_Stored]:
     rows = list(
         CandleBlock.objects.filter(symbol=symbol, timeframe__in=timeframes).values_list(
-            "pk", "timeframe", "bars", "block_start", "days", "last_time"
+            "pk", "timeframe", "bars", "block_start", "days", "last_time", "adjusted"
         )
     )
     ends: dict[str, int] = {}
-    for _, timeframe, _, _, _, last in rows:
+    for _, timeframe, _, _, _, last, _ in rows:
         end = int(last.timestamp()) + TIMEFRAMES[timeframe]
         ends[timeframe] = max(end, ends.get(timeframe, 0))
     return [
@@ -211,8 +272,9 @@ def _stored(symbol: str, timeframes: Sequence[str]) -> list[_Stored]:
             blocks.days_of(bytes(bits), midnight(first)),
             True,
             ends[timeframe],
+            adjusted,
         )
-        for pk, timeframe, bars, first, bits, _ in rows
+        for pk, timeframe, bars, first, bits, _, adjusted in rows
     ]
 
 

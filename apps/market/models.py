@@ -1,10 +1,17 @@
-"""Market history as stored: blocks of bars, each one Parquet file in a column."""
+"""Market history as stored: blocks of bars, each one Parquet file in a column, as traded; and the
+splits and bonuses by which they are adjusted when they are read.
+"""
+
+from typing import Final
 
 from django.db import models
 from django.db.models import F, Q
 
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import MAX_LENGTH
+
+MOST_SHARES: Final = 10_000
+"""On either side of a split or bonus; real ones stay far below."""
 
 
 class CandleBlock(models.Model):
@@ -61,3 +68,52 @@ class Edition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} {self.sha256[:12]}"
+
+
+class CorporateAction(models.Model):
+    """A split or bonus: from `ex_date` on, `shares_before` shares of before are `shares_after`.
+
+    Stored candles stay as they were traded; what is read of earlier days is divided by the ratio.
+    """
+
+    class Kind(models.TextChoices):
+        SPLIT = "split"
+        BONUS = "bonus"
+
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    ex_date = models.DateField(help_text="first day on which the new number of shares counts")
+    kind = models.CharField(max_length=5, choices=Kind.choices)
+    shares_before = models.PositiveIntegerField()
+    shares_after = models.PositiveIntegerField()
+    source = models.CharField(max_length=200)
+    loaded_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["symbol", "ex_date", "kind"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["symbol", "ex_date", "kind"], name="one_action_of_a_kind_per_day"
+            ),
+            models.CheckConstraint(
+                condition=Q(kind__in=["split", "bonus"]), name="action_kind_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(shares_before__range=(1, MOST_SHARES))
+                & Q(shares_after__range=(1, MOST_SHARES)),
+                name="action_shares_are_few",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind="split") & ~Q(shares_after=F("shares_before"))
+                | Q(kind="bonus", shares_after__gt=F("shares_before")),
+                name="action_changes_the_number",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.symbol} {self.kind} {self.terms} on {self.ex_date}"
+
+    @property
+    def terms(self) -> str:
+        """As announced: of a bonus the new shares for those held, of a split all for those held."""
+        new = self.shares_after - (self.shares_before if self.kind == self.Kind.BONUS else 0)
+        return f"{new}:{self.shares_before}"

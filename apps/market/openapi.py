@@ -31,6 +31,7 @@ MAX_CANDLES: Final = 5000
 MOST_UNITS: Final = 999_999_999
 MOST_RUPEES: Final = 10**9
 DEFAULT_PRODUCT: Final[Product] = "delivery"
+YES_OR_NO: Final = ("true", "false")
 
 _TAG: Final = "market"
 _TIMEFRAME: Final = one_of(list(TIMEFRAMES))
@@ -114,9 +115,19 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "symbol": TEXT,
             "timeframe": _TIMEFRAME,
             "candles": array(ref("Candle")),
+            "adjustedFor": array(
+                record(
+                    {
+                        "exDate": DATE,
+                        "kind": one_of(["split", "bonus"]),
+                        "ratio": described(TEXT, "As announced: of a bonus the new shares alone."),
+                        "source": TEXT,
+                    }
+                )
+            ),
             "synthetic": described(FLAG, "True where the history is a generated sample."),
         },
-        optional=("synthetic",),
+        optional=("adjustedFor", "synthetic"),
     ),
     "Coverage": record(
         {
@@ -140,7 +151,11 @@ SCHEMAS: Final[dict[str, Schema]] = {
 READ_CANDLES: Final = Operation(
     name="readCandles",
     summary="Candles of one symbol",
-    text="The first `limit` candles from `from` on; without `from` the last ones.",
+    text=(
+        "The first `limit` candles from `from` on; without `from` the last ones. Prices and volumes"
+        " are adjusted for the splits and bonuses that are known, into the terms of the newest day"
+        " held; `adjustedFor` lists those that changed any of them."
+    ),
     tag=_TAG,
     parameters=(
         _SYMBOL,
@@ -151,6 +166,11 @@ READ_CANDLES: Final = Operation(
             "limit",
             {**INTEGER, "minimum": 1, "maximum": MAX_CANDLES, "default": DEFAULT_CANDLES},
             "How many at most.",
+        ),
+        query(
+            "adjusted",
+            {**one_of(YES_OR_NO), "default": "true"},
+            "Adjusted for splits and bonuses, or as traded.",
         ),
     ),
     answers={

@@ -7,22 +7,37 @@ import numpy as np
 
 from apps.engine.candles import Candles
 from apps.market.contract_notes import VirtualNote
+from apps.market.models import CorporateAction
 from apps.market.rulebook.book import Rulebook, file_of
 from apps.market.rulebook.charges import Charge
 from apps.market.rulebook.rows import Exchange, Market, Row
 from apps.market.rulebook.sessions import MARKETS, day_of
+from apps.market.store import Priced
 
 
 def candles_out(
-    symbol: str, timeframe: str, candles: Candles, *, synthetic: bool
+    symbol: str, timeframe: str, priced: Priced, *, synthetic: bool
 ) -> dict[str, object]:
-    """Each candle as [time, open, high, low, close, volume]; `synthetic` stands only where true."""
+    """Each candle as [time, open, high, low, close, volume]; `synthetic` stands only where true,
+    `adjustedFor` only where there is something.
+    """
     answer: dict[str, object] = {
         "symbol": symbol,
         "timeframe": timeframe,
-        "candles": _rows(candles),
+        "candles": _rows(priced.candles),
     }
+    if priced.actions:
+        answer["adjustedFor"] = [_action(each) for each in priced.actions]
     return answer | {"synthetic": True} if synthetic else answer
+
+
+def _action(action: CorporateAction) -> dict[str, object]:
+    return {
+        "exDate": action.ex_date.isoformat(),
+        "kind": action.kind,
+        "ratio": action.terms,
+        "source": action.source,
+    }
 
 
 def coverage_out(symbol: str, held: Sequence[Mapping[str, object]]) -> dict[str, object]:

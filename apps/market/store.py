@@ -5,6 +5,7 @@ stored bars in it, else the coarsest finer one that has. Weeks are stored, else 
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
@@ -12,22 +13,55 @@ import numpy as np
 from django.db.models import Max, Min, Sum
 
 from apps.core.times import wire_time
-from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, Candles, block_id, block_start
+from apps.engine.candles import (
+    TIMEFRAMES,
+    WARMUP_BARS,
+    Candles,
+    block_id,
+    block_start,
+    ist_day,
+)
 from apps.market.blocks import joined
 from apps.market.bounds import at_least
-from apps.market.history import History, history_of
-from apps.market.models import CandleBlock
+from apps.market.history import History, adjusted_history_of, history_of
+from apps.market.models import CandleBlock, CorporateAction
+from apps.market.moments import day_number
 
 _ALWAYS: Final = 2**62
 
 
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """Bars, and the splits and bonuses that the prices of any of them are adjusted for."""
+
+    candles: Candles
+    actions: tuple[CorporateAction, ...] = ()
+
+
 def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = False) -> Candles:
-    """Bars with start <= time < end (epoch seconds); none where nothing is held.
+    """Bars with start <= time < end (epoch seconds), as traded; none where nothing is held.
 
     With `warmup` also the bars that indicators at `start` are computed over (engine rule 11): those
     from the beginning of the block that holds `start`, and WARMUP_BARS before that block.
     """
-    history = history_of(symbol, timeframe)
+    return _read(history_of(symbol, timeframe), timeframe, start, end, warmup=warmup)
+
+
+def read_adjusted(symbol: str, timeframe: str, *, start: int, end: int) -> Priced:
+    """As `read` with `warmup`, all prices in the terms of the last day before `end`.
+
+    What happens to the share later, or is loaded later, does not change them.
+    """
+    history, actions = adjusted_history_of(symbol, timeframe, until=end)
+    return _priced(_read(history, timeframe, start, end, warmup=True), actions)
+
+
+def _priced(candles: Candles, actions: Iterable[CorporateAction]) -> Priced:
+    first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
+    return Priced(candles, tuple(each for each in actions if day_number(each.ex_date) > first))
+
+
+def _read(history: History, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
     first = _block_of(start, timeframe)
     wanted = [block for block in history.blocks if first <= block < end]
     if not warmup:
@@ -74,9 +108,29 @@ def short_of(
             yield symbol, (before, inside)
 
 
-def page(symbol: str, timeframe: str, *, start: int | None, end: int | None, limit: int) -> Candles:
-    """The first `limit` bars from `start` on, or without `start` the last `limit`, before `end`."""
-    history = history_of(symbol, timeframe)
+def page(
+    symbol: str,
+    timeframe: str,
+    *,
+    start: int | None,
+    end: int | None,
+    limit: int,
+    adjusted: bool = False,
+) -> Priced:
+    """The first `limit` bars from `start` on, or without `start` the last `limit`, before `end`.
+
+    If `adjusted`, all prices are in the terms of the newest day that is held, so that pages fit
+    together.
+    """
+    if not adjusted:
+        return Priced(_page(history_of(symbol, timeframe), timeframe, start, end, limit))
+    history, actions = adjusted_history_of(symbol, timeframe, until=_ALWAYS)
+    return _priced(_page(history, timeframe, start, end, limit), actions)
+
+
+def _page(
+    history: History, timeframe: str, start: int | None, end: int | None, limit: int
+) -> Candles:
     stop = _ALWAYS if end is None else end
     if start is None:
         return _newest(history, -_ALWAYS, stop, limit)

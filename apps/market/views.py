@@ -22,7 +22,8 @@ class MarketView(ViewSet):
         if start is not None and end is not None and end < start:
             raise InvalidInput(Fault("to", "lies before from", query.text("to")))
         limit = query.integer("limit", default=openapi.DEFAULT_CANDLES, most=openapi.MAX_CANDLES)
-        found = store.page(symbol, timeframe, start=start, end=end, limit=limit)
+        adjusted = query.choice("adjusted", openapi.YES_OR_NO) != "false"
+        found = store.page(symbol, timeframe, start=start, end=end, limit=limit, adjusted=adjusted)
         synthetic = bool(store.synthetic_among([symbol]))
         return Response(candles_out(symbol, timeframe, found, synthetic=synthetic))
 

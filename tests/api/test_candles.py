@@ -1,13 +1,16 @@
 """GET /api/market/candles"""
 
 from collections.abc import Callable
+from datetime import date
 
 import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
+from apps.market import actions
+from apps.market.importers.actions import ActionRow
 from tests.envelope import assert_error
-from tests.market.bars import at, flat, hold, minutes
+from tests.market.bars import NOW, at, flat, hold, minutes
 
 PATH = "/api/market/candles"
 SBIN = {"symbol": "NSE:SBIN", "timeframe": "1m"}
@@ -79,6 +82,22 @@ def test_a_longer_timeframe_is_made_from_what_is_held(client: APIClient) -> None
     ]
 
 
+def test_prices_are_adjusted_for_a_split_unless_told_otherwise(client: APIClient) -> None:
+    hold("NSE:SBIN", "1d", flat([at("2014-11-19 00:00"), at("2014-11-20 00:00")], [2900.0, 293.0]))
+    row = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 1, 10, "NSE circular")
+    actions.load(rows=[row], now=NOW)
+    days = SBIN | {"timeframe": "1d"}
+    answer = client.get(PATH, days).json()
+    assert [candle[4:] for candle in answer["candles"]] == [[290, 100], [293, 10]]
+    assert answer["adjustedFor"] == [
+        {"exDate": "2014-11-20", "kind": "split", "ratio": "10:1", "source": "NSE circular"}
+    ]
+    raw = client.get(PATH, days | {"adjusted": "false"}).json()
+    assert [candle[4:] for candle in raw["candles"]] == [[2900, 10], [293, 10]]
+    assert "adjustedFor" not in raw
+    assert "adjustedFor" not in client.get(PATH, days | {"from": "2014-11-20"}).json()
+
+
 def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
     assert client.get(PATH, SBIN).json()["candles"] == []
 
@@ -100,6 +119,7 @@ def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
         ({"limit": "0"}, "limit"),
         ({"limit": "5001"}, "limit"),
         ({"limit": "ten"}, "limit"),
+        ({"adjusted": "yes"}, "adjusted"),
     ],
 )
 def test_a_bad_parameter_is_named(client: APIClient, change: dict[str, str], field: str) -> None:

@@ -1,6 +1,8 @@
 """Running a backtest: once, by whoever has taken it, and never half recorded."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
 
 import pytest
 from django.db import OperationalError, transaction
@@ -11,6 +13,8 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
 from apps.core import request_id
 from apps.engine.simulate import Result
+from apps.market import actions
+from apps.market.importers.actions import ActionRow
 from tests import make
 from tests.backtests.running import never, run_queued, turns_waiting
 from tests.backtests.submissions import submit
@@ -67,6 +71,19 @@ def test_a_result_is_written_once(queued: Backtest) -> None:
         execution.complete(backtest=backtest, result=result, now=make.NOW)
     assert BacktestResult.objects.count() == 1
     assert TradeBlock.objects.count() == 1
+
+
+def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> None:
+    backtest = taken()
+    raw = run(backtest)
+    row = ActionRow("NSE:NIFTY", date(2024, 2, 15), "bonus", 1, 2, "a test")
+    later = replace(row, ex_date=date(2024, 3, 15))
+    actions.load(rows=[row, later], now=make.NOW)
+    adjusted = run(backtest)
+    message = "Prices of NSE:NIFTY are adjusted for: bonus 1:1 of 2024-02-15."
+    assert {"code": "adjusted_prices", "message": message} in adjusted.receipt["notes"]
+    assert "adjusted_prices" not in str(raw.receipt["notes"])
+    assert adjusted.receipt["candles"] != raw.receipt["candles"]
 
 
 def half_seconds() -> Callable[[], float]:

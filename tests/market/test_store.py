@@ -166,15 +166,19 @@ def test_count_says_what_read_would_give() -> None:
         assert store.count(SBIN, timeframe, start=start, end=end) == (len(read) - within, within)
 
 
+def page(**span: int | None) -> "store.Candles":
+    return store.page(SBIN, "1m", **span).candles
+
+
 def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None:
     held = blocks.joined(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
     hold(SBIN, "1m", held)
     end = at("2024-03-05 09:17")
-    assert same(store.page(SBIN, "1m", start=None, end=None, limit=15), held.slice(15, 30))
-    assert same(store.page(SBIN, "1m", start=None, end=end, limit=15), held.slice(7, 22))
+    assert same(page(start=None, end=None, limit=15), held.slice(15, 30))
+    assert same(page(start=None, end=end, limit=15), held.slice(7, 22))
     start = at("2024-01-05 09:20")
-    assert same(store.page(SBIN, "1m", start=start, end=None, limit=15), held.slice(5, 20))
-    assert same(store.page(SBIN, "1m", start=start, end=end, limit=500), held.slice(5, 22))
+    assert same(page(start=start, end=None, limit=15), held.slice(5, 20))
+    assert same(page(start=start, end=end, limit=500), held.slice(5, 22))
 
 
 def test_coverage_tells_each_timeframe() -> None:

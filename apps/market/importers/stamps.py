@@ -32,7 +32,7 @@ _TO_ISO: Final = (
     (re.compile(r"^([0-9]{4})([0-9]{2})([0-9]{2})((?:[ T].*)?)$"), r"\1-\2-\3\4"),
     (re.compile(r"^([0-9]{2})[-/]([0-9]{2})[-/]([0-9]{4})((?:[ T].*)?)$"), r"\3-\2-\1\4"),
 )
-_EXPIRIES: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d%b%Y", "%d %b %Y", "%d%b%y")
+_DAYS: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d%b%Y", "%d %b %Y", "%d%b%y")
 _ONE_DIGIT_HOUR: Final = r"^([0-9]:)"
 _NO_TIME: Final = "is no date or time of a known form, or not of the first row's"
 _EARLIEST: Final = 631_152_000  # 1990-01-01
@@ -59,15 +59,16 @@ def seconds_of(table: Table, layout: Layout) -> NDArray[np.int64]:
 
 def day_of(table: Table, text: str) -> date:
     """A contract's day of expiry as exchanges write it; anything else refuses the file."""
-    day = _day(text)
+    day = day_from(text)
     if day is None:
         table.refuse(f"{text!r} is no day of expiry")
     return day
 
 
 @lru_cache(maxsize=4096)
-def _day(text: str) -> date | None:
-    for form in _EXPIRIES:
+def day_from(text: str) -> date | None:
+    """The date, None for a text of no known form."""
+    for form in _DAYS:
         try:
             return datetime.strptime(text, form).replace(tzinfo=UTC).date()
         except ValueError:

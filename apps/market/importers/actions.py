@@ -1,0 +1,160 @@
+"""Files of splits and bonuses: ours (symbol, ex_date, kind, ratio, source), and the exchange's list
+of corporate actions, whose subjects are read (symbol, ex_date, subject).
+
+A ratio is written as it is announced: a bonus of 1:2 gives one new share for two held, a split of
+5:1 makes five shares of one. In subjects splits are told by the face value before and after.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from apps.engine.symbols import InvalidSymbol, parse
+from apps.market.importers.content import BadCandleFile, contents_of
+from apps.market.importers.naming import plain_name
+from apps.market.importers.stamps import day_from
+from apps.market.models import MOST_SHARES
+
+_KINDS: Final = ("split", "bonus")
+_RATIO: Final = re.compile(r"([0-9]{1,5})\s*:\s*([0-9]{1,5})")
+_BONUS: Final = re.compile(r"bonus\s*-?\s*(?:issue\s*)?([0-9]{1,5})\s*:\s*([0-9]{1,5})", re.I)
+_FACE_VALUE: Final = re.compile(
+    r".*(?:split|sub-?division|consolidation).*?from\s+r[es]\.?\s*([0-9.]+).*?"
+    r"to\s+r[es]\.?\s*([0-9.]+).*",
+    re.I,
+)
+_SUBJECTS: Final = ("subject", "purpose")
+_EX_DATES: Final = ("ex_date", "exdate", "ex-date")
+_SHOWN: Final = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRow:
+    """A split or bonus: `before` shares become `after` on `ex_date`."""
+
+    symbol: str
+    ex_date: date
+    kind: str
+    before: int
+    after: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class ActionFile:
+    """`skipped` counts rows that change no number of shares, by the beginning of their subject."""
+
+    rows: tuple[ActionRow, ...]
+    skipped: Mapping[str, int]
+
+
+class _BadRow(Exception):
+    """What is wrong with one row."""
+
+
+def read_actions(path: Path) -> ActionFile:
+    """Raises BadCandleFile, which lists the first bad rows with their lines."""
+    rows: list[ActionRow] = []
+    skipped: Counter[str] = Counter()
+    faults: list[str] = []
+    for content in contents_of(path):
+        reader = csv.DictReader(io.StringIO(_text(content.shown, content.data)))
+        names = {name.strip().lower(): name for name in reader.fieldnames or ()}
+        _check_columns(content.shown, names)
+        for cells in reader:
+            values = {key: (cells.get(name) or "").strip() for key, name in names.items()}
+            try:
+                row = _row(values, content.shown)
+            except _BadRow as error:
+                faults.append(f"line {reader.line_num}: {error}")
+                continue
+            if row is None:
+                skipped[re.split(r"[-:0-9]", _first(values, _SUBJECTS))[0].strip()] += 1
+            else:
+                rows.append(row)
+        if faults:
+            more = f"; and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+            raise BadCandleFile(file=content.shown, reason="; ".join(faults[:_SHOWN]) + more)
+    if not rows and not skipped:
+        raise BadCandleFile(file=path.name, reason="is empty of rows")
+    return ActionFile(tuple(rows), dict(skipped))
+
+
+def _text(shown: str, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadCandleFile(file=shown, reason="is no text in UTF-8") from error
+
+
+def _check_columns(shown: str, names: Mapping[str, str]) -> None:
+    ours = {"kind", "ratio"} <= names.keys()
+    listed = any(name in names for name in _SUBJECTS)
+    if "symbol" in names and any(name in names for name in _EX_DATES) and (ours or listed):
+        return
+    reason = (
+        f"its columns are {', '.join(names) or 'none'}; wanted are symbol, ex_date, kind, ratio"
+        " and source, or the exchange's symbol, ex_date and subject"
+    )
+    raise BadCandleFile(file=shown, reason=reason)
+
+
+def _row(values: Mapping[str, str], shown: str) -> ActionRow | None:
+    """The row, None where it changes no number of shares."""
+    change = _announced(values) if "kind" in values else _of_subject(_first(values, _SUBJECTS))
+    if change is None:
+        return None
+    kind, ratio = change
+    if not 0 < ratio.numerator <= MOST_SHARES or ratio.denominator > MOST_SHARES or ratio == 1:
+        raise _BadRow(f"a {kind} of {ratio.numerator} shares for {ratio.denominator} is none")
+    written = _first(values, _EX_DATES)
+    day = day_from(written)
+    if day is None:
+        raise _BadRow(f"ex_date {written!r} is no date")
+    symbol, source = _symbol(values["symbol"]), values.get("source") or shown
+    return ActionRow(symbol, day, kind, ratio.denominator, ratio.numerator, source[:200])
+
+
+def _announced(values: Mapping[str, str]) -> tuple[str, Fraction]:
+    kind, ratio = values["kind"].lower(), _RATIO.fullmatch(values["ratio"])
+    if kind not in _KINDS:
+        raise _BadRow(f"kind {values['kind']!r} is none of {', '.join(_KINDS)}")
+    if ratio is None or int(ratio[2]) == 0:
+        raise _BadRow(f"ratio {values['ratio']!r} is none such as 2:1")
+    return kind, _shares(kind, int(ratio[1]), int(ratio[2]))
+
+
+def _shares(kind: str, given: int, held: int) -> Fraction:
+    """Shares after for one before."""
+    return Fraction(given + held if kind == "bonus" else given, held)
+
+
+def _of_subject(subject: str) -> tuple[str, Fraction] | None:
+    bonus, values = _BONUS.fullmatch(subject), _FACE_VALUE.fullmatch(subject)
+    if bonus is not None and int(bonus[2]):
+        return "bonus", _shares("bonus", int(bonus[1]), int(bonus[2]))
+    if values is None:
+        return None
+    before, after = (Decimal(each.strip(".")) for each in values.groups())
+    if not after:
+        raise _BadRow(f"{subject!r} has a face value of nothing")
+    return "split", Fraction(before) / Fraction(after)
+
+
+def _symbol(name: str) -> str:
+    try:
+        return str(parse(plain_name(name)))
+    except InvalidSymbol as error:
+        raise _BadRow(f"{name!r} is no symbol ({error.reason})") from None
+
+
+def _first(values: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((values[name] for name in names if name in values), "")

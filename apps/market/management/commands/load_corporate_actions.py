@@ -1,0 +1,68 @@
+"""Bring splits and bonuses in, or look for days on which there seems to have been one."""
+
+import csv
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone as clock
+
+from apps.core.errors import ServiceError
+from apps.market import actions
+from apps.market.importers.actions import ActionFile, read_actions
+
+_COLUMNS: Final = ("symbol", "ex_date", "kind", "ratio", "source")
+
+
+class Command(BaseCommand):
+    help = (
+        "Load files of splits and bonuses (symbol, ex_date, kind, ratio, source; or the exchange's"
+        " list with its subjects), by which prices are adjusted when they are read. With --suggest,"
+        " print such a file instead, of days on which the stored bars of the SYMBOLs look like one."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+        parser.add_argument("--dry-run", action="store_true", help="check, store nothing")
+        parser.add_argument(
+            "--suggest", nargs="+", metavar="SYMBOL", help="look these up; store nothing"
+        )
+
+    # Any: the options as Django passes them.
+    def handle(self, **options: Any) -> None:
+        if bool(options["files"]) == bool(options["suggest"]):
+            raise CommandError("give FILEs to load, or --suggest SYMBOL")
+        if options["suggest"]:
+            self._suggest(options["suggest"])
+            return
+        try:
+            files = [read_actions(path) for path in options["files"]]
+            self._load(files, dry_run=options["dry_run"])
+        except ServiceError as error:
+            raise CommandError(f"{error}\nNothing was loaded.") from error
+
+    def _load(self, files: list[ActionFile], *, dry_run: bool) -> None:
+        rows = [row for file in files for row in file.rows]
+        skipped = sum((Counter(file.skipped) for file in files), Counter[str]())
+        self.stdout.write(f"{len(rows) + skipped.total()} rows = {len(rows)} splits and bonuses")
+        for subject, count in skipped.most_common():
+            self.stdout.write(f"  + {count} that change no number of shares ({subject})")
+        if dry_run:
+            self.stdout.write("dry run: nothing stored")
+            return
+        done = actions.load(rows=rows, now=clock.now())
+        self.stdout.write(
+            f"{done.added} added, {done.changed} changed, {done.unchanged} held already"
+        )
+
+    def _suggest(self, symbols: list[str]) -> None:
+        writer = csv.writer(self.stdout, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        for symbol in symbols:
+            for each in actions.suggested(symbol):
+                day = str(np.datetime64(each.day, "D"))
+                ratio = f"{each.ratio.numerator}:{each.ratio.denominator}"
+                seen = f"suggested: close {each.close:g}, next open {each.open:g}; look it up"
+                writer.writerow([symbol, day, "split", ratio, seen])

@@ -1,0 +1,167 @@
+"""Prices across splits and bonuses: stored as traded, adjusted when read."""
+
+from collections.abc import Callable
+from datetime import date
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.engine.candles import Candles, ist_day
+from apps.market import actions, services, store
+from apps.market.adjustment import Adjustment, Change
+from apps.market.importers.actions import ActionRow
+from apps.market.moments import day_number
+from apps.market.suggestions import RATIOS, suggestions_of
+from tests.market.bars import NOW, at, flat, hold, same
+from tests.market.reading import OneSeries
+
+SBIN = "NSE:SBIN"
+
+
+def days(first: str, *prices: float) -> Candles:
+    return flat([at(f"{first} 00:00") + 86400 * i for i in range(len(prices))], list(prices))
+
+
+def act(ex_date: str, after: int, before: int = 1, *, kind: str = "split") -> None:
+    row = ActionRow(SBIN, date.fromisoformat(ex_date), kind, before, after, "a test")
+    actions.load(rows=[row], now=NOW)
+
+
+def adjusted(timeframe: str, end: str = "2030-01-01") -> store.Priced:
+    return store.read_adjusted(SBIN, timeframe, start=0, end=at(f"{end} 00:00"))
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.sampled_from(RATIOS)), max_size=5))
+def test_each_bar_is_divided_by_the_ratios_of_the_days_after_it(
+    changes: list[tuple[int, Fraction]],
+) -> None:
+    bars = flat([86400 * day for day in range(2, 28)], 120.0)
+    known = [Change(day, ratio) for day, ratio in changes]
+    done = Adjustment.to(20, known).apply(bars)
+    for day, close, volume in zip(ist_day(bars.time), done.close, done.volume, strict=True):
+        factor = Fraction(1)
+        for change in known:
+            factor *= change.ratio if day < change.day <= 20 else 1
+        assert close == pytest.approx(120 / float(factor))
+        assert close * volume == pytest.approx(1200)
+
+
+def test_without_a_change_the_very_bars_are_given() -> None:
+    bars = days("2024-01-01", 100, 101)
+    assert Adjustment.to(99999, []).apply(bars) is bars
+
+
+@pytest.mark.django_db
+def test_what_is_stored_stays_as_it_was_traded() -> None:
+    bars = days("2024-01-01", 1000, 1010, 102, 103)
+    hold(SBIN, "1d", bars)
+    act("2024-01-03", 10)
+    assert same(store.read(SBIN, "1d", start=0, end=2**33), bars)
+    found = adjusted("1d")
+    assert found.candles.close.tolist() == [100, 101, 102, 103]
+    assert found.candles.volume.tolist() == [100, 100, 10, 10]
+    assert [str(action) for action in found.actions] == [f"{SBIN} split 10:1 on 2024-01-03"]
+
+
+@pytest.mark.django_db
+def test_prices_are_in_the_terms_of_the_last_day_before_the_end() -> None:
+    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
+    act("2024-01-03", 10)
+    until = adjusted("1d", "2024-01-03")
+    assert (until.candles.close.tolist(), until.actions) == ([1000, 1010], ())
+
+
+@pytest.mark.django_db
+def test_a_split_and_a_bonus_of_one_day_multiply() -> None:
+    hold(SBIN, "1d", days("2024-01-01", 1000, 250))
+    act("2024-01-02", 2)
+    act("2024-01-02", 2, kind="bonus")
+    assert adjusted("1d").candles.close.tolist() == [250, 250]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("timeframe", ["15m", "1d"])
+def test_longer_bars_made_from_minutes_are_adjusted_too(timeframe: str) -> None:
+    times = [at(f"2024-01-0{day} 09:15") + 60 * i for day in (2, 3) for i in range(375)]
+    hold(SBIN, "1m", flat(times, [30.0] * 375 + [20.0] * 375))
+    act("2024-01-03", 3, 2, kind="bonus")
+    found = adjusted(timeframe).candles
+    assert set(found.close.tolist()) == {20.0}
+    assert found.volume.sum() == 375 * 15 + 375 * 10
+
+
+@pytest.mark.django_db
+def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
+    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103, 104))
+    hold(SBIN, "1w", flat([at("2023-12-25 00:00"), at("2024-01-01 00:00")], [990.0, 500.0]))
+    act("2024-01-03", 10)
+    weeks = adjusted("1w").candles
+    assert weeks.open.tolist() == [99, 100]
+    assert weeks.high.tolist() == [99, 104]
+    assert weeks.close.tolist() == [99, 104]
+
+
+@pytest.mark.django_db
+def test_prices_that_their_source_adjusted_are_left_alone() -> None:
+    kind = services.Kind(adjusted=True)
+    bars = days("2024-01-01", 100, 101, 102)
+    services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)
+    act("2024-01-03", 10)
+    found = adjusted("1d")
+    assert (same(found.candles, bars), found.actions) == (True, ())
+
+
+@pytest.mark.django_db
+def test_pages_are_in_the_terms_of_the_newest_day() -> None:
+    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
+    act("2024-01-03", 10)
+    early = store.page(SBIN, "1d", start=None, end=at("2024-01-03 00:00"), limit=1, adjusted=True)
+    assert early.candles.close.tolist() == [101]
+    late = store.page(SBIN, "1d", start=None, end=None, limit=2, adjusted=True)
+    assert (late.candles.close.tolist(), late.actions) == ([102, 103], ())
+
+
+@pytest.mark.django_db
+def test_an_adjusted_read_asks_for_the_actions_once(
+    django_assert_num_queries: Callable[[int], Any],
+) -> None:
+    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
+    with django_assert_num_queries(2):  # and the blocks, by a cursor of their own
+        adjusted("1d")
+
+
+def test_clean_ratios_between_days_in_a_row_are_suggested() -> None:
+    bars = days("2024-01-01", 1000, 1020, 103, 100, 52, 71)
+    found = [(each.day, each.ratio) for each in suggestions_of(bars)]
+    third, fifth = (day_number(date(2024, 1, day)) for day in (3, 5))
+    assert found == [(third, Fraction(10)), (fifth, Fraction(2))]
+    apart = flat([at("2024-01-01 00:00"), at("2024-02-01 00:00")], [100.0, 50.0])
+    assert suggestions_of(apart) == suggestions_of(bars.slice(0, 1)) == []
+
+
+REAL = {
+    "nse_raw_SBIN_2008-26": [("2014-11-20", 10)],
+    "nse_full_TATASTEEL_2019-26": [("2022-07-28", 10)],
+    "nse_full_RELIANCE_2019-26": [("2024-10-28", 2)],
+    "nse_raw_BEL_2008-26": [("2015-09-14", 3), ("2017-03-16", 10), ("2022-09-15", 3)],
+    "nse_full_YESBANK_2019-26": [],  # it fell by half in a day, but not overnight
+    "nse_raw_MARUTI_2008-26": [],
+}
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_real_splits_are_suggested_and_make_prices_continuous(name: str, market_data: Path) -> None:
+    bars = OneSeries(market_data / f"{name}.csv.gz").candles
+    found = suggestions_of(bars)
+    told = [(str(np.datetime64(each.day, "D")), each.ratio) for each in found]
+    assert told == REAL[name]
+    changes = [Change(each.day, each.ratio) for each in found]
+    done = Adjustment.to(int(ist_day(bars.time[-1:])[0]), changes).apply(bars)
+    overnight = done.open[1:] / done.close[:-1]
+    assert 0.7 < overnight.min() < overnight.max() < 1.3
+    assert suggestions_of(done) == []

@@ -1,0 +1,149 @@
+"""The command that brings splits and bonuses in."""
+
+from datetime import date
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.db import IntegrityError, transaction
+
+from apps.market.importers.actions import read_actions
+from apps.market.models import CorporateAction
+from tests.market.bars import NOW, at, flat, hold, written
+
+HEADER = "symbol,ex_date,kind,ratio,source\n"
+LISTED = """symbol,series,isin,ex_date,rec_date,face_value,subject
+FISCHER,EQ,X,12-Sep-2025,x,1,Face Value Split (Sub-Division) - From Rs 10/- Per Share To Re 1/- Per Share
+NAZARA,EQ,X,26-Sep-2025,x,2,Face Value Split (Sub-Division) - From Rs 4/- Per Share To Rs 2/- Per Share
+NAZARA,EQ,X,26-Sep-2025,x,2,Bonus 1:1
+AJANTPHARM,EQ,X,22-Jun-2022,x,2,Bonus- 1:2
+VERTOZ,EQ,X,25-Jun-2025,x,10,Consolidation Of Equity Shares From Re 1 Per Share To Rs 10 Per Share
+PATANJALI,EQ,X,03-Sep-2025,x,2,Dividend - Rs 2 Per Share
+TVSHLTD,EQ,X,24-Mar-2023,x,5,Bonus Ncrps 1:116
+ZUARI,EQ,X,13-Sep-2019,x,10, Rights:14 Debentures For Every 15 Equity Shares
+"""  # noqa: E501
+pytestmark = pytest.mark.django_db
+
+
+def load(*arguments: object, **options: Any) -> str:
+    out = StringIO()
+    call_command("load_corporate_actions", *map(str, arguments), stdout=out, **options)
+    return out.getvalue()
+
+
+def file_of(folder: Path, text: str) -> Path:
+    return written(folder, text, "actions.csv")
+
+
+def held() -> list[str]:
+    return [str(action) for action in CorporateAction.objects.all()]
+
+
+def test_a_file_is_stored_once(tmp_path: Path) -> None:
+    rows = "NSE:SBIN,2014-11-20,split,10:1,NSE\nM&M,2017-12-21,bonus,1:1,NSE\n"
+    path = file_of(tmp_path, HEADER + rows)
+    assert load(path).splitlines() == [
+        "2 rows = 2 splits and bonuses",
+        "2 added, 0 changed, 0 held already",
+    ]
+    assert held() == ["NSE:MM bonus 1:1 on 2017-12-21", "NSE:SBIN split 10:1 on 2014-11-20"]
+    assert "0 added, 0 changed, 2 held already" in load(path)
+    path = file_of(tmp_path, HEADER + rows.replace("10:1", "5:1"))
+    assert "0 added, 1 changed, 1 held already" in load(path)
+    assert "NSE:SBIN split 5:1 on 2014-11-20" in held()
+
+
+def test_the_subjects_of_the_exchanges_list_are_read(tmp_path: Path) -> None:
+    report = load(file_of(tmp_path, LISTED))
+    assert report.splitlines()[:4] == [
+        "8 rows = 5 splits and bonuses",
+        "  + 1 that change no number of shares (Dividend)",
+        "  + 1 that change no number of shares (Bonus Ncrps)",
+        "  + 1 that change no number of shares (Rights)",
+    ]
+    assert held() == [
+        "NSE:AJANTPHARM bonus 1:2 on 2022-06-22",
+        "NSE:FISCHER split 10:1 on 2025-09-12",
+        "NSE:NAZARA bonus 1:1 on 2025-09-26",
+        "NSE:NAZARA split 2:1 on 2025-09-26",
+        "NSE:VERTOZ split 1:10 on 2025-06-25",
+    ]
+
+
+def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
+    assert "dry run: nothing stored" in load(file_of(tmp_path, LISTED), "--dry-run")
+    assert held() == []
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("NSE:SBIN,2014-11-20,split,1:1,x", "line 2: a split of 1 shares for 1 is none"),
+        ("NSE:SBIN,2014-11-20,split,10001:1,x", "line 2: a split of 10001 shares for 1 is none"),
+        ("NSE:SBIN,2014-11-20,split,10,x", "line 2: ratio '10' is none such as 2:1"),
+        ("NSE:SBIN,2014-11-20,split,1:0,x", "line 2: ratio '1:0' is none such as 2:1"),
+        ("NSE:SBIN,2014-11-20,gift,2:1,x", "line 2: kind 'gift' is none of split, bonus"),
+        ("NSE:SBIN,2014-11-31,split,2:1,x", "line 2: ex_date '2014-11-31' is no date"),
+        ("NSE:sbin,2014-11-20,split,2:1,x", "line 2: 'NSE:sbin' is no symbol"),
+        ("", "is empty of rows"),
+    ],
+)
+def test_a_bad_row_is_named_and_nothing_is_loaded(tmp_path: Path, row: str, told: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        load(file_of(tmp_path, HEADER + row + "\n"))
+    assert told in str(caught.value)
+    assert held() == []
+
+
+def test_other_columns_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="its columns are a, b; wanted are symbol, ex_date"):
+        load(file_of(tmp_path, "a,b\n1,2\n"))
+
+
+@pytest.mark.parametrize("arguments", [(), ("x.csv", "--suggest", "NSE:SBIN")])
+def test_files_or_suggestions(arguments: tuple[str, ...]) -> None:
+    with pytest.raises(CommandError, match="give FILEs to load, or --suggest SYMBOL"):
+        load(*arguments)
+
+
+def test_suggestions_are_a_file_that_can_be_loaded(tmp_path: Path) -> None:
+    times = [at(f"2024-01-0{day} 00:00") for day in (1, 2, 3)]
+    hold("NSE:SBIN", "1d", flat(times, [1000.0, 1010.0, 102.0]))
+    told = load("--suggest", "NSE:SBIN", "NSE:TCS")
+    assert told.splitlines() == [
+        "symbol,ex_date,kind,ratio,source",
+        'NSE:SBIN,2024-01-03,split,10:1,"suggested: close 1010, next open 102; look it up"',
+    ]
+    assert held() == []
+    load(file_of(tmp_path, told))
+    assert held() == ["NSE:SBIN split 10:1 on 2024-01-03"]
+    assert load("--suggest", "NSE:SBIN").splitlines() == ["symbol,ex_date,kind,ratio,source"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"kind": "gift"},
+        {"shares_after": 1},
+        {"shares_before": 0},
+        {"shares_after": 10_001},
+        {"kind": "bonus", "shares_before": 3},
+        {},
+    ],
+)
+def test_the_database_refuses_what_is_no_action(wrong: dict[str, Any]) -> None:
+    good = {
+        "symbol": "NSE:SBIN", "ex_date": date(2014, 11, 20), "kind": "split", "shares_before": 1,
+        "shares_after": 2, "source": "x", "loaded_at": NOW,
+    }  # fmt: skip
+    CorporateAction.objects.create(**good)
+    other = {} if not wrong else {"symbol": "NSE:TCS"}
+    with pytest.raises(IntegrityError), transaction.atomic():
+        CorporateAction.objects.create(**good | other | wrong)
+
+
+def test_the_exchanges_own_list(market_data: Path) -> None:
+    found = read_actions(market_data / "nse_corp_actions_2025-09.csv")
+    assert (len(found.rows), sum(found.skipped.values())) == (13, 8)
