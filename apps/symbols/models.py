@@ -45,6 +45,9 @@ class Source(models.TextChoices):
     BSE = "bse", "BSE"
 
 
+LONGEST_ALIAS: Final = 64
+LONGEST_NAME: Final = 200
+
 CASH: Final = Q(type__in=[Type.EQUITY, Type.INDEX])
 DERIVATIVE: Final = ~CASH
 
@@ -66,11 +69,11 @@ class Instrument(models.Model):
         max_length=MAX_LENGTH, db_collation="C", help_text="The part after the colon"
     )
     exchange_name = models.CharField(
-        max_length=64,
+        max_length=LONGEST_ALIAS,
         db_collation="C",
         help_text="As the exchange writes it, such as M&M where the code is MM",
     )
-    name = models.CharField(max_length=200, db_collation="C")
+    name = models.CharField(max_length=LONGEST_NAME, db_collation="C")
     type = models.CharField(max_length=9, choices=Type.choices)
     underlying = models.CharField(
         max_length=MAX_LENGTH, blank=True, help_text="What a derivative is derived from"
@@ -177,8 +180,12 @@ class InstrumentAlias(models.Model):
         Instrument, on_delete=models.CASCADE, related_name="aliases", db_index=False
     )
     source = models.CharField(max_length=7, choices=Source.choices)
-    name = models.CharField(max_length=64, db_collation="C", help_text="As that source writes it")
-    token = models.CharField(max_length=64, blank=True, help_text="By which its interface knows it")
+    name = models.CharField(
+        max_length=LONGEST_ALIAS, db_collation="C", help_text="As that source writes it"
+    )
+    token = models.CharField(
+        max_length=LONGEST_ALIAS, blank=True, help_text="By which its interface knows it"
+    )
 
     class Meta:
         verbose_name_plural = "instrument aliases"

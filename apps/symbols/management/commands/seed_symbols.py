@@ -1,14 +1,136 @@
-from django.core.management.base import BaseCommand
+"""Bring instruments in: from the masters of brokers and exchanges, or the bundled sample."""
 
+import argparse
+import gc
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone as clock
+from tqdm import tqdm
+
+from apps.core.errors import ServiceError
 from apps.symbols import services
+from apps.symbols.importers import Reason, read_master
+from apps.symbols.importers.master_file import Numbered
+from apps.symbols.models import Source
+from apps.symbols.services import INDIA, Brought, SuspiciousMaster
+
+_AUTO = "auto"
+# What is left out by rule is counted; what may be a fault of the file is shown with its line.
+_SHOWN = (Reason.DECIMAL_STRIKE, Reason.COLLISION, Reason.NO_SYMBOL, Reason.UNREADABLE)
 
 
 class Command(BaseCommand):
-    help = "Bring the bundled sample of symbols in; running it again changes nothing."
+    help = (
+        "Bring in instrument masters (CSV or JSON, also .gz and .zip): all of them or, if one is"
+        " refused, none. Without FILEs the bundled sample; running it again changes nothing."
+    )
 
-    def handle(self, **options: object) -> None:
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+        parser.add_argument(
+            "--format", choices=[_AUTO, *Source.values], default=_AUTO, help="whose list it is"
+        )
+        parser.add_argument(
+            "--as-of", type=_day, metavar="YYYY-MM-DD", help="the day it describes, if not today"
+        )
+        parser.add_argument(
+            "--dry-run", action="store_true", help="check and report, store nothing"
+        )
+        parser.add_argument(
+            "--force", action="store_true", help="bring it in even if it looks damaged"
+        )
+
+    # Any: the options as Django passes them.
+    def handle(self, **options: Any) -> None:
+        if not options["files"]:
+            self._sample()
+            return
+        try:
+            with _without_collection(), transaction.atomic():
+                for path in options["files"]:
+                    self._file(path, **options)
+                transaction.set_rollback(options["dry_run"])
+        except SuspiciousMaster as error:
+            hint = "If that is right, repeat it with --force."
+            raise CommandError(f"{error}\nNothing was changed. {hint}") from error
+        except (ServiceError, OSError) as error:
+            raise CommandError(f"{error}\nNothing was changed.") from error
+        if options["dry_run"]:
+            self.stdout.write("dry run: nothing was changed")
+
+    def _sample(self) -> None:
         seeded = services.seed_sample()
         self.stdout.write(
             f"symbols: {seeded.added} added, {seeded.changed} changed, "
             f"{seeded.unchanged} unchanged (bundled sample)"
         )
+
+    def _file(
+        self, path: Path, *, format: str, as_of: date | None, force: bool, **_: object
+    ) -> None:
+        now = clock.now()
+        master = read_master(
+            path,
+            today=now.astimezone(INDIA).date(),
+            source=None if format == _AUTO else Source(format),
+            as_of=as_of,
+            progress=_with_progress,
+        )
+        for line in _summary(services.seed_master(master=master, now=now, force=force)):
+            self.stdout.write(line)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """All that is made stays until the end: looking for garbage would be a third of the reading."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _day(text: str) -> date:
+    try:
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no date like 2026-11-21") from None
+    if day > clock.now().astimezone(INDIA).date():
+        raise argparse.ArgumentTypeError(f"{text} is in the future")
+    return day
+
+
+def _with_progress(records: Iterable[Numbered]) -> Iterator[Numbered]:
+    yield from tqdm(records, unit=" rows", file=sys.stderr, disable=None, leave=False)
+
+
+def _summary(brought: Brought) -> Iterator[str]:
+    """The rows of the file, each counted once, then what else has changed."""
+    master, difference = brought.master, brought.difference
+    refusals = master.refusals
+    label = master.source.label
+    yield f"{master.file}: {label}, as of {master.as_of} ({master.told_by})"
+    yield _count("rows read", master.read)
+    yield _count("added", difference.added)
+    yield _count("changed", difference.changed)
+    yield _count("unchanged", brought.unchanged)
+    for reason in [one for one in Reason if refusals.counts[one]]:
+        yield _count(reason.value, refusals.counts[reason])
+        if reason in _SHOWN:
+            yield from (f"      line {line}: {what}" for line, what in refusals.shown[reason])
+    yield f"  new dated terms: {difference.new_terms:,}"
+    for (exchange, segment), count in sorted(difference.vanished.items()):
+        yield f"  {exchange} {segment}: {count:,} not listed by {label} any more"
+    if difference.delisted:
+        yield f"  delisted, as nobody lists them: {difference.delisted:,}"
+
+
+def _count(what: str, count: int) -> str:
+    return f"  {count:>9,}  {what}"

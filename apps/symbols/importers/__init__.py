@@ -1,0 +1,82 @@
+"""Reading a master as a whole: every row is carried or counted with its reason."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Final
+
+from apps.symbols.importers import fyers
+from apps.symbols.importers.master_file import MasterFile, MasterRefused, Numbered
+from apps.symbols.importers.rows import Reason, Refused, Row, day
+from apps.symbols.models import Source
+
+__all__ = ["Master", "MasterRefused", "Reason", "Refusals", "Refused", "Row", "read_master"]
+
+MOST_SHOWN: Final = 10
+
+
+@dataclass(slots=True)
+class Refusals:
+    """What was not carried: how many of each reason, and the first few with their lines."""
+
+    counts: Counter[Reason] = field(default_factory=Counter)
+    shown: dict[Reason, list[tuple[int, str]]] = field(default_factory=dict)
+
+    def add(self, line: int, refused: Refused) -> None:
+        self.counts[refused.reason] += 1
+        examples = self.shown.setdefault(refused.reason, [])
+        if len(examples) < MOST_SHOWN:
+            examples.append((line, refused.detail))
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """What a file says: the rows that can be carried, and the day it describes."""
+
+    file: str
+    source: Source
+    as_of: date
+    told_by: str
+    read: int
+    rows: list[Row]
+    refusals: Refusals
+
+
+def read_master(
+    path: Path,
+    *,
+    today: date,
+    source: Source | None = None,
+    as_of: date | None = None,
+    progress: Callable[[Iterable[Numbered]], Iterable[Numbered]] = iter,
+) -> Master:
+    """All rows of a file. Raises MasterRefused for one that is damaged, unknown or without any.
+
+    A master lists no contract past its expiry, so it describes no day after its first one.
+    """
+    rows: list[Row] = []
+    refusals, read, stamp = Refusals(), 0, date.min
+    with MasterFile(path, source) as file:
+        for line, record in progress(file):
+            read += 1
+            try:
+                if isinstance(record, Refused):
+                    raise record
+                rows.append(file.format.read(record, line))
+                if record.get(fyers.UPDATED) not in (None, "None"):
+                    stamp = max(stamp, day(record, fyers.UPDATED))
+            except Refused as refused:
+                refusals.add(line, refused)
+    if not rows:
+        raise MasterRefused(file=path.name, why=f"none of its {read} rows can be carried")
+    day_of, told_by = _day_of(rows, stamp, today) if as_of is None else (as_of, "given")
+    return Master(path.name, file.format.source, day_of, told_by, read, rows, refusals)
+
+
+def _day_of(rows: list[Row], stamp: date, today: date) -> tuple[date, str]:
+    if stamp > date.min:
+        return stamp, "written in it"
+    first = min((row.expiry for row in rows if row.expiry), default=today)
+    return (first, "its first expiry") if first < today else (today, "today")

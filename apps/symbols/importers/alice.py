@@ -1,0 +1,69 @@
+"""Alice Blue: a contract master of one exchange.
+
+Lots of MCX are counted; `Board Lot Qty` has the exchange's own size.
+"""
+
+from typing import Final
+
+from apps.symbols.importers import rows, shares
+from apps.symbols.importers.rows import (
+    Market,
+    Reason,
+    Record,
+    Refused,
+    Row,
+    market,
+    number,
+    positive,
+    text,
+    whole,
+)
+from apps.symbols.models import Segment, Source, Type
+
+SOURCE: Final = Source.ALICE
+COLUMNS: Final = frozenset(("Exch", "Exchange Segment", "Symbol", "Token", "Trading Symbol"))
+_MARKETS: Final[dict[str, Market]] = {
+    "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
+    "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "MCX": rows.MCX, "NCDEX": rows.NCDEX,
+    "NCO": rows.NSE_COMMODITY,
+}  # fmt: skip
+_INDICATIVE_VALUE: Final = "INAV"
+
+
+def read(record: Record, line: int) -> Row:
+    where = market(_MARKETS, text(record, "Exch"))
+    raw, token = rows.required(record, "Symbol"), text(record, "Token")
+    alias = text(record, "Trading Symbol") or raw
+    name, tick = text(record, "Instrument Name"), positive(record, "Tick Size")
+    kind = text(record, "Instrument Type")
+    if kind == "INDEX" or text(record, "Exchange Segment").endswith("_idx"):
+        return Row(line, *where, Type.INDEX, raw, name or raw, alias, token)
+    if where.segment == Segment.CASH:
+        return _share(record, line, where, alias)
+    option_type = text(record, "Option Type")
+    is_option = option_type in ("CE", "PE")
+    counted = where.segment == Segment.CURRENCY
+    return Row(
+        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
+        lot=None if counted else _lot(record, where), tick=tick,
+        freeze=whole(record, "freeze_qty"), expiry=rows.day(record, "Expiry Date"),
+        strike=rows.strike(number(record, "Strike Price")) if is_option else None,
+        option_type=option_type if is_option else "",
+    )  # fmt: skip
+
+
+def _lot(record: Record, where: Market) -> int | None:
+    counted = where.segment == Segment.COMMODITY
+    return whole(record, "Board Lot Qty" if counted else "Lot Size")
+
+
+def _share(record: Record, line: int, where: Market, alias: str) -> Row:
+    name = text(record, "Instrument Name")
+    raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
+    if raw.endswith(_INDICATIVE_VALUE) and name.upper().startswith(_INDICATIVE_VALUE):
+        raise Refused(Reason.NOT_A_SHARE, f"{raw} is a fund's indicative value")
+    rank = shares.rank(where.exchange, series=series)
+    return Row(
+        line, *where, Type.EQUITY, raw, name or raw, alias, text(record, "Token"),
+        whole(record, "Lot Size"), tick=positive(record, "Tick Size"), rank=rank,
+    )  # fmt: skip

@@ -1,0 +1,44 @@
+"""Taking the underlying's name off a contract's name as NSE and Kite write it.
+
+    NIFTY26SEPFUT, NIFTY26SEP24350CE     the last one of a month: year, month
+    NIFTY2681824350CE, EURINR26213FUT    another one: year, month as 1 to 9, O, N or D, day
+
+Where an underlying ends and a date begins cannot be told from such a name (SENSEX5026OCT...), so
+the rest is built from the other columns and must be what the name ends in.
+"""
+
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+
+from apps.engine.symbols import MONTHS
+from apps.symbols.importers.rows import Reason, Refused
+
+_MONTH_CODES = "123456789OND"
+
+
+def underlying(
+    name: str, *, expiry: date, strike: Decimal | None, option_type: str
+) -> tuple[str, bool]:
+    """The underlying's name, and whether the contract is a weekly one; raises Refused."""
+    monthly, weekly = _dated(expiry)
+    ending = f"{_written(strike)}{option_type}" if strike is not None else "FUT"
+    for dated in (monthly, weekly):
+        root = name.removesuffix(dated + ending)
+        if root and root != name:
+            return root, dated is weekly
+    raise Refused(
+        Reason.UNREADABLE, f"{name} does not end in {monthly}{ending} or {weekly}{ending}"
+    )
+
+
+@lru_cache(maxsize=2_000)
+def _dated(expiry: date) -> tuple[str, str]:
+    """As a monthly contract's name has it, and as a weekly one's."""
+    month = expiry.month - 1
+    return f"{expiry:%y}{MONTHS[month]}", f"{expiry:%y}{_MONTH_CODES[month]}{expiry:%d}"
+
+
+@lru_cache(maxsize=20_000)
+def _written(strike: Decimal) -> str:
+    return f"{strike.normalize():f}"

@@ -1,0 +1,67 @@
+"""Fyers: a symbol master of one segment, CSV without a header.
+
+Symbols carry the exchange before and, of shares, the series behind: NSE:GOLDSTAR-SM. The lot of an
+MCX contract is written as 1. Each row says on which day it was brought up to date.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from apps.symbols.importers import contract_names, rows, shares
+from apps.symbols.importers.rows import Market, Record, Row, market, number, positive, text, whole
+from apps.symbols.models import Segment, Source, Type
+
+SOURCE: Final = Source.FYERS
+HEADER: Final = (
+    "token", "name", "kind", "lot", "tick", "isin", "session", "updated", "expiry", "ticker",
+    "exchange", "segment", "code", "underlying", "underlying_code", "strike", "option",
+    "underlying_token", "reserved1", "reserved2", "reserved3",
+)  # fmt: skip
+UPDATED: Final = "updated"
+_MARKETS: Final[dict[str, Market]] = {
+    "10 10": rows.NSE_CASH, "12 10": rows.BSE_CASH, "10 11": rows.NSE_FO, "12 11": rows.BSE_FO,
+    "10 12": rows.NSE_CURRENCY, "12 12": rows.BSE_CURRENCY, "11 20": rows.MCX,
+    "10 20": rows.NSE_COMMODITY,
+}  # fmt: skip
+_INDEX: Final = "-INDEX"
+
+
+def is_row(fields: Sequence[str]) -> bool:
+    """Whether a file that begins so is a list of this kind."""
+    return len(fields) == len(HEADER) and ":" in fields[9] and fields[10] in ("10", "11", "12")
+
+
+def read(record: Record, line: int) -> Row:
+    where = market(_MARKETS, f"{text(record, 'exchange')} {text(record, 'segment')}")
+    ticker, token = rows.required(record, "ticker"), text(record, "token")
+    alias = ticker.partition(":")[2]
+    name, tick = text(record, "name"), positive(record, "tick")
+    if alias.endswith(_INDEX):
+        raw = text(record, "underlying") or alias.removesuffix(_INDEX)
+        name = name.removesuffix(_INDEX)
+        return Row(line, *where, Type.INDEX, raw, name, ticker, token)
+    if where.segment == Segment.CASH:
+        return _share(record, line, where, alias)
+    option_type = text(record, "option")
+    is_option = option_type in ("CE", "PE")
+    expiry = rows.day(record, "expiry")
+    strike = rows.strike(number(record, "strike")) if is_option else None
+    raw, weekly = contract_names.underlying(
+        alias, expiry=expiry, strike=strike, option_type=option_type if is_option else ""
+    )
+    return Row(
+        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, ticker, token,
+        lot=whole(record, "lot") if where.segment == Segment.DERIVATIVES else None, tick=tick,
+        expiry=expiry, strike=strike, option_type=option_type if is_option else "", weekly=weekly,
+    )  # fmt: skip
+
+
+def _share(record: Record, line: int, where: Market, alias: str) -> Row:
+    raw, _, series = alias.rpartition("-")
+    isin = text(record, "isin")
+    rank = shares.rank(where.exchange, series=series, isin=isin)
+    return Row(
+        line, *where, Type.EQUITY, raw, text(record, "name"), text(record, "ticker"),
+        text(record, "token"), whole(record, "lot"), tick=positive(record, "tick"), isin=isin,
+        rank=rank,
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""Kite (Zerodha): `instruments.csv`, one list of all markets.
+
+MCX lots are counted, so their size is always 1 and says nothing; there is no ISIN.
+"""
+
+from typing import Final
+
+from apps.symbols.importers import contract_names, rows, shares
+from apps.symbols.importers.rows import Market, Record, Row, market, number, positive, text, whole
+from apps.symbols.models import Segment, Source, Type
+
+SOURCE: Final = Source.KITE
+COLUMNS: Final = frozenset(("instrument_token", "tradingsymbol", "instrument_type", "segment"))
+_MARKETS: Final[dict[str, Market]] = {
+    "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
+    "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "NCO": rows.NSE_COMMODITY,
+    "MCX": rows.MCX,
+}  # fmt: skip
+
+
+def read(record: Record, line: int) -> Row:
+    where = market(_MARKETS, text(record, "exchange"))
+    alias = rows.required(record, "tradingsymbol")
+    token, tick = text(record, "instrument_token"), positive(record, "tick_size")
+    name = text(record, "name")
+    if text(record, "segment") == "INDICES":
+        return Row(line, *where, Type.INDEX, alias, name or alias, alias, token)
+    kind = text(record, "instrument_type")
+    if where.segment == Segment.CASH:
+        raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
+        rank = shares.rank(where.exchange, series=series)
+        lot = whole(record, "lot_size")
+        return Row(
+            line, *where, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
+        )
+    expiry = rows.day(record, "expiry")
+    is_option = kind in ("CE", "PE")
+    strike = rows.strike(number(record, "strike")) if is_option else None
+    raw, weekly = contract_names.underlying(
+        alias, expiry=expiry, strike=strike, option_type=kind if is_option else ""
+    )
+    return Row(
+        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
+        lot=whole(record, "lot_size") if where.segment == Segment.DERIVATIVES else None,
+        tick=tick, expiry=expiry, strike=strike, option_type=kind if is_option else "",
+        weekly=weekly,
+    )  # fmt: skip

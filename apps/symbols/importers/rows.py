@@ -1,0 +1,201 @@
+"""What a row of any master is read into, and how its texts are read.
+
+Each format's module turns its own records into `Row`s and raises `Refused` for what cannot be
+carried; nothing is dropped without one.
+"""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, timedelta, timezone
+from decimal import Decimal, InvalidOperation
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from apps.symbols.models import Segment, Type
+
+Record = Mapping[str, object]
+"""A row as the file has it: texts from CSV, texts and numbers from JSON."""
+
+INDIA: Final = timezone(timedelta(hours=5, minutes=30))
+_MILLISECONDS_FROM: Final = 100_000_000_000  # as seconds this would be the year 5138
+_LARGEST: Final = Decimal(999_999_999)
+_LARGEST_PRICE: Final = Decimal(999_999)
+_TIME: Final = re.compile(r"[ T][0-9]{2}:[0-9:.]+(Z|[+-][0-9:]+)?$")
+_DATE_FORMATS: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d%b%Y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y")
+
+
+class Reason(StrEnum):
+    """Why a row is not carried, as the summary says it."""
+
+    NOT_A_SHARE = "neither share, fund nor trust unit (debt, warrants, rights, plans)"
+    OTHER_SERIES = "another series of a share that is carried"
+    DECIMAL_STRIKE = "strike with decimals, which a symbol cannot write"
+    ELSEWHERE = "of a market that is not carried"
+    TEST = "test rows of an exchange"
+    REPEATED = "repeats of an earlier row"
+    COLLISION = "would get the symbol of another row"
+    NO_SYMBOL = "name that makes no symbol"
+    UNREADABLE = "unreadable"
+
+
+class Refused(Exception):
+    """A row that is not carried."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+class Row(NamedTuple):
+    """One instrument as one master describes it; a tuple, as there are 200,000 of them.
+
+    `raw` is the exchange's own name: the whole one of what is not a contract, the underlying's of a
+    contract. None is what this master does not say. Prices are rupees, `multiplier` is rupees a lot
+    gains per rupee of price, `freeze` is units. `weekly` is set where the master tells it.
+    """
+
+    line: int
+    exchange: str
+    segment: Segment
+    type: Type
+    raw: str
+    name: str
+    alias: str
+    token: str
+    lot: int | None = None
+    multiplier: Decimal | None = None
+    tick: Decimal | None = None
+    freeze: int | None = None
+    isin: str = ""
+    rank: int = 0
+    listed: date | None = None
+    expiry: date | None = None
+    strike: Decimal | None = None
+    option_type: str = ""
+    weekly: bool | None = None
+
+
+class Market(NamedTuple):
+    """Where an instrument is traded."""
+
+    exchange: str
+    segment: Segment
+
+
+NSE_CASH: Final = Market("NSE", Segment.CASH)
+BSE_CASH: Final = Market("BSE", Segment.CASH)
+NSE_FO: Final = Market("NSE", Segment.DERIVATIVES)
+BSE_FO: Final = Market("BSE", Segment.DERIVATIVES)
+NSE_CURRENCY: Final = Market("NSE", Segment.CURRENCY)
+BSE_CURRENCY: Final = Market("BSE", Segment.CURRENCY)
+NSE_COMMODITY: Final = Market("NSE", Segment.COMMODITY)
+BSE_COMMODITY: Final = Market("BSE", Segment.COMMODITY)
+MCX: Final = Market("MCX", Segment.COMMODITY)
+NCDEX: Final = Market("NCDEX", Segment.COMMODITY)
+
+
+def market(markets: Mapping[str, Market], name: str) -> Market:
+    """Raises Refused for what is of none of them."""
+    found = markets.get(name)
+    if found is None:
+        raise Refused(Reason.ELSEWHERE, name or "no exchange")
+    return found
+
+
+def text(record: Record, key: str) -> str:
+    """Without blanks around it; "" for what is missing or empty."""
+    value = record.get(key)
+    if isinstance(value, str):
+        return value.strip()
+    return "" if value is None else str(value)
+
+
+def required(record: Record, key: str) -> str:
+    found = text(record, key)
+    if not found:
+        raise Refused(Reason.UNREADABLE, f"{key} is empty")
+    return found
+
+
+def number(record: Record, key: str) -> Decimal | None:
+    """None where it is missing or empty; raises Refused for what is no number."""
+    return _number(text(record, key))
+
+
+def positive(record: Record, key: str, *, times: str = "1") -> Decimal | None:
+    """`times` the number, without trailing zeros; None for 0 and below, as which masters write
+    that there is none.
+    """
+    return _positive(text(record, key), times)
+
+
+def whole(record: Record, key: str) -> int | None:
+    """Above 0, else None; raises Refused for a fraction."""
+    return _whole(text(record, key))
+
+
+def strike(value: Decimal | None) -> Decimal:
+    """Of an option; raises Refused if there is none."""
+    if value is None:
+        raise Refused(Reason.UNREADABLE, "an option without a strike")
+    return value
+
+
+def day(record: Record, key: str) -> date:
+    """A date in one of the ways that masters write it, or the Indian date of a moment in seconds
+    or milliseconds since 1970; raises Refused.
+    """
+    return _day(text(record, key))
+
+
+@lru_cache(maxsize=20_000)
+def _number(written: str) -> Decimal | None:
+    if not written or written in ("None", "NA"):
+        return None
+    try:
+        value = Decimal(written)
+    except InvalidOperation:
+        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is no number") from None
+    if not value.is_finite() or abs(value) > _LARGEST:
+        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is out of range")
+    return value
+
+
+@lru_cache(maxsize=20_000)
+def _positive(written: str, times: str) -> Decimal | None:
+    value = _number(written)
+    if value is None or value <= 0:
+        return None
+    scaled = (value * Decimal(times)).normalize()
+    if scaled > _LARGEST_PRICE:
+        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is out of range")
+    return scaled
+
+
+@lru_cache(maxsize=2_000)
+def _whole(written: str) -> int | None:
+    value = _number(written)
+    if value is None or value <= 0:
+        return None
+    if value != value.to_integral_value():
+        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is not whole")
+    return int(value)
+
+
+@lru_cache(maxsize=2_000)
+def _day(written: str) -> date:
+    if re.fullmatch(r"[0-9]{9,13}(\.0)?", written):
+        return _moment(int(float(written))).date()
+    for form in _DATE_FORMATS:
+        try:
+            return datetime.strptime(_TIME.sub("", written), form).date()  # noqa: DTZ007  # a date has no zone
+        except ValueError:
+            continue
+    raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is no date")
+
+
+def _moment(since_1970: int) -> datetime:
+    seconds = since_1970 / 1000 if since_1970 >= _MILLISECONDS_FROM else since_1970
+    return datetime.fromtimestamp(seconds, tz=UTC).astimezone(INDIA)

@@ -1,0 +1,85 @@
+"""What of an exchange's cash market is a share, a fund or a unit of a trust.
+
+Masters list debt, warrants, rights and closed plans among equities, often under the issuer's own
+symbol. An Indian ISIN says what it is in its eighth and ninth character; a series or group says it
+where it is given.
+"""
+
+from typing import Final
+
+from apps.symbols.importers.rows import Reason, Refused
+
+# NSE series in the order of preference where one symbol has several: normal and trade-for-trade
+# segments, SME, trusts. BL is the block window, whose rows repeat the share's.
+_NSE: Final = ("EQ", "BE", "BZ", "SM", "ST", "SZ", "IV", "RR", "IT")
+_BLOCK: Final = "BL"
+# Every other series that a name may end in after a hyphen: N0 to NZ, Y1, GS, SG, TB, W1, E1 and so.
+_NSE_OTHER: Final = frozenset(("GS", "SG", "TB", "GB", "MF", "ME", "SF", "DR", "GC", "AF"))
+_BSE: Final = frozenset(
+    (
+        "A",
+        "B",
+        "T",
+        "X",
+        "XT",
+        "Z",
+        "ZP",
+        "M",
+        "MT",
+        "MS",
+        "TS",
+        "P",
+        "E",
+        "IF",
+        "IP",
+        "Y",
+        "NS",
+        "NT",
+    )
+)
+# Positions 8 and 9 of INE... and IN9...: shares, units of infrastructure and real estate trusts.
+_SHARES: Final = frozenset(("01", "23", "25"))
+NO_ISIN: Final = ("", "-", "NA")  # as lists write that there is none
+_CODES: Final = 2
+_LENGTH: Final = 12
+
+
+def rank(exchange: str, *, series: str = "", isin: str = "") -> int:
+    """0 for the best of the rows that share a symbol; raises Refused for what is no share."""
+    if isin not in NO_ISIN and not _is_share(isin):
+        raise Refused(_reason_of(isin), isin)
+    if not series:
+        return 0
+    if exchange == "NSE":
+        return _rank_on_nse(series)
+    if series not in _BSE:
+        raise Refused(Reason.NOT_A_SHARE, f"group {series}")
+    return 0
+
+
+def split(name: str) -> tuple[str, str]:
+    """A name and the NSE series that it ends in after a hyphen, or "": BAJAJ-AUTO has none."""
+    stem, hyphen, last = name.rpartition("-")
+    known = last in _NSE or last == _BLOCK or last in _NSE_OTHER
+    numbered = len(last) == _CODES and last[:1] in "NYZPWEXDUV" and last.isalnum()
+    return (stem, last) if hyphen and stem and (known or numbered) else (name, "")
+
+
+def _rank_on_nse(series: str) -> int:
+    if series == _BLOCK:
+        raise Refused(Reason.OTHER_SERIES, "the block window, BL")
+    if series not in _NSE:
+        raise Refused(Reason.NOT_A_SHARE, f"series {series}")
+    return _NSE.index(series)
+
+
+def _is_share(isin: str) -> bool:
+    if len(isin) != _LENGTH:
+        return False
+    if isin.startswith("INF"):
+        return True
+    return isin.startswith(("INE", "IN9")) and isin[7:9] in _SHARES
+
+
+def _reason_of(isin: str) -> Reason:
+    return Reason.TEST if isin.startswith("DUM") else Reason.NOT_A_SHARE

@@ -1,0 +1,42 @@
+"""Shoonya (Finvasia): a symbol file of one segment; every line ends in a comma too many.
+
+Of commodities the lot is the exchange's, and GNGD is what a unit of it gains per rupee of price. At
+NCDEX the token is the trading symbol.
+"""
+
+from typing import Final
+
+from apps.symbols.importers import rows, shares
+from apps.symbols.importers.rows import Market, Record, Row, market, number, positive, text, whole
+from apps.symbols.models import Segment, Source, Type
+
+SOURCE: Final = Source.SHOONYA
+COLUMNS: Final = frozenset(("Exchange", "Token", "LotSize", "Symbol", "TradingSymbol"))
+_MARKETS: Final[dict[str, Market]] = {
+    "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
+    "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "MCX": rows.MCX, "NCX": rows.NCDEX,
+}  # fmt: skip
+
+
+def read(record: Record, line: int) -> Row:
+    where = market(_MARKETS, text(record, "Exchange"))
+    raw, token = rows.required(record, "Symbol"), text(record, "Token")
+    alias, kind = rows.required(record, "TradingSymbol"), text(record, "Instrument")
+    lot, tick = whole(record, "LotSize"), positive(record, "TickSize")
+    if kind in ("INDEX", "UNDIND", "UNDCUR", "UNDCOM"):
+        return Row(line, *where, Type.INDEX, raw, raw, alias, token)
+    if where.segment == Segment.CASH:
+        rank = shares.rank(where.exchange, series=kind)
+        return Row(line, *where, Type.EQUITY, raw, raw, alias, token, lot, tick=tick, rank=rank)
+    option_type = text(record, "OptionType")
+    is_option = option_type in ("CE", "PE")
+    factor = number(record, "GNGD")
+    by_lot = where.segment == Segment.COMMODITY and lot and factor
+    return Row(
+        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, raw, alias, token,
+        lot=lot if where.segment != Segment.CURRENCY else None,
+        multiplier=(lot * factor).normalize() if by_lot and lot and factor else None,
+        tick=tick, expiry=rows.day(record, "Expiry"),
+        strike=rows.strike(number(record, "StrikePrice")) if is_option else None,
+        option_type=option_type if is_option else "",
+    )  # fmt: skip

@@ -1,0 +1,202 @@
+"""From a master's rows to symbols, each of one row alone.
+
+A name keeps its letters and digits: M&M is MM, BAJAJ-AUTO is BAJAJAUTO. An index with contracts is
+called as its contracts are. The last contract of a month is written without a day, the others with
+one. Every symbol is read again by the grammar and must come out as what it was made of.
+"""
+
+import calendar
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from apps.engine.symbols import MAX_LENGTH, MONTHS, InvalidSymbol, readings
+from apps.symbols.importers import Reason, Refusals, Refused, Row
+from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type
+
+Month = tuple[str, str, bool, int, int]
+"""Exchange, underlying, whether futures, year, month: its last expiry is the monthly one."""
+
+_OTHERS: Final = re.compile(r"[^A-Z0-9]+")
+# A monthly contract of shares and indices expires on the last of a weekday, or up to three days
+# before it where holidays stand in the way.
+_LATEST_MONTHLY: Final = 6 + 3
+_INDICES: Final = {
+    "NIFTY50": "NIFTY", "NIFTYBANK": "BANKNIFTY", "NIFTYFINSERVICE": "FINNIFTY",
+    "NIFTYFINANCIALSERVICES": "FINNIFTY", "NIFTYMIDSELECT": "MIDCPNIFTY",
+    "NIFTYMIDCAPSELECT": "MIDCPNIFTY", "NIFTYNEXT50": "NIFTYNXT50", "BSESENSEX": "SENSEX",
+    "BSEBANKEX": "BANKEX", "SNSX50": "SENSEX50", "BSESENSEX50": "SENSEX50",
+}  # fmt: skip
+
+
+class Named(NamedTuple):
+    """A row under its symbol."""
+
+    symbol: str
+    code: str
+    exchange_name: str
+    name: str
+    underlying: str
+    row: Row
+
+
+@lru_cache(maxsize=20_000)
+def letters(raw: str) -> str:
+    """What of a name a symbol can hold."""
+    return _OTHERS.sub("", raw.upper())
+
+
+def last_expiries(rows: Iterable[Row]) -> dict[Month, date]:
+    """The last expiry of each underlying in each month, as far as these rows go."""
+    last: dict[Month, date] = {}
+    for row in rows:
+        if row.expiry is not None:
+            key = _month(row, row.expiry)
+            last[key] = max(last.get(key, row.expiry), row.expiry)
+    return last
+
+
+def name_all(rows: Iterable[Row], last: Mapping[Month, date], refusals: Refusals) -> list[Named]:
+    """One row for each symbol; what cannot have one is added to `refusals`.
+
+    Of several series of a share the first in rank stays. Of two names that fall together the one
+    that is written as its symbol stays; if neither is, both are refused.
+    """
+    taken: dict[str, Named] = {}
+    contested: set[str] = set()
+    for row in rows:
+        try:
+            named = _name(row, last)
+            other = taken.get(named.symbol)
+            if named.symbol in contested:
+                raise Refused(Reason.COLLISION, f"{row.raw} as {named.symbol}")
+            if other is not None:
+                _settle(named, other, taken, contested, refusals)
+            else:
+                taken[named.symbol] = named
+        except Refused as refused:
+            refusals.add(row.line, refused)
+    return list(taken.values())
+
+
+def _name(row: Row, last: Mapping[Month, date]) -> Named:
+    """Raises Refused."""
+    root, name = _root(row.raw, row.type), " ".join(row.name.split())
+    if not root or not f"{row.raw}{name}{row.alias}{row.token}".isprintable():
+        raise Refused(Reason.NO_SYMBOL, repr(row.raw)[:60])
+    if max(len(row.raw), len(row.alias), len(row.token)) > LONGEST_ALIAS:
+        raise Refused(Reason.NO_SYMBOL, f"{row.raw[:60]} has too long a name")
+    if row.expiry is not None:
+        return _contract(row, root, _is_weekly(row, row.expiry, last))
+    symbol = f"{row.exchange}:{root}"
+    _prove(symbol, Type.EQUITY)
+    return Named(symbol, root, row.raw, (name or row.raw)[:LONGEST_NAME], "", row)
+
+
+@lru_cache(maxsize=20_000)
+def _root(raw: str, type: Type) -> str:
+    """Raises Refused."""
+    found = letters(raw)
+    if "NSETEST" in found or "BSETEST" in found:
+        raise Refused(Reason.TEST, raw)
+    return _INDICES.get(found, found) if type != Type.EQUITY else found
+
+
+def _contract(row: Row, root: str, weekly: bool) -> Named:
+    """Raises Refused."""
+    assert row.expiry is not None, "readers give every contract its expiry"
+    dated, told = _dated(row.exchange, root, row.expiry, weekly)
+    ending, words = "FUT", "FUT"
+    if row.strike is not None:
+        strike = _whole(row.strike)
+        if not strike:
+            raise Refused(Reason.DECIMAL_STRIKE, f"{row.alias}, strike {row.strike:f}")
+        ending, words = f"{strike}{row.option_type}", f"{strike} {row.option_type}"
+    code, symbol = f"{root}{dated}{ending}", f"{row.exchange}:{root}{dated}{ending}"
+    if len(symbol) > MAX_LENGTH:
+        raise Refused(Reason.NO_SYMBOL, f"{symbol} is too long")
+    return Named(symbol, code, f"{row.raw}{dated}{ending}", f"{root} {told} {words}", root, row)
+
+
+@lru_cache(maxsize=20_000)
+def _dated(exchange: str, root: str, expiry: date, weekly: bool) -> tuple[str, str]:
+    """The part of a code before FUT or the strike, and the day in words; raises Refused.
+
+    What the grammar makes of a contract hangs on this part alone: strikes begin with no zero.
+    """
+    month = MONTHS[expiry.month - 1]
+    dated = f"{expiry:%y}{month}{expiry:%d}" if weekly else f"{expiry:%y}{month}"
+    _prove(f"{exchange}:{root}{dated}FUT", Type.FUTURES)
+    return dated, f"{expiry.day} {month.title()} {expiry.year}"
+
+
+@lru_cache(maxsize=20_000)
+def _whole(strike: Decimal) -> str:
+    """ "" for one that has decimals, or is not above zero."""
+    is_whole = strike == strike.to_integral_value() and strike > 0
+    return f"{strike:.0f}" if is_whole else ""
+
+
+def _is_weekly(row: Row, expiry: date, last: Mapping[Month, date]) -> bool:
+    if row.weekly is not None:
+        return row.weekly
+    left = calendar.monthrange(expiry.year, expiry.month)[1] - expiry.day
+    if row.segment == Segment.DERIVATIVES and left > _LATEST_MONTHLY:
+        return True
+    return expiry != last[_month(row, expiry)]
+
+
+def _month(row: Row, expiry: date) -> Month:
+    return (row.exchange, letters(row.raw), row.strike is None, expiry.year, expiry.month)
+
+
+def _prove(symbol: str, wanted: Type) -> None:
+    """The grammar reads it as what it is to be; raises Refused."""
+    try:
+        found = readings(symbol)
+    except InvalidSymbol as error:
+        raise Refused(Reason.NO_SYMBOL, f"{symbol}: {error.reason}") from None
+    if all(one.type != wanted for one in found):
+        raise Refused(Reason.NO_SYMBOL, f"{symbol} would read as another type")
+
+
+def _settle(
+    named: Named,
+    other: Named,
+    taken: dict[str, Named],
+    contested: set[str],
+    refusals: Refusals,
+) -> None:
+    """Two rows, one symbol. Raises Refused if the later row is the one to go."""
+    reason, later_stays, both_go = _verdict(named, other)
+    if both_go:
+        contested.add(named.symbol)
+        del taken[named.symbol]
+    elif later_stays:
+        taken[named.symbol] = named
+    if both_go or later_stays:
+        refusals.add(other.row.line, Refused(reason, _pair(other, named)))
+    if both_go or not later_stays:
+        raise Refused(reason, _pair(named, other))
+
+
+def _verdict(named: Named, other: Named) -> tuple[Reason, bool, bool]:
+    """Why one of them goes, whether it is the other, whether both do."""
+    if named.row.type == other.row.type and named.exchange_name == other.exchange_name:
+        same = named.row.rank == other.row.rank
+        reason = Reason.REPEATED if same else Reason.OTHER_SERIES
+        return reason, named.row.rank < other.row.rank, False
+    strength, other_strength = _strength(named), _strength(other)
+    return Reason.COLLISION, strength < other_strength, strength == other_strength
+
+
+def _strength(named: Named) -> tuple[bool, bool]:
+    """Smaller is stronger: shares before indices, names written as their symbol before others."""
+    return named.row.type != Type.EQUITY, named.row.raw != named.code
+
+
+def _pair(loser: Named, winner: Named) -> str:
+    return f"{loser.exchange_name} as {loser.symbol}, like {winner.exchange_name}"

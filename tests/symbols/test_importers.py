@@ -1,0 +1,159 @@
+"""Reading masters: each format, each trap, and files that are none."""
+
+import gzip
+import zipfile
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from apps.symbols.importers import Master, MasterRefused, Reason, read_master
+from apps.symbols.lots import lot_of
+from apps.symbols.models import Source
+from apps.symbols.naming import Named, last_expiries, name_all
+from tests.symbols import lists
+
+TODAY = date(2026, 11, 21)
+
+
+def read(path: Path, text: str, **options: object) -> Master:
+    path.write_text(text)
+    return read_master(path, today=TODAY, **options)  # type: ignore[arg-type]
+
+
+def name(master: Master) -> list[Named]:
+    return name_all(master.rows, last_expiries(master.rows), master.refusals)
+
+
+def told(named: Named) -> str:
+    lot = lot_of(named.row)
+    values = (lot.size, lot.multiplier, named.row.tick, named.row.freeze)
+    written = ("-" if one is None else f"{one:f}".removesuffix(".000000") for one in values)
+    return " ".join([named.symbol, *written])
+
+
+@pytest.mark.parametrize("kind", lists.EXPECTED)
+def test_each_kind_of_master_is_recognised_and_read(kind: str, tmp_path: Path) -> None:
+    text, expected = lists.EXPECTED[kind]
+    master = read(tmp_path / "list", text)
+    named = name(master)
+    assert [told(one) for one in named] == expected
+    assert master.source == kind.partition(" ")[0]
+    assert master.read == len(named) + sum(master.refusals.counts.values())
+
+
+def test_what_is_not_carried_is_counted_by_its_reason(tmp_path: Path) -> None:
+    master = read(tmp_path / "kite.csv", lists.KITE)
+    name(master)
+    assert master.refusals.counts == {
+        Reason.NOT_A_SHARE: 1, Reason.DECIMAL_STRIKE: 1, Reason.ELSEWHERE: 1,
+    }  # fmt: skip
+    assert master.refusals.shown[Reason.DECIMAL_STRIKE] == [
+        (10, "ASHOKLEY26AUG172.5PE, strike 172.5")
+    ]
+    shifted = read(tmp_path / "bse.csv", lists.BSE)
+    assert shifted.refusals.shown[Reason.UNREADABLE] == [(4, "14 columns under 9 headers")]
+
+
+def test_gzip_and_zip_are_read_alike(tmp_path: Path) -> None:
+    packed, zipped = tmp_path / "kite.csv.gz", tmp_path / "kite.zip"
+    packed.write_bytes(gzip.compress(lists.KITE.encode()))
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("instruments.csv", lists.KITE)
+    plain = read(tmp_path / "kite.csv", lists.KITE)
+    for path in (packed, zipped):
+        assert read_master(path, today=TODAY).rows == plain.rows
+
+
+def test_a_master_is_as_old_as_it_says_or_as_its_first_expiry(tmp_path: Path) -> None:
+    told = {
+        "nse": (lists.NSE, (TODAY, "today")),
+        "kite": (lists.KITE, (date(2026, 8, 18), "its first expiry")),
+        "fyers": (lists.FYERS, (date(2025, 11, 10), "written in it")),
+    }
+    for kind, (text, expected) in told.items():
+        master = read(tmp_path / kind, text)
+        assert (master.as_of, master.told_by) == expected
+    given = read(tmp_path / "nse", lists.NSE, as_of=date(2026, 1, 2))
+    assert (given.as_of, given.told_by) == (date(2026, 1, 2), "given")
+
+
+def equities(*symbols: str) -> str:
+    rows = [f"{one},Company {one},EQ,03-JAN-1996,5,1,,5" for one in symbols]
+    return "\n".join([lists.NSE.splitlines()[0], *rows])
+
+
+def test_of_names_that_fall_together_the_one_written_as_its_symbol_stays(tmp_path: Path) -> None:
+    master = read(tmp_path / "a", equities("M&M", "MM", "A-B", "A&B", "C"))
+    assert [one.exchange_name for one in name(master)] == ["MM", "C"]
+    assert master.refusals.counts == {Reason.COLLISION: 3}
+    assert [line for line, _ in master.refusals.shown[Reason.COLLISION]] == [2, 4, 5]
+
+
+def test_of_several_series_the_share_s_normal_one_stays(tmp_path: Path) -> None:
+    rows = lists.NSE.replace("360ONE,360 ONE WAM LIMITED,BE", "M&M,Mahindra again,BE")
+    master = read(tmp_path / "a", rows)
+    assert [one.name for one in name(master)] == ["Mahindra & Mahindra Limited"]
+    assert master.refusals.counts == {Reason.OTHER_SERIES: 1}
+
+
+@pytest.mark.parametrize("symbol", ["INFRA26APRFUT", "011NSETEST", "\x07BELL", "&", "X" * 60])
+def test_a_name_that_makes_no_symbol_is_refused(tmp_path: Path, symbol: str) -> None:
+    master = read(tmp_path / "a", equities(symbol, "TCS"))
+    assert [one.symbol for one in name(master)] == ["NSE:TCS"]
+    assert sum(master.refusals.counts.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("days", "symbols"),
+    [
+        (["2026-05-12", "2026-05-19", "2026-05-26"], ["MAY12", "MAY19", "MAY"]),
+        (["2026-05-12", "2026-05-19"], ["MAY12", "MAY19"]),  # cut off before the monthly one
+        (["2026-12-29"], ["DEC"]),
+    ],
+)
+def test_the_last_expiry_of_a_month_is_written_without_its_day(
+    tmp_path: Path, days: list[str], symbols: list[str]
+) -> None:
+    header = lists.FIVEPAISA.splitlines()[0]
+    rows = [f"N,D,NIFTY 1 MAY 2026 CE,{day},CE,24000,65,1800,1" for day in days]
+    named = name(read(tmp_path / "a", "\n".join([header, *rows])))
+    years = [f"NSE:NIFTY26{one}24000CE" for one in symbols]
+    assert [one.symbol for one in named] == years
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "empty"),
+        (b"a,b\n1,2\n", "columns are a, b"),
+        (b"[{", "no JSON"),
+        (b"{}", "no list"),
+        (b"PK\x03\x04junk", "read to its end"),
+        (gzip.compress(lists.KITE.encode())[:-20], "read to its end"),
+        (b"\xff\xfe\x00", "read to its end"),
+        (lists.NSE.splitlines()[0].encode(), "none of its 0 rows"),
+        (lists.UPSTOX_JSON.encode()[:-30], "cut off"),
+    ],
+)
+def test_a_file_that_is_no_master_is_refused(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "list"
+    path.write_bytes(content)
+    with pytest.raises(MasterRefused, match=why):
+        read_master(path, today=TODAY)
+
+
+def test_a_format_that_is_asked_for_must_fit(tmp_path: Path) -> None:
+    with pytest.raises(MasterRefused, match="no list of Upstox"):
+        read(tmp_path / "kite.csv", lists.KITE, source=Source.UPSTOX)
+
+
+@pytest.mark.parametrize("field", ["expiry", "strike", "lot_size", "tick_size"])
+def test_a_field_that_is_no_value_refuses_its_row_alone(tmp_path: Path, field: str) -> None:
+    header, *rows = lists.KITE.splitlines()
+    whole = dict(zip(header.split(","), rows[6].split(","), strict=True))
+    bad = ["x", "NaN", "1e400", "99999999999999", "-", "1.5.2"]
+    lines = [",".join((whole | {field: value}).values()) for value in bad]
+    master = read(tmp_path / "kite.csv", "\n".join([header, *lines, rows[7]]))
+    assert len(master.rows) == 1
+    assert master.refusals.counts == {Reason.UNREADABLE: len(bad)}
