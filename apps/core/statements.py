@@ -65,7 +65,7 @@ def instances(queryset: QuerySet[Instance]) -> Statement[Instance]:
     return Statement(text, parameters, read)
 
 
-def mappings(queryset: QuerySet[Any, dict[str, Any]]) -> Statement[dict[str, Any]]:
+def mappings(queryset: QuerySet[Any, Any]) -> Statement[dict[str, Any]]:
     """What `values` names. Any: the columns are of many types."""
     text, parameters, convert, _ = _compiled(queryset)
     names = list(queryset.query.selected or ())
@@ -85,7 +85,7 @@ class Listing(Generic[Row]):
         return [row for _, row in found if row is not None], found[0][0]
 
 
-def listing(queryset: QuerySet[Any, dict[str, Any]]) -> Listing[dict[str, Any]]:
+def listing(queryset: QuerySet[Any, Any]) -> Listing[dict[str, Any]]:
     """Of an ordered queryset of `values`, the first of which is never null."""
     rows, every = mappings(queryset), mappings(queryset.order_by())
     text = f"""

@@ -4,13 +4,17 @@ import calendar
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Final
+from functools import cache
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from django.db import transaction
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
 
 from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
+from apps.core.statements import Slot, Statement, instances, mappings
 from apps.engine.symbols import InvalidSymbol, Symbol, parse
 from apps.symbols import masters, sample
 from apps.symbols.importers import Master, Reason
@@ -70,14 +74,29 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
     whatever is well formed and has not expired by its form counts as tradable.
     """
     wanted = list(symbols)
-    known = Instrument.objects.in_bulk(wanted, field_name="symbol")
+    known = {row.symbol: row for row in _instruments().rows(symbols=wanted)}
     mastered = {name for name in {text.partition(":")[0] for text in wanted} if _has_master(name)}
     today = now.astimezone(INDIA).date()
     return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
 
 
 def _has_master(exchange: str) -> bool:
-    return Instrument.objects.filter(exchange=exchange, sample=False).exists()
+    return _mastered().first(exchange=exchange) is not None
+
+
+@cache
+def _instruments() -> Statement[Instrument]:
+    """Those of the list `symbols`."""
+    among = RawSQL("symbol = ANY(%s)", [Slot("symbols")], output_field=BooleanField())
+    return instances(Instrument.objects.filter(among))
+
+
+@cache
+def _mastered() -> Statement[dict[str, Any]]:
+    """One that the `exchange` itself lists. Any: as of `mappings`."""
+    return mappings(
+        Instrument.objects.filter(exchange=Slot("exchange"), sample=False).values("pk")[:1]
+    )
 
 
 def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> Verdict:
