@@ -50,7 +50,25 @@ class UserManager(BaseUserManager["User"]):
         )
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        return self.get(email=addresses.folded(username or ""))
+        """Raises DoesNotExist."""
+        found = _by_email().first(email=addresses.folded(username or ""))
+        if found is None:
+            raise User.DoesNotExist
+        return found
+
+    def locked(self, user_id: str) -> "User | None":
+        """Whoever else wants to lock the row waits until this transaction ends."""
+        return _locked().first(user=user_id)
+
+
+@cache
+def _by_email() -> Statement["User"]:
+    return instances(User.objects.filter(email=Slot("email")))
+
+
+@cache
+def _locked() -> Statement["User"]:
+    return instances(User.objects.select_for_update(no_key=True).filter(pk=Slot("user")))
 
 
 class User(AbstractBaseUser):

@@ -127,7 +127,7 @@ def _still_the_same(user: User) -> None:
     the password or switched the user off since the hash was compared: that ends all sessions, but
     this one would come after.
     """
-    row = User.objects.select_for_update(no_key=True).filter(pk=user.pk).first()
+    row = User.objects.locked(user.pk)
     if row is None or row.password != user.password or not row.is_active:
         raise WrongCredentials
 
@@ -305,7 +305,7 @@ def end_all_sessions(*, user: User, now: datetime) -> None:
     end(user.sessions.all(), reason=EndReason.REVOKED, now=now)
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def end(
     sessions: QuerySet[Session], *, reason: EndReason, now: datetime, by: audit.Actor | None = None
 ) -> int:
