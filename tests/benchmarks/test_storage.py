@@ -1,0 +1,54 @@
+"""What it saves to hand a curve to PostgreSQL as bytes, and not to have them compressed again."""
+
+import numpy as np
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.backtests import arrays, results
+from apps.backtests.models import Backtest, BacktestResult
+from apps.engine.records import CURVE, TRADE, Array
+from tests import make
+from tests.benchmarks.side_by_side import compare
+from tests.benchmarks.walks import session_bars
+
+pytestmark = [pytest.mark.bench, pytest.mark.django_db]
+
+POINTS, ROUNDS = 93_000, 9
+
+
+def curve_of_a_year() -> Array:
+    """Equity that moves with a walk: as hard to compress as one that a backtest makes."""
+    walk = session_bars(POINTS // 375)
+    curve = np.zeros(len(walk.close), CURVE)
+    curve["time"], curve["equity"] = walk.time, 1e5 * walk.close
+    return curve
+
+
+def completed(owner: User, algorithm: Algorithm) -> Backtest:
+    return Backtest.objects.create(
+        owner=owner, algorithm=algorithm, algorithm_version=1, kind="backtest", configuration={},
+        symbols=["NSE:NIFTY"], timeframe="1m", start=0, end=1, initial_capital=1, seed=1,
+        status="completed", performance={}, created_at=make.NOW,
+    )  # fmt: skip
+
+
+def test_a_curve() -> None:
+    curve, none = curve_of_a_year(), np.empty(0, TRADE)
+    owner = make.user()
+    algorithm = make.algorithm(owner)
+    backtests = iter([completed(owner, algorithm) for _ in range(2 * ROUNDS + 2)])
+
+    def as_bytes() -> None:
+        results.store(next(backtests), trades=none, curve=curve)
+
+    def by_the_orm() -> None:
+        BacktestResult.objects.create(backtest=next(backtests), trades=0, curve=arrays.pack(curve))
+
+    print(f"\n{len(packed):,} bytes")
+    compare(
+        "a curve of 93,000 points packed and stored, as bytes against Django's text",
+        as_bytes,
+        by_the_orm,
+        ROUNDS,
+    )
