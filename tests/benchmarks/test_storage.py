@@ -45,10 +45,5 @@ def test_a_curve() -> None:
     def by_the_orm() -> None:
         BacktestResult.objects.create(backtest=next(backtests), trades=0, curve=arrays.pack(curve))
 
-    print(f"\n{len(packed):,} bytes")
-    compare(
-        "a curve of 93,000 points packed and stored, as bytes against Django's text",
-        as_bytes,
-        by_the_orm,
-        ROUNDS,
-    )
+    name = f"{len(curve):,} points packed and stored, as bytes against Django's text"
+    compare(name, as_bytes, by_the_orm, ROUNDS)
