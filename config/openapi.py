@@ -21,6 +21,7 @@ from apps.core.idempotency import REPLAYED
 from apps.core.openapi import (
     COUNT,
     INTEGER,
+    JSON,
     OBJECT,
     TEXT,
     Answer,
@@ -233,6 +234,7 @@ def complete(result: Schema, **_: object) -> Schema:
         "schemas": {
             "Error": ERROR,
             "Pagination": PAGINATION,
+            "Json": JSON,
             **accounts.SCHEMAS,
             **symbols.SCHEMAS,
             **market.SCHEMAS,

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from apps.accounts import serializers
-from apps.accounts.passwords import LEAST, MOST
+from apps.accounts import addresses, serializers
 from apps.accounts.scopes import Scope
 from apps.core.errors import Code
 from apps.core.openapi import (
@@ -33,7 +32,13 @@ from apps.core.openapi import (
 )
 
 _TAG: Final = "account"
-_EMAIL: Final[Schema] = {"type": "string", "format": "email"}
+_EMAIL: Final[Schema] = {
+    "type": "string",
+    "format": "email",
+    "description": "Without a quoted name or a bare IP address.",
+    "pattern": "^[!-~]*$",
+    "maxLength": addresses.MAX_LENGTH,
+}
 _IDENTITY: Final[dict[str, Schema]] = {
     "id": ID,
     "email": TEXT,
@@ -55,7 +60,6 @@ _KEY: Final[dict[str, Schema]] = {
     "lastUsedAt": nullable(MOMENT),
     "expiresAt": nullable(MOMENT),
 }
-_NEW_PASSWORD: Final[Schema] = {"type": "string", "minLength": LEAST, "maxLength": MOST}
 
 
 def _signed_in(user: str) -> Schema:
@@ -66,7 +70,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "SignUp": body_schema(serializers.SignUpBody, email=_EMAIL),
     "LogIn": body_schema(serializers.LogInBody),
     "ProfileChange": body_schema(serializers.ProfileBody),
-    "PasswordChange": body_schema(serializers.PasswordBody, newPassword=_NEW_PASSWORD),
+    "PasswordChange": body_schema(serializers.PasswordBody),
     "NewKey": body_schema(
         serializers.KeyBody, scopes={**_SCOPES, "uniqueItems": True}, expiresAt=MOMENT
     ),

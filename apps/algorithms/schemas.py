@@ -9,6 +9,7 @@ from apps.algorithms.steps import STEPS
 from apps.core.openapi import (
     COUNT,
     FLAG,
+    FREE,
     ID,
     ID_SHOWN,
     INTEGER,
@@ -30,7 +31,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.indicators import SOURCES, Mirror
 
 _DRAFT_STEPS: Final = step_schemas.step_refs(draft=True)
-_FREE: Final = described(OBJECT, "Any keys, up to 16 KiB as JSON.")
+_FREE: Final = described(FREE, "Any keys, up to 16 KiB as JSON.")
 _FIGURE: Final = nullable(NUMBER)
 _STATUS: Final = one_of([status.value for status in Status])
 

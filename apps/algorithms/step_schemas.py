@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.algorithms.steps import STEPS
-from apps.core.openapi import Schema, ref
+from apps.core.openapi import NO_CONTROL, NO_FORMAT, Schema, ref
 from apps.engine.strategy import Strategy
+from apps.symbols.openapi import SYMBOL
 
 _REF: Final = "#/components/schemas/"
 _TAGS: Final = frozenset({"type", "method"})
 _DRAFT: Final = "Draft"
 _INDICATOR: Final = "Indicator"
-_SYMBOL: Final = {"type": "string", "pattern": "^(NSE|BSE|MCX|NCDEX):[A-Z0-9]+$"}
 _NOT_EMPTY: Final = {
     "BasicInfo": "symbols",
     "EntryConditions": "conditions",
@@ -33,7 +33,8 @@ def schemas() -> dict[str, Schema]:
     indicator = found["IndicatorValue"]["properties"]["indicator"]
     found = {name: _with_indicator(one) for name, one in found.items()}
     found |= {_INDICATOR: indicator, "PositionSizing": made["properties"]["positionSizing"]}
-    found["BasicInfo"]["properties"]["symbols"] |= {"items": _SYMBOL, "uniqueItems": True}
+    found["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
+    found["ExecutionSettings"]["properties"]["broker"] |= NO_CONTROL | {"allOf": [NO_FORMAT]}
     drafts = {
         _DRAFT + name: _draft(one, found) for name, one in found.items() if _differs(name, found)
     }

@@ -16,6 +16,7 @@ from apps.core.openapi import (
     MOMENT_SHOWN,
     NUMBER,
     PAGED,
+    STRING,
     TEXT,
     Answer,
     Operation,
@@ -37,6 +38,8 @@ from apps.core.openapi import (
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.market.openapi import RANGE_END
+from apps.symbols.openapi import SYMBOL
 
 DEFAULT_POINTS: Final = 500
 MAX_POINTS: Final = 5000
@@ -68,9 +71,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "BacktestRequest": body_schema(
         SubmitIn,
         algorithmId=ID,
-        startDate=described(TEXT, "A date is a day in Asia/Kolkata; a timestamp has its zone."),
-        endDate=described(TEXT, "As startDate; a date is included."),
-        symbols=array(TEXT, minItems=1, maxItems=50),
+        startDate=RANGE_END,
+        endDate=described(RANGE_END, "As startDate; a date is included."),
+        symbols={**array(SYMBOL, minItems=1, maxItems=50), "uniqueItems": True},
         timeframe=_TIMEFRAME,
     ),
     "BacktestName": body_schema(RenameIn),
@@ -203,7 +206,7 @@ LIST: Final = Operation(
     tag=_TAG,
     parameters=(
         *PAGED,
-        query("algorithmId", TEXT, "Of this algorithm alone."),
+        query("algorithmId", STRING, "Of this algorithm alone."),
         query("status", one_of([status.value for status in Status]), "Of this status alone."),
         query("kind", one_of(KINDS), "Of this kind alone."),
         *sorted_by(list(SORTS)),

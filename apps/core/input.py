@@ -25,6 +25,7 @@ class TextField(serializers.CharField):
 
     def __init__(self, *, exact: bool = False, lines: bool = False, **options: Any) -> None:
         super().__init__(trim_whitespace=not exact, **options)
+        self.lines = lines
         self._exact = exact
         self._kept = _JOINERS | ({"\n", "\r", "\t"} if lines else set())
 

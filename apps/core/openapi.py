@@ -11,8 +11,9 @@ from typing import Any, Final, TypeVar
 from rest_framework import serializers
 
 from apps.core.errors import Code
-from apps.core.input import Body, ChoiceField, FlagField, ListField, NumberField
+from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
+from apps.core.strict_json import MAX_DEPTH, MAX_NUMBER
 
 Schema = dict[str, Any]
 """A JSON Schema of draft 2020-12. Any: JSON of any shape, as everywhere in this file."""
@@ -30,6 +31,14 @@ MOMENT: Final[Schema] = {
     "type": "string", "format": "date-time", "description": "ISO 8601 in UTC with Z.",
 }  # fmt: skip
 DATE: Final[Schema] = {"type": "string", "format": "date"}
+STRING: Final[Schema] = {"type": "string", "pattern": r"^[^\u0000]*$"}
+"""Any text that is sent; in UTF-8, so that it holds no half of a surrogate pair either."""
+NO_CONTROL: Final[Schema] = {"pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"}
+NO_FORMAT: Final[Schema] = {"pattern": r"^\P{Cf}*$"}
+"""What only steers how text is shown: a mark that reverses it, say."""
+NOT_BLANK: Final[Schema] = {"pattern": r"\S"}
+_LINES: Final[Schema] = {"pattern": r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"}
+_JOINERS_ONLY: Final[Schema] = {"pattern": r"^(?:\P{Cf}|[\u200c\u200d])*$"}
 ID_SHOWN: Final = "6a0ec3f1b2d4e5f60718293a"
 MOMENT_SHOWN: Final = "2026-11-20T04:15:00.000Z"
 
@@ -60,6 +69,24 @@ OF_KEYS: Final[Refusals] = {409: (Code.CONFLICT,), 422: (Code.UNPROCESSABLE_ENTI
 
 def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
+
+
+ANY: Final = ref("Json")
+"""Whatever may be sent where nothing is known of it."""
+FREE: Final[Schema] = {
+    "type": "object", "propertyNames": STRING, "additionalProperties": ANY,
+}  # fmt: skip
+"""An object with any keys."""
+JSON: Final[Schema] = {
+    "description": f"Any value; with all around it at most {MAX_DEPTH} levels deep.",
+    "anyOf": [
+        {"type": ["boolean", "null"]},
+        {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER},
+        STRING,
+        {"type": "array", "items": ANY},
+        FREE,
+    ],
+}
 
 
 def record(fields: Mapping[str, Schema], *, optional: Sequence[str] = ()) -> Schema:
@@ -219,33 +246,33 @@ def body_schema(body: type[Body], **known: Schema) -> Schema:
     for name, one in made.fields.items():
         if one.allow_null:
             fields[name] = nullable(fields[name])
-    ignored = {name: {"description": "Passed over."} for name in sorted(body.ignored)}
-    schema: Schema = {"type": "object", "properties": {**fields, **ignored}}
-    if required:
-        schema["required"] = required
-    return {**schema, "additionalProperties": False} if body.refuses_unknown else schema
+    ignored = {name: described(ANY, "Passed over.") for name in sorted(body.ignored)}
+    unknown = {"additionalProperties": False} if body.refuses_unknown else FREE
+    schema: Schema = {"type": "object", "properties": {**fields, **ignored}, **unknown}
+    return {**schema, "required": required} if required else schema
 
 
 def _field(one: object) -> Schema:
     match one:
+        case TextField():
+            return _text(one)
         case serializers.CharField():
-            return _string(one)
+            return STRING | _lengths(one)
         case FlagField():
             return FLAG
         case NumberField():
             return {"type": "number", "minimum": one.least, "maximum": one.most}
         case ChoiceField():
             return one_of(one.choices)
-        case ListField():
-            return array({})
     raise TypeError(f"{type(one).__name__} has no schema; give one by the field's name")
 
 
-def _string(one: serializers.CharField) -> Schema:
-    schema: Schema = {
-        "type": "string",
-        "minLength": one.min_length or (0 if one.allow_blank else 1),
-    }
-    if one.max_length:
-        schema["maxLength"] = one.max_length
-    return schema
+def _text(one: TextField) -> Schema:
+    signs = [_JOINERS_ONLY] if one.allow_blank else [_JOINERS_ONLY, NOT_BLANK]
+    control = _LINES if one.lines else NO_CONTROL
+    return {"type": "string", **control, "allOf": signs, **_lengths(one)}
+
+
+def _lengths(one: serializers.CharField) -> Schema:
+    least: Schema = {"minLength": one.min_length or (0 if one.allow_blank else 1)}
+    return least | ({"maxLength": one.max_length} if one.max_length else {})

@@ -25,6 +25,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.market.rulebook.charges import DEFAULT_BROKER, PRODUCTS, SIDES
 from apps.market.rulebook.rows import Item, Market, Phase, Product, Segment
 from apps.market.rulebook.sessions import MARKETS, Kind
+from apps.symbols.openapi import SYMBOL
 
 DEFAULT_CANDLES: Final = 500
 MAX_CANDLES: Final = 5000
@@ -33,10 +34,15 @@ MOST_RUPEES: Final = 10**9
 DEFAULT_PRODUCT: Final[Product] = "delivery"
 YES_OR_NO: Final = ("true", "false")
 
+RANGE_END: Final[Schema] = {
+    "type": "string",
+    "description": "A date is a day in Asia/Kolkata; a timestamp has its zone.",
+    "anyOf": [DATE, {"format": "date-time"}],
+}
+
 _TAG: Final = "market"
 _TIMEFRAME: Final = one_of(list(TIMEFRAMES))
-_END: Final = "A date is a day in Asia/Kolkata; a timestamp has its zone."
-_SYMBOL: Final = query("symbol", TEXT, "EXCHANGE:SYMBOL", example="NSE:RELIANCE")
+_SYMBOL: Final = query("symbol", SYMBOL, "EXCHANGE:SYMBOL", example="NSE:RELIANCE")
 
 _CLOCK: Final[Schema] = {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"}
 _SOURCE: Final[dict[str, Schema]] = {
@@ -160,8 +166,8 @@ READ_CANDLES: Final = Operation(
     parameters=(
         _SYMBOL,
         query("timeframe", _TIMEFRAME, "How long a candle is.", example="1d"),
-        query("from", TEXT, f"Where they begin. {_END}"),
-        query("to", TEXT, f"Where they end; a date is included. {_END}"),
+        query("from", RANGE_END, "Where they begin."),
+        query("to", RANGE_END, "Where they end; a date is included."),
         query(
             "limit",
             {**INTEGER, "minimum": 1, "maximum": MAX_CANDLES, "default": DEFAULT_CANDLES},

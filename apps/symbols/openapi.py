@@ -7,7 +7,9 @@ from apps.core.openapi import (
     DATE,
     FLAG,
     INTEGER,
+    NOT_BLANK,
     NUMBER,
+    STRING,
     TEXT,
     Answer,
     Operation,
@@ -23,18 +25,25 @@ from apps.core.openapi import (
     ref,
 )
 from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT
-from apps.engine.symbols import EXCHANGES
+from apps.engine.symbols import EXCHANGES, MAX_LENGTH
 from apps.symbols.models import OptionType, Type
 from apps.symbols.serializers import SymbolBody
 
 LONGEST_QUERY: Final = 100
+
+SYMBOL: Final[Schema] = {
+    "type": "string",
+    "pattern": f"^({'|'.join(EXCHANGES)}):[A-Z0-9]+$",
+    "maxLength": MAX_LENGTH,
+}
+"""The form of a symbol. One that names a month also has to be a whole contract."""
 
 _TAG: Final = "symbols"
 _EXCHANGE: Final = one_of(EXCHANGES)
 _TYPE: Final = one_of(Type.values)
 
 SCHEMAS: Final[dict[str, Schema]] = {
-    "SymbolToValidate": body_schema(SymbolBody, symbol=TEXT),
+    "SymbolToValidate": body_schema(SymbolBody, symbol=STRING),
     "Verdict": record(
         {
             "valid": FLAG,
@@ -93,7 +102,7 @@ SEARCH_SYMBOLS: Final = Operation(
     parameters=(
         query(
             "query",
-            {**TEXT, "minLength": 1, "maxLength": LONGEST_QUERY, "pattern": "\\S"},
+            {**STRING, "minLength": 1, "maxLength": LONGEST_QUERY, "allOf": [NOT_BLANK]},
             "A part of a symbol or a name.",
             example="reliance",
         ),
@@ -117,7 +126,7 @@ READ_SYMBOL: Final = Operation(
     name="readSymbol",
     summary="What is known of an instrument",
     tag=_TAG,
-    parameters=(place("symbol", "EXCHANGE:SYMBOL", schema=TEXT, example="NSE:RELIANCE"),),
+    parameters=(place("symbol", "EXCHANGE:SYMBOL", schema=SYMBOL, example="NSE:RELIANCE"),),
     answers={
         200: Answer(
             "The instrument; null where a field does not apply.",

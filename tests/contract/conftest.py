@@ -1,4 +1,4 @@
-"""Which row of wrong requests is sent."""
+"""Which row of wrong requests is sent, and how many random ones."""
 
 import pytest
 
@@ -7,8 +7,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--mutation-seed", type=int, default=1, help="another row of wrong requests (default 1)"
     )
+    parser.addoption(
+        "--fuzz-examples", type=int, default=100, help="random requests an operation (default 100)"
+    )
 
 
 @pytest.fixture(scope="session")
 def mutation_seed(request: pytest.FixtureRequest) -> int:
     return int(request.config.getoption("mutation_seed", default=1))
+
+
+@pytest.fixture(scope="session")
+def fuzz_examples(request: pytest.FixtureRequest) -> int:
+    return int(request.config.getoption("fuzz_examples", default=100))
