@@ -269,8 +269,8 @@ READ_CHARGES: Final = Operation(
         ),
         query(
             "price",
-            {**NUMBER, "exclusiveMinimum": 0, "maximum": MOST_RUPEES},
-            "Rupees, at most four decimals; of an option the premium.",
+            {**NUMBER, "exclusiveMinimum": 0, "maximum": MOST_RUPEES, "multipleOf": 0.0001},
+            "Rupees; of an option the premium.",
             example=1400.5,
         ),
         query("date", DATE, "The day of the trade.", example="2026-11-20"),

@@ -37,8 +37,9 @@ FOUND_OUT_LATER = ["2xx", "404", "409", "412", "422"]
 a result is found out afterwards, and refused with one of these.
 """
 _HALF_A_CONTRACT = r"contract|two digits|is no month|is no date|After \d"
-_OF_STEPS = (
-    "must be later than from"  # a window of the day runs forward
+_OF_ALGORITHMS = (
+    "needs isTemplate to be true"  # which may be so already
+    "|must be later than from"  # a window of the day runs forward
     "|must be greater than fastPeriod"
     "|candles before its first value"  # periods and offsets add up
     "|is not used by the operator"
@@ -52,10 +53,12 @@ BEYOND_A_SCHEMA = {
     "createKey": (400, "must lie in the future"),
     "readCandles": (400, f"lies before from|{_HALF_A_CONTRACT}"),
     "readCoverage": (400, _HALF_A_CONTRACT),
+    # Brokers are data, and of floats some multiples of 0.0001 have more places.
+    "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
     "submitBacktest": (400, f"in the future|before 1990|before startDate|{_HALF_A_CONTRACT}"),
-    "createAlgorithm": (400, _OF_STEPS),
-    "putAlgorithm": (400, _OF_STEPS),
-    "updateAlgorithm": (400, _OF_STEPS),
+    "createAlgorithm": (400, _OF_ALGORITHMS),
+    "putAlgorithm": (400, _OF_ALGORITHMS),
+    "updateAlgorithm": (400, _OF_ALGORITHMS),
 }
 """What else refuses a well formed request, by what the answer says: rules that relate two values,
 a value to the clock, or letters to the calendar.
