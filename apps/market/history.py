@@ -25,7 +25,8 @@ from apps.market import adjustment, blocks
 from apps.market.adjustment import Adjustment, Change
 from apps.market.blocks import decode, joined, picked
 from apps.market.models import CandleBlock, CorporateAction
-from apps.market.moments import day_number, midnight
+from apps.market.moments import midnight
+from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 
 Days = NDArray[np.int32]

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
+from fractions import Fraction
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import IST
+from apps.engine.symbols import parse
 from apps.market.importers import Loaded, Part, Report
 from apps.market.importers.checks import REPAIRABLE
 from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
 from apps.market.rulebook.sessions import sessions_of
+from apps.market.suggestions import suggestions_of
 
 _INDIA: Final = timezone(timedelta(seconds=IST))
 _SHOWN: Final = 5
@@ -76,7 +79,21 @@ def _lines_of_part(part: Part, timeframe: str) -> list[str]:
     found = inspect(part.symbol, part.candles, timeframe, sessions_of(part.symbol))
     first, last = _moment(int(part.candles.time[0])), _moment(int(part.candles.time[-1]))
     title = f"{part.symbol}: {found.bars} bars, {len(found.days)} days, {first} to {last} IST"
-    return [title, *(f"  {line}" for line in _lines_of_quality(found))]
+    lines = [*_lines_of_quality(found), *_suggested(part, timeframe)]
+    return [title, *(f"  {line}" for line in lines)]
+
+
+def _suggested(part: Part, timeframe: str) -> list[str]:
+    """Days of a share that look like a split; whether they are loaded is not asked here."""
+    if timeframe != "1d" or parse(part.symbol).type != "equity":
+        return []
+    found = suggestions_of(part.candles)
+    told = ", ".join(f"{_day(each.day)} ({_ratio(each.ratio)})" for each in found[:_SHOWN])
+    return [f"looks like a split or bonus: {told}; see load_corporate_actions"] if found else []
+
+
+def _ratio(ratio: Fraction) -> str:
+    return f"{ratio.numerator}:{ratio.denominator}"
 
 
 def _lines_of_quality(found: Quality) -> list[str]:

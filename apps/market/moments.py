@@ -8,7 +8,6 @@ from typing import Final
 from apps.core.errors import Fault, InvalidInput
 from apps.engine.candles import IST
 
-_EPOCH: Final = date(1970, 1, 1)
 _INDIA: Final = timezone(timedelta(seconds=IST))
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:45:00Z"
@@ -35,8 +34,3 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
 def midnight(day: date) -> int:
     """Epoch seconds of 00:00 in Asia/Kolkata of a date."""
     return int(datetime.combine(day, time(), tzinfo=UTC).timestamp()) - IST
-
-
-def day_number(day: date) -> int:
-    """Days since 1970-01-01."""
-    return (day - _EPOCH).days

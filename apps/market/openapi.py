@@ -22,6 +22,7 @@ from apps.core.openapi import (
     ref,
 )
 from apps.engine.candles import TIMEFRAMES
+from apps.market.coverage import MOST_GAPS, MOST_INSPECTED
 from apps.market.rulebook.charges import DEFAULT_BROKER, PRODUCTS, SIDES
 from apps.market.rulebook.rows import Item, Market, Phase, Product, Segment
 from apps.market.rulebook.sessions import MARKETS, Kind
@@ -52,6 +53,9 @@ _SOURCE: Final[dict[str, Schema]] = {
 }
 _EDITION: Final = described(TEXT, "SHA-256 of the edition of the rulebook.")
 _EDITION_SHOWN: Final = "5d41402abc4b2a76b9719d911017c592ae5f1c3f0d0b9d5b1f6d3c2b1a098765"
+
+_DAYS: Final = record({"count": COUNT, "first": array(DATE)})
+_TIMES: Final = record({"count": COUNT, "first": array(MOMENT)})
 
 SCHEMAS: Final[dict[str, Schema]] = {
     "Sessions": record(
@@ -145,11 +149,45 @@ SCHEMAS: Final[dict[str, Schema]] = {
                         "first": MOMENT,
                         "last": MOMENT,
                         "bars": COUNT,
+                        "days": described(COUNT, "Dates that have bars."),
+                        "missingSessions": described(COUNT, "The calendar has them."),
+                        "gaps": described(
+                            array(record({"from": DATE, "to": DATE, "sessions": COUNT})),
+                            f"Missing sessions in a row; the newest {MOST_GAPS}.",
+                        ),
+                        "uncheckedYears": described(
+                            array(INTEGER), "Nobody knows the holidays of these."
+                        ),
                         "synthetic": FLAG,
+                        "adjusted": described(FLAG, "Prices as their source adjusted them."),
                     },
-                    optional=("synthetic",),
+                    optional=(
+                        "days",
+                        "missingSessions",
+                        "gaps",
+                        "uncheckedYears",
+                        "synthetic",
+                        "adjusted",
+                    ),
                 )
             ),
+            "quality": ref("CandleQuality"),
+        },
+        optional=("quality",),
+    ),
+    "CandleQuality": record(
+        {
+            "timeframe": _TIMEFRAME,
+            "bars": COUNT,
+            "days": COUNT,
+            "barsWithoutVolume": COUNT,
+            "barsOutsideHours": COUNT,
+            "missingSessions": _DAYS,
+            "shortDays": described(_DAYS, "Fewer bars than the session has periods."),
+            "daysWithoutSession": described(_DAYS, "Bars though the calendar has no session."),
+            "jumps": described(_TIMES, "Open 30 % or more away from the last close."),
+            "spikes": described(_TIMES, "Close 30 % or more away from both its neighbours."),
+            "runsWithoutVolume": described(_TIMES, "Begin ten bars or more without volume."),
         }
     ),
 }
@@ -193,9 +231,18 @@ READ_CANDLES: Final = Operation(
 )
 READ_COVERAGE: Final = Operation(
     name="readCoverage",
-    summary="What history is held of a symbol",
+    summary="What history is held of a symbol, and how complete",
+    text=(
+        "Each timeframe with the sessions between its first and last bar that the calendar has and"
+        " the history has not; not of weeks. With `timeframe` also the quality of its bars, of the"
+        f" newest {MOST_INSPECTED:,}, adjusted for the splits that are known; jumps and spikes not"
+        " of options, which move so by nature."
+    ),
     tag=_TAG,
-    parameters=(_SYMBOL,),
+    parameters=(
+        _SYMBOL,
+        query("timeframe", _TIMEFRAME, "Whose quality to look at."),
+    ),
     answers={
         200: Answer(
             "Each timeframe that is held.",
@@ -208,6 +255,10 @@ READ_COVERAGE: Final = Operation(
                         "first": MOMENT_SHOWN,
                         "last": MOMENT_SHOWN,
                         "bars": 1,
+                        "days": 1,
+                        "missingSessions": 0,
+                        "gaps": [],
+                        "uncheckedYears": [],
                         "synthetic": True,
                     }
                 ],

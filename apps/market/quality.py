@@ -77,11 +77,25 @@ def days_of(times: NDArray[np.int64]) -> tuple[Days, NDArray[np.intp]]:
 
 
 def missing_days(days: Days, sessions: Sessions) -> Days:
-    """Sessions between the first and the last of `days` that are none of them."""
+    """Sessions between the first and the last of `days`, ascending, that are none of them.
+
+    Years of which nobody knows the holidays have none.
+    """
     if not len(days):
         return days
     span = np.arange(days[0], days[-1] + 1, dtype=np.int32)
-    return span[sessions.is_session(span) & ~np.isin(span, days)]
+    wanted = sessions.is_session(span) & ~np.isin(span, days)
+    return span[wanted & _in_known_year(span, sessions)]
+
+
+def _in_known_year(days: Days, sessions: Sessions) -> Flags:
+    if sessions.years is None:
+        return np.ones(len(days), dtype=np.bool_)
+    return np.isin(year_of(days), sessions.years)
+
+
+def year_of(days: Days) -> NDArray[np.int64]:
+    return days.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
 
 
 def within_hours(candles: Candles, timeframe: str, sessions: Sessions) -> Flags:

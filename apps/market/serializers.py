@@ -2,17 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.market.contract_notes import VirtualNote
+from apps.market.coverage import Gaps
 from apps.market.models import CorporateAction
+from apps.market.quality import Quality
 from apps.market.rulebook.book import Rulebook, file_of
 from apps.market.rulebook.charges import Charge
 from apps.market.rulebook.rows import Exchange, Market, Row
 from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.store import Priced
+
+MOST_SHOWN: Final = 20
+"""Days or times of one kind that a report of quality lists."""
 
 
 def candles_out(
@@ -40,8 +47,60 @@ def _action(action: CorporateAction) -> dict[str, object]:
     }
 
 
-def coverage_out(symbol: str, held: Sequence[Mapping[str, object]]) -> dict[str, object]:
-    return {"symbol": symbol, "timeframes": [dict(row) for row in held]}
+def coverage_out(
+    symbol: str,
+    held: Sequence[Mapping[str, object]],
+    gaps: Mapping[str, Gaps],
+    timeframe: str | None,
+    quality: Quality | None,
+) -> dict[str, object]:
+    """`quality` is that of `timeframe`, if one is asked for and has bars."""
+    rows = [{**row, **_gaps(gaps.get(str(row["timeframe"])))} for row in held]
+    answer: dict[str, object] = {"symbol": symbol, "timeframes": rows}
+    if quality is not None:
+        answer["quality"] = {"timeframe": timeframe, **_quality(quality)}
+    return answer
+
+
+def _gaps(found: Gaps | None) -> dict[str, object]:
+    """Nothing of weeks."""
+    if found is None:
+        return {}
+    return {
+        "days": found.days,
+        "missingSessions": found.missing,
+        "gaps": [
+            {
+                "from": gap.first.isoformat(),
+                "to": gap.last.isoformat(),
+                "sessions": gap.sessions,
+            }
+            for gap in found.gaps
+        ],
+        "uncheckedYears": list(found.unchecked),
+    }
+
+
+def _quality(found: Quality) -> dict[str, object]:
+    return {
+        "bars": found.bars,
+        "days": len(found.days),
+        "barsWithoutVolume": found.without_volume,
+        "barsOutsideHours": found.off_session,
+        "missingSessions": _first(found.missing_days, "D"),
+        "shortDays": _first(found.short_days, "D"),
+        "daysWithoutSession": _first(found.unlisted_days, "D"),
+        "jumps": _first(found.jumps, "s"),
+        "spikes": _first(found.spikes, "s"),
+        "runsWithoutVolume": _first(found.silent_runs, "s"),
+    }
+
+
+def _first(values: NDArray[np.int64] | NDArray[np.int32], unit: Literal["D", "s"]) -> object:
+    """How many, and the first of them, as dates or as times."""
+    shown = values[:MOST_SHOWN].astype(f"M8[{unit}]")
+    texts = shown.astype(str) if unit == "D" else np.datetime_as_string(shown, "ms", timezone="UTC")
+    return {"count": len(values), "first": texts.tolist()}
 
 
 def _rows(candles: Candles) -> list[tuple[object, ...]]:

@@ -25,7 +25,7 @@ from apps.market.blocks import joined
 from apps.market.bounds import at_least
 from apps.market.history import History, adjusted_history_of, history_of
 from apps.market.models import CandleBlock, CorporateAction
-from apps.market.moments import day_number
+from apps.market.rulebook.dates import day_number
 
 _ALWAYS: Final = 2**62
 
@@ -146,10 +146,11 @@ def _page(
 def coverage(symbol: str) -> Sequence[Mapping[str, object]]:
     """What is stored, by timeframe: `timeframe`, `first`, `last` (start of a bar), `bars`.
 
-    `synthetic: True` stands only on bars that were generated.
+    `synthetic: True` stands only on bars that were generated, `adjusted: True` only on prices that
+    their source had adjusted.
     """
     stored = CandleBlock.objects.filter(symbol=symbol).order_by()
-    found = stored.values("timeframe", "synthetic").annotate(
+    found = stored.values("timeframe", "synthetic", "adjusted").annotate(
         first=Min("first_time"), last=Max("last_time"), count=Sum("bars")
     )
     rows = sorted(found, key=lambda row: TIMEFRAMES[row["timeframe"]])
@@ -157,15 +158,22 @@ def coverage(symbol: str) -> Sequence[Mapping[str, object]]:
 
 
 def _coverage_row(
-    *, timeframe: str, synthetic: bool, first: datetime, last: datetime, count: int
+    *,
+    timeframe: str,
+    synthetic: bool,
+    adjusted: bool,
+    first: datetime,
+    last: datetime,
+    count: int,
 ) -> Mapping[str, object]:
-    row = {
+    row: dict[str, object] = {
         "timeframe": timeframe,
         "first": wire_time(first),
         "last": wire_time(last),
         "bars": count,
     }
-    return row | {"synthetic": True} if synthetic else row
+    marks = {"synthetic": synthetic, "adjusted": adjusted}
+    return row | {name: True for name, holds in marks.items() if holds}
 
 
 def synthetic_among(symbols: Iterable[str]) -> list[str]:

@@ -7,7 +7,7 @@ from apps.core.openapi import documented
 from apps.core.pages import Query
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
-from apps.market import contract_notes, editions, openapi, store
+from apps.market import contract_notes, coverage, editions, openapi, store
 from apps.market.moments import read_moment
 from apps.market.rulebook import charges, sessions
 from apps.market.serializers import candles_out, coverage_out, note_out, sessions_out
@@ -29,8 +29,11 @@ class MarketView(ViewSet):
 
     @documented(openapi.READ_COVERAGE)
     def coverage(self, request: Request) -> Response:
-        symbol = _symbol(Query(request.query_params))
-        return Response(coverage_out(symbol, store.coverage(symbol)))
+        query = Query(request.query_params)
+        symbol, timeframe = _symbol(query), query.choice("timeframe", list(TIMEFRAMES))
+        held, gaps = store.coverage(symbol), coverage.gaps_of(symbol)
+        quality = coverage.quality_of(symbol, timeframe) if timeframe else None
+        return Response(coverage_out(symbol, held, gaps, timeframe, quality))
 
 
 class RulebookView(ViewSet):

@@ -15,7 +15,7 @@ from apps.engine.candles import Candles, ist_day
 from apps.market import actions, services, store
 from apps.market.adjustment import Adjustment, Change
 from apps.market.importers.actions import ActionRow
-from apps.market.moments import day_number
+from apps.market.rulebook.dates import day_number
 from apps.market.suggestions import RATIOS, suggestions_of
 from tests.market.bars import NOW, at, flat, hold, same
 from tests.market.reading import OneSeries
