@@ -38,13 +38,16 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def is_usable(self) -> bool:
         now = time.monotonic()
-        if now - self._asked_at < SECONDS_TRUSTED and not self._has_something_to_read():
+        if now - self._asked_at < SECONDS_TRUSTED and self._is_quiet():
             return True
         usable = super().is_usable()
         self._asked_at = now if usable else float("-inf")
         return usable
 
-    def _has_something_to_read(self) -> bool:
+    def _is_quiet(self) -> bool:
+        """Open as far as we know, with nothing to read."""
+        if self.connection.closed:
+            return False
         look = select.poll()
         look.register(self.connection.pgconn.socket, select.POLLIN)
-        return bool(look.poll(0))
+        return not look.poll(0)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 
 from tests.config.processes import until
 
@@ -45,4 +45,11 @@ def test_a_connection_that_the_server_has_closed_is_not_usable() -> None:
 
         until(ended)
     other.close()
+    assert not connection.is_usable()
+
+
+@pytest.mark.usefixtures("checked")
+def test_a_connection_that_broke_in_a_query_is_not_usable() -> None:
+    with pytest.raises(OperationalError), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
     assert not connection.is_usable()
