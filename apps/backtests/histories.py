@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from apps.engine.candles import start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.simulate import Contract, History
-from apps.engine.strategy import Strategy
+from apps.engine.strategy import Strategy, longer_warmups
 from apps.engine.timeline import Note
 from apps.market import store
 from apps.market.rulebook.sessions import sessions_of
@@ -36,15 +37,26 @@ def histories_of(
     """
     symbols, timeframe = strategy.basicInfo.symbols, strategy.basicInfo.timeframe
     known = Instrument.objects.in_bulk(symbols, field_name="symbol")
+    begins = start_of_block(start, timeframe)  # where longer timeframes are read from (rule 11)
     histories, bars = [], 0
     for symbol in symbols:
         priced = store.read_adjusted(symbol, timeframe, start=start, end=end)
-        bars += len(priced.candles)
+        longer = {
+            name: store.read_adjusted(symbol, name, start=begins, end=end).candles
+            for name in longer_warmups(strategy)
+        }
+        bars += sum(map(len, (priced.candles, *longer.values())))
         if bars > MOST_BARS:
             raise TooManyBars
-        contract = contract_of(known.get(symbol))
         histories.append(
-            History(symbol, priced.candles, sessions_of(symbol), contract, _notes(symbol, priced))
+            History(
+                symbol,
+                priced.candles,
+                sessions_of(symbol),
+                contract_of(known.get(symbol)),
+                notes=_notes(symbol, priced),
+                longer=longer,
+            )
         )
         on_progress(len(histories) / len(symbols))
     return histories

@@ -178,19 +178,28 @@ def _of_override(found: EngineFault, overrides: Iterable[str]) -> Fault | None:
 
 def _require_data(strategy: engine.Strategy, span: Span) -> None:
     """Refuse at once what cannot give a result: each symbol needs two bars with warm indicators."""
-    timeframe, warmup = strategy.basicInfo.timeframe, engine.warmup_bars(strategy)
-    for symbol, (before, within) in store.short_of(
+    own = strategy.basicInfo.timeframe
+    _require_bars(strategy, span, own, engine.warmup_bars(strategy), within=LEAST_BARS)
+    for timeframe, warmup in engine.longer_warmups(strategy).items():
+        _require_bars(strategy, span, timeframe, warmup, within=0)
+
+
+def _require_bars(
+    strategy: engine.Strategy, span: Span, timeframe: str, warmup: int, *, within: int
+) -> None:
+    """At least `within` bars in the range, and with those before it enough to be warm."""
+    for symbol, (before, held) in store.short_of(
         strategy.basicInfo.symbols,
         timeframe,
         start=span.start,
         end=span.end,
-        within=LEAST_BARS,
-        total=LEAST_BARS + warmup,
+        within=within,
+        total=max(within, 1) + warmup,
     ):
         raise InsufficientData(
             symbol=symbol,
             timeframe=timeframe,
-            barsInRange=max(min(within, before + within - warmup), 0),
+            barsInRange=max(min(held, before + held - warmup), 0),
             warmUpBars=warmup,
             held=store.coverage(symbol),
         )

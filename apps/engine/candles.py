@@ -166,10 +166,26 @@ def block_start(block: int, timeframe: str) -> int:
     return int(block_starts(np.array([block]), timeframe)[0])
 
 
+def start_of_block(time: int, timeframe: str) -> int:
+    """Epoch seconds at which the block begins that holds a moment."""
+    return block_start(int(block_id(np.array([time]), timeframe)[0]), timeframe)
+
+
 def block_starts(blocks: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
     """`block_start` of each."""
     months = (blocks * _MONTHS_IN_BLOCK.get(timeframe, 1)).astype("M8[M]")
     return months.astype("M8[s]").astype(np.int64) - IST
+
+
+def bar_ends(
+    time: NDArray[np.int64], timeframe: str, sessions: Sessions | None
+) -> NDArray[np.int64]:
+    """The end of each bar (ascending starts, below a day): its length on, at most the close."""
+    first = np.flatnonzero(np.diff(ist_day(time), prepend=-1))
+    closes = _hours(ist_day(time[first]), sessions)[1]
+    close = np.repeat(closes, np.diff(first, append=len(time)))
+    end = time + TIMEFRAMES[timeframe]
+    return np.where(time < close, np.minimum(end, close), end)
 
 
 def resample(

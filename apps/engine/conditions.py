@@ -30,6 +30,11 @@ else:
     PatternName = Literal[PATTERNS]
 
 
+Warmups: TypeAlias = tuple[tuple[str | None, int], ...]
+"""Candles of a timeframe (None: the algorithm's own) before the first one at which a condition can
+be true, one by one for what it reads."""
+
+
 class IndicatorIndicator(Part):
     """Two indicators compared."""
 
@@ -40,10 +45,12 @@ class IndicatorIndicator(Part):
     side: Maybe[Side] = None
 
     @property
-    def warmup(self) -> int:
-        """Bars before the first one at which it can be true."""
+    def warmups(self) -> Warmups:
         before = self.operator.startswith("crosses")
-        return max(self.indicator1.warmup, self.indicator2.warmup) + before
+        return tuple(
+            (one.timeframe, one.warmup + (before if one.timeframe is None else 0))
+            for one in (self.indicator1, self.indicator2)
+        )
 
 
 class IndicatorValue(Part):
@@ -57,11 +64,11 @@ class IndicatorValue(Part):
     side: Maybe[Side] = None
 
     @property
-    def warmup(self) -> int:
-        """Bars before the first one at which it can be true."""
+    def warmups(self) -> Warmups:
+        timeframe, known = self.indicator.timeframe, self.indicator.warmup
         if self.operator in ("rising", "falling"):
-            return self.indicator.warmup + (self.candles or 1)
-        return self.indicator.warmup + self.operator.startswith("crosses")
+            return ((timeframe, known + (self.candles or 1)),)
+        return ((timeframe, known + (timeframe is None and self.operator.startswith("crosses"))),)
 
     @model_validator(mode="after")
     def _has_what_its_operator_needs(self) -> IndicatorValue:
@@ -84,9 +91,8 @@ class CandlePattern(Part):
     side: Maybe[Side] = None
 
     @property
-    def warmup(self) -> int:
-        """Bars before the first one at which it can be seen."""
-        return lookback(pattern_series(self.pattern))
+    def warmups(self) -> Warmups:
+        return ((None, lookback(pattern_series(self.pattern))),)
 
 
 class TimeWindow(Part):
@@ -96,7 +102,7 @@ class TimeWindow(Part):
     from_: TimeOfDay = Field(alias="from")
     to: TimeOfDay
     side: Maybe[Side] = None
-    warmup: ClassVar[int] = 0
+    warmups: ClassVar[Warmups] = ()
 
     @model_validator(mode="after")
     def _runs_forward(self) -> TimeWindow:

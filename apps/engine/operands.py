@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
 from pydantic import Field, create_model, model_validator
 
 from apps.engine.catalogue import CATALOGUE
-from apps.engine.fields import Part, Whole, refused
+from apps.engine.fields import Maybe, Part, Whole, refused
 from apps.engine.indicators import (
     LARGEST_OFFSET,
     LONGEST_WARMUP,
@@ -27,6 +27,7 @@ class Operand(Part):
     type: str
     output: str
     offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = 0
+    timeframe: Maybe[Literal["5m", "15m", "30m", "1h", "4h", "1d", "1w"]] = None
 
     @property
     def source(self) -> str:
@@ -46,7 +47,7 @@ class Operand(Part):
 
     @property
     def warmup(self) -> int:
-        """Bars before its first value."""
+        """Candles of its own timeframe before its first value."""
         return lookback(self.series) + self.offset
 
     @model_validator(mode="after")

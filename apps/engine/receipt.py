@@ -35,7 +35,12 @@ def receipt(
 
     `configuration`, `candles` and `rulebook` (charges, contracts, square-off) are SHA-256 in hex.
     """
-    candles = [getattr(track.used, c.name) for track in tracks for c in fields(track.used)]
+    used = [
+        candles
+        for track in tracks
+        for candles in (track.used, *(one.candles for one in track.longer.values()))
+    ]
+    candles = [getattr(one, column.name) for one in used for column in fields(one)]
     contracts = [asdict(history.contract) for history in histories]
     flags = _hash_columns([track.flags for track in tracks])
     return {

@@ -46,11 +46,15 @@ _OPPOSITE_SOURCE = {"high": "low", "low": "high"}
 
 
 class Read(NamedTuple):
-    """A value per bar: a column of a series, so many bars back."""
+    """A value per bar: a column of a series, so many bars back.
+
+    With a `timeframe`, of the last closed candle of that one, so many of its candles back.
+    """
 
     series: Series
     column: int
     offset: int
+    timeframe: str = ""
 
 
 class Comparison(NamedTuple):
@@ -62,7 +66,7 @@ class Comparison(NamedTuple):
 
 
 class Movement(NamedTuple):
-    """A value that rises or falls strictly, over so many steps in a row."""
+    """A value that rises or falls strictly, over so many steps in a row, of its own timeframe."""
 
     read: Read
     operator: str
@@ -162,7 +166,7 @@ def _mirror(operand: Operand) -> Mirror:
 
 def _as_written(operand: Operand) -> Read:
     column = CATALOGUE[operand.type].output(operand.output).column
-    return Read(operand.series, column, operand.offset)
+    return Read(operand.series, column, operand.offset, operand.timeframe or "")
 
 
 def _opposite(operand: Operand) -> Read:
@@ -172,4 +176,4 @@ def _opposite(operand: Operand) -> Read:
     output = CATALOGUE[row.opposite].output(row.output(operand.output).opposite)
     source = _OPPOSITE_SOURCE.get(operand.source, operand.source)
     there = series(row.opposite, output.name, source, row.turned(operand.parameters))
-    return Read(there, output.column, operand.offset)
+    return Read(there, output.column, operand.offset, operand.timeframe or "")

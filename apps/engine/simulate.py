@@ -201,7 +201,7 @@ def warm_up() -> None:
     """Compile the kernel, or load it from its cache: the first simulation then does not wait."""
     one = np.ones(2)
     bars = Candles.build([0, 60], open=one, high=one, low=one, close=one, volume=one)
-    track = Track("", "1m", bars, bars, np.empty(0, np.uint8))
+    track = Track("", bars, bars, np.empty(0, np.uint8), {})
     cues = Cues(np.zeros(2, np.uint8), np.empty((0, 4)))
     cued = cue(join([track]), [cues])
     play(Plan(), *cued, [Contract()], NO_CHARGES, capital=1.0, report=to_nobody)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from apps.engine.plan import Contract
 from apps.engine.records import Market, Plan
-from apps.engine.signals import NO_CACHE, ColumnCache
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import History, Track, cue, cues_of, join, track_of
+from apps.engine.values import NO_CACHE, ColumnCache
 
 
 class Stage(NamedTuple):

@@ -6,7 +6,7 @@ what users send, they are what the engine runs, and their JSON schema is the doc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -25,7 +25,7 @@ from apps.engine.exits import (
     PointsTarget,
     RiskRewardTarget,
 )
-from apps.engine.faults import tell
+from apps.engine.faults import MOST_FAULTS, tell
 from apps.engine.fields import Part
 from apps.engine.sides import entry_check
 from apps.engine.steps import (
@@ -101,9 +101,10 @@ def read(steps: Mapping[str, object]) -> Reading:
     except ValidationError as error:
         told = tell(error, Strategy)
         faults, incomplete = told.faults, told.gaps + incomplete
+    faults = (faults + _not_longer(steps))[:MOST_FAULTS]
     unfinished = {gap.field.partition(".")[0] for gap in incomplete}
     missing = tuple(step for step in STEPS if step in unfinished)
-    return Reading(None if incomplete else strategy, faults, missing, incomplete)
+    return Reading(None if incomplete or faults else strategy, faults, missing, incomplete)
 
 
 def parse(steps: Mapping[str, object]) -> Strategy:
@@ -134,6 +135,36 @@ def _unmet_needs(steps: Mapping[str, object]) -> tuple[Fault, ...]:
     )
 
 
+def _not_longer(steps: Mapping[str, object]) -> tuple[Fault, ...]:
+    """Operands of a timeframe that is no longer than that of the algorithm."""
+    own = _at(steps, "basicInfo", "timeframe")
+    if not (isinstance(own, str) and own in TIMEFRAMES):
+        return ()
+    longer = tuple(name for name, seconds in TIMEFRAMES.items() if seconds > TIMEFRAMES[own])
+    operands = _operands("entryConditions.conditions", _at(steps, "entryConditions", "conditions"))
+    return tuple(
+        Fault(
+            f"{path}.timeframe",
+            f"{path}.timeframe must be longer than basicInfo.timeframe, which is {own}.",
+            operand["timeframe"],
+            longer,
+        )
+        for path, operand in operands
+        if operand.get("timeframe") in set(TIMEFRAMES) - set(longer) - {"1m"}
+    )
+
+
+def _operands(path: str, conditions: object) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Everything that stands where an indicator should, however wrong the rest is."""
+    for i, condition in enumerate(conditions if isinstance(conditions, list) else ()):
+        if isinstance(condition, Mapping):
+            for name in ("indicator", "indicator1", "indicator2"):
+                operand = condition.get(name)
+                if isinstance(operand, Mapping) and isinstance(operand.get("timeframe"), str):
+                    yield f"{path}[{i}].{name}", operand
+            yield from _operands(f"{path}[{i}].conditions", condition.get("conditions"))
+
+
 def _at(steps: Mapping[str, object], *path: str) -> object:
     place: object = steps
     for name in path:
@@ -142,11 +173,27 @@ def _at(steps: Mapping[str, object], *path: str) -> object:
 
 
 def warmup_bars(strategy: Strategy) -> int:
-    """Bars of history before the first one at which everything the strategy reads is known."""
+    """Bars of history before the first one at which everything the strategy reads is known, but
+    for what it reads of longer timeframes.
+    """
     entry = strategy.entryConditions
     confirming = max(entry.confirmationCandles, 1) - 1
-    conditions = (condition.warmup + confirming for condition in singles(entry.conditions))
-    return max(*conditions, *strategy.atr_periods)
+    own = [bars + confirming for timeframe, bars in _warmups(strategy) if timeframe is None]
+    return max(confirming, *own, *strategy.atr_periods)
+
+
+def longer_warmups(strategy: Strategy) -> dict[str, int]:
+    """Candles of each longer timeframe that is read, before the first at which all is known."""
+    found: dict[str, int] = {}
+    for timeframe, candles in _warmups(strategy):
+        if timeframe is not None:
+            found[timeframe] = max(candles, found.get(timeframe, 0))
+    return found
+
+
+def _warmups(strategy: Strategy) -> Iterator[tuple[str | None, int]]:
+    for condition in singles(strategy.entryConditions.conditions):
+        yield from condition.warmups
 
 
 def warnings(strategy: Strategy) -> tuple[Fault, ...]:

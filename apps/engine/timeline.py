@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from apps.engine.candles import (
     WARMUP_BARS,
     Candles,
-    block_id,
-    block_start,
     frozen,
     ist_days,
+    start_of_block,
 )
 from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.kernel import ENTER
+from apps.engine.longer import Longer, longer_of
 from apps.engine.plan import Contract, ranges_asked, square_off_flags
 from apps.engine.records import Bars, Market, Plan
 from apps.engine.sessions import Sessions
-from apps.engine.signals import NO_CACHE, ColumnCache, atr_columns, signals_of
-from apps.engine.strategy import Strategy, warmup_bars
+from apps.engine.signals import atr_columns, signals_of
+from apps.engine.strategy import Strategy, longer_warmups, warmup_bars
+from apps.engine.values import NO_CACHE, ColumnCache
 
 Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
 
@@ -44,7 +45,10 @@ class History:
 
     `candles` reach back before the simulated range: WARMUP_BARS bars before the block that the
     range starts in (rule 11), or all there are. `sessions` may be None where nothing is squared
-    off. `notes` are what a reader of the result must know of the candles.
+    off; longer timeframes then count from midnight. `notes` are what a reader of the result must
+    know of the candles. `longer` holds the candles of every longer timeframe that the strategy
+    reads, without unfinished ones: from WARMUP_BARS before their block that holds the first day of
+    that block, or all there are.
     """
 
     symbol: str
@@ -52,20 +56,22 @@ class History:
     sessions: Sessions | None = None
     contract: Contract = field(default_factory=Contract)
     notes: tuple[Note, ...] = ()
+    longer: Mapping[str, Candles] = field(default_factory=dict)
 
 
 class Track(NamedTuple):
     """One symbol in the simulated range, and all of it that no number of a strategy changes.
 
     `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
-    of them, those in the range, and `flags` has one row for each.
+    of them, those in the range, and `flags` has one row for each. `longer` are the candles of
+    longer timeframes that any figure can depend on, as they are seen at `used`.
     """
 
     symbol: str
-    timeframe: str
     used: Candles
     candles: Candles
     flags: NDArray[np.uint8]
+    longer: Mapping[str, Longer]
 
 
 class Cues(NamedTuple):
@@ -83,18 +89,19 @@ def track_of(strategy: Strategy, history: History, start: int, end: int) -> Trac
     if not len(candles):
         raise InsufficientData(history.symbol, held=0, needed=LEAST_BARS)
     flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
-    return Track(history.symbol, timeframe, used, candles, flags)
+    longer = _longer_used(strategy, history, used, start)
+    return Track(history.symbol, used, candles, flags, longer)
 
 
 def cues_of(strategy: Strategy, plan: Plan, track: Track, columns: ColumnCache = NO_CACHE) -> Cues:
     """Raises InsufficientData when too few bars of the range are warm."""
-    used, timeframe = track.used, track.timeframe
+    used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
-    warm = last - max(first, warmup_bars(strategy))
+    warm = last - max(first, warmup_bars(strategy), *_warm_from(strategy, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    ranges = atr_columns(strategy, used, timeframe, first, last, columns=columns)[first:]
-    signals = signals_of(strategy, used, timeframe, first, last, columns=columns)[first:]
+    ranges = atr_columns(strategy, used, first, last, columns=columns)[first:]
+    signals = signals_of(strategy, used, longer, first, last, columns=columns)[first:]
     if ranges.size:
         asked = ranges_asked(plan)
         known = (ranges[:, asked] > 0).all(axis=1)
@@ -108,9 +115,30 @@ def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
     first, last = np.searchsorted(candles.time, (start, end)).tolist()
     if first == last:
         return candles.slice(first, last)
-    block = block_id(candles.time[first : first + 1], timeframe)
-    begin = int(np.searchsorted(candles.time, block_start(int(block[0]), timeframe)))
+    block = start_of_block(int(candles.time[first]), timeframe)
+    begin = int(np.searchsorted(candles.time, block))
     return candles.slice(max(begin - WARMUP_BARS, 0), last)
+
+
+def _longer_used(
+    strategy: Strategy, history: History, used: Candles, start: int
+) -> dict[str, Longer]:
+    """What rule 11 reads of each longer timeframe, beside the bars `used`."""
+    timeframe, found = strategy.basicInfo.timeframe, {}
+    begins = start_of_block(start, timeframe)
+    for name in longer_warmups(strategy):
+        candles = history.longer[name]
+        begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
+        candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
+        one = longer_of(used, timeframe, candles, name, history.sessions)
+        found[name] = one._replace(candles=candles.slice(0, int(one.seen[-1]) + 1))
+    return found
+
+
+def _warm_from(strategy: Strategy, longer: Mapping[str, Longer]) -> list[int]:
+    """The first bar at which all that is read of each longer timeframe is known."""
+    warmups = longer_warmups(strategy)
+    return [int(np.searchsorted(longer[name].seen, least)) for name, least in warmups.items()]
 
 
 def join(tracks: Sequence[Track]) -> Market:

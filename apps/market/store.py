@@ -20,6 +20,7 @@ from apps.engine.candles import (
     block_id,
     block_start,
     ist_day,
+    start_of_block,
 )
 from apps.market.blocks import joined
 from apps.market.bounds import at_least
@@ -62,7 +63,7 @@ def _priced(candles: Candles, actions: Iterable[CorporateAction]) -> Priced:
 
 
 def _read(history: History, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
-    first = _block_of(start, timeframe)
+    first = start_of_block(start, timeframe)
     wanted = [block for block in history.blocks if first <= block < end]
     if not warmup:
         return history.bars(wanted).between(start, end)
@@ -203,11 +204,6 @@ def _newest(history: History, start: int, stop: int, limit: int) -> Candles:
             kept.append(bars.slice(max(0, len(bars) - limit), len(bars)))
             limit -= len(kept[-1])
     return joined(kept)
-
-
-def _block_of(time: int, timeframe: str) -> int:
-    """The first moment of the block that holds a moment."""
-    return block_start(_block_id(time, timeframe), timeframe)
 
 
 def _block_after(start: int, timeframe: str) -> int:

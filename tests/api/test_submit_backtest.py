@@ -10,6 +10,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import changes_in
 from apps.backtests import histories, services, turns, waiting
 from apps.backtests.models import Backtest
+from apps.engine.candles import Candles
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
@@ -211,6 +212,52 @@ def test_bars_that_the_indicators_need_are_not_enough(
     response = api(alice).post(PATH, {**body, "algorithmId": other})
     error = assert_error(response, 422, "INSUFFICIENT_DATA", timeframe="15m")
     assert error["details"]["held"][0]["bars"] == 25
+
+
+def daily(period: int) -> dict[str, Any]:
+    """Steps that compare with an average of days."""
+    entry = make.steps()["entryConditions"]
+    entry["conditions"][0]["indicator2"] = {"type": "SMA", "period": period, "timeframe": "1d"}
+    return entry
+
+
+def test_longer_timeframes_need_candles_of_their_own(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-02-01", 8))
+    short, long = (
+        make.algorithm(alice, **make.steps(entryConditions=daily(period))).pk for period in (8, 9)
+    )
+    response = api(alice).post(PATH, {**body, "algorithmId": long})
+    error = assert_error(response, 422, "INSUFFICIENT_DATA", timeframe="1d")
+    assert error["details"]["warmUpBars"] == 8
+    assert api(alice).post(PATH, {**body, "algorithmId": short}).status_code == 201
+
+
+@pytest.mark.usefixtures("history")
+def test_longer_candles_that_are_stored_are_read_before_any_that_could_be_made(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    """Stored days far above the prices: no close is ever above their average."""
+    client = api(alice)
+    entry = daily(2)
+    entry["positionType"], entry["conditions"][0]["operator"] = "long", "above"
+    algorithm = make.algorithm(alice, **make.steps(entryConditions=entry)).pk
+    trades = []
+    for _ in ("made of minutes", "stored"):
+        backtest = client.post(PATH, {**body, "algorithmId": algorithm}).json()
+        run_queued()
+        trades.append(client.get(f"{PATH}/{backtest['id']}").json()["performance"]["totalTrades"])
+        days = waves("2024-01-01", 45, step=22_500)
+        far = [1e5] * len(days)
+        midnights = days.time - 33_300
+        hold(
+            "NSE:NIFTY",
+            "1d",
+            Candles.build(midnights, open=far, high=far, low=far, close=far, volume=days.volume),
+        )
+    assert trades[0] > 3
+    assert trades[1] == 0
 
 
 @pytest.mark.usefixtures("history")

@@ -33,7 +33,7 @@ def test_indicators_by_blocks_against_one_pass() -> None:
     ratio = compare(
         f"two averages of 100,000 minutes, one pass against {blocks} blocks with all signals",
         lambda: [compute(one, candles) for one in ema],
-        lambda: signals_of(strategy, candles, "1m", 0, len(candles)),
+        lambda: signals_of(strategy, candles, {}, 0, len(candles)),
         rounds=15,
     )
     assert ratio > 0

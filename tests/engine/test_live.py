@@ -4,10 +4,13 @@ Live here is what any live run can do: at each row it holds the bars up to now, 
 11 reads, computes the signals of these bars alone, and goes on from saved bytes.
 """
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from apps.engine import kernel as k
+from apps.engine import longer
 from apps.engine import records as r
 from apps.engine.candles import (
     TIMEFRAMES,
@@ -17,7 +20,9 @@ from apps.engine.candles import (
     block_start,
     frozen,
     ist_day,
+    resample,
 )
+from apps.engine.longer import Longer
 from apps.engine.plan import Contract, contract_rows, plan_of
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.simulate import History, Result, simulate
@@ -46,7 +51,7 @@ def always_in(timeframe: str) -> Strategy:
             },
             entryConditions={
                 "positionType": "both", "logicalOperator": "OR", "confirmationCandles": 2,
-                "conditions": [CROSS, flow | {"value": 0}, short_cross],
+                "conditions": [CROSS, flow | {"value": 0}, short_cross, *_of_longer(timeframe)],
             },
             exitConditions={
                 "stopLoss": {"type": "atr", "atrPeriod": 10},
@@ -60,6 +65,19 @@ def always_in(timeframe: str) -> Strategy:
             },
         )
     )  # fmt: skip
+
+
+LONGER = {"5m": "1h", "1h": "4h", "4h": "1d", "1d": "1w"}
+
+
+def _of_longer(timeframe: str) -> list[dict[str, Any]]:
+    if timeframe not in LONGER:
+        return []
+    flow = {"type": "OBV", "timeframe": LONGER[timeframe]}
+    return [
+        {"type": "indicator_value", "indicator": flow, "operator": "rising", "candles": 2},
+        {"type": "indicator_value", "indicator": flow, "operator": "crosses_above", "value": 0},
+    ]
 
 
 def walk(timeframe: str, count: int, seed: int, *, last_start: int) -> Candles:
@@ -102,8 +120,9 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             n = len(seen)
             cell[0, s] = len(bars)
             bars.append((seen.open[-1], seen.high[-1], seen.low[-1], seen.close[-1]))
-            ranges.append(np.nan_to_num(atr_columns(strategy, seen, timeframe, n - 1, n)[-1]))
-            signals[0, s] = signals_of(strategy, seen, timeframe, n - 1, n)[-1]
+            ranges.append(np.nan_to_num(atr_columns(strategy, seen, n - 1, n)[-1]))
+            known = longer_of(seen, own.between(0, now + 1), timeframe)
+            signals[0, s] = signals_of(strategy, seen, known, n - 1, n)[-1]
         time = frozen(np.array([now]))
         market = r.Market(
             time,
@@ -122,8 +141,28 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
     return trades, curve
 
 
+def longer_candles(candles: Candles, timeframe: str) -> dict[str, Candles]:
+    """Of whole longer candles alone: what the bars up to their last one have finished."""
+    if timeframe not in LONGER:
+        return {}
+    name, until = LONGER[timeframe], int(candles.time[-1]) + TIMEFRAMES[timeframe]
+    return {name: resample(candles, timeframe, name, None, until=until)}
+
+
+def longer_of(seen: Candles, known: Candles, timeframe: str) -> dict[str, Longer]:
+    """As a live run has them: the longer candles that the bars known now have closed."""
+    return {
+        name: longer.longer_of(seen, timeframe, candles, name, None)
+        for name, candles in longer_candles(known, timeframe).items()
+    }
+
+
 def backtest(strategy: Strategy, candles: list[Candles], start: int) -> Result:
-    histories = [History(s, c) for s, c in zip(SYMBOLS, candles, strict=True)]
+    timeframe = strategy.basicInfo.timeframe
+    histories = [
+        History(symbol, own, longer=longer_candles(own, timeframe))
+        for symbol, own in zip(SYMBOLS, candles, strict=True)
+    ]
     return simulate(strategy, histories, start=start, end=2**40, capital=CAPITAL)
 
 

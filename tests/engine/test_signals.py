@@ -10,11 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_start
+from apps.engine.candles import (
+    WARMUP_BARS,
+    Candles,
+    bar_ends,
+    block_id,
+    block_start,
+    resample,
+    start_of_block,
+)
 from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.longer import Longer, longer_of
 from apps.engine.patterns import PATTERNS, pattern_series
 from apps.engine.patterns import mirrored as mirrored_pattern
 from apps.engine.series import compute
+from apps.engine.sessions import Regime, Sessions
 from apps.engine.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.signals import atr_columns, signals_of
 from apps.engine.strategy import Strategy, parse
@@ -46,7 +56,7 @@ def price(operator: str, value: float | None = None, **more: object) -> dict[str
 
 def bits(closes: list[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
     strategy = parse(entering(*conditions, **entry))
-    return signals_of(strategy, bars(closes), "1m", 0, len(closes)).tolist()
+    return signals_of(strategy, bars(closes), {}, 0, len(closes)).tolist()
 
 
 def entries(closes: list[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
@@ -194,7 +204,7 @@ def pattern_bits(*conditions: dict[str, Any], **entry: object) -> list[int]:
     """Of the last five bars; those before them only swing."""
     candles = in_turns(SWINGS)
     strategy = parse(entering(*conditions, **entry))
-    return signals_of(strategy, candles, "1m", 0, len(candles)).tolist()[-5:]
+    return signals_of(strategy, candles, {}, 0, len(candles)).tolist()[-5:]
 
 
 def test_a_pattern_is_seen_at_the_candle_that_ends_it() -> None:
@@ -346,7 +356,7 @@ def test_the_opposite_signal_of_one_side_only_closes(
     steps = entering(price("above", 10), positionType=position)
     if exits is not None:
         steps["exitConditions"]["exitOnOppositeSignal"] = exits
-    found = signals_of(parse(steps), bars([9, 10, 11]), "1m", 0, 3)
+    found = signals_of(parse(steps), bars([9, 10, 11]), {}, 0, 3)
     assert found.tolist() == expected
 
 
@@ -477,10 +487,13 @@ def walk(count: int, step: int, seed: int = 3) -> Candles:
     )
 
 
-EVERYTHING = parse(
-    entering(
+def everything(timeframe: str, longer: str) -> Strategy:
+    steps = entering(
         CROSS,
-        RSI_ABOVE_50,
+        group("AND", RSI_ABOVE_50, level({"type": "OBV", "timeframe": longer}, "above", 0)),
+        pair(PRICE, "crosses_above", {"type": "EMA", "period": 3, "timeframe": longer}),
+        level({"type": "CCI", "timeframe": longer, "offset": 2}, "crosses_above", 50),
+        price("rising", indicator={"type": "OBV", "timeframe": longer}, candles=2),
         pair(PRICE, "above", {"type": "VWAP"}),
         pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 3}),
         pair(PRICE, "crosses_above", {"type": "SMA", "period": 5}),
@@ -489,34 +502,74 @@ EVERYTHING = parse(
         positionType="both",
         confirmationCandles=2,
     )
-)
+    steps["basicInfo"]["timeframe"] = timeframe
+    return parse(steps)
 
 
 def test_nothing_is_signalled_outside_the_range() -> None:
     strategy = parse(entering(price("above", 1)))
-    found = signals_of(strategy, bars([2] * 6), "1m", 2, 4)
+    found = signals_of(strategy, bars([2] * 6), {}, 2, 4)
     assert found.tolist() == [0, 0, 1, 1, 0, 0]
-    assert signals_of(strategy, bars([2] * 6), "1m", 3, 3).tolist() == [0] * 6
-    assert signals_of(strategy, bars([]), "1m", 0, 0).tolist() == []
+    assert signals_of(strategy, bars([2] * 6), {}, 3, 3).tolist() == [0] * 6
+    assert signals_of(strategy, bars([]), {}, 0, 0).tolist() == []
 
 
-@given(st.data(), st.sampled_from([("30m", 1800, 3000), ("1m", 60, 9000), ("1d", 86400, 4500)]))
+KINDS = [("30m", "1d", 1800, 3000), ("1m", "15m", 60, 9000), ("1d", "1w", 86400, 4500)]
+
+
+@given(st.data(), st.sampled_from(KINDS))
 @settings(max_examples=15, deadline=None)
 def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
-    data: st.DataObject, kind: tuple[str, int, int]
+    data: st.DataObject, kind: tuple[str, str, int, int]
 ) -> None:
-    timeframe, step, count = kind
-    candles = walk(count, step)
-    whole = signals_of(EVERYTHING, candles, timeframe, 0, count)
+    """Longer candles are made of the bars up to the end alone, and held no longer than needed."""
+    timeframe, longer, step, count = kind
+    candles, strategy = walk(count, step), everything(timeframe, longer)
+    every = longer_candles(candles, timeframe, longer)
+    whole = signals_of(strategy, candles, seen_in(candles, timeframe, longer, every), 0, count)
     assert len(set(whole.tolist())) > 2
     first = data.draw(st.integers(0, count - 1))
-    last = data.draw(st.integers(first, min(first + 50, count)))
-    begin = int(np.searchsorted(candles.time, opening_of_block(candles, first, timeframe)))
+    last = data.draw(st.integers(first + 1, min(first + 50, count)))
+    begins = opening_of_block(candles, first, timeframe)
+    begin = int(np.searchsorted(candles.time, begins))
     held_from = data.draw(st.integers(0, max(0, begin - WARMUP_BARS)))
+    held = candles.slice(held_from, last)
+    known = longer_candles(candles.slice(0, last), timeframe, longer)
+    block = int(np.searchsorted(known.time, start_of_block(begins, longer)))
+    known = known.slice(max(block - WARMUP_BARS, 0), len(known))
     part = signals_of(
-        EVERYTHING, candles.slice(held_from, last), timeframe, first - held_from, last - held_from
+        strategy, held, seen_in(held, timeframe, longer, known), first - held_from, len(held)
     )
     assert part[first - held_from :].tolist() == whole[first:last].tolist()
+
+
+HOURS = Sessions.build([Regime(0, 40_000, 33300, 55800)])
+
+
+def longer_candles(candles: Candles, timeframe: str, longer: str) -> Candles:
+    until = int(bar_ends(candles.time[-1:], timeframe, HOURS)[0])
+    return resample(candles, timeframe, longer, HOURS, until=until)
+
+
+def seen_in(candles: Candles, timeframe: str, longer: str, known: Candles) -> dict[str, Longer]:
+    return {longer: longer_of(candles, timeframe, known, longer, HOURS)}
+
+
+def test_a_longer_timeframe_is_read_from_the_array_of_its_own_block() -> None:
+    """Hours have blocks of a year; the second one begins with 2,000 hours of the first."""
+    candles = walk(7000, 1800)
+    steps = entering(level({"type": "OBV", "timeframe": "1h", "offset": 1}, "above", 2000))
+    steps["basicInfo"]["timeframe"] = "30m"
+    known = longer_candles(candles, "30m", "1h")
+    longer = seen_in(candles, "30m", "1h", known)
+    found = signals_of(parse(steps), candles, longer, 0, len(candles))
+    assert 0.1 < found.mean() < 0.9
+    for bar in range(100, len(candles), 17):
+        closed = longer_candles(candles.slice(0, bar + 1), "30m", "1h")
+        first_day = start_of_block(int(candles.time[bar]), "30m")
+        begin = int(np.searchsorted(closed.time, start_of_block(first_day, "1h")))
+        array = closed.slice(max(begin - WARMUP_BARS, 0), len(closed))
+        assert bool(found[bar]) == (talib.OBV(array.close, array.volume)[-2] > 2000), bar
 
 
 def opening_of_block(candles: Candles, bar: int, timeframe: str) -> int:
@@ -533,9 +586,9 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
     """OBV starts with its array, so one bar too many or a value from the block before shows."""
     candles = walk(4000, 1800)
     strategy = parse(entering(pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 2})))
-    found = signals_of(strategy, candles, "30m", 0, 4000)
+    found = signals_of(strategy, candles, {}, 0, 4000)
     above = parse(entering(level({"type": "OBV"}, "above", 3000)))
-    levels = signals_of(above, candles, "30m", 0, 4000)
+    levels = signals_of(above, candles, {}, 0, 4000)
     for bar in range(3, 4000):
         part = array_of_rule_11(candles, bar, "30m")
         obv = talib.OBV(part.close, part.volume)
@@ -546,7 +599,7 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
 def test_the_ranges_that_rules_ask_for_come_from_the_same_arrays() -> None:
     candles = walk(3000, 1800)
     strategy = ranges(size=7, stop=14, target=14, trail=21)
-    found = atr_columns(strategy, candles, "30m", 2200, 2900)
+    found = atr_columns(strategy, candles, 2200, 2900)
     assert found.shape == (3000, 4)
     assert np.isnan(found[:2200]).all()
     assert np.isnan(found[2900:]).all()
@@ -572,24 +625,24 @@ def ranges(size: int, stop: int, target: int, trail: int) -> Strategy:
 def test_a_range_that_no_rule_asks_for_is_unknown() -> None:
     candles = walk(100, 60)
     only_stop = parse(complete(exitConditions__stopLoss={"type": "atr", "atrPeriod": 10}))
-    found = atr_columns(only_stop, candles, "1m", 0, 100)
+    found = atr_columns(only_stop, candles, 0, 100)
     assert np.isnan(found[:, [0, 2, 3]]).all()
     assert np.isnan(found[:10, 1]).all()
     assert (found[10:, 1] > 0).all()
 
 
 def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
-    assert atr_columns(parse(complete()), walk(10, 60), "1m", 0, 10).shape == (0, 4)
+    assert atr_columns(parse(complete()), walk(10, 60), 0, 10).shape == (0, 4)
     idle = {"enabled": False, "type": "atr"}
     strategy = parse(complete(exitConditions__trailingStop=idle))
-    assert atr_columns(strategy, walk(10, 60), "1m", 0, 10).shape == (0, 4)
+    assert atr_columns(strategy, walk(10, 60), 0, 10).shape == (0, 4)
 
 
 def test_a_session_average_is_of_its_own_day_even_after_a_block_edge() -> None:
     """The first day of a month starts afresh, whatever the array holds before it."""
     candles = walk(9000, 60)
     strategy = parse(entering(pair(PRICE, "above", {"type": "VWAP"})))
-    found = signals_of(strategy, candles, "1m", 0, 9000)
+    found = signals_of(strategy, candles, {}, 0, 9000)
     for bar in range(8250, 9000, 13):
         day = slice(bar - bar % 375, bar + 1)
         typical = (candles.high[day] + candles.low[day] + candles.close[day]) / 3

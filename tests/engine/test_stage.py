@@ -3,9 +3,9 @@
 import numpy as np
 
 from apps.engine.plan import plan_of
-from apps.engine.signals import ColumnCache
 from apps.engine.simulate import NO_CHARGES, History, play, simulate, to_nobody
 from apps.engine.stage import stage_of
+from apps.engine.values import ColumnCache
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 

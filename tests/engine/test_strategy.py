@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from apps.engine import faults
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
-from apps.engine.strategy import STEPS, Strategy, parse, read, warmup_bars, warnings
+from apps.engine.strategy import (
+    STEPS,
+    Strategy,
+    longer_warmups,
+    parse,
+    read,
+    warmup_bars,
+    warnings,
+)
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering, without
 
 FIRST = "entryConditions__conditions__0"
@@ -423,7 +431,6 @@ def test_an_unknown_key_is_told_with_the_one_probably_meant(place: str, meant: s
         ("exitConditions__conditions", []),
         ("exitConditions__logicalOperator", "AND"),
         ("executionSettings__limitOffset", 1),
-        (f"{FIRST}__indicator1__timeframe", "1h"),
         ("exitConditions__takeProfit__percentage", 5),  # a field of another type of target
         ("basicInfo__zzzzzz", 1),
     ],
@@ -506,6 +513,31 @@ def test_a_pattern_is_one_of_talibs() -> None:
         assert fault.allowed
     assert only_fault(entering(star | {"value": 1})).field.endswith("[0].value")
     assert warmup_bars(parse(entering(star, confirmationCandles=3))) == 14
+
+
+def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
+    def read_in(own: str, timeframe: str) -> dict[str, Any]:
+        operand = {"type": "EMA", "timeframe": timeframe}
+        steps = entering(nested(1, CROSS | {"indicator2": operand}))
+        steps["basicInfo"]["timeframe"] = own
+        return steps
+
+    assert lacking(read_in("5m", "15m")) == []
+    assert longer_warmups(parse(read_in("1d", "1w"))) == {"1w": 19}
+    assert warmup_bars(parse(read_in("5m", "1d"))) == 9
+    where = "entryConditions.conditions[0].conditions[0].indicator2.timeframe"
+    for own, timeframe in (("15m", "15m"), ("1h", "5m"), ("1w", "1d")):
+        fault = only_fault(read_in(own, timeframe))
+        message = f"{where} must be longer than basicInfo.timeframe, which is {own}."
+        assert (fault.field, fault.message) == (where, message)
+        assert timeframe not in (fault.allowed or ())
+    for unknown in ("1m", "2h", None, []):
+        assert only_fault(read_in("5m", unknown)).field == where  # type: ignore[arg-type]
+    draft = read_in("1h", "5m")
+    del draft["riskParameters"], draft["entryConditions"]["positionType"]
+    assert only_fault(draft).field == where
+    del draft["basicInfo"]["timeframe"]
+    assert read(draft).faults == ()
 
 
 def test_four_hundred_conditions_are_the_most() -> None:

@@ -74,7 +74,11 @@ def _simulated(strategy: engine.Strategy, loaded: Loaded, part: Part) -> Result:
     sessions = sessions_of(part.symbol)
     candles = _finished(loaded.timeframe, part, strategy.basicInfo.timeframe, sessions)
     start, end = int(candles.time[0]), int(candles.time[-1]) + 1
-    history = History(part.symbol, candles, sessions, Contract())
+    longer = {
+        name: _finished(loaded.timeframe, part, name, sessions)
+        for name in engine.longer_warmups(strategy)
+    }
+    history = History(part.symbol, candles, sessions, Contract(), longer=longer)
     capital = strategy.executionSettings.initialCapital
     return simulate(strategy, [history], start=start, end=end, capital=capital)
 
