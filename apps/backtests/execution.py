@@ -23,6 +23,8 @@ from apps.core.errors import Code
 from apps.engine import strategy as engine
 from apps.engine.simulate import Result, simulate
 from apps.market import store
+from apps.market.contracts import rules_of
+from apps.market.moments import day_in_india
 
 log = logging.getLogger(__name__)
 
@@ -105,12 +107,14 @@ def run(
     def report_read(done: float) -> None:
         report(SHARE_OF_READING * done)
 
+    rules = rules_of(strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end))
     return simulate(
         strategy,
-        histories_of(strategy, start=backtest.start, end=backtest.end, on_progress=report_read),
+        histories_of(rules, start=backtest.start, end=backtest.end, on_progress=report_read),
         start=backtest.start,
         end=backtest.end,
         capital=float(backtest.initial_capital),
+        schedule=rules.schedule,
         seed=backtest.seed,
         on_progress=report_simulated,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from pydantic import ValidationError
 
@@ -59,6 +60,13 @@ class Strategy(Part):
         product = self.executionSettings.productType
         below_a_day = TIMEFRAMES[self.basicInfo.timeframe] < DAY
         return below_a_day if product is None else product == "intraday"
+
+    @property
+    def product(self) -> Literal["intraday", "delivery", "carryforward"]:
+        """The product of the orders, the default applied; shares carried forward are delivered."""
+        if self.is_intraday:
+            return "intraday"
+        return self.executionSettings.productType or "carryforward"
 
     @property
     def atr_periods(self) -> tuple[int, int, int, int]:

@@ -21,7 +21,7 @@ from apps.engine.candles import (
     resample,
 )
 from apps.engine.sessions import Sessions
-from apps.market import adjustment, blocks
+from apps.market import adjustment, blocks, editions
 from apps.market.adjustment import Adjustment, Change
 from apps.market.blocks import decode, joined, picked
 from apps.market.models import CandleBlock, CorporateAction
@@ -51,7 +51,8 @@ class History(Protocol):
 
 def history_of(symbol: str, timeframe: str) -> History:
     """The history as stored now, with its prices as they were traded."""
-    return _with(adjustment.NONE, sessions_of(symbol), timeframe, _parts(symbol, timeframe))
+    sessions = sessions_of(symbol, book=editions.current())
+    return _with(adjustment.NONE, sessions, timeframe, _parts(symbol, timeframe))
 
 
 def adjusted_history_of(
@@ -65,7 +66,8 @@ def adjusted_history_of(
     newest = _newest_day(parts, until) if actions else 0
     known = [action for action in actions if day_number(action.ex_date) <= newest]
     terms = Adjustment.to(newest, map(change_of, known))
-    return _with(terms, sessions_of(symbol), timeframe, parts), known
+    sessions = sessions_of(symbol, book=editions.current())
+    return _with(terms, sessions, timeframe, parts), known
 
 
 def change_of(action: CorporateAction) -> Change:

@@ -31,6 +31,11 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
     return math.ceil(moment.timestamp())
 
 
+def day_in_india(seconds: int) -> date:
+    """The date in Asia/Kolkata at a moment."""
+    return datetime.fromtimestamp(seconds, tz=_INDIA).date()
+
+
 def midnight(day: date) -> int:
     """Epoch seconds of 00:00 in Asia/Kolkata of a date."""
     return int(datetime.combine(day, time(), tzinfo=UTC).timestamp()) - IST

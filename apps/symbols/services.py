@@ -19,7 +19,7 @@ from apps.engine.symbols import InvalidSymbol, Symbol, parse
 from apps.symbols import masters, sample
 from apps.symbols.importers import Master, Reason
 from apps.symbols.masters import Difference
-from apps.symbols.models import Instrument, InstrumentTerms
+from apps.symbols.models import Instrument, InstrumentTerms, MasterLoad, Segment, Type
 from apps.symbols.naming import last_expiries, name_all
 from apps.symbols.search import search as search_among
 from apps.symbols.terms import Terms, within
@@ -158,6 +158,32 @@ def terms_on(*, symbol: str, first: date, last: date) -> tuple[Terms, ...]:
     dated = sorted(instrument.terms.all(), key=lambda row: row.valid_from)
     known = [_terms(row, row.valid_from) for row in dated] or [_terms(instrument, first)]
     return within(known, first=first, last=last)
+
+
+def indices_among(symbols: Iterable[str]) -> set[str]:
+    """Those of `symbols` that are an index or derived from one."""
+    roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}
+    codes = {root for _, root in roots.values()}
+    rows = Instrument.objects.filter(type=Type.INDEX, code__in=codes)
+    known = set(rows.values_list("exchange", "code"))
+    return {symbol for symbol, root in roots.items() if root in known}
+
+
+def derived_from(symbols: Iterable[str]) -> set[str]:
+    """Those of `symbols` that have derivatives, and those of exchanges without a master of them,
+    which cannot be told.
+    """
+    loads = MasterLoad.objects.filter(segment=Segment.DERIVATIVES)
+    exchanges = set(loads.values_list("exchange", flat=True))
+    return {symbol for symbol in symbols if _has_derivatives(parse(symbol), exchanges)}
+
+
+def _has_derivatives(symbol: Symbol, mastered: set[str]) -> bool:
+    """By the beginning of their codes, which is what the index knows."""
+    if symbol.exchange not in mastered:
+        return True
+    rows = Instrument.objects.filter(exchange=symbol.exchange, segment=Segment.DERIVATIVES)
+    return rows.filter(code__startswith=symbol.root, underlying=symbol.root).exists()
 
 
 def _terms(row: Instrument | InstrumentTerms, valid_from: date) -> Terms:

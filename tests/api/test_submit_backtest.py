@@ -33,6 +33,25 @@ def body(alice: User) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("history")
+def test_charges_are_those_of_the_rulebook_unless_none_are_wanted(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    """NSE:NIFTY is charged as a share that is bought and sold within the day."""
+    client = api(alice)
+    ids = [client.post(PATH, {**body, "charges": c}).json()["id"] for c in ("standard", "none")]
+    assert run_queued() == 2
+    standard, none = (client.get(f"{PATH}/{id}").json() for id in ids)
+    paid = standard["performance"]["chargesByKind"]
+    assert sum(paid.values()) == pytest.approx(standard["performance"]["charges"], abs=1e-6)
+    turnover = paid["sebiFee"] / 1e-6
+    assert turnover > 100_000
+    assert paid["transactionTax"] == pytest.approx(turnover / 2 * 0.00025, rel=0.05)
+    assert none["performance"]["charges"] == 0
+    assert set(none["performance"]["chargesByKind"].values()) == {0}
+    assert [note["code"] for note in none["receipt"]["notes"]] == ["no_charges"]
+
+
+@pytest.mark.usefixtures("history")
 def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str, Any]) -> None:
     client = api(alice)
     created = client.post(PATH, body)
@@ -52,7 +71,7 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     assert (done["status"], done["progress"], done["error"]) == ("completed", 100, None)
     assert done["startedAt"] <= done["completedAt"]
     assert done["performance"]["totalTrades"] > 3
-    assert {note["code"] for note in done["receipt"]["notes"]} == {"no_charges"}
+    assert done["receipt"]["notes"] == []
     assert done["receipt"]["synthetic"] == []
     hashes = {"configuration", "candles", "rulebook", "result"}
     assert all(len(done["receipt"][name]) == 64 for name in hashes)

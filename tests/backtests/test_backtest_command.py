@@ -49,7 +49,10 @@ def test_the_summary_names_symbol_range_and_figures(tmp_path: Path, candles: Pat
     first, *lines = told.splitlines()
     assert first == "NSE:ABC: 1,125 bars, 2024-01-01T03:45:00.000Z to 2024-03-01T09:45:00.000Z"
     assert any(line.startswith("  Net profit ") for line in lines)
-    assert lines[-1] == "Note: No charges are included for NSE:ABC."
+    assert any(line.startswith("  Charges ") and not line.endswith(" 0.00") for line in lines)
+    free = make.steps()["executionSettings"] | {"charges": "none"}
+    told = backtest(described(tmp_path, executionSettings=free), candles=candles)
+    assert told.splitlines()[-1] == "Note: No charges are included for NSE:ABC."
 
 
 @pytest.mark.parametrize("timeframe", ["15m", "30m", "1h"])

@@ -109,6 +109,13 @@ def test_the_example_sign_up_works(api: Api) -> None:
     assert api().post("/api/auth/signup", json.loads(sent[1])).status_code == 201
 
 
+def test_the_example_of_the_rulebook_works(api: Api, alice: User) -> None:
+    sent = re.search(r'curl -s "localhost:8000(.*?)"', table("Rules of the market"))
+    assert sent is not None
+    answer = api(alice).get(sent[1])
+    assert "closing_auction" in {phase["phase"] for phase in answer.json()["segments"][0]["phases"]}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("curl") is None, reason="no curl on this machine")
 def test_the_first_five_calls_work_as_a_shell_takes_them() -> None:

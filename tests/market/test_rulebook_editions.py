@@ -34,7 +34,7 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
         ("sessions.csv", "MCX,agri,pre_open,2020-01-01,,09:00,08:50,,a circular,", "opens after"),
         ("days.csv", "NSE,,2026-01-26,regular,Open after all,,,a circular,", "contradicts"),
         ("days.csv", "NSE,,2027-01-26,holiday,Republic Day,09:15,15:30,a circular,", "has hours"),
-        ("commodities.csv", "MCX,COTTON,agri,a circular,", "repeats line"),
+        ("commodities.csv", "MCX,COTTON,agri,,,a circular,", "repeats line"),
         ("brokers.csv", "discount,options,,2009-01-01,10,0", "has more or fewer cells"),
         ("brokers.csv", "discount,options,,2009-01-01,10,0,,a sheet,", "repeats line"),
     ],

@@ -20,7 +20,9 @@ from apps.market.rulebook.rows import (
     DayRow,
     Fault,
     HoursRow,
+    MarginRow,
     Row,
+    TickRow,
     read_rows,
 )
 
@@ -30,6 +32,8 @@ _NAMES: Final[Mapping[type[Row], str]] = {
     CommodityRow: "commodities.csv",
     HoursRow: "sessions.csv",
     DayRow: "days.csv",
+    TickRow: "ticks.csv",
+    MarginRow: "margins.csv",
 }
 FILES: Final = tuple(_NAMES.values())
 _BUNDLED: Final = Path(__file__).parent / "bundled"
@@ -58,11 +62,16 @@ class Rulebook:
     commodities: tuple[CommodityRow, ...]
     hours: tuple[HoursRow, ...]
     days: tuple[DayRow, ...]
+    ticks: tuple[TickRow, ...]
+    margins: tuple[MarginRow, ...]
 
 
 def rows_by_file(book: Rulebook) -> Mapping[str, tuple[Row, ...]]:
     """The rows of each file, by its name."""
-    parts = (book.charges, book.brokers, book.commodities, book.hours, book.days)
+    parts = (
+        book.charges, book.brokers, book.commodities, book.hours, book.days, book.ticks,
+        book.margins,
+    )  # fmt: skip
     return dict(zip(FILES, parts, strict=True))
 
 
@@ -97,9 +106,11 @@ def read_rulebook(files: Mapping[str, str]) -> Rulebook:
     goods = read.rows("commodities.csv", CommodityRow, checks.commodity_faults)
     hours = read.rows("sessions.csv", HoursRow, checks.hours_faults)
     days = read.rows("days.csv", DayRow, checks.day_faults)
+    ticks = read.rows("ticks.csv", TickRow, checks.tick_faults)
+    margins = read.rows("margins.csv", MarginRow, checks.margin_faults)
     if read.faults:
         raise InvalidRulebook(read.faults)
-    return Rulebook(digest(files), charges, brokers, goods, hours, days)
+    return Rulebook(digest(files), charges, brokers, goods, hours, days, ticks, margins)
 
 
 def digest(files: Mapping[str, str]) -> str:

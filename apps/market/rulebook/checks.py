@@ -12,7 +12,9 @@ from apps.market.rulebook.rows import (
     DayRow,
     Fault,
     HoursRow,
+    MarginRow,
     Row,
+    TickRow,
 )
 
 Kind = TypeVar("Kind", bound=Row)
@@ -38,6 +40,24 @@ def broker_faults(rows: Iterable[BrokerRow]) -> Iterator[Fault]:
 
 def commodity_faults(rows: Iterable[CommodityRow]) -> Iterator[Fault]:
     return _repeated("commodities.csv", rows, lambda row: [(row.exchange, row.root)])
+
+
+def tick_faults(rows: Iterable[TickRow]) -> Iterator[Fault]:
+    return _repeated(
+        "ticks.csv",
+        rows,
+        lambda row: [
+            (row.first_date, row.below, *place) for place in product(row.exchanges, row.kinds)
+        ],
+    )
+
+
+def margin_faults(rows: Iterable[MarginRow]) -> Iterator[Fault]:
+    return _repeated(
+        "margins.csv",
+        rows,
+        lambda row: [(row.first_date, *place) for place in product(row.exchanges, row.kinds)],
+    )
 
 
 def hours_faults(rows: Iterable[HoursRow]) -> Iterator[Fault]:

@@ -23,6 +23,10 @@ Market: TypeAlias = Literal[
 ]  # fmt: skip
 Phase: TypeAlias = Literal["pre_open", "continuous", "closing_auction", "post_close"]
 DayKind: TypeAlias = Literal["holiday", "morning_closed", "evening_closed", "special", "regular"]
+ContractKind: TypeAlias = Literal[
+    "share", "index_future", "stock_future", "index_option", "stock_option",
+    "goods_future", "goods_option",
+]  # fmt: skip
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
 Side: TypeAlias = Literal["buy", "sell"]
 Item: TypeAlias = Literal[
@@ -43,6 +47,7 @@ def _or_none(cell: object) -> object:
 Some = Annotated[tuple[Value, ...], BeforeValidator(_words), Field(min_length=1)]
 AnyOf = Annotated[tuple[Value, ...], BeforeValidator(_words)]
 Perhaps = Annotated[Value | None, BeforeValidator(_or_none)]
+Positive = Annotated[Decimal, Field(gt=0, lt=10**6)]
 Amount = Annotated[Decimal, Field(ge=0, lt=10**6)]
 Percent = Annotated[Decimal, Field(ge=0, le=100)]
 
@@ -94,11 +99,23 @@ class BrokerRow(Row):
 
 
 class CommodityRow(Row):
-    """Which group of goods an underlying belongs to; the group decides hours and taxes."""
+    """Which group of goods an underlying belongs to; the group decides hours and taxes.
+
+    `lot` is the units of a lot and `multiplier` the rupees that a lot gains per rupee of price;
+    they hold where no master says anything else.
+    """
 
     exchange: Literal["MCX", "NCDEX"]
     root: Annotated[str, Field(pattern=r"^[A-Z0-9]+$")]
     group: Group
+    lot: Perhaps[Positive]
+    multiplier: Perhaps[Positive]
+
+    @model_validator(mode="after")
+    def _both_or_none(self) -> "CommodityRow":
+        if (self.lot is None) != (self.multiplier is None):
+            raise ValueError("has one of lot and multiplier")
+        return self
 
 
 class HoursRow(Row):
@@ -151,6 +168,28 @@ class DayRow(Row):
             if self.opens >= self.closes:
                 raise ValueError("opens after it closes")
         return self
+
+
+class TickRow(Row):
+    """The step of prices under `below` rupees (of all that are higher than the other rows'), from
+    `first_date` until the next date that has rows.
+    """
+
+    exchanges: Some[Exchange]
+    kinds: Some[ContractKind]
+    first_date: date
+    below: Perhaps[Positive]
+    tick: Positive
+
+
+class MarginRow(Row):
+    """Which percent of a contract's value is locked while it is held, and by which method."""
+
+    exchanges: Some[Exchange]
+    kinds: Some[ContractKind]
+    first_date: date
+    percent: Annotated[Decimal, Field(gt=0, le=100)]
+    method: Annotated[str, Field(min_length=1)]
 
 
 class Fault(BaseModel):

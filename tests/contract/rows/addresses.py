@@ -97,10 +97,10 @@ QUERIES: Final = [
     ),
     *_queries("F43", "query", "x" * 10_000, path=SEARCH),
     *_queries("F44", "exchange", "nse&query=TCS", path=SEARCH),
-    *_queries("F45", "exchange", "NYSE", "nse", "", "%00", path="/api/market/sessions"),
+    *_queries("F45", "exchange", "NYSE", "nse", "", path="/api/market/sessions"),
     *_queries("F46", "symbol", "SBIN", "", "%00", path="/api/market/charges"),
 ]  # fmt: skip
-CLOSED: Final = ("status", "strategyType", "sort", "order")
+CLOSED: Final = ("status", "strategyType", "sort", "order", "exchange")
 """A refusal of one of these names the allowed values."""
 
 MISSING: Final = [

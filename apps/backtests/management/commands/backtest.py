@@ -1,12 +1,14 @@
 """A backtest from two files, without server or database."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from apps.backtests.histories import history_of
 from apps.backtests.summary import summary_of
 from apps.core import strict_json
 from apps.core.errors import InvalidInput
@@ -21,9 +23,10 @@ from apps.engine.errors import (
 )
 from apps.engine.results import curve_points, trade_dicts
 from apps.engine.sessions import Sessions
-from apps.engine.simulate import Contract, History, Result, simulate
+from apps.engine.simulate import Result, simulate
+from apps.market.contracts import rules_without_master
 from apps.market.importers import BadCandleFile, Given, Loaded, Part, read_one_series
-from apps.market.rulebook.sessions import sessions_of
+from apps.market.moments import day_in_india
 
 CURVE_POINTS: Final = 500
 
@@ -71,16 +74,24 @@ def _strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
 
 
 def _simulated(strategy: engine.Strategy, loaded: Loaded, part: Part) -> Result:
-    sessions = sessions_of(part.symbol)
-    candles = _finished(loaded.timeframe, part, strategy.basicInfo.timeframe, sessions)
+    first, last = (day_in_india(int(part.candles.time[n])) for n in (0, -1))
+    rules = rules_without_master(strategy, first=first, last=last)
+    timeframe, sessions = strategy.basicInfo.timeframe, rules.sessions(part.symbol)
+    candles = _finished(loaded.timeframe, part, timeframe, sessions)
     start, end = int(candles.time[0]), int(candles.time[-1]) + 1
     longer = {
         name: _finished(loaded.timeframe, part, name, sessions)
         for name in engine.longer_warmups(strategy)
     }
-    history = History(part.symbol, candles, sessions, Contract(), longer=longer)
-    capital = strategy.executionSettings.initialCapital
-    return simulate(strategy, [history], start=start, end=end, capital=capital)
+    history = history_of(rules, part.symbol, candles, start=start)
+    return simulate(
+        strategy,
+        [replace(history, longer=longer)],
+        start=start,
+        end=end,
+        capital=strategy.executionSettings.initialCapital,
+        schedule=rules.schedule,
+    )
 
 
 def _finished(source: str, part: Part, timeframe: str, sessions: Sessions) -> Candles:

@@ -1,0 +1,124 @@
+"""What rules and masters say of a strategy's symbols, as the engine takes it."""
+
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from apps.engine.plan import Contract
+from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
+from apps.market.rulebook.book import bundled
+from apps.symbols.models import InstrumentTerms, MasterLoad
+from apps.symbols.terms import Terms
+from tests import make
+from tests.engine.strategies import strategy
+from tests.symbols.instruments import equity, future
+
+MARCH = date(2026, 3, 2)
+AUGUST = date(2026, 8, 3)
+
+
+def rules(symbol: str, facts: Facts | None = None, *, day: date = MARCH, **settings: Any) -> Rules:
+    asked = strategy(basicInfo={"symbols": [symbol]}, executionSettings=settings)
+    return Rules(bundled(), asked, {symbol: facts or Facts()}, day, day)
+
+
+def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -> Terms:
+    given = (Decimal(text) if text else None for text in (tick, multiplier))
+    return Terms(MARCH, lot, *given, freeze_quantity=None, source="a test")
+
+
+def test_what_nobody_knows_has_the_engines_terms() -> None:
+    found = rules("NSE:ABC").contract("NSE:ABC", 100.0)
+    assert (found.lot, found.multiplier, found.margin, found.tick) == (1, 1, 1, Contract().tick)
+
+
+@pytest.mark.parametrize(
+    ("price", "tick"), [(249.0, 0.01), (250.0, 0.05), (4_999.0, 0.1), (9_999.0, 0.5), (30_000.0, 5)]
+)
+def test_a_share_without_a_known_tick_has_that_of_its_price_band(price: float, tick: float) -> None:
+    assert rules("NSE:ABC", Facts([terms(1)])).contract("NSE:ABC", price).tick == tick
+
+
+def test_before_the_bands_every_share_had_five_paise() -> None:
+    held = rules("NSE:ABC", Facts([terms(1)]), day=date(2024, 1, 2))
+    assert held.contract("NSE:ABC", 100.0).tick == 0.05
+
+
+def test_the_masters_lot_and_value_beat_the_rulebooks() -> None:
+    symbol = "MCX:GOLD26APRFUT"
+    alone = rules(symbol).contract(symbol, 1e5)
+    assert (alone.lot, alone.multiplier) == (1, 100)
+    told = rules(symbol, Facts([terms(2, multiplier="100")])).contract(symbol, 1e5)
+    assert (told.lot, told.multiplier) == (2, 50)
+    counted_as_one = rules("MCX:CRUDEOIL26APRFUT", Facts([terms(1)]))
+    assert counted_as_one.contract("MCX:CRUDEOIL26APRFUT", 6e3).lot == 100
+
+
+def test_futures_lock_an_estimated_margin_and_say_so() -> None:
+    index = rules("NSE:NIFTY26MARFUT", Facts(on_index=True))
+    share = rules("NSE:SBIN26MARFUT")
+    assert index.contract("NSE:NIFTY26MARFUT", 24e3).margin == 0.12
+    assert share.contract("NSE:SBIN26MARFUT", 800.0).margin == 0.2
+    (note,) = index.notes("NSE:NIFTY26MARFUT")
+    assert note.code == "estimated_margin"
+    assert "12 % is locked, a flat share of the contract's value" in note.message
+
+
+def test_the_product_decides_which_rates_hold() -> None:
+    keys = {
+        product: rules("NSE:ABC", productType=product).contract("NSE:ABC", 1.0).segment
+        for product in ("intraday", "delivery", "carryforward")
+    }
+    assert keys["delivery"] == keys["carryforward"] == "NSE equity ABC delivery discount"
+    assert keys["intraday"] == "NSE equity ABC intraday discount"
+    held = rules("NSE:ABC", productType="intraday")
+    assert {row.segment for row in held.schedule} == {keys["intraday"]}
+
+
+def test_a_named_broker_is_found_whatever_its_case_and_an_unknown_one_is_told() -> None:
+    assert rules("NSE:ABC", broker="None ").contract("NSE:ABC", 1.0).segment.endswith(" none")
+    unknown = rules("NSE:ABC", broker="Some House")
+    assert [note.code for note in unknown.notes("NSE:ABC")] == ["unknown_broker"]
+    assert rules("NSE:ABC", broker="Some House", charges="none").notes("NSE:ABC") == ()
+
+
+def test_charges_without_a_rate_on_the_first_day_are_told() -> None:
+    (note,) = rules("NSE:ABC", day=date(2018, 1, 1)).notes("NSE:ABC")
+    assert note.message == (
+        "On 2018-01-01 the rulebook has no rate for SEBI fee, stamp duty of NSE:ABC."
+    )
+
+
+def test_options_that_may_be_sold_say_how_little_is_locked() -> None:
+    symbol = "NSE:NIFTY26MAR24000CE"
+    asked = strategy(basicInfo={"symbols": [symbol]}, entryConditions={"positionType": "short"})
+    held = Rules(bundled(), asked, {symbol: Facts(on_index=True)}, MARCH, MARCH)
+    assert [note.code for note in held.notes(symbol)] == ["option_shorts"]
+
+
+def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None) -> None:
+    symbols = ["NSE:SBIN", "NSE:SMALL", "NSE:SBIN26SEPFUT"]
+    for symbol in symbols[:2]:
+        equity(symbol)
+    row = future(symbols[2], expiry=date(2026, 9, 29), underlying="SBIN", lot_size=700)
+    for day, lot in ((date(2026, 1, 1), 750), (date(2026, 8, 10), 700)):
+        InstrumentTerms.objects.create(instrument=row, valid_from=day, lot_size=lot, source="test")
+    MasterLoad.objects.create(
+        source="kite", exchange="NSE", segment="derivatives", as_of=AUGUST, instruments=1,
+        file="test", loaded_at=make.NOW,
+    )  # fmt: skip
+    asked = strategy(basicInfo={"symbols": symbols})
+    held = rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
+    assert held.contract(symbols[2], 800.0).lot == 750
+    assert "changing_terms" in {note.code for note in held.notes(symbols[2])}
+    assert [held.facts[symbol].has_derivatives for symbol in symbols] == [True, False, True]
+    assert not any(held.facts[symbol].on_index for symbol in symbols)
+
+
+def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
+    asked = strategy(basicInfo={"symbols": ["NSE:NIFTY26MARFUT"]})
+    held = rules_without_master(asked, first=MARCH, last=MARCH)
+    assert held.facts["NSE:NIFTY26MARFUT"].on_index
+    assert held.contract("NSE:NIFTY26MARFUT", 24e3).margin == 0.12
