@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from apps.engine import kernel
 from apps.engine.plan import rate_rows
-from apps.market.moments import day_number
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.charges import (
     Dealing,
@@ -20,6 +19,7 @@ from apps.market.rulebook.charges import (
     schedule_of,
     unknown_items,
 )
+from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
 
 BOOK = bundled()

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from apps.engine.sessions import Sessions
-from apps.market.moments import day_number
 from apps.market.rulebook.book import bundled
+from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Exchange, Market
 from apps.market.rulebook.sessions import MARKETS, Day, day_of, market_sessions, sessions_of
 

@@ -15,8 +15,8 @@ from typing import Final, NamedTuple, get_args
 
 from apps.engine import charges as engine
 from apps.engine.symbols import Symbol, parse
-from apps.market.moments import day_number
 from apps.market.rulebook.book import Rulebook
+from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.goods import group_of
 from apps.market.rulebook.rows import BrokerRow, ChargeRow, Item, Product, Segment, Side
 
