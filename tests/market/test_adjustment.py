@@ -131,7 +131,9 @@ def test_an_adjusted_read_asks_for_the_actions_once(
     django_assert_num_queries: Callable[[int], Any],
 ) -> None:
     hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
-    with django_assert_num_queries(3):  # the edition's too, and the blocks, by a cursor of their own
+    with django_assert_num_queries(
+        3
+    ):  # the edition's too, and the blocks, by a cursor of their own
         adjusted("1d")
 
 
