@@ -111,8 +111,18 @@ HEADERS: Final = {
     "Set-Cookie": (TEXT, "The refresh cookie, set or cleared."),
     REPLAYED: ({**TEXT, "const": "true"}, "The answer of the first request with this key."),
 }
+ALWAYS_SENT: Final = ("X-Request-ID", "WWW-Authenticate")
+"""Wherever they are named; each of the others has a case in which it is absent."""
 ON_ALL: Final = tuple(name for name in HEADERS if name.startswith("X-"))
-ON_REFUSALS: Final = {401: "WWW-Authenticate", 429: "Retry-After", 503: "Retry-After"}
+ON_REFUSALS: Final = {
+    401: ("WWW-Authenticate", "Set-Cookie"),
+    403: (REPLAYED, "Set-Cookie"),
+    404: (REPLAYED,),
+    409: ("Retry-After",),
+    422: (REPLAYED,),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
 REASONS: Final = {
     400: "The request is malformed, or a value fails validation.",
     401: "No valid credential.",
@@ -207,10 +217,9 @@ def _refusal(name: str) -> Schema:
     status, *codes = name.split(".")
     own = {"code": one_of(codes), "status": {"const": int(status)}}
     schema = {"allOf": [ref("Error"), {"properties": {"error": {"properties": own}}}]}
-    headers = [*ON_ALL, *([ON_REFUSALS[int(status)]] if int(status) in ON_REFUSALS else [])]
     return {
         "description": REASONS[int(status)],
-        "headers": _headers(tuple(headers)),
+        "headers": _headers((*ON_ALL, *ON_REFUSALS.get(int(status), ()))),
         "content": {
             "application/json": {
                 "schema": schema,
@@ -244,7 +253,7 @@ def complete(result: Schema, **_: object) -> Schema:
         },
         "responses": {name: _refusal(name) for name in sorted(named)},
         "headers": {
-            name: {"schema": schema, "description": text}
+            name: {"schema": schema, "description": text, "required": name in ALWAYS_SENT}
             for name, (schema, text) in HEADERS.items()
         },
         "securitySchemes": SECURITY_SCHEMES,

@@ -11,6 +11,12 @@ from django.urls import Resolver404, resolve
 from config import openapi
 
 _HERE = "urn:document"
+_UNTOLD = {
+    "Allow", "Cache-Control", "Connection", "Content-Length", "Content-Type",
+    "Cross-Origin-Opener-Policy", "Referrer-Policy", "Vary", "X-Content-Type-Options",
+    "X-Frame-Options",
+}  # fmt: skip
+"""Headers that HTTP and Django answer with, whatever is called."""
 _WRITING = threading.Lock()
 
 
@@ -29,7 +35,7 @@ def _document() -> dict[str, Any]:
 
 def check(response: Any) -> None:
     """Fail when the answer's status is not documented for its operation, or its body is another
-    shape. Addresses and verbs that no operation has are not judged here.
+    shape, or its headers are others. Addresses and verbs that no operation has are not judged here.
     """
     path = _template(response.request["PATH_INFO"])
     method = response.request["REQUEST_METHOD"].lower()
@@ -39,6 +45,7 @@ def check(response: Any) -> None:
         f"{method.upper()} {path} answers {response.status_code}, which is not documented: "
         f"{response.content[:500]!r}"
     )
+    _check_headers(response, headers_of(path, method, str(response.status_code)))
     judge = validator(path, method, str(response.status_code))
     if judge is None:
         assert response.content == b""
@@ -66,6 +73,33 @@ def answer_of(path: str, method: str, status: str) -> dict[str, Any]:
     if "$ref" in answer:
         answer = document()["components"]["responses"][answer["$ref"].rpartition("/")[2]]
     return answer
+
+
+@cache
+def headers_of(path: str, method: str, status: str) -> dict[str, tuple[bool, Any]]:
+    """The headers of this answer: whether each is always sent, and what judges its value."""
+    names = answer_of(path, method, status)["headers"]
+    headers = document()["components"]["headers"]
+    return {
+        name: (headers[name]["required"], jsonschema_rs.validator_for(headers[name]["schema"]))
+        for name in names
+    }
+
+
+def _check_headers(response: Any, promised: dict[str, tuple[bool, Any]]) -> None:
+    where = f"{response.request['REQUEST_METHOD']} {response.request['PATH_INFO']}"
+    sent = dict(response.items()) | ({"Set-Cookie": ""} if response.cookies else {})
+    strange = {
+        name
+        for name in sent.keys() - promised.keys() - _UNTOLD
+        if not name.startswith("access-control-")
+    }
+    assert not strange, f"{where} has the headers {strange}, which are not documented"
+    for name, (is_required, judge) in promised.items():
+        assert name in sent or not is_required, f"{where} lacks {name}"
+        if name in sent:
+            is_number = sent[name].isdigit() and judge.is_valid(int(sent[name]))
+            assert is_number or judge.is_valid(sent[name]), f"{where} has {name}: {sent[name]}"
 
 
 @cache
