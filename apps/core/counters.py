@@ -5,6 +5,7 @@ are not counted.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -95,7 +96,10 @@ class RedisCounters(RedisCache):
 
     def hit(self, key: str, timeout: float) -> int:
         """As of PostgresCounters."""
-        return 1 if self.add(key, 1, timeout) else int(self.incr(key))
+        while not self.add(key, 1, timeout):
+            with suppress(ValueError):  # it has expired in between
+                return int(self.incr(key))
+        return 1
 
 
 def _one(statement: str, arguments: Sequence[str | int | datetime]) -> int | None:

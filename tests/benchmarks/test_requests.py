@@ -8,6 +8,7 @@ line for a request, we do. Processor time is that of the web process and of Post
 import hashlib
 import os
 import statistics
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,7 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import psycopg
 import pytest
+from argon2.low_level import Type, hash_secret
 
+from apps.accounts.hashers import LeanArgon2PasswordHasher
 from config.journey import ALGORITHM, Client
 from config.postgres import socket_directory
 from tests.benchmarks.load import CONNECTIONS, ask, request
@@ -31,6 +34,9 @@ SECRET = "a secret that both services know"
 SIGNING_KEY = hashlib.blake2b(b"access and refresh tokens", key=SECRET.encode()).hexdigest()
 MINE, OTHERS = 1_000, 9_000
 TURNS, REQUESTS = 8, 400
+LOGINS = 18  # fewer than the sessions a user may have
+OUR_HASH = LeanArgon2PasswordHasher.memory_cost, LeanArgon2PasswordHasher.time_cost
+MORE_MEMORY = 19_456, 2
 TICKS = os.sysconf("SC_CLK_TCK")
 
 COPIES = """
@@ -150,6 +156,31 @@ def _tail(turns: Sequence[Turn]) -> str:
     waited = [1000 * seconds for one in turns for seconds in one.each]
     middle, late = np.percentile(waited, (50, 99))
     return f"half under {middle:.1f} ms, 99 % under {late:.1f} ms, {late / middle:.1f} times that"
+
+
+def test_logins(sides: Sides) -> None:
+    """One after another, as the row of the user is locked; the hash is most of it."""
+    client = Client(f"http://127.0.0.1:{sides.ours.port}", lambda line: None)
+    login = {"email": "trader@example.com", "password": "a long password"}
+    before = _processor(sides.ours.web)
+    for _ in range(LOGINS):
+        client.call("POST", "/api/auth/login", login)
+    each = (_processor(sides.ours.web) - before) / LOGINS
+    MEASURED.append(Row("a login, processor time of the web process", f"{1000 * each:.1f} ms"))
+    print(f"\n{MEASURED[-1].name}: {MEASURED[-1].one}")
+
+
+def test_a_hash() -> None:
+    """By process time: of OWASP's settings of Argon2id, the one taken and the one it names first
+    for little memory.
+    """
+    seconds: dict[tuple[int, int], list[float]] = {OUR_HASH: [], MORE_MEMORY: []}
+    for _ in range(15):
+        for (memory, passes), taken in seconds.items():
+            begun = time.process_time()
+            hash_secret(b"a long password", b"0123456789abcdef", passes, memory, 1, 32, Type.ID)
+            taken.append(time.process_time() - begun)
+    report("a password's hash, 7 MiB against 19 MiB", seconds[OUR_HASH], seconds[MORE_MEMORY])
 
 
 def test_a_list(sides: Sides) -> None:

@@ -8,6 +8,7 @@ from django.core.cache import caches
 from django.db import connection
 from django.utils import timezone
 
+from apps.core.counters import RedisCounters
 from apps.core.models import Counter
 
 
@@ -42,6 +43,22 @@ def test_a_hit_counts_on_and_begins_anew_when_the_time_is_over() -> None:
     assert counter.expires_at < timezone.now() + timedelta(seconds=61)
     Counter.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert [cache.hit("a", 60), cache.hit("a", 60)] == [1, 2]
+
+
+def test_redis_counts_anew_what_expires_between_its_two_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    added, stood = iter([False, True, False]), iter([ValueError("expired"), 7])
+
+    def incr(key: str) -> int:
+        if isinstance(count := next(stood), ValueError):
+            raise count
+        return count
+
+    cache = RedisCounters("redis://nowhere", {})
+    monkeypatch.setattr(cache, "add", lambda *arguments: next(added))
+    monkeypatch.setattr(cache, "incr", incr)
+    assert [cache.hit("a", 60), cache.hit("a", 60)] == [1, 7]
 
 
 @pytest.mark.django_db(transaction=True)
