@@ -86,7 +86,10 @@ class Listing(Generic[Row]):
 
 
 def listing(queryset: QuerySet[Any, Any]) -> Listing[dict[str, Any]]:
-    """Of an ordered queryset of `values`, the first of which is never null."""
+    """Of an ordered queryset of `values`, the first of which is never null.
+
+    With one row on its left the join is a loop over the page, in the page's order.
+    """
     rows, every = mappings(queryset), mappings(queryset.order_by())
     text = f"""
         SELECT every.total, page.* FROM (SELECT COUNT(*) AS total FROM ({every.text}) mine) every
