@@ -3,12 +3,17 @@
 from datetime import datetime
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Case, QuerySet, When
+from django.http import HttpRequest
+from django.utils import timezone
 
 from apps.core import audit
 from apps.core.operator_pages import OperatorAdmin, Verb
 from apps.symbols import services
-from apps.symbols.models import Instrument
+from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
+from apps.symbols.search import search
+
+MOST_FOUND = 100
 
 
 def _enable(instrument: Instrument, operator: audit.Actor, reason: str, now: datetime) -> None:
@@ -17,6 +22,28 @@ def _enable(instrument: Instrument, operator: audit.Actor, reason: str, now: dat
 
 def _disable(instrument: Instrument, operator: audit.Actor, reason: str, now: datetime) -> None:
     services.switch(instrument=instrument, enabled=False, operator=operator, reason=reason, now=now)
+
+
+class _ShownInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
+    """Rows of an instrument, to look at."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object = None) -> bool:
+        return False
+
+
+class AliasInline(_ShownInline):
+    model = InstrumentAlias
+
+
+class TermsInline(_ShownInline):
+    model = InstrumentTerms
+    ordering = ("-valid_from",)
 
 
 @admin.register(Instrument)
@@ -28,12 +55,24 @@ class InstrumentAdmin(OperatorAdmin):
     list_display = ("symbol", "name", "type", "expiry", "lot_size", "enabled", "sample")
     list_filter = ("exchange", "type", "enabled", "sample")
     ordering = ("symbol",)
+    inlines = (AliasInline, TermsInline)
     search_fields = ("symbol",)
-    search_help_text = (
-        "How the symbol, its code, the exchange's name or the name begins; or an ISIN."
-    )
+    search_help_text = "A symbol, a name, an ISIN, or what an exchange or a broker calls it."
 
-    def matching(self, term: str) -> Q:
-        begin = term.upper()
-        coded = Q(symbol__startswith=begin) | Q(code__startswith=begin) | Q(isin=begin)
-        return coded | Q(exchange_name__startswith=begin) | Q(name__istartswith=term)
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Instrument], search_term: str
+    ) -> tuple[QuerySet[Instrument], bool]:
+        """By the tiers of the interface's search, the best first."""
+        if not search_term.strip():
+            return queryset, False
+        today = timezone.now().astimezone(services.INDIA).date()
+        found = search(queryset, query=search_term, today=today, limit=MOST_FOUND)
+        place = Case(*(When(pk=row.pk, then=at) for at, row in enumerate(found)), default=0)
+        return queryset.filter(pk__in=[row.pk for row in found]).order_by(place), False
+
+
+@admin.register(MasterLoad)
+class MasterLoadAdmin(OperatorAdmin):
+    list_display = ("source", "exchange", "segment", "as_of", "instruments", "file", "loaded_at")
+    list_filter = ("source", "exchange")
+    ordering = ("-loaded_at",)

@@ -123,6 +123,11 @@ class Instrument(models.Model):
                 fields=["code", "exchange"], name="derivatives_by_code", condition=DERIVATIVE
             ),
             models.Index(
+                fields=["underlying", "expiry", "code"],
+                name="contracts_by_underlying",
+                condition=DERIVATIVE,
+            ),
+            models.Index(
                 fields=["exchange"], name="masters_by_exchange", condition=Q(sample=False)
             ),
         ]

@@ -26,7 +26,7 @@ from apps.core.openapi import (
 )
 from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT
 from apps.engine.symbols import EXCHANGES, MAX_LENGTH
-from apps.symbols.models import OptionType, Type
+from apps.symbols.models import OptionType, Source, Type
 from apps.symbols.serializers import SymbolBody
 
 LONGEST_QUERY: Final = 100
@@ -52,8 +52,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "type": nullable(_TYPE),
             "tradable": FLAG,
             "reason": TEXT,
+            "suggestions": array(TEXT),
         },
-        optional=("reason",),
+        optional=("reason", "suggestions"),
     ),
     "Match": record(
         {"symbol": TEXT, "name": TEXT, "type": _TYPE, "exchange": _EXCHANGE, "expiry": DATE},
@@ -74,9 +75,14 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "optionType": nullable(one_of(OptionType.values)),
             "lotSize": INTEGER,
             "tickSize": nullable(NUMBER),
+            "multiplier": nullable(NUMBER),
+            "freezeQuantity": nullable(INTEGER),
             "tradable": FLAG,
+            "nextExpiries": array(DATE),
+            "aliases": array(ref("Alias")),
         }
     ),
+    "Alias": record({"source": one_of(Source.values), "name": TEXT, "token": nullable(TEXT)}),
 }
 
 _EQUITY: Final = {"symbol": "NSE:RELIANCE", "type": "equity", "exchange": "NSE"}
@@ -89,7 +95,7 @@ VALIDATE_SYMBOL: Final = Operation(
     body=Sent(ref("SymbolToValidate"), {"symbol": "NSE:RELIANCE"}),
     answers={
         200: Answer(
-            "The verdict; `reason` says what is wrong.",
+            "The verdict; `reason` says what is wrong, `suggestions` what may have been meant.",
             ref("Verdict"),
             {**_EQUITY, "valid": True, "tradable": True},
         )
@@ -103,7 +109,7 @@ SEARCH_SYMBOLS: Final = Operation(
         query(
             "query",
             {**STRING, "minLength": 1, "maxLength": LONGEST_QUERY, "allOf": [NOT_BLANK]},
-            "A part of a symbol or a name.",
+            "A part of a symbol, a name, or what an exchange or a broker calls it; an ISIN.",
             example="reliance",
         ),
         query("exchange", _EXCHANGE, "Of this exchange alone."),
@@ -129,7 +135,9 @@ READ_SYMBOL: Final = Operation(
     parameters=(place("symbol", "EXCHANGE:SYMBOL", schema=SYMBOL, example="NSE:RELIANCE"),),
     answers={
         200: Answer(
-            "The instrument; null where a field does not apply.",
+            "The instrument; null where a field does not apply or is not known. `multiplier` is"
+            " rupees a lot gains per rupee of price, `aliases` what brokers and exchanges call it,"
+            " `nextExpiries` those of contracts of it, or of what it is derived from.",
             ref("Instrument"),
             {
                 **_EQUITY,
@@ -142,7 +150,11 @@ READ_SYMBOL: Final = Operation(
                 "optionType": None,
                 "lotSize": 1,
                 "tickSize": 0.05,
+                "multiplier": 1,
+                "freezeQuantity": None,
                 "tradable": True,
+                "nextExpiries": ["2026-11-24", "2026-12-29"],
+                "aliases": [{"source": "kite", "name": "RELIANCE", "token": "738561"}],
             },
         )
     },

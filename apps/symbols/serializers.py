@@ -1,12 +1,13 @@
 """Symbols on the wire."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rest_framework import serializers
 
 from apps.core.input import Body
 from apps.symbols.models import Instrument
-from apps.symbols.services import Verdict
+from apps.symbols.services import Profile, Verdict
 
 
 class VerbatimField(serializers.Field[str, str, str, Any]):
@@ -22,7 +23,8 @@ class SymbolBody(Body):
     symbol = VerbatimField()
 
 
-def verdict_out(verdict: Verdict) -> dict[str, object]:
+def verdict_out(verdict: Verdict, suggestions: Sequence[str]) -> dict[str, object]:
+    """`reason` and `suggestions` are left out where there are none."""
     out: dict[str, object] = {
         "valid": verdict.valid,
         "exchange": verdict.exchange,
@@ -30,7 +32,11 @@ def verdict_out(verdict: Verdict) -> dict[str, object]:
         "type": verdict.type,
         "tradable": verdict.tradable,
     }
-    return out | {"reason": verdict.reason} if verdict.reason else out
+    if verdict.reason:
+        out["reason"] = verdict.reason
+    if suggestions:
+        out["suggestions"] = list(suggestions)
+    return out
 
 
 def match_out(row: Instrument) -> dict[str, object]:
@@ -43,8 +49,9 @@ def match_out(row: Instrument) -> dict[str, object]:
     return out | {"expiry": row.expiry.isoformat()} if row.expiry else out
 
 
-def instrument_out(row: Instrument, verdict: Verdict) -> dict[str, object]:
+def profile_out(profile: Profile) -> dict[str, object]:
     """Everything that is known of an instrument; null where a field does not apply."""
+    row = profile.instrument
     return {
         "symbol": row.symbol,
         "exchange": row.exchange,
@@ -58,5 +65,12 @@ def instrument_out(row: Instrument, verdict: Verdict) -> dict[str, object]:
         "optionType": row.option_type or None,
         "lotSize": row.lot_size,
         "tickSize": row.tick_size,
-        "tradable": verdict.tradable,
+        "multiplier": row.multiplier,
+        "freezeQuantity": row.freeze_quantity,
+        "tradable": profile.verdict.tradable,
+        "nextExpiries": [day.isoformat() for day in profile.next_expiries],
+        "aliases": [
+            {"source": alias.source, "name": alias.name, "token": alias.token or None}
+            for alias in profile.aliases
+        ],
     }

@@ -15,16 +15,26 @@ from django.db.models.expressions import RawSQL
 from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.statements import Slot, Statement, instances, mappings
-from apps.engine.symbols import InvalidSymbol, Symbol, parse
+from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse
 from apps.symbols import masters, sample
 from apps.symbols.importers import Master, Reason
 from apps.symbols.masters import Difference
-from apps.symbols.models import Instrument, InstrumentTerms, MasterLoad, Segment, Type
+from apps.symbols.models import (
+    Instrument,
+    InstrumentAlias,
+    InstrumentTerms,
+    MasterLoad,
+    Segment,
+    Type,
+)
 from apps.symbols.naming import last_expiries, name_all
 from apps.symbols.search import search as search_among
+from apps.symbols.suggestions import likely_meant
 from apps.symbols.terms import Terms, within
 
 INDIA: Final = ZoneInfo("Asia/Kolkata")
+MOST_SUGGESTED: Final = 5
+MOST_EXPIRIES: Final = 12
 # Beyond these parts a master is suspicious, where there are more than a few to count.
 _MOST_UNREADABLE: Final = 0.1
 _MOST_VANISHED: Final = 0.5
@@ -67,6 +77,18 @@ def check(*, symbol: str, now: datetime) -> Verdict:
     return check_all(symbols=[symbol], now=now)[0]
 
 
+def judge(*, symbol: str, now: datetime) -> tuple[Verdict, list[str]]:
+    """A verdict, and of what is malformed or unknown the symbols that may have been meant: such as
+    can be traded, the likeliest first.
+    """
+    verdict, today = check(symbol=symbol, now=now), _today(now)
+    if verdict.tradable or verdict.instrument is not None or len(symbol) > MAX_LENGTH:
+        return verdict, []
+    among = Instrument.objects.filter(enabled=True)
+    rows = likely_meant(among, symbol, today=today, limit=MOST_SUGGESTED)
+    return verdict, [row.symbol for row in rows if row.obstacle(today) is None]
+
+
 def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
     """A verdict on each, in their order.
 
@@ -76,7 +98,7 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
     wanted = list(symbols)
     known = {row.symbol: row for row in _instruments().rows(symbols=wanted)}
     mastered = {name for name in {text.partition(":")[0] for text in wanted} if _has_master(name)}
-    today = now.astimezone(INDIA).date()
+    today = _today(now)
     return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
 
 
@@ -134,8 +156,20 @@ def _suggestion(symbol: str) -> str:
     return f" {name} is {row.symbol} here." if row else ""
 
 
-def look_up(*, symbol: str, now: datetime) -> tuple[Instrument, Verdict]:
-    """The instrument of that symbol with the verdict on it; raises NotFound."""
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """All that is known of an instrument: what others call it, and the next expiries of contracts
+    of it or of what it is derived from.
+    """
+
+    instrument: Instrument
+    verdict: Verdict
+    aliases: list[InstrumentAlias]
+    next_expiries: list[date]
+
+
+def look_up(*, symbol: str, now: datetime) -> Profile:
+    """Raises NotFound."""
     try:
         parse(symbol)
     except InvalidSymbol:
@@ -143,7 +177,9 @@ def look_up(*, symbol: str, now: datetime) -> tuple[Instrument, Verdict]:
     verdict = check(symbol=symbol, now=now)
     if verdict.instrument is None:
         raise NotFound
-    return verdict.instrument, verdict
+    instrument = verdict.instrument
+    aliases = list(instrument.aliases.order_by("source"))
+    return Profile(instrument, verdict, aliases, _next_expiries(instrument, _today(now)))
 
 
 def terms_on(*, symbol: str, first: date, last: date) -> tuple[Terms, ...]:
@@ -197,14 +233,31 @@ def _terms(row: Instrument | InstrumentTerms, valid_from: date) -> Terms:
     )
 
 
-def search(*, query: str, exchange: str | None, type: str | None, limit: int) -> list[Instrument]:
+def search(
+    *, query: str, exchange: str | None, type: str | None, limit: int, now: datetime
+) -> list[Instrument]:
     """At most `limit` instruments that match what was typed, the best match first."""
     among = Instrument.objects.filter(enabled=True)
     if exchange:
         among = among.filter(exchange=exchange)
     if type:
         among = among.filter(type=type)
-    return search_among(among, query=query, limit=limit)
+    return search_among(among, query=query, today=_today(now), limit=limit)
+
+
+def _next_expiries(instrument: Instrument, today: date) -> list[date]:
+    contracts = Instrument.objects.filter(
+        exchange=instrument.exchange,
+        underlying=instrument.underlying or instrument.code,
+        expiry__gte=today,
+        enabled=True,
+    )
+    days = contracts.order_by("expiry").values_list("expiry", flat=True).distinct()
+    return [day for day in days[:MOST_EXPIRIES] if day is not None]
+
+
+def _today(now: datetime) -> date:
+    return now.astimezone(INDIA).date()
 
 
 @transaction.atomic

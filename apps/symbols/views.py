@@ -10,7 +10,7 @@ from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, Query
 from apps.engine.symbols import EXCHANGES
 from apps.symbols import openapi, services
 from apps.symbols.models import Type
-from apps.symbols.serializers import SymbolBody, instrument_out, match_out, verdict_out
+from apps.symbols.serializers import SymbolBody, match_out, profile_out, verdict_out
 
 
 class SymbolView(ViewSet):
@@ -18,7 +18,8 @@ class SymbolView(ViewSet):
     @idempotent
     def validate(self, request: Request) -> Response:
         symbol = SymbolBody.read(request.data)["symbol"]
-        return Response(verdict_out(services.check(symbol=symbol, now=timezone.now())))
+        verdict, suggestions = services.judge(symbol=symbol, now=timezone.now())
+        return Response(verdict_out(verdict, suggestions))
 
     @documented(openapi.SEARCH_SYMBOLS)
     def search(self, request: Request) -> Response:
@@ -28,13 +29,13 @@ class SymbolView(ViewSet):
             exchange=query.choice("exchange", EXCHANGES),
             type=query.choice("type", Type.values),
             limit=query.integer("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT),
+            now=timezone.now(),
         )
         return Response({"results": [match_out(row) for row in found]})
 
     @documented(openapi.READ_SYMBOL)
     def show(self, request: Request, symbol: str) -> Response:
-        instrument, verdict = services.look_up(symbol=symbol, now=timezone.now())
-        return Response(instrument_out(instrument, verdict))
+        return Response(profile_out(services.look_up(symbol=symbol, now=timezone.now())))
 
 
 def _typed(query: Query) -> str:

@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.symbols import services
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.symbols.instruments import option
+from tests.symbols.instruments import future, option
 
 PATH = "/api/symbols/"
 
@@ -19,8 +19,26 @@ def test_a_share(api: Api, alice: User) -> None:
         "symbol": "NSE:MM", "exchange": "NSE", "exchangeName": "M&M",
         "name": "Mahindra & Mahindra Limited", "type": "equity", "isin": "INE101A01026",
         "underlying": None, "expiry": None, "strike": None, "optionType": None, "lotSize": 1,
-        "tickSize": 0.1, "tradable": True,
+        "tickSize": 0.1, "multiplier": None, "freezeQuantity": None, "tradable": True,
+        "nextExpiries": [], "aliases": [],
     }  # fmt: skip
+
+
+def test_a_contract_with_what_brokers_call_it_and_what_expires_next(api: Api, alice: User) -> None:
+    for day in (date(2020, 1, 30), date(2099, 1, 29), date(2099, 2, 26)):
+        contract = future(
+            f"NSE:MM{day:%y%b}FUT".upper(), expiry=day, underlying="MM", lot_size=200,
+            multiplier=200, freeze_quantity=7000, exchange_name=f"M&M{day:%y%b}FUT".upper(),
+        )  # fmt: skip
+    contract.aliases.create(source="upstox", name="M&M FUT 26 FEB 99", token="NSE_FO|1")
+    contract.aliases.create(source="alice", name="M&M26FEB99F")
+    body = api(alice).get(PATH + "NSE:MM99FEBFUT").json()
+    assert (body["lotSize"], body["multiplier"], body["freezeQuantity"]) == (200, 200, 7000)
+    assert body["nextExpiries"] == ["2099-01-29", "2099-02-26"]
+    assert body["aliases"] == [
+        {"source": "alice", "name": "M&M26FEB99F", "token": None},
+        {"source": "upstox", "name": "M&M FUT 26 FEB 99", "token": "NSE_FO|1"},
+    ]
 
 
 def test_an_option_that_has_expired(api: Api, alice: User) -> None:

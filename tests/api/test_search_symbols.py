@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.symbols import services
+from apps.symbols import search, services
 from apps.symbols.models import Instrument
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -74,6 +74,32 @@ def test_a_code_that_is_equal_comes_before_names_that_begin_so(found: Any) -> No
 def test_shares_and_indices_come_before_contracts(found: Any) -> None:
     assert found("NIFTY") == ["NSE:NIFTY", "NSE:NIFTYNXT50", "NSE:BANKNIFTY", "NSE:FINNIFTY",
                               "NSE:MIDCPNIFTY", "NSE:NIFTY99JAN21500CE"]  # fmt: skip
+
+
+def test_contracts_come_by_their_underlying_the_next_to_expire_first(found: Any) -> None:
+    for symbol, day in {"QZX99APRFUT": 4, "QZX99JANFUT": 1, "QZX20JANFUT": 0}.items():
+        expiry = date(2099, day, 20) if day else date(2020, 1, 30)
+        future(f"NSE:{symbol}", expiry=expiry, underlying="QZX")
+    assert found("qzx") == ["NSE:QZX99JANFUT", "NSE:QZX99APRFUT", "NSE:QZX20JANFUT"]
+
+
+def test_what_a_broker_calls_so_is_found(found: Any) -> None:
+    held = Instrument.objects.get(symbol="NSE:NIFTY99JAN21500CE")
+    held.aliases.create(source="kite", name="NIFTY9912821500CE")
+    assert found("nifty9912821500ce") == ["NSE:NIFTY99JAN21500CE"]
+
+
+@pytest.mark.parametrize("trigrams", [True, False])
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [("RELAINCE", "RELIANCE"), ("NSE:RELIANCEE", "RELIANCE"), ("HDFCBNK", "HDFCBANK"),
+     ("infi", "INFY"), ("BAJAJ-AUTA", "BAJAJAUTO")],
+)  # fmt: skip
+def test_a_slip_still_finds_it(
+    found: Any, monkeypatch: pytest.MonkeyPatch, slip: str, meant: str, trigrams: bool
+) -> None:
+    monkeypatch.setattr(search, "_has_trigrams", lambda: trigrams)
+    assert found(slip)[0].partition(":")[2] == meant
 
 
 def test_two_letters_do_not_match_inside(found: Any) -> None:

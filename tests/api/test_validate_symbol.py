@@ -10,7 +10,7 @@ from apps.symbols import services
 from apps.symbols.models import Instrument
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.symbols.instruments import equity
+from tests.symbols.instruments import equity, option
 
 PATH = "/api/symbols/validate"
 
@@ -123,6 +123,31 @@ def test_the_exchange_s_own_name_leads_to_the_symbol(verdict: Any) -> None:
     services.seed_sample()
     assert "NSE:MM" in verdict("NSE:M&M")["reason"]
     assert verdict("NSE:MM")["valid"] is True
+
+
+@pytest.mark.parametrize(
+    ("symbol", "meant"),
+    [
+        ("NSE:RELAINCE", "NSE:RELIANCE"), ("NSE:M&M", "NSE:MM"), ("nse:tcs", "NSE:TCS"),
+        ("INFY", "NSE:INFY"), ("NSE:BAJAJ-AUTO", "NSE:BAJAJAUTO"), ("BSE:SENSX", "BSE:SENSEX"),
+        ("NFO:NIFTY99JAN21500CE", "NSE:NIFTY99JAN21500CE"),
+        ("NSE:NIFTY99JAN21490CE", "NSE:NIFTY99JAN21500CE"),
+    ],
+)  # fmt: skip
+def test_what_may_have_been_meant_is_suggested(verdict: Any, symbol: str, meant: str) -> None:
+    services.seed_sample()
+    Instrument.objects.update(sample=False)
+    option("NSE:NIFTY99JAN21500CE", expiry=date(2099, 1, 28), strike=21500, option_type="CE")
+    option("NSE:NIFTY99JAN22500CE", expiry=date(2099, 1, 28), strike=22500, option_type="CE")
+    Instrument.objects.filter(type="options").update(underlying="NIFTY")
+    assert meant in verdict(symbol)["suggestions"]
+
+
+@pytest.mark.parametrize("symbol", ["NSE:RELIANCE", "NSE:" + "RELIANCE" * 9, "", ":", "NSE:QQQQQQ"])
+def test_nothing_is_suggested_where_nothing_helps(verdict: Any, symbol: str) -> None:
+    services.seed_sample()
+    Instrument.objects.update(sample=False)
+    assert "suggestions" not in verdict(symbol)
 
 
 @pytest.mark.parametrize(
