@@ -123,13 +123,14 @@ def _some(conditions: tuple[T, ...]) -> tuple[T, ...]:
     return conditions
 
 
-Some: TypeAlias = Annotated[
+UpToTwenty: TypeAlias = Annotated[
     tuple[Annotated[T, Field(discriminator="type")], ...],
     Field(strict=False, max_length=20),
     at_most(20),
-    AfterValidator(_some),
 ]
-"""One to twenty conditions."""
+"""Up to twenty conditions."""
+Some: TypeAlias = Annotated[UpToTwenty[T], AfterValidator(_some)]
+"""At least one of them."""
 
 
 class _Group(Part):
@@ -179,7 +180,8 @@ def _not_too_many(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
     return conditions
 
 
-Conditions: TypeAlias = Annotated[Some[Single | Group], AfterValidator(_not_too_many)]
+AnyConditions: TypeAlias = Annotated[UpToTwenty[Single | Group], AfterValidator(_not_too_many)]
+Conditions: TypeAlias = Annotated[AnyConditions, AfterValidator(_some)]
 
 
 class EntryConditions(Part):

@@ -6,6 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from apps.engine.conditions import AnyConditions, LogicalOperator
 from apps.engine.fields import (
     AtrPeriod,
     LargePercent,
@@ -135,9 +136,13 @@ TrailingStop: TypeAlias = Annotated[
 class ExitConditions(Part):
     """What closes a position; at least one way out must be given.
 
-    `exitOnOppositeSignal` absent means true for an algorithm that trades both sides, else false.
+    `conditions` close at the next open, and are written for the side that entries are. An empty
+    list of them is none. `exitOnOppositeSignal` absent means true for an algorithm that trades
+    both sides, else false.
     """
 
+    conditions: AnyConditions = ()
+    logicalOperator: LogicalOperator = "AND"
     stopLoss: Maybe[StopLoss] = None
     takeProfit: Maybe[TakeProfit] = None
     trailingStop: Maybe[TrailingStop] = None
@@ -149,9 +154,10 @@ class ExitConditions(Part):
     def _has_a_way_out(self) -> ExitConditions:
         others = (self.stopLoss, self.takeProfit, self.squareOffTime, self.maxHoldingCandles)
         trailing = self.trailingStop is not None and self.trailingStop.enabled
-        if not (trailing or self.exitOnOppositeSignal or any(o is not None for o in others)):
+        said = self.conditions or self.exitOnOppositeSignal
+        if not (trailing or said or any(o is not None for o in others)):
             raise incomplete(
-                "needs at least one of stopLoss, takeProfit, trailingStop (enabled), "
+                "needs at least one of stopLoss, takeProfit, trailingStop (enabled), conditions, "
                 "squareOffTime, maxHoldingCandles, exitOnOppositeSignal (true)"
             )
         return self

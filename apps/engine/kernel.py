@@ -4,10 +4,6 @@ A backtest is `run` over all rows and then `finish`; trading live is `run` over 
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
-Work in a row, in this order (rule 2): exits at the open, entries at the open in the listed order of
-symbols, stop and target inside the bar, the close of a session's last bar, then the mark, trailing
-stops, the daily loss, and the signals that trade at each symbol's next open.
-
 All compiled code of the simulation stands in this file: a cached function does not notice a change
 in a compiled function of another file.
 """
@@ -27,8 +23,9 @@ if TYPE_CHECKING:
 step = njit(nogil=True, error_model="numpy")  # never fastmath: it would cost the equal bits
 kernel = njit(nogil=True, error_model="numpy", cache=True)  # a kernel's cache holds its steps
 
-# Signals: one byte per row and symbol, 0 where the symbol has no bar.
-ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT = 1, 2, 4, 8
+# Signals: one byte per row and symbol, 0 where the symbol has no bar. EXIT is an opposite signal of
+# an algorithm of one side, CLOSE is said by conditions of exits.
+ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT, CLOSE_LONG, CLOSE_SHORT = 1, 2, 4, 8, 32, 64
 ENTER = ENTER_LONG | ENTER_SHORT
 FLATTEN = 16
 """Not a signal: the kernel's own mark on a position that a breach of the daily loss closes."""
@@ -42,8 +39,8 @@ SIZE, STOP, TARGET, TRAIL = range(4)
 # Why a position was closed, and why an entry was not traded; reasons.py has their names.
 (
     OPEN, BY_STOP, BY_TARGET, BY_TRAIL, BY_OPPOSITE,
-    BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA,
-) = range(9)  # fmt: skip
+    BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA, BY_SIGNAL,
+) = range(10)  # fmt: skip
 (
     POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
     DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES,
@@ -178,6 +175,8 @@ def slipped(p: Record, price: float, plan: Plan) -> float:
 def ordered_exit(p: Record, plan: Plan) -> int:
     """Why what waits on `p` closes it at the open; OPEN when it does not (rules 1 and 8)."""
     long = p.side > 0
+    if p.pending & (CLOSE_LONG if long else CLOSE_SHORT):
+        return BY_SIGNAL
     if p.pending & (EXIT_LONG if long else EXIT_SHORT):
         return BY_OPPOSITE
     if plan.reverse and p.pending & (ENTER_SHORT if long else ENTER_LONG):
@@ -408,6 +407,7 @@ def pass_quiet(
     high, low, close, special = highs[first:], lows[first:], closes[first:], flags[first:]
     below, above = quiet_range(p, trailing)
     idle = idle_signal(p, plan) if account.halted == 0 and not ranged else 0
+    idle |= CLOSE_SHORT if p.side > 0 else CLOSE_LONG
     bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
     cash, locked, exposure, average = account.cash, p.locked, p.exposure, p.average
     passed = 0
@@ -433,8 +433,9 @@ def pass_quiet(
 
 
 @step
-def admit(account: Record, signal: int) -> int:
-    """What is left of a signal when both sides, and entries after a breach, are taken out."""
+def admit(account: Record, p: Record, signal: int) -> int:
+    """A signal less both sides, entries after a breach, and exits that nothing held answers to."""
+    signal &= ~(CLOSE_LONG if p.side <= 0 else 0) & ~(CLOSE_SHORT if p.side >= 0 else 0)
     if signal & ENTER == ENTER:
         account.rejected[BOTH_SIDES] += 1
         signal &= ~ENTER
@@ -481,8 +482,8 @@ def run(
                 t += passed
                 p.bars += passed
                 p.close, p.time, p.day = closes[bars_of[passed - 1, s]], time[t - 1], account.day
-                if heard[passed - 1, s] != 0:  # idle as it is, it waits for the next bar
-                    p.pending, waiting[0], n_wait = heard[passed - 1, s], s, 1
+                if heard[passed - 1, s] & ENTER:  # idle as it is, it waits for the next bar
+                    p.pending, waiting[0], n_wait = heard[passed - 1, s] & ENTER, s, 1
             if t == rows:
                 break
 
@@ -568,7 +569,7 @@ def run(
             n_wait = halt(account, positions, opened, n_open, waiting, n_wait)
         for s in range(size):
             if signals[t, s] != 0:
-                p, signal = positions[s], admit(account, signals[t, s])
+                p, signal = positions[s], admit(account, positions[s], signals[t, s])
                 if p.pending == 0 and signal != 0:
                     insert(waiting, n_wait, s)
                     n_wait += 1

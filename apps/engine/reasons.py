@@ -8,7 +8,7 @@ two together. Whoever only reads results needs the names and not the compiler.
 
 EXIT_REASONS = (
     "", "stop_loss", "take_profit", "trailing_stop", "opposite_signal",
-    "square_off", "max_holding", "daily_loss_limit", "end_of_data",
+    "square_off", "max_holding", "daily_loss_limit", "end_of_data", "signal",
 )  # fmt: skip
 REJECTIONS = (
     "position_limit", "insufficient_cash", "below_one_lot",

@@ -26,6 +26,7 @@ from apps.engine.conditions import (
     Single,
     TimeWindow,
 )
+from apps.engine.exits import ExitConditions
 from apps.engine.fields import seconds_of_day
 from apps.engine.indicators import Mirror
 from apps.engine.operands import Operand
@@ -99,8 +100,16 @@ Check: TypeAlias = Comparison | Movement | Pattern | Hours | Joined
 
 def entry_check(side: Side, entry: EntryConditions) -> Joined:
     """What opens a side; for the side that is not traded, the mirror of the one that is."""
-    written_for: Side = "short" if entry.positionType == "short" else "long"
-    return Joined(entry.logicalOperator, _checks(entry.conditions, side, written_for))
+    return Joined(entry.logicalOperator, _checks(entry.conditions, side, _written_for(entry)))
+
+
+def exit_check(side: Side, exits: ExitConditions, entry: EntryConditions) -> Joined:
+    """The conditions that close a position of a side; they are written for the same as entries."""
+    return Joined(exits.logicalOperator, _checks(exits.conditions, side, _written_for(entry)))
+
+
+def _written_for(entry: EntryConditions) -> Side:
+    return "short" if entry.positionType == "short" else "long"
 
 
 def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> tuple[Check, ...]:

@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.engine.conditions import Side
-from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.kernel import (
+    CLOSE_LONG,
+    CLOSE_SHORT,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+)
 from apps.engine.longer import Longer
 from apps.engine.series import Column, series
 from apps.engine.sides import (
@@ -27,6 +35,7 @@ from apps.engine.sides import (
     Pattern,
     Read,
     entry_check,
+    exit_check,
 )
 from apps.engine.strategy import Strategy
 from apps.engine.values import NO_CACHE, ColumnCache, Values, back, blocks_of
@@ -48,19 +57,17 @@ def signals_of(
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
     WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
     condition names; `columns` keeps what was computed over these very bars before. Both entry bits
-    are set where both sides are true; what that means is the kernel's to say. The exit bits are
-    those of exitOnOppositeSignal for an algorithm that trades one side.
+    are set where both sides are true; what that means is the kernel's to say. EXIT bits are those
+    of exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
     """
-    entry = strategy.entryConditions
     bits = np.zeros(len(candles), dtype=np.uint8)
-    wanted = [(bit, entry_check(side, entry)) for bit, side in _bits_and_sides(strategy)]
-    lead = max(_looks_back(check) for _, check in wanted)
+    wanted = _wanted(strategy)
+    lead = max(_looks_back(one.check) + one.candles for one in wanted)
     blocks = blocks_of(candles, strategy.basicInfo.timeframe, first, last)
-    values = Values(candles, blocks, lead + entry.confirmationCandles, longer, columns)
+    values = Values(candles, blocks, lead, longer, columns)
     heard = np.zeros(len(values), dtype=np.uint8)
-    candles_needed = max(entry.confirmationCandles, 1)
-    for bit, check in wanted if blocks else ():
-        heard |= _confirmed(check, values, candles_needed).view(np.uint8) * np.uint8(bit)
+    for bit, check, confirming in wanted if blocks else ():
+        heard |= _confirmed(check, values, confirming).view(np.uint8) * np.uint8(bit)
     for rows, kept in values.kept():
         bits[rows] = heard[kept]
     return bits
@@ -91,6 +98,29 @@ def atr_columns(
             for rows, kept in values.kept():
                 ranges[rows, place] = column[kept]
     return ranges
+
+
+class _Wanted(NamedTuple):
+    """A bit of the signals, and the check that sets it when so many candles confirm it."""
+
+    bit: int
+    check: Joined
+    candles: int
+
+
+def _wanted(strategy: Strategy) -> list[_Wanted]:
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+    confirming = max(entry.confirmationCandles, 1)
+    found = [
+        _Wanted(bit, entry_check(side, entry), confirming)
+        for bit, side in _bits_and_sides(strategy)
+    ]
+    entered = {one.bit for one in found}
+    if exits.conditions and ENTER_LONG in entered:
+        found.append(_Wanted(CLOSE_LONG, exit_check("long", exits, entry), 1))
+    if exits.conditions and ENTER_SHORT in entered:
+        found.append(_Wanted(CLOSE_SHORT, exit_check("short", exits, entry), 1))
+    return found
 
 
 def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:

@@ -149,7 +149,11 @@ def _not_longer(steps: Mapping[str, object]) -> tuple[Fault, ...]:
     if not (isinstance(own, str) and own in TIMEFRAMES):
         return ()
     longer = tuple(name for name, seconds in TIMEFRAMES.items() if seconds > TIMEFRAMES[own])
-    operands = _operands("entryConditions.conditions", _at(steps, "entryConditions", "conditions"))
+    operands = (
+        operand
+        for step in ("entryConditions", "exitConditions")
+        for operand in _operands(f"{step}.conditions", _at(steps, step, "conditions"))
+    )
     return tuple(
         Fault(
             f"{path}.timeframe",
@@ -184,23 +188,25 @@ def warmup_bars(strategy: Strategy) -> int:
     """Bars of history before the first one at which everything the strategy reads is known, but
     for what it reads of longer timeframes.
     """
-    entry = strategy.entryConditions
+    entry, exits = strategy.entryConditions, strategy.exitConditions
     confirming = max(entry.confirmationCandles, 1) - 1
-    own = [bars + confirming for timeframe, bars in _warmups(strategy) if timeframe is None]
-    return max(confirming, *own, *strategy.atr_periods)
+    entering = (bars + confirming for timeframe, bars in _warmups(entry) if timeframe is None)
+    leaving = (bars for timeframe, bars in _warmups(exits) if timeframe is None)
+    return max(confirming, *entering, *leaving, *strategy.atr_periods)
 
 
 def longer_warmups(strategy: Strategy) -> dict[str, int]:
     """Candles of each longer timeframe that is read, before the first at which all is known."""
     found: dict[str, int] = {}
-    for timeframe, candles in _warmups(strategy):
-        if timeframe is not None:
-            found[timeframe] = max(candles, found.get(timeframe, 0))
+    for step in (strategy.entryConditions, strategy.exitConditions):
+        for timeframe, candles in _warmups(step):
+            if timeframe is not None:
+                found[timeframe] = max(candles, found.get(timeframe, 0))
     return found
 
 
-def _warmups(strategy: Strategy) -> Iterator[tuple[str | None, int]]:
-    for condition in singles(strategy.entryConditions.conditions):
+def _warmups(step: EntryConditions | ExitConditions) -> Iterator[tuple[str | None, int]]:
+    for condition in singles(step.conditions):
         yield from condition.warmups
 
 

@@ -7,11 +7,11 @@
     ''', stop_rate=0.02)
 
 A line is: bar (its time in minutes) | open high low close | marks | expected. Marks are signals
-(long, short, exit_long, exit_short), `late` (the bar starts after the square-off), `last` (the
-session's last bar) and `atr 1` or `atr 1,2,3,4` (of size, stop, target, trail). Expected are the
-fills of that bar: a side with the position's average entry, or an exit reason with its price. What
-is still open after the last line is closed there (`end_of_data`). Every table is also played by
-the plain twin, which must agree to the last bit.
+(long, short, exit_long, exit_short, close_long, close_short), `late` (the bar starts after the
+square-off), `last` (the session's last bar) and `atr 1` or `atr 1,2,3,4` (of size, stop, target,
+trail). Expected are the fills of that bar: a side with the position's average entry, or an exit
+reason with its price. What is still open after the last line is closed there (`end_of_data`).
+Every table is also played by the plain twin, which must agree to the last bit.
 """
 
 from collections.abc import Mapping
@@ -32,6 +32,8 @@ SIGNALS = {
     "short": k.ENTER_SHORT,
     "exit_long": k.EXIT_LONG,
     "exit_short": k.EXIT_SHORT,
+    "close_long": k.CLOSE_LONG,
+    "close_short": k.CLOSE_SHORT,
 }
 FLAGS = {"late": k.AFTER_SQUARE_OFF, "last": k.LAST_OF_SESSION}
 NO_RATES = np.zeros(0, r.RATE)

@@ -50,6 +50,8 @@ def random_case(rng: np.random.Generator, *, symbols: int | None = None) -> Case
         int(there.sum()),
         p=[0.7, 0.1, 0.1, 0.01, 0.02, 0.02, 0.02, 0.02, 0.01],
     )
+    if rng.random() < 0.5:  # exits by conditions
+        drawn |= rng.choice([0, 32, 64, 96], drawn.size, p=[0.6, 0.15, 0.15, 0.1])
     signals[there] = drawn
     return Case(market, signals, _plan(rng), _contracts(rng, symbols), RATES, _cash(rng))
 

@@ -371,6 +371,31 @@ def test_rule_12_the_exit_of_the_other_side_does_nothing() -> None:
     )
 
 
+def test_rule_12_conditions_close_at_the_next_open_from_the_entry_bars_close_on() -> None:
+    """What was true when the entry was signalled does not close it."""
+    play(
+        """
+        1 | 100 100 100 100 | long close_long  |
+        2 | 100 101 100 101 |                  | long 100
+        3 | 102 102 102 102 | close_short      |
+        4 | 103 103 103 103 | close_long short |
+        5 | 104 104 104 104 | close_short      | signal 104, short 104
+        6 | 105 105 105 105 |                  | signal 105
+        """
+    )
+
+
+def test_rule_12_a_position_may_be_closed_and_entered_again_at_one_open() -> None:
+    play(
+        """
+        1 | 100 100 100 100 | long            |
+        2 | 100 100 100 100 | close_long long | long 100
+        3 | 101 101 101 101 |                 | signal 101, long 101
+        4 | 101 101 101 101 |                 | end_of_data 101
+        """
+    )
+
+
 def test_an_opposite_signal_is_ignored_where_it_does_not_close() -> None:
     played = play(
         """

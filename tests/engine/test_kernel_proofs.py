@@ -82,7 +82,7 @@ def test_the_future_changes_nothing_before_it(seeds: range) -> None:
         assert full.curve.startswith(early.curve)
         signals, table = case.signals.copy(), np.column_stack(case.market.bars)
         later = case.market.cell[end:]
-        signals[end:] = rng.integers(0, 16, later.shape) * (later >= 0)
+        signals[end:] = (rng.integers(0, 128, later.shape) & ~k.FLATTEN) * (later >= 0)
         table[later[later >= 0]] = (50.0, 60.0, 40.0, 55.0)
         market = case.market._replace(bars=bars_of(table))
         other = case._replace(signals=signals, market=market)
@@ -145,7 +145,7 @@ def upside_down(case: Case) -> Case:
     """Every price p is LEVEL - p, every signal that of the other side."""
     bars, signals = case.market.bars, case.signals
     turned = np.column_stack((bars.open, bars.low, bars.high, bars.close))
-    swapped = ((signals & 0b0101) << 1 | (signals & 0b1010) >> 1).astype(np.uint8)
+    swapped = ((signals & 0b100101) << 1 | (signals & 0b1001010) >> 1).astype(np.uint8)
     return case._replace(
         market=case.market._replace(bars=bars_of(np.round(LEVEL - turned, 2))), signals=swapped
     )

@@ -58,6 +58,10 @@ def always_in(timeframe: str) -> Strategy:
                 "takeProfit": {"type": "risk_reward", "ratio": 2},
                 "trailingStop": {"enabled": True, "type": "atr", "activationThreshold": 0.5},
                 "maxHoldingCandles": 12,
+                "conditions": [{
+                    "type": "indicator_value", "indicator": {"type": "CCI", "period": 5},
+                    "operator": "crosses_below", "value": 60,
+                }],
             },
             executionSettings={
                 "mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0.05,

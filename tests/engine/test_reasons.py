@@ -15,7 +15,7 @@ def test_every_exit_reason_has_the_kernels_number() -> None:
         k.OPEN: "", k.BY_STOP: "stop_loss", k.BY_TARGET: "take_profit", k.BY_TRAIL: "trailing_stop",
         k.BY_OPPOSITE: "opposite_signal", k.BY_SQUARE_OFF: "square_off",
         k.BY_HOLDING: "max_holding", k.BY_DAILY_LOSS: "daily_loss_limit",
-        k.BY_END_OF_DATA: "end_of_data",
+        k.BY_END_OF_DATA: "end_of_data", k.BY_SIGNAL: "signal",
     }  # fmt: skip
     assert named == dict(enumerate(EXIT_REASONS))
 

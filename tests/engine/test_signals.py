@@ -19,7 +19,14 @@ from apps.engine.candles import (
     resample,
     start_of_block,
 )
-from apps.engine.kernel import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.kernel import (
+    CLOSE_LONG,
+    CLOSE_SHORT,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+)
 from apps.engine.longer import Longer, longer_of
 from apps.engine.patterns import PATTERNS, pattern_series
 from apps.engine.patterns import mirrored as mirrored_pattern
@@ -358,6 +365,26 @@ def test_the_opposite_signal_of_one_side_only_closes(
         steps["exitConditions"]["exitOnOppositeSignal"] = exits
     found = signals_of(parse(steps), bars([9, 10, 11]), {}, 0, 3)
     assert found.tolist() == expected
+
+
+def closing(*conditions: dict[str, Any], position: str, **exits: object) -> list[int]:
+    """The CLOSE bits alone, at closes of 9, 10 and 11."""
+    steps = entering(price("above", 1), positionType=position, confirmationCandles=3)
+    steps["exitConditions"] = {"conditions": list(conditions), **exits}
+    steps["riskParameters"]["stopLoss"] = 1
+    found = signals_of(parse(steps), bars([9, 10, 11]), {}, 0, 3)
+    return (found & (CLOSE_LONG | CLOSE_SHORT)).tolist()
+
+
+def test_conditions_of_exits_are_mirrored_for_the_other_side_and_not_confirmed() -> None:
+    above = price("above", 10)
+    assert closing(above, position="long") == [0, 0, CLOSE_LONG]
+    assert closing(above, position="short") == [0, 0, CLOSE_SHORT]
+    assert closing(above, position="both") == [CLOSE_SHORT, 0, CLOSE_LONG]
+    assert closing(above | {"side": "short"}, position="both") == [0, 0, CLOSE_SHORT]
+    either = closing(above, price("below", 10), position="long", logicalOperator="OR")
+    assert either == [CLOSE_LONG, 0, CLOSE_LONG]
+    assert closing(group("OR", above, price("below", 10)), position="long") == either
 
 
 def mirrored(condition: dict[str, Any]) -> Check:

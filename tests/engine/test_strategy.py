@@ -97,6 +97,8 @@ def test_every_way_to_size_is_read(sizing: dict[str, Any]) -> None:
         {"squareOffTime": "15:15"},
         {"maxHoldingCandles": 10},
         {"exitOnOppositeSignal": True},
+        {"conditions": [RSI_ABOVE_50], "logicalOperator": "OR"},
+        {"maxHoldingCandles": 10, "conditions": []},
         {"maxHoldingCandles": 10, "trailingStop": {"enabled": False}},
     ],
 )
@@ -223,7 +225,12 @@ def test_no_symbols_and_no_conditions_are_incomplete() -> None:
 
 
 @pytest.mark.parametrize(
-    "exits", [{"exitOnOppositeSignal": False}, {"trailingStop": {"enabled": False}}]
+    "exits",
+    [
+        {"exitOnOppositeSignal": False},
+        {"trailingStop": {"enabled": False}},
+        {"conditions": [], "logicalOperator": "AND"},
+    ],
 )
 def test_without_a_way_out_the_exits_are_incomplete(exits: dict[str, Any]) -> None:
     assert lacking(complete(exitConditions=exits)) == ["exitConditions"]
@@ -428,8 +435,7 @@ def test_an_unknown_key_is_told_with_the_one_probably_meant(place: str, meant: s
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("exitConditions__conditions", []),
-        ("exitConditions__logicalOperator", "AND"),
+        ("exitConditions__confirmationCandles", 2),
         ("executionSettings__limitOffset", 1),
         ("exitConditions__takeProfit__percentage", 5),  # a field of another type of target
         ("basicInfo__zzzzzz", 1),
@@ -538,6 +544,23 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
     assert only_fault(draft).field == where
     del draft["basicInfo"]["timeframe"]
     assert read(draft).faults == ()
+
+
+def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
+    def leaving(condition: dict[str, Any]) -> dict[str, Any]:
+        return complete(exitConditions={"maxHoldingCandles": 5, "conditions": [condition]})
+
+    where = "exitConditions.conditions[0]"
+    assert lacking(leaving({"type": "time_window", "from": "10:00"})) == [f"{where}.to"]
+    assert only_fault(leaving(CROSS | {"operator": "over"})).field == f"{where}.operator"
+    daily = RSI_ABOVE_50 | {"indicator": {"type": "RSI", "period": 30, "timeframe": "1d"}}
+    assert longer_warmups(parse(leaving(daily))) == {"1d": 30}
+    daily["indicator"]["timeframe"] = "5m"
+    assert only_fault(leaving(daily)).field == f"{where}.indicator.timeframe"
+    slow = CROSS | {"indicator2": {"type": "SMA", "period": 80}}
+    assert warmup_bars(parse(leaving(slow))) == 80
+    steps = complete(exitConditions={"conditions": [CROSS] * 21})
+    assert only_fault(steps).field == "exitConditions.conditions"
 
 
 def test_four_hundred_conditions_are_the_most() -> None:

@@ -161,6 +161,11 @@ class Twin:
 
     def read(self, s: int, signal: int, ranges: Ranges) -> None:
         """A signal known at this close, to be traded at the symbol's next open."""
+        held = self.held.get(s)
+        if held is None or held.side < 0:
+            signal &= ~k.CLOSE_LONG
+        if held is None or held.side > 0:
+            signal &= ~k.CLOSE_SHORT
         if signal & k.ENTER == k.ENTER:
             self.reject("both_sides")
             signal &= ~k.ENTER
@@ -186,7 +191,9 @@ class Twin:
             return
         long = held.side > 0
         reason = k.OPEN
-        if signal & (k.EXIT_LONG if long else k.EXIT_SHORT) or (
+        if signal & (k.CLOSE_LONG if long else k.CLOSE_SHORT):
+            reason = k.BY_SIGNAL
+        elif signal & (k.EXIT_LONG if long else k.EXIT_SHORT) or (
             self.plan.reverse and signal & (k.ENTER_SHORT if long else k.ENTER_LONG)
         ):
             reason = k.BY_OPPOSITE
