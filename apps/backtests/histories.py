@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import date
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from apps.engine.strategy import longer_warmups
 from apps.engine.timeline import Note
 from apps.market import store
 from apps.market.contracts import Rules
+from apps.market.moments import midnight
 from apps.market.store import Priced
 
 MOST_BARS: Final = 10_000_000
@@ -65,8 +67,13 @@ def _notes(symbol: str, priced: Priced) -> tuple[Note, ...]:
 
 
 def history_of(rules: Rules, symbol: str, candles: Candles, *, start: int) -> History:
-    """The bars with the symbol's hours, and its contract at about the first price in range."""
-    first = min(int(np.searchsorted(candles.time, start)), len(candles) - 1)
-    price = float(candles.close[first]) if len(candles) else 0.0
-    contract = rules.contract(symbol, price)
+    """The bars with the symbol's hours and its contract."""
+
+    def price_on(day: date) -> float:
+        """The close of the first bar of the range from that day on, else the last there is."""
+        since = max(start, midnight(day))
+        at = min(int(np.searchsorted(candles.time, since)), len(candles) - 1)
+        return float(candles.close[at]) if len(candles) else 0.0
+
+    contract = rules.contract(symbol, price_on)
     return History(symbol, candles, rules.sessions(symbol), contract, rules.notes(symbol))

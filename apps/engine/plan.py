@@ -67,7 +67,8 @@ class Contract:
 
     `lot` units are the least that trade; a unit is worth price x `multiplier` rupees, of which
     `margin` (a fraction) is locked while it is held; prices move in steps of `tick` rupees, whole
-    ten-thousandths; `segment` names the rows of a charges schedule. Raises InvalidContract.
+    ten-thousandths; `segment` names the rows of a charges schedule. `later` are the terms that take
+    its place, each from a day (since 1970 in Asia/Kolkata) on, in order. Raises InvalidContract.
     """
 
     lot: float = 1.0
@@ -75,6 +76,7 @@ class Contract:
     margin: float = 1.0
     tick: float = 0.05
     segment: str = ""
+    later: tuple[tuple[int, Contract], ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("lot", "multiplier", "margin"):
@@ -84,6 +86,11 @@ class Contract:
         ticks = self.tick * TICKS_PER_RUPEE
         if not (ticks >= 0.5 and abs(ticks - round(ticks)) < 1e-6):
             raise InvalidContract(f"A tick is whole ten-thousandths of a rupee, not {self.tick}.")
+
+    def on(self, day: int) -> Contract:
+        """The terms of a day."""
+        begun = [terms for first, terms in self.later if first <= day]
+        return begun[-1] if begun else self
 
 
 def plan_of(strategy: Strategy) -> Plan:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apps.engine.errors import EngineError
 from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 
-ENGINE_VERSION = 2
+ENGINE_VERSION = 3
 """Goes up with every change of a rule, of a figure in a result or of what State holds."""
 
 Array = NDArray[Any]

@@ -163,6 +163,7 @@ def play(
     """Step through the rows of the market, or some of them, then close what is open."""
     segments = {c.segment: number for number, c in enumerate(contracts)}
     units, rates = contract_rows(contracts, segments), rate_rows(schedule, segments)
+    changes = _changes(contracts, market.day)
     state = new_state(symbols=len(contracts), cash=capital)
     account = state.account[0]
     out = Out(np.empty(2 * len(contracts) + TRADES_AT_A_TIME, TRADE), np.empty(len(market.time)))
@@ -170,7 +171,9 @@ def play(
     first, last, _ = rows.indices(len(market.time))
     row, drained = first, []
     while row < last and account["status"] != RUINED:
-        stop = min(row + ROWS_AT_A_TIME, last)
+        day = int(market.day[row])
+        units = contract_rows([contract.on(day) for contract in contracts], segments)
+        stop = min(row + ROWS_AT_A_TIME, last, *changes[changes > row])
         row, written = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
         drained.append(out.trades[:written].tobytes())
         if account["trades"] > errors.MOST_TRADES:
@@ -189,6 +192,12 @@ def play(
         dict(zip(CHARGE_KINDS, (account["paid"] / 100).tolist(), strict=True)),
         bool(account["status"] == RUINED),
     )
+
+
+def _changes(contracts: Sequence[Contract], day: NDArray[np.int32]) -> NDArray[np.intp]:
+    """The rows in which the terms of any contract are new; to the kernel they are constant."""
+    days = sorted({first for contract in contracts for first, _ in contract.later})
+    return np.searchsorted(day, np.array(days, np.int64))
 
 
 def curve_of(played: Played) -> Array:

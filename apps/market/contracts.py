@@ -2,8 +2,8 @@
 takes it: calendars, contracts, a schedule of charges, and what the reader of a result must know.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
@@ -22,10 +22,11 @@ from apps.market.rulebook.charges import (
     schedule_of,
     unknown_items,
 )
+from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.goods import goods_of
 from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.sessions import sessions_of
-from apps.market.rulebook.terms import kind_of, margin_of, tick_of
+from apps.market.rulebook.terms import dates_of, kind_of, margin_of, tick_of
 from apps.symbols.sample import instruments
 from apps.symbols.services import derived_from, indices_among, terms_on
 from apps.symbols.terms import Terms
@@ -62,26 +63,18 @@ class Rules:
         has_derivatives = self.facts[symbol].has_derivatives
         return sessions_of(symbol, book=self.book, has_derivatives=has_derivatives)
 
-    def contract(self, symbol: str, price: float) -> Contract:
-        """Lot, value, tick and margin as of the first day; `price` is one of about that day, as
-        ticks may depend on it. What no master describes has the engine's tick (engine rule 3).
+    def contract(self, symbol: str, price_on: Callable[[date], float]) -> Contract:
+        """Lot, value, tick and margin of the first day, and what takes their place when.
+
+        `price_on` tells a price of about a day, as ticks may depend on it. What no master describes
+        has the engine's tick (engine rule 3).
         """
-        facts, plain = self.facts[symbol], Contract()
-        terms = facts.terms[0] if facts.terms else None
-        lot, unit = self._lot(symbol, terms)
-        tick = terms.tick_size if terms else None
-        if terms and tick is None:
-            near = Decimal(str(price))
-            kind, exchange = self._kind(symbol), parse(symbol).exchange
-            tick = tick_of(self.book, exchange, kind, price=near, day=self.first)
-        margin = margin_of(self.book, parse(symbol).exchange, self._kind(symbol), self.first)
-        return Contract(
-            lot=lot,
-            multiplier=unit,
-            margin=float(margin.percent / 100) if margin else plain.margin,
-            tick=float(tick) if tick else plain.tick,
-            segment=self._dealing(symbol).key,
+        days = self._days_of_change(symbol)
+        later = tuple(
+            (day_number(day), self._on(symbol, day, Decimal(str(price_on(day))))) for day in days
         )
+        first = self._on(symbol, self.first, Decimal(str(price_on(self.first))))
+        return replace(first, later=later)
 
     @property
     def schedule(self) -> Schedule:
@@ -92,6 +85,30 @@ class Rules:
     def notes(self, symbol: str) -> tuple[Note, ...]:
         """What the reader of a result must know of a symbol's contract and charges."""
         return (*self._on_charges(symbol), *self._on_contract(symbol))
+
+    def _days_of_change(self, symbol: str) -> list[date]:
+        """After the first day: new terms of the master, new ticks and margins of the rulebook."""
+        place = parse(symbol).exchange, self._kind(symbol)
+        days = {terms.valid_from for terms in self.facts[symbol].terms}
+        days |= dates_of(self.book.ticks, *place) | dates_of(self.book.margins, *place)
+        return sorted(day for day in days if self.first < day <= self.last)
+
+    def _on(self, symbol: str, day: date, price: Decimal) -> Contract:
+        plain, exchange, kind = Contract(), parse(symbol).exchange, self._kind(symbol)
+        begun = [terms for terms in self.facts[symbol].terms if terms.valid_from <= day]
+        terms = begun[-1] if begun else None
+        lot, unit = self._lot(symbol, terms)
+        tick = terms.tick_size if terms else None
+        if terms and tick is None:
+            tick = tick_of(self.book, exchange, kind, price=price, day=day)
+        margin = margin_of(self.book, exchange, kind, day)
+        return Contract(
+            lot=lot,
+            multiplier=unit,
+            margin=float(margin.percent / 100) if margin else plain.margin,
+            tick=float(tick) if tick else plain.tick,
+            segment=self._dealing(symbol).key,
+        )
 
     def _lot(self, symbol: str, terms: Terms | None) -> tuple[float, float]:
         """(units of a lot, rupees a unit gains per rupee): the master's, else the rulebook's."""
@@ -133,10 +150,6 @@ class Rules:
         if kind.endswith("option") and self.strategy.entryConditions.positionType != "long":
             message = f"{symbol}: options are sold against their premium; a broker asks for"
             yield Note("option_shorts", f"{message} far more.")
-        terms = {(terms.lot_size, terms.tick_size) for terms in self.facts[symbol].terms}
-        if len(terms) > 1:
-            message = f"{symbol}: lot or tick change within the range; those of {self.first}"
-            yield Note("changing_terms", f"{message} hold throughout.")
 
 
 def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:

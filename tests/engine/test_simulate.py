@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.candles import Candles
+from apps.engine.candles import Candles, ist_day
 from apps.engine.errors import InsufficientData
 from apps.engine.results import curve_points, trade_dicts
 from apps.engine.sessions import Regime, Sessions
@@ -351,3 +351,22 @@ def test_warming_up_compiles_what_a_simulation_runs() -> None:
     compiled = len(kernel.run.signatures)
     run(busy(), history(walk(100)))
     assert len(kernel.run.signatures) == compiled
+
+
+def test_terms_hold_from_their_day_on() -> None:
+    """A lot of 3 on Monday, of 5 from Tuesday on; stops are rounded to the tick of the day."""
+    day = 86_400
+    tuesday = int(ist_day(np.array([MONDAY + day]))[0])
+    closes = [99, 101, 101, 98, 98]
+    bars = [history(closes, start=MONDAY + n * day).candles for n in (0, 1)]
+    columns = {
+        name: np.concatenate([getattr(one, name) for one in bars])
+        for name in ("time", "open", "high", "low", "close", "volume")
+    }
+    candles = Candles.build(columns.pop("time"), **columns)
+    terms = Contract(lot=3.0, later=((tuesday, Contract(lot=5.0, tick=0.5)),))
+    always = strategy(positionSizing={"quantity": 5}, exitConditions={"stopLoss": {
+        "type": "percentage", "percentage": 2}})  # fmt: skip
+    result = run(always, History("NSE:TEST", candles, contract=terms))
+    found = [(t["quantity"], t["exitPrice"]) for t in trades(result)]
+    assert found == [(3.0, 98.95), (5.0, 98.5)]

@@ -1,6 +1,8 @@
 """What rules and masters say of a strategy's symbols, as the engine takes it."""
 
-from datetime import date
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from apps.engine.plan import Contract
 from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
 from apps.market.rulebook.book import bundled
+from apps.market.rulebook.dates import day_number
 from apps.symbols.models import InstrumentTerms, MasterLoad
 from apps.symbols.terms import Terms
 from tests import make
@@ -17,11 +20,16 @@ from tests.symbols.instruments import equity, future
 
 MARCH = date(2026, 3, 2)
 AUGUST = date(2026, 8, 3)
+DAY = timedelta(days=1)
 
 
 def rules(symbol: str, facts: Facts | None = None, *, day: date = MARCH, **settings: Any) -> Rules:
     asked = strategy(basicInfo={"symbols": [symbol]}, executionSettings=settings)
     return Rules(bundled(), asked, {symbol: facts or Facts()}, day, day)
+
+
+def at(price: float) -> Callable[[date], float]:
+    return lambda day: price
 
 
 def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -> Terms:
@@ -30,7 +38,7 @@ def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -
 
 
 def test_what_nobody_knows_has_the_engines_terms() -> None:
-    found = rules("NSE:ABC").contract("NSE:ABC", 100.0)
+    found = rules("NSE:ABC").contract("NSE:ABC", at(100.0))
     assert (found.lot, found.multiplier, found.margin, found.tick) == (1, 1, 1, Contract().tick)
 
 
@@ -38,29 +46,40 @@ def test_what_nobody_knows_has_the_engines_terms() -> None:
     ("price", "tick"), [(249.0, 0.01), (250.0, 0.05), (4_999.0, 0.1), (9_999.0, 0.5), (30_000.0, 5)]
 )
 def test_a_share_without_a_known_tick_has_that_of_its_price_band(price: float, tick: float) -> None:
-    assert rules("NSE:ABC", Facts([terms(1)])).contract("NSE:ABC", price).tick == tick
+    assert rules("NSE:ABC", Facts([terms(1)])).contract("NSE:ABC", at(price)).tick == tick
 
 
 def test_before_the_bands_every_share_had_five_paise() -> None:
     held = rules("NSE:ABC", Facts([terms(1)]), day=date(2024, 1, 2))
-    assert held.contract("NSE:ABC", 100.0).tick == 0.05
+    assert held.contract("NSE:ABC", at(100.0)).tick == 0.05
+
+
+def test_ticks_that_change_within_the_range_hold_from_their_day() -> None:
+    asked = strategy(basicInfo={"symbols": ["NSE:ABC"]})
+    first, bands = date(2024, 1, 2), date(2025, 4, 15)
+    facts = {"NSE:ABC": Facts([replace(terms(1), valid_from=first)])}
+    held = Rules(bundled(), asked, facts, first, date(2025, 12, 31))
+    prices = {first: 240.0, date(2024, 6, 10): 245.0, bands: 1200.0}
+    found = held.contract("NSE:ABC", lambda day: prices[day])
+    days = (first, date(2024, 6, 9), date(2024, 6, 10), bands)
+    assert [found.on(day_number(day)).tick for day in days] == [0.05, 0.05, 0.01, 0.1]
 
 
 def test_the_masters_lot_and_value_beat_the_rulebooks() -> None:
     symbol = "MCX:GOLD26APRFUT"
-    alone = rules(symbol).contract(symbol, 1e5)
+    alone = rules(symbol).contract(symbol, at(1e5))
     assert (alone.lot, alone.multiplier) == (1, 100)
-    told = rules(symbol, Facts([terms(2, multiplier="100")])).contract(symbol, 1e5)
+    told = rules(symbol, Facts([terms(2, multiplier="100")])).contract(symbol, at(1e5))
     assert (told.lot, told.multiplier) == (2, 50)
     counted_as_one = rules("MCX:CRUDEOIL26APRFUT", Facts([terms(1)]))
-    assert counted_as_one.contract("MCX:CRUDEOIL26APRFUT", 6e3).lot == 100
+    assert counted_as_one.contract("MCX:CRUDEOIL26APRFUT", at(6e3)).lot == 100
 
 
 def test_futures_lock_an_estimated_margin_and_say_so() -> None:
     index = rules("NSE:NIFTY26MARFUT", Facts(on_index=True))
     share = rules("NSE:SBIN26MARFUT")
-    assert index.contract("NSE:NIFTY26MARFUT", 24e3).margin == 0.12
-    assert share.contract("NSE:SBIN26MARFUT", 800.0).margin == 0.2
+    assert index.contract("NSE:NIFTY26MARFUT", at(24e3)).margin == 0.12
+    assert share.contract("NSE:SBIN26MARFUT", at(800.0)).margin == 0.2
     (note,) = index.notes("NSE:NIFTY26MARFUT")
     assert note.code == "estimated_margin"
     assert "12 % is locked, a flat share of the contract's value" in note.message
@@ -68,7 +87,7 @@ def test_futures_lock_an_estimated_margin_and_say_so() -> None:
 
 def test_the_product_decides_which_rates_hold() -> None:
     keys = {
-        product: rules("NSE:ABC", productType=product).contract("NSE:ABC", 1.0).segment
+        product: rules("NSE:ABC", productType=product).contract("NSE:ABC", at(1.0)).segment
         for product in ("intraday", "delivery", "carryforward")
     }
     assert keys["delivery"] == keys["carryforward"] == "NSE equity ABC delivery discount"
@@ -78,7 +97,7 @@ def test_the_product_decides_which_rates_hold() -> None:
 
 
 def test_a_named_broker_is_found_whatever_its_case_and_an_unknown_one_is_told() -> None:
-    assert rules("NSE:ABC", broker="None ").contract("NSE:ABC", 1.0).segment.endswith(" none")
+    assert rules("NSE:ABC", broker="None ").contract("NSE:ABC", at(1.0)).segment.endswith(" none")
     unknown = rules("NSE:ABC", broker="Some House")
     assert [note.code for note in unknown.notes("NSE:ABC")] == ["unknown_broker"]
     assert rules("NSE:ABC", broker="Some House", charges="none").notes("NSE:ABC") == ()
@@ -111,8 +130,10 @@ def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None)
     )  # fmt: skip
     asked = strategy(basicInfo={"symbols": symbols})
     held = rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
-    assert held.contract(symbols[2], 800.0).lot == 750
-    assert "changing_terms" in {note.code for note in held.notes(symbols[2])}
+    found = held.contract(symbols[2], at(800.0))
+    tenth = date(2026, 8, 10)
+    lots = [found.on(day_number(day)).lot for day in (AUGUST, tenth - DAY, tenth)]
+    assert lots == [750, 750, 700]
     assert [held.facts[symbol].has_derivatives for symbol in symbols] == [True, False, True]
     assert not any(held.facts[symbol].on_index for symbol in symbols)
 
@@ -121,4 +142,4 @@ def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
     asked = strategy(basicInfo={"symbols": ["NSE:NIFTY26MARFUT"]})
     held = rules_without_master(asked, first=MARCH, last=MARCH)
     assert held.facts["NSE:NIFTY26MARFUT"].on_index
-    assert held.contract("NSE:NIFTY26MARFUT", 24e3).margin == 0.12
+    assert held.contract("NSE:NIFTY26MARFUT", at(24e3)).margin == 0.12

@@ -39,6 +39,11 @@ def margin_of(book: Rulebook, exchange: str, kind: ContractKind, day: date) -> M
     return next(iter(_in_force(book.margins, exchange, kind, day)), None)
 
 
+def dates_of(rows: tuple[Dated, ...], exchange: str, kind: ContractKind) -> set[date]:
+    """Dates from which rows hold."""
+    return {row.first_date for row in rows if exchange in row.exchanges and kind in row.kinds}
+
+
 def _in_force(rows: tuple[Dated, ...], exchange: str, kind: ContractKind, day: date) -> list[Dated]:
     """The rows of the newest date that has begun."""
     begun = [
