@@ -15,6 +15,7 @@ from drf_spectacular.openapi import AutoSchema
 from apps.accounts import openapi as accounts
 from apps.algorithms import schemas as algorithms
 from apps.backtests import openapi as backtests
+from apps.backtests.report import openapi as report
 from apps.core.envelope import RETRY_AFTER_SECONDS
 from apps.core.errors import Code
 from apps.core.idempotency import REPLAYED
@@ -128,7 +129,7 @@ REASONS: Final = {
     401: "No valid credential.",
     403: "Not allowed: by the scope of a key, an origin, a CSRF token, or the state.",
     404: "Nothing of the caller's is found there.",
-    406: "The answer is JSON; the Accept header does not take it.",
+    406: "The Accept header does not take what is answered here.",
     409: "It exists already, or another request does the same at this moment.",
     411: "The body comes in chunks, without a Content-Length.",
     412: "It has changed since it was read.",
@@ -189,7 +190,7 @@ def _written(operation: Operation, method: str, path: str) -> Schema:
     if operation.body:
         written["requestBody"] = {
             "required": operation.body.required,
-            "content": _json(operation.body.schema, operation.body.example),
+            "content": _content(operation.body.schema, operation.body.example),
         }
     return {name: value for name, value in written.items() if value or name == "security"}
 
@@ -197,11 +198,13 @@ def _written(operation: Operation, method: str, path: str) -> Schema:
 def _answer(answer: Answer, *, replayed: bool) -> Schema:
     names = (*ON_ALL, *answer.headers, *([REPLAYED] if replayed else []))
     shown: Schema = {"description": answer.text, "headers": _headers(names)}
-    return shown | ({"content": _json(answer.schema, answer.example)} if answer.schema else {})
+    if answer.schema:
+        shown["content"] = _content(answer.schema, answer.example, answer.media_type)
+    return shown
 
 
-def _json(schema: Schema, example: object) -> Schema:
-    return {"application/json": {"schema": schema, "example": example}}
+def _content(schema: Schema, example: object, media_type: str = "application/json") -> Schema:
+    return {media_type: {"schema": schema, "example": example}}
 
 
 def _headers(names: tuple[str, ...]) -> Schema:
@@ -250,6 +253,7 @@ def complete(result: Schema, **_: object) -> Schema:
             **algorithms.SCHEMAS,
             **trading.SCHEMAS,
             **backtests.SCHEMAS,
+            **report.SCHEMAS,
         },
         "responses": {name: _refusal(name) for name in sorted(named)},
         "headers": {

@@ -13,6 +13,7 @@ from apps.accounts.views import (
     SessionView,
 )
 from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
+from apps.backtests.report.views import ReportLinkView, ReportView, shared_report
 from apps.backtests.views import BacktestView
 from apps.market.views import MarketView, RulebookView
 from apps.symbols.views import SymbolView
@@ -103,6 +104,9 @@ urlpatterns = [
     path("api/backtests/<str:backtest_id>/cancel", BacktestView.as_view({"post": "cancel"})),
     path("api/backtests/<str:backtest_id>/trades", BacktestView.as_view({"get": "trades"})),
     path("api/backtests/<str:backtest_id>/equity", BacktestView.as_view({"get": "equity"})),
+    path("api/backtests/<str:backtest_id>/report", ReportView.as_view({"get": "show"})),
+    path("api/backtests/<str:backtest_id>/report-link", ReportLinkView.as_view({"post": "share"})),
+    path("reports/<str:signed>", shared_report),
 ]
 
 handler400 = "apps.core.envelope.bad_request"

@@ -10,7 +10,7 @@ from psycopg import Cursor
 
 from apps.backtests import arrays
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
-from apps.engine.records import TRADE, Array
+from apps.engine.records import CURVE, TRADE, Array
 from apps.engine.results import curve_points, trade_dicts
 
 TRADES_A_BLOCK: Final = 5_000
@@ -59,3 +59,15 @@ def equity(backtest: Backtest, points: int) -> list[dict[str, object]]:
     """The curve in at most `points` buckets (engine rule 15); none before it is completed."""
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
     return list(chain.from_iterable(curve_points(arrays.unpack(one), points) for one in curves))
+
+
+def whole(backtest: Backtest) -> tuple[Array, Array]:
+    """All its TRADE and CURVE records; none of either before it is completed."""
+    blocks = TradeBlock.objects.filter(result=backtest.pk).order_by("first")
+    trades = [arrays.unpack(one) for one in blocks.values_list("data", flat=True)]
+    curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
+    curve = [arrays.unpack(one) for one in curves]
+    return (
+        np.concatenate([np.empty(0, TRADE), *trades]),
+        np.concatenate([np.empty(0, CURVE), *curve]),
+    )

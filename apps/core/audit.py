@@ -43,6 +43,7 @@ class Action(StrEnum):
     BACKTEST_RENAMED = "backtest_renamed"
     BACKTEST_RETRIED = "backtest_retried"
     BACKTEST_DELETED = "backtest_deleted"
+    REPORT_SHARED = "report_shared"
     INSTRUMENT_ENABLED = "instrument_enabled"
     INSTRUMENT_DISABLED = "instrument_disabled"
     LIMIT_HIT = "limit_hit"

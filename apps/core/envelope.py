@@ -51,7 +51,7 @@ REASONS: Final[Mapping[int, tuple[str, str]]] = {
     400: ("bad_request", "The request cannot be understood."),
     403: ("forbidden", "This may not be done."),
     405: ("method_not_allowed", "This address does not take this method."),
-    406: ("not_acceptable", "The answer is JSON; the Accept header does not take it."),
+    406: ("not_acceptable", "The Accept header does not take what is answered here."),
     411: ("length_required", "The body needs a Content-Length; it cannot come in chunks."),
     413: ("payload_too_large", "The body is too large."),
     414: ("uri_too_long", "The address is too long."),
@@ -186,7 +186,12 @@ def for_exception(error: Exception) -> Body:
 def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response:
     """REST framework's exception handler. Any in DRF's signature: the context is its own."""
     body = for_exception(error)
-    return Response(body, status=_status_of(body), headers=_headers(body))
+    return Response(
+        body,
+        status=_status_of(body),
+        headers=_headers(body),
+        content_type="application/json",  # whatever the call answers with when it succeeds
+    )
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -2,6 +2,7 @@
 
 Key, work and answer commit in one transaction, so a crash leaves none of them and there is nothing
 to clean up. A request that comes while the first one runs waits for it on the key's unique index.
+Answers are stored sealed, as any of them may hold a secret.
 """
 
 import json
@@ -19,7 +20,7 @@ from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core import envelope
+from apps.core import envelope, sealing
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.models import IdempotencyKey
 from apps.core.renderers import JsonRenderer
@@ -60,6 +61,13 @@ class StillRunning(ServiceError):
     message = "The first request with this Idempotency-Key is still running; try again."
 
 
+class AnswerLost(ServiceError):
+    """The first answer was sealed with another SECRET_KEY."""
+
+    code = Code.CONFLICT
+    message = "The first answer to this Idempotency-Key cannot be read any more; use a new key."
+
+
 def idempotent(
     method: Handler[View, Place],
 ) -> Callable[Concatenate[View, Request, Place], Response | HttpResponse]:
@@ -81,7 +89,8 @@ def idempotent(
             if not mine:
                 return _replay(row, _fingerprint(request.data))
             response = _answer(lambda: method(view, request, *args, **kwargs))
-            row.status, row.body = response.status_code, JsonRenderer().render(response.data)
+            row.status = response.status_code
+            row.body = sealing.seal(JsonRenderer().render(response.data))
             row.save(update_fields=["status", "body"])
             return response
 
@@ -123,8 +132,12 @@ def _fingerprint(data: Mapping[str, Any] | list[Any]) -> str:
 def _replay(row: IdempotencyKey, fingerprint: str) -> HttpResponse:
     if row.fingerprint != fingerprint:
         raise KeyReused
+    try:
+        body = sealing.unseal(bytes(row.body or b""))
+    except sealing.Unreadable:
+        raise AnswerLost from None
     return HttpResponse(
-        row.body or b"",
+        body,
         status=row.status,
         content_type="application/json",
         headers={REPLAYED: "true"},

@@ -26,6 +26,7 @@ API_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+SIGNED: Final = "/reports/"
 WATCHED: Final = ("/healthz", "/readyz", "/metrics")
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
@@ -56,9 +57,14 @@ def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) ->
     quiet = request.path in WATCHED and response.status_code < 400
     log.log(
         logging.DEBUG if quiet else logging.INFO,
-        "%s %s %d", request.method, request.path, response.status_code,
+        "%s %s %d", request.method, _shown(request.path), response.status_code,
         extra={"milliseconds": round(seconds * 1000, 1)},
     )  # fmt: skip
+
+
+def _shown(path: str) -> str:
+    """An address that opens without a token is itself the secret."""
+    return f"{SIGNED}…" if path.startswith(SIGNED) else path
 
 
 def is_under_api(path: str) -> bool:

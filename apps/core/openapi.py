@@ -173,6 +173,7 @@ class Answer:
     schema: Schema | None = None
     example: object = None
     headers: tuple[str, ...] = ()
+    media_type: str = "application/json"
 
 
 @dataclass(frozen=True, slots=True)

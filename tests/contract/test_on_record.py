@@ -69,6 +69,12 @@ def ended_backtest(user: User) -> str:
     return made.pk
 
 
+def completed_backtest(user: User) -> str:
+    made = submit(user)
+    Backtest.objects.filter(pk=made.pk).update(status=Status.COMPLETED, performance={})
+    return made.pk
+
+
 def session(user: User) -> str:
     return Session.objects.filter(user=user).latest("created_at").pk
 
@@ -116,6 +122,7 @@ CHANGES = [
     Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
     Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),
     Change("post", "/api/backtests/{}/cancel", Action.BACKTEST_CANCELLED, {}, backtest),
+    Change("post", "/api/backtests/{}/report-link", Action.REPORT_SHARED, {}, completed_backtest),
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from rest_framework.test import APIClient
 from apps.core.errors import Code
 from apps.engine import strategy
 from tests import documented, make
+from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.documented import document
@@ -182,6 +183,8 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 
 # ---------------------------------------------------------------------------------- the examples
 
+OF_A_RESULT = {"readReport", "shareReport"}
+"""What only a completed backtest has."""
 BEFORE = {
     "stopAlgorithm": ["startAlgorithm"],
     "pauseAlgorithm": ["startAlgorithm"],
@@ -257,4 +260,6 @@ def reader(api: Api) -> Reader:
 def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None:
     for earlier in BEFORE.get(name, []):
         reader.follow(earlier)
+    if name in OF_A_RESULT:
+        run_queued()
     reader.follow(name)

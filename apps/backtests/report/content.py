@@ -1,0 +1,83 @@
+"""Everything that a report shows of one completed backtest, as its template names it."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from apps.backtests import results
+from apps.backtests.models import Backtest
+from apps.backtests.report import candles, figures, tables
+from apps.backtests.report.candles import Drawn
+from apps.engine.records import Array
+
+Content = dict[str, Any]
+"""Any: values of many shapes, for a template."""
+
+_STEPS: Final = (
+    "basicInfo", "positionSizing", "entryConditions", "exitConditions", "riskParameters",
+    "executionSettings",
+)  # fmt: skip
+
+
+def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
+    """What the template is filled with, and the charts by name (any: JSON)."""
+    trades, curve = results.whole(backtest)
+    capital = float(backtest.initial_capital)
+    drawn = candles.drawn(
+        backtest.symbols,
+        backtest.timeframe,
+        trades=trades,
+        curve=curve,
+        start=backtest.start,
+        end=backtest.end,
+    )
+    charts = {
+        "equity": figures.equity_figure(curve, capital),
+        "price": figures.price_figures(drawn, trades),
+    }
+    content = {
+        "backtest": backtest,
+        "figures": backtest.performance or {},
+        "receipt": backtest.receipt or {},
+        "drawn": drawn,
+        "left_out": _left_out(backtest.symbols, drawn, trades),
+        "years": tables.by_month(curve, capital),
+        "groups": _groups(trades, backtest.symbols),
+        "largest": {
+            "Largest wins": tables.largest_wins(trades, backtest.symbols),
+            "Largest losses": tables.largest_losses(trades, backtest.symbols),
+        },
+        "steps": _steps(backtest),
+    }
+    return content, charts
+
+
+def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.Group]]:
+    return {
+        "By symbol": tables.by_symbol(trades, symbols),
+        "By side": tables.by_side(trades),
+        "By exit": tables.by_reason(trades),
+        "By weekday of the entry": tables.by_weekday(trades),
+    }
+
+
+def _left_out(symbols: Sequence[str], drawn: Sequence[Drawn], trades: Array) -> list[str]:
+    """What the charts do not show, in sentences."""
+    found = []
+    if len(symbols) > len(drawn):
+        found.append(f"Of {len(symbols)} symbols the {len(drawn)} with the most trades are drawn.")
+    if len(trades) > figures.MOST_TRADES:
+        found.append(
+            f"Of {len(trades):,} trades the {figures.MOST_TRADES:,} with the largest results"
+            " can be drawn."
+        )
+    return found
+
+
+def _steps(backtest: Backtest) -> list[tuple[str, str]]:
+    """The steps as they were run, each as readable JSON."""
+    return [
+        (name, json.dumps(backtest.configuration[name], indent=2, ensure_ascii=False))
+        for name in _STEPS
+        if name in backtest.configuration
+    ]

@@ -1,0 +1,170 @@
+"""GET /api/backtests/<id>/report, POST …/report-link, GET /reports/<signed>"""
+
+import re
+from datetime import datetime, timedelta
+from unittest.mock import patch
+
+import pytest
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.backtests import services
+from apps.backtests.lifecycle import Status
+from apps.backtests.models import Backtest
+from apps.core.models import IdempotencyKey
+from tests import make
+from tests.backtests.running import run_queued
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+NAME = "<script>alert(1)</script> & more"
+
+
+@pytest.fixture
+def completed(alice: User) -> Backtest:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    backtest = submit(alice)
+    run_queued()
+    return services.rename(owner=alice, backtest_id=backtest.pk, name=NAME, now=make.NOW)
+
+
+def path(backtest: Backtest, below: str = "report") -> str:
+    return f"/api/backtests/{backtest.pk}/{below}"
+
+
+def address(api: Api, user: User, backtest: Backtest) -> str:
+    made = api(user).post(path(backtest, "report-link"))
+    assert made.status_code == 200, made.content
+    url: str = made.json()["url"]
+    assert url.startswith("http://testserver/reports/")
+    return url.removeprefix("http://testserver")
+
+
+def test_a_report_is_one_page_that_loads_nothing(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    answer = api(alice).get(path(completed))
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == "text/html; charset=utf-8"
+    text = answer.content.decode()
+    assert not re.search(r"<(?:link|img|iframe|script)[^>]*(?:src|href)=", text)
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
+    assert "<script>alert" not in text
+    performance = completed.performance
+    assert f"{performance['winningTrades']} of {performance['totalTrades']}" in text
+    assert completed.receipt["result"] in text
+    for heading in ("Returns by month", "By weekday of the entry", "Charges", "Largest losses"):
+        assert heading in text
+
+
+def test_its_policy_lets_its_own_scripts_run_and_nothing_else(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    policy = api(alice).get(path(completed))["Content-Security-Policy"]
+    rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
+    assert rules["default-src"] == "'none'"
+    assert re.fullmatch(r"'sha256-\S+' 'sha256-\S+'", rules["script-src"])
+    assert re.fullmatch(r"'sha256-\S+'", rules["style-src"])
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert "allow-same-origin" not in rules["sandbox"]
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/html;q=0", "image/png"])
+def test_an_answer_of_another_kind_is_refused(
+    api: Api, alice: User, completed: Backtest, accept: str
+) -> None:
+    answer = api(alice).get(path(completed), headers={"Accept": accept})
+    assert_error(answer, 406, "VALIDATION_ERROR", reason="not_acceptable")
+
+
+@pytest.mark.parametrize("verb", ["get", "post"])
+def test_only_a_completed_one_has_a_report(
+    api: Api, alice: User, completed: Backtest, verb: str
+) -> None:
+    queued = submit(alice, completed.algorithm_id)
+    below = "report" if verb == "get" else "report-link"
+    answer = getattr(api(alice), verb)(path(queued, below), headers={"Accept": "*/*"})
+    states = {"currentStatus": "queued", "requiredStatus": "completed"}
+    assert_error(answer, 422, "UNPROCESSABLE_ENTITY", **states)
+
+
+def test_a_link_opens_the_report_without_a_token(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    made = api(alice).post(path(completed, "report-link")).json()
+    lasts = datetime.fromisoformat(made["expiresAt"]) - timezone.now()
+    assert timedelta(hours=23, minutes=59) < lasts <= timedelta(hours=24)
+    page = api().get(made["url"])
+    assert page.status_code == 200
+    assert page["Content-Type"] == "text/html; charset=utf-8"
+    assert (page["Cache-Control"], page["Referrer-Policy"]) == ("no-store", "no-referrer")
+    assert "Content-Security-Policy" in page
+    assert "X-RateLimit-Limit" not in page
+    assert_error(api().post(made["url"]), 405, "VALIDATION_ERROR")
+
+
+def test_a_link_that_is_not_good_any_more_opens_nothing(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    good = address(api, alice, completed)
+    wrong = good[:-1] + ("a" if good[-1] != "a" else "b")
+    other = good.replace(completed.pk, "0" * 24)
+    for bad in (wrong, other, good + "x", "/reports/x", "/reports/" + "." * 3, "/reports/%00"):
+        assert_error(api().get(bad), 404, "NOT_FOUND")
+    tomorrow = timezone.now() + timedelta(hours=24, seconds=1)
+    with patch("django.utils.timezone.now", return_value=tomorrow):
+        assert_error(api().get(good), 404, "NOT_FOUND")
+    User.objects.filter(pk=alice.pk).update(is_active=False)
+    assert_error(api().get(good), 404, "NOT_FOUND")
+    User.objects.filter(pk=alice.pk).update(is_active=True)
+    services.delete(owner=alice, backtest_id=completed.pk, now=make.NOW)
+    refused = api().get(good)
+    assert_error(refused, 404, "NOT_FOUND")
+    assert refused["Cache-Control"] == "no-store"
+
+
+def test_a_repeated_key_gets_the_same_link_and_the_link_is_stored_sealed(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    key = {"Idempotency-Key": "k"}
+    first, again = (api(alice).post(path(completed, "report-link"), headers=key) for _ in range(2))
+    assert first.json() == again.json()
+    assert again["Idempotent-Replayed"] == "true"
+    stored = bytes(IdempotencyKey.objects.get().body or b"")
+    assert b"reports" not in stored
+
+
+def test_a_remembered_answer_that_cannot_be_read_any_more_is_not_made_up(
+    api: Api, alice: User, completed: Backtest, settings: object
+) -> None:
+    key = {"Idempotency-Key": "k"}
+    assert api(alice).post(path(completed, "report-link"), headers=key).status_code == 200
+    IdempotencyKey.objects.update(body=b"sealed by another")
+    again = api(alice).post(path(completed, "report-link"), headers=key)
+    assert_error(again, 409, "CONFLICT")
+
+
+def test_a_link_is_not_in_the_log(
+    api: Api, alice: User, completed: Backtest, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("INFO", logger="request"):
+        good = address(api, alice, completed)
+        api().get(good)
+    assert "GET /reports/… 200" in caplog.text
+    assert good.rpartition(".")[2] not in caplog.text
+
+
+def test_a_result_without_trades_or_candles_has_a_report(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    completed.result.blocks.all().delete()  # type: ignore[attr-defined]  # of the reverse relation
+    Backtest.objects.filter(pk=completed.pk).update(
+        symbols=["NSE:GONE"], timeframe="1d", status=Status.COMPLETED
+    )
+    answer = api(alice).get(path(completed))
+    assert answer.status_code == 200
+    assert "No trades." in answer.content.decode()
