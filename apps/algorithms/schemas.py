@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from apps.algorithms import performance, serializers, step_schemas
 from apps.algorithms.alerts import ACTIONS, METRICS
+from apps.algorithms.findings import MOST_WALK_FORWARDS
 from apps.algorithms.lifecycle import Status
 from apps.algorithms.steps import STEPS
 from apps.core.openapi import (
@@ -69,7 +70,9 @@ ALGORITHM: Final[dict[str, Schema]] = {
     **_STORED_STEPS,
     "performance": ref("Performance"),
     "walkForwardConfig": nullable(OBJECT),
-    "walkForwardResults": array(OBJECT),
+    "walkForwardResults": described(
+        array(OBJECT), f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept."
+    ),
     "monteCarloConfig": nullable(OBJECT),
     "monteCarloResults": nullable(OBJECT),
     "isTemplate": FLAG,

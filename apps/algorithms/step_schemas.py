@@ -28,7 +28,7 @@ _NOT_EMPTY: Final = {
 
 def schemas() -> dict[str, Schema]:
     """Every component by its name; of what a draft may have unfinished there are two."""
-    made = _plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
+    made = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
     found: dict[str, Schema] = made["$defs"]
     indicator = found["IndicatorValue"]["properties"]["indicator"]
     found = {name: _with_indicator(one) for name, one in found.items()}
@@ -48,14 +48,14 @@ def step_refs(*, draft: bool) -> dict[str, Schema]:
     return {name: ref((_DRAFT if draft else "") + name[0].upper() + name[1:]) for name in STEPS}
 
 
-def _plain(one: Any) -> Any:
+def plain(one: Any) -> Any:
     """Without what Pydantic adds for itself: titles, and null for what is absent."""
     if isinstance(one, list):
-        return [_plain(item) for item in one]
+        return [plain(item) for item in one]
     if not isinstance(one, dict):
         return one
     return {
-        name: _plain(value)
+        name: plain(value)
         for name, value in one.items()
         if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", None)
     }

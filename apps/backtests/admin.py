@@ -44,9 +44,9 @@ class BacktestAdmin(OperatorAdmin):
         )}),
         ("Asked for", {"fields": (
             "kind", "symbols", "timeframe", "start_date", "end_date", "initial_capital", "seed",
-            "configuration_in_full",
+            "configuration_in_full", "study_in_full",
         )}),
-        ("Came of it", {"fields": ("performance_in_full", "receipt_in_full")}),
+        ("Came of it", {"fields": ("performance_in_full", "findings_in_full", "receipt_in_full")}),
     )  # fmt: skip
 
     def matching(self, term: str) -> Q:
@@ -61,6 +61,14 @@ class BacktestAdmin(OperatorAdmin):
     @admin.display(description="configuration")
     def configuration_in_full(self, backtest: Backtest) -> str:
         return _indented(backtest.configuration)
+
+    @admin.display(description="study")
+    def study_in_full(self, backtest: Backtest) -> str:
+        return _indented(backtest.study)
+
+    @admin.display(description="findings")
+    def findings_in_full(self, backtest: Backtest) -> str:
+        return _indented(backtest.findings)
 
     @admin.display(description="performance")
     def performance_in_full(self, backtest: Backtest) -> str:

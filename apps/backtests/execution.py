@@ -7,7 +7,7 @@ another's work.
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
@@ -15,19 +15,27 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from apps.backtests import announcements, arrays, results, turns
-from apps.backtests.histories import histories_of
+from apps.algorithms import findings
+from apps.backtests import announcements, results, turns
+from apps.backtests.histories import histories_of, most_bars
+from apps.backtests.kinds import Kind
 from apps.backtests.lifecycle import BEAT_SECONDS, Move, Status
 from apps.backtests.models import Backtest
+from apps.backtests.studies import Outcome, outcome_of
 from apps.core.errors import Code
+from apps.core.times import wire_time
 from apps.engine import strategy as engine
-from apps.engine.simulate import Result, simulate
 from apps.market import store
 from apps.market.contracts import rules_of
 from apps.market.moments import day_in_india
 
 log = logging.getLogger(__name__)
 
+_KEPT: Final[Mapping[Kind, Callable[..., None]]] = {
+    Kind.WALK_FORWARD: findings.keep_walk_forward,
+    Kind.MONTE_CARLO: findings.keep_monte_carlo,
+}
+"""The kinds whose findings are kept with the algorithm too."""
 REPORT_SECONDS: Final = 0.5
 SHARE_OF_READING: Final = 0.3
 """Of the progress: reading the candles; the rest is the simulation."""
@@ -80,7 +88,7 @@ def run(
     stopping: Callable[[], bool],
     superseded: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
-) -> Result:
+) -> Outcome:
     """Simulate, and report progress every half second.
 
     Raises Interrupted or Superseded soon after `stopping` or `superseded` say so, or what the
@@ -108,42 +116,61 @@ def run(
         report(SHARE_OF_READING * done)
 
     rules = rules_of(strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end))
-    return simulate(
-        strategy,
-        histories_of(rules, start=backtest.start, end=backtest.end, on_progress=report_read),
+    histories = histories_of(
+        rules,
         start=backtest.start,
         end=backtest.end,
-        capital=float(backtest.initial_capital),
-        schedule=rules.schedule,
-        seed=backtest.seed,
-        on_progress=report_simulated,
+        most_bars=most_bars(Kind(backtest.kind)),
+        on_progress=report_read,
     )
+    return outcome_of(backtest, strategy, histories, rules.schedule, report=report_simulated)
 
 
 @transaction.atomic
-def complete(*, backtest: Backtest, result: Result, now: datetime) -> None:
-    """Performance, trades and curve in one transaction. Raises Superseded."""
+def complete(*, backtest: Backtest, outcome: Outcome, now: datetime) -> None:
+    """Performance, trades, curve and findings in one transaction. Raises Superseded."""
+    result = outcome.result
     done = Backtest.objects.attempt(backtest).move(
         Move.COMPLETE,
         performance=result.performance,
-        receipt=_receipt(result, backtest.symbols),
+        findings=outcome.findings,
+        receipt=_receipt(outcome, backtest),
         progress=100,
         completed_at=now,
     )
     if not done:
         raise Superseded
     results.store(backtest, trades=result.trades, curve=result.curve)
+    _keep_with_algorithm(backtest, outcome.findings, now)
     announcements.completed(backtest, now=now)
 
 
-def _receipt(result: Result, symbols: Sequence[str]) -> dict[str, object]:
+def _keep_with_algorithm(
+    backtest: Backtest, findings: Mapping[str, object] | None, now: datetime
+) -> None:
+    kept = _KEPT.get(Kind(backtest.kind))
+    if kept is not None:
+        asked = {
+            "backtestId": backtest.pk,
+            "algorithmVersion": backtest.algorithm_version,
+            "startDate": backtest.start_date,
+            "endDate": backtest.end_date,
+            "completedAt": wire_time(now),
+        }
+        kept(algorithm_id=backtest.algorithm_id, found={**asked, **(findings or {})}, now=now)
+
+
+def _receipt(outcome: Outcome, backtest: Backtest) -> dict[str, object]:
     """What the result rests on, and its own hash: equal results can be told without reading them.
 
     `synthetic` names the symbols whose bars were generated: a result on those shows how the service
     works, not how a market does.
     """
-    digest = arrays.digest(result.trades, result.curve)
-    return {**result.receipt, "result": digest, "synthetic": store.synthetic_among(symbols)}
+    return {
+        **outcome.result.receipt,
+        **outcome.hashes(backtest.study),
+        "synthetic": store.synthetic_among(backtest.symbols),
+    }
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from apps.backtests.kinds import Kind
 from apps.engine.candles import Candles, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.simulate import History
@@ -19,20 +20,33 @@ from apps.market.store import Priced
 
 MOST_BARS: Final = 10_000_000
 """Of one backtest, over all its symbols: a worker holds them in memory."""
+MOST_BARS_SEARCHED: Final = 2_000_000
+"""Where many sets of parameters are tried: each thread holds columns of its own beside them."""
 
 
 class TooManyBars(EngineError):
     """More history than a worker should hold at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         super().__init__(
-            f"The range holds more than {MOST_BARS:,} bars over all symbols; shorten it,"
+            f"The range holds more than {most:,} bars over all symbols; shorten it,"
             " or name fewer symbols or a longer timeframe."
         )
 
 
+def most_bars(kind: Kind) -> int:
+    """Of one backtest of this kind."""
+    searches = kind in (Kind.WALK_FORWARD, Kind.OPTIMIZATION)
+    return MOST_BARS_SEARCHED if searches else MOST_BARS
+
+
 def histories_of(
-    rules: Rules, *, start: int, end: int, on_progress: Callable[[float], None]
+    rules: Rules,
+    *,
+    start: int,
+    end: int,
+    most_bars: int,
+    on_progress: Callable[[float], None],
 ) -> list[History]:
     """In the listed order of symbols, which is the order in which they trade (engine rule 2).
 
@@ -49,8 +63,8 @@ def histories_of(
             for name in longer_warmups(rules.strategy)
         }
         bars += sum(map(len, (priced.candles, *longer.values())))
-        if bars > MOST_BARS:
-            raise TooManyBars
+        if bars > most_bars:
+            raise TooManyBars(most_bars)
         history = history_of(rules, symbol, priced.candles, start=start)
         notes = (*_notes(symbol, priced), *history.notes)
         histories.append(replace(history, notes=notes, longer=longer))

@@ -6,6 +6,7 @@ from typing import Self
 from django.db import models
 from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
+from apps.backtests.kinds import Kind
 from apps.backtests.lifecycle import ENDED, MOVES, Move, Status
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
@@ -87,7 +88,8 @@ class BacktestQuerySet(models.QuerySet["Backtest"]):
 
 
 class Backtest(models.Model):
-    """One simulation job; `configuration`: the algorithm's steps then, overrides applied.
+    """One simulation job; `configuration`: the algorithm's steps then, overrides applied. `study`:
+    what is asked beside one simulation, defaults applied; `findings`: what came of that.
 
     `attempt` counts how often a worker began it, and every write of a worker names its own: a
     worker that was given up on changes nothing any more. `beat_at`: when the worker that runs it
@@ -103,6 +105,7 @@ class Backtest(models.Model):
     name = models.CharField(max_length=100, blank=True)
     kind = models.CharField(max_length=20)
     configuration = models.JSONField()
+    study = models.JSONField(null=True)
     symbols = models.JSONField()
     timeframe = models.CharField(max_length=3)
     start_date = models.CharField(max_length=40)
@@ -117,6 +120,7 @@ class Backtest(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     losses = models.PositiveSmallIntegerField(default=0)
     performance = models.JSONField(null=True)
+    findings = models.JSONField(null=True)
     receipt = models.JSONField(null=True)
     error = models.JSONField(null=True)
     created_at = models.DateTimeField()
@@ -145,6 +149,19 @@ class Backtest(models.Model):
             models.CheckConstraint(
                 condition=Q(status__in=[status.value for status in Status]),
                 name="backtest_status_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(kind=Kind.BACKTEST.value, study__isnull=True)
+                | Q(
+                    kind__in=[kind.value for kind in Kind if kind is not Kind.BACKTEST],
+                    study__isnull=False,
+                ),
+                name="backtest_study_is_of_its_kind",
+            ),
+            models.CheckConstraint(
+                condition=Q(study__isnull=False, performance__isnull=False, findings__isnull=False)
+                | (Q(study__isnull=True) | Q(performance__isnull=True)) & Q(findings__isnull=True),
+                name="backtest_completed_study_has_findings",
             ),
             models.CheckConstraint(
                 condition=Q(progress__lte=100), name="backtest_progress_in_percent"

@@ -3,6 +3,8 @@
 from typing import Final
 
 from apps.algorithms.schemas import STEPS_SHOWN
+from apps.backtests import study_schemas
+from apps.backtests.kinds import ASKED
 from apps.backtests.lifecycle import Status
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn
 from apps.backtests.waiting import MOST_SECONDS
@@ -75,7 +77,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
         endDate=described(RANGE_END, "As startDate; a date is included."),
         symbols={**array(SYMBOL, minItems=1, maxItems=50), "uniqueItems": True},
         timeframe=_TIMEFRAME,
+        **{asking.field: ref(asking.model.__name__) for asking in ASKED.values()},
     ),
+    **study_schemas.schemas(),
     "BacktestName": body_schema(RenameIn),
     "Backtest": record(
         {
@@ -91,7 +95,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "symbols": array(TEXT),
             "timeframe": _TIMEFRAME,
             "initialCapital": NUMBER,
+            "config": described(study_schemas.CONFIG, "Of a study, with all defaults."),
             "performance": nullable(ref("BacktestPerformance")),
+            "results": described(study_schemas.RESULTS, "What a study tells, by its kind."),
             "error": nullable(record({"code": TEXT, "message": TEXT})),
             "createdAt": MOMENT,
             "startedAt": nullable(MOMENT),
@@ -118,6 +124,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "candles": _HASH,
             "rulebook": _HASH,
             "result": _HASH,
+            "study": nullable(_HASH),
             "start": INTEGER,
             "end": INTEGER,
             "capital": NUMBER,
@@ -143,20 +150,17 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "bars": COUNT,
         }
     ),
-    "Equity": record(
-        {
-            "points": array(
-                record(
-                    {
-                        "time": MOMENT,
-                        "equity": NUMBER,
-                        "low": NUMBER,
-                        "high": NUMBER,
-                        "drawdown": described(NUMBER, "Percent under the running peak."),
-                    }
-                )
-            )
-        }
+    "Equity": record({"points": ref("EquityPoints")}),
+    "EquityPoints": array(
+        record(
+            {
+                "time": MOMENT,
+                "equity": NUMBER,
+                "low": NUMBER,
+                "high": NUMBER,
+                "drawdown": described(NUMBER, "Percent under the running peak."),
+            }
+        )
     ),
 }
 
@@ -174,7 +178,9 @@ _BACKTEST_SHOWN: Final = {
     "symbols": STEPS_SHOWN["basicInfo"]["symbols"],
     "timeframe": STEPS_SHOWN["basicInfo"]["timeframe"],
     "initialCapital": 1_000_000,
+    "config": None,
     "performance": None,
+    "results": None,
     "error": None,
     "createdAt": MOMENT_SHOWN,
     "startedAt": None,
@@ -217,7 +223,9 @@ CREATE: Final = Operation(
     name="submitBacktest",
     summary="Ask for a backtest",
     text="`symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the "
-    "algorithm's. What is stored for an Idempotency-Key is the answer without any wait.",
+    "algorithm's. A study takes its configuration, else the algorithm's own; the figures, trades "
+    "and curve are then those of the best set (optimization) or of the joined tests "
+    "(walk_forward). What is stored for an Idempotency-Key is the answer without any wait.",
     tag=_TAG,
     parameters=(_PREFER,),
     idempotent=True,

@@ -4,11 +4,13 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.algorithms.serializers import StepField
+from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.core.fields import UtcField
 from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
 
-KINDS = ("backtest",)
+KINDS = tuple(kind.value for kind in Kind)
 SORTS = {"createdAt": "created_at", "name": "name"}
 """What a list can be sorted by, and the column of each."""
 
@@ -31,6 +33,9 @@ class SubmitIn(Body):
     initialCapital = NumberField(least=1, most=1e12, required=False)
     slippage = NumberField(least=0, most=5, required=False)
     charges = ChoiceField(choices=("none", "standard"), required=False)
+    walkForwardConfig = StepField(required=False)
+    monteCarloConfig = StepField(required=False)
+    optimizationConfig = StepField(required=False)
 
 
 class RenameIn(Body):
@@ -42,13 +47,17 @@ class RenameIn(Body):
 
 
 class BacktestOut(serializers.ModelSerializer[Backtest]):
-    """A backtest on the wire; `performance` and `receipt` are null until it is completed."""
+    """A backtest on the wire; `performance`, `results` and `receipt` are null until it is
+    completed, `config` and `results` for a plain one always.
+    """
 
     algorithmId = serializers.CharField(source="algorithm_id")
     algorithmVersion = serializers.IntegerField(source="algorithm_version")
     startDate = serializers.CharField(source="start_date")
     endDate = serializers.CharField(source="end_date")
     initialCapital = serializers.FloatField(source="initial_capital")
+    config = serializers.JSONField(source="study")
+    results = serializers.JSONField(source="findings")
     createdAt = UtcField(source="created_at")
     startedAt = UtcField(source="started_at", allow_null=True)
     completedAt = UtcField(source="completed_at", allow_null=True)
@@ -57,8 +66,8 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
         model = Backtest
         fields = [
             "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress",
-            "startDate", "endDate", "symbols", "timeframe", "initialCapital", "performance",
-            "error", "createdAt", "startedAt", "completedAt", "receipt",
+            "startDate", "endDate", "symbols", "timeframe", "initialCapital", "config",
+            "performance", "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
         ]  # fmt: skip
 
 

@@ -13,7 +13,8 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
 from apps.algorithms.steps import AlgorithmIncomplete, told, unfinished
-from apps.backtests import results, turns
+from apps.backtests import asking, results, turns
+from apps.backtests.kinds import Kind
 from apps.backtests.lifecycle import ENDED, Move, Status
 from apps.backtests.models import Backtest
 from apps.backtests.span import Span
@@ -23,6 +24,8 @@ from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import strategy as engine
 from apps.engine.errors import LEAST_BARS
 from apps.engine.errors import Fault as EngineFault
+from apps.engine.studies import Config, MonteCarloConfig, OptimizationConfig, WalkForwardConfig
+from apps.engine.windows import sessions_needed
 from apps.market import store
 
 MOST_QUEUED: Final = 20
@@ -46,6 +49,13 @@ class InsufficientData(ServiceError):
 
     code = Code.INSUFFICIENT_DATA
     message = "{symbol} has {barsInRange} usable bars of {timeframe} in this range; 2 are needed."
+
+
+class TooFewSessions(ServiceError):
+    """Too few session days are held in the asked range for the windows of a walk-forward."""
+
+    code = Code.INSUFFICIENT_DATA
+    message = "{sessions} session days are held in this range; {windows} windows need {needed}."
 
 
 class TooManyQueued(ServiceError):
@@ -87,22 +97,31 @@ class BacktestNotFailed(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a client asked for; `overrides` by their wire names."""
+    """What a client asked for; `overrides` and `configs` (of studies) by their wire names."""
 
     algorithm_id: str
     span: Span
-    kind: str
+    kind: Kind
     name: str
     overrides: Mapping[str, object]
+    configs: asking.Sent
 
 
 @transaction.atomic
 def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> Backtest:
-    """Freeze the algorithm as it is now and give its simulation a turn, both or neither."""
+    """Freeze the algorithm as it is now and give its simulation a turn, both or neither.
+
+    `seed` is for what is drawn at random, unless the study names its own.
+    """
     algorithm = Algorithm.objects.owned_by(owner).fetch(submission.algorithm_id)
     steps = _overridden(configuration(algorithm), submission.overrides)
     strategy = _parsed(steps, submission.overrides)
+    config = asking.config_of(
+        submission.kind, sent=submission.configs, own=_own_configs(algorithm), steps=steps
+    )
     _require_data(strategy, submission.span)
+    if isinstance(config, WalkForwardConfig):
+        _require_sessions(strategy, submission.span, config)
     _require_room(owner)
     backtest = Backtest.objects.create(
         owner=owner,
@@ -111,6 +130,7 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         name=submission.name,
         kind=submission.kind,
         configuration=steps,
+        study=config and config.model_dump(mode="json", by_alias=True, exclude_none=True),
         symbols=list(strategy.basicInfo.symbols),
         timeframe=strategy.basicInfo.timeframe,
         start_date=submission.span.start_text,
@@ -118,7 +138,7 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         start=submission.span.start,
         end=submission.span.end,
         initial_capital=round(strategy.executionSettings.initialCapital, 2),  # whole paise
-        seed=seed,
+        seed=_seed_of(config, seed),
         request_id=request_id.current(),
         status=Status.QUEUED,
         created_at=now,
@@ -127,6 +147,19 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
     details = {"algorithm": algorithm.pk, "version": algorithm.version, "kind": backtest.kind}
     _record(Action.BACKTEST_SUBMITTED, audit.user(owner), backtest, now, **details)
     return backtest
+
+
+def _own_configs(algorithm: Algorithm) -> asking.Sent:
+    return {
+        "walkForwardConfig": algorithm.walk_forward_config,
+        "monteCarloConfig": algorithm.monte_carlo_config,
+    }
+
+
+def _seed_of(config: Config | None, drawn: int) -> int:
+    if isinstance(config, MonteCarloConfig | OptimizationConfig) and config.seed is not None:
+        return config.seed
+    return drawn
 
 
 def _record(
@@ -203,6 +236,17 @@ def _require_bars(
             warmUpBars=warmup,
             held=store.coverage(symbol),
         )
+
+
+def _require_sessions(strategy: engine.Strategy, span: Span, config: WalkForwardConfig) -> None:
+    """Refuse at once a range whose windows would test on less than a day (engine rule 19)."""
+    needed = sessions_needed(config.windows, config.trainRatio)
+    basic = strategy.basicInfo
+    held = store.days_held(
+        basic.symbols, basic.timeframe, start=span.start, end=span.end, most=needed
+    )
+    if held < needed:
+        raise TooFewSessions(sessions=held, needed=needed, windows=config.windows)
 
 
 def read(*, owner: User, backtest_id: str) -> Backtest:

@@ -13,6 +13,7 @@ from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientData
+from apps.engine.windows import TooFewSessions
 
 log = logging.getLogger(__name__)
 
@@ -52,12 +53,12 @@ def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
 
     try:
         with execution.beating(backtest) as superseded:
-            result = execution.run(backtest, stopping=stopping, superseded=superseded)
-            execution.complete(backtest=backtest, result=result, now=timezone.now())
+            outcome = execution.run(backtest, stopping=stopping, superseded=superseded)
+            execution.complete(backtest=backtest, outcome=outcome, now=timezone.now())
     except (execution.Interrupted, execution.Superseded):
         raise
     except EngineError as error:
-        short = isinstance(error, InsufficientData)
+        short = isinstance(error, InsufficientData | TooFewSessions)
         fail(Code.INSUFFICIENT_DATA if short else Code.UNPROCESSABLE_ENTITY, str(error))
     except Exception as error:
         if not is_passing(error):

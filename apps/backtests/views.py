@@ -10,6 +10,7 @@ from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
 from apps.backtests import openapi, services, waiting
+from apps.backtests.kinds import CONFIGS, Kind
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out
@@ -53,9 +54,10 @@ class BacktestView(ViewSet):
         submission = services.Submission(
             algorithm_id=body["algorithmId"],
             span=read_span(body["startDate"], body["endDate"], now=now),
-            kind=body.get("kind", "backtest"),
+            kind=Kind(body.get("kind", Kind.BACKTEST)),
             name=body.get("name", ""),
             overrides={name: body[name] for name in services.OVERRIDES if name in body},
+            configs={name: body[name] for name in CONFIGS if name in body},
         )
         backtest = services.submit(
             owner=caller(request), submission=submission, seed=secrets.randbits(48), now=now

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from apps.engine import strategy
 from apps.engine.errors import Fault
-from apps.engine.studies import Parameter
+from apps.engine.studies import PATH, Parameter
 
 LARGEST_GRID: Final = 2**62
 """Sets that can be numbered; a random search may draw from so many."""
@@ -20,8 +20,7 @@ LARGEST_GRID: Final = 2**62
 Steps = dict[str, dict[str, Any]]
 """Any: steps are JSON as the client wrote it."""
 
-_NAME = r"[A-Za-z][A-Za-z0-9]*(?:\[[0-9]{1,3}\])*"
-_PATH: Final = re.compile(rf"{_NAME}(?:\.{_NAME})+")
+_PATH: Final = re.compile(PATH)
 _PART: Final = re.compile(r"[A-Za-z0-9]+")
 _FIXED: Final = frozenset({"executionSettings.initialCapital"})
 """What a simulation is told beside its steps."""

@@ -21,14 +21,13 @@ from apps.engine.errors import EngineError
 from apps.engine.kernel import kernel, step
 from apps.engine.metrics import max_drawdown, net_profits
 from apps.engine.records import Array
-from apps.engine.studies import MonteCarloConfig
+from apps.engine.studies import PERCENTILES, MonteCarloConfig
 
 Floats = NDArray[np.float64]
 Path = tuple[float, float, float, bool]
 """Equity, its peak, the largest drawdown (a fraction of the peak), whether it ever fell so far."""
 
 LEAST_TRADES: Final = 2
-PERCENTILES: Final = (1, 5, 25, 50, 75, 95, 99)
 METHODS: Final = ("shuffle", "bootstrap", "block_bootstrap")
 SHUFFLE, BOOTSTRAP, _ = range(len(METHODS))
 

@@ -20,14 +20,23 @@ MOST_PARAMETERS = 10
 MOST_VALUES = 10_000
 """Of one parameter."""
 MOST_SETS = 10_000
-"""Of one study: what runs is at most so many simulations, times the windows of a walk-forward."""
+"""Simulations of one study: a set counts once for each window of a walk-forward."""
 MOST_RUNS = 100_000
 """Resamplings of one Monte Carlo."""
-LARGEST_SEED = 2**53 - 1
-"""Any JSON reader keeps it exact."""
+_NAME = r"[A-Za-z][A-Za-z0-9]*(\[[0-9]{1,3}\])*"
+PATH = rf"^{_NAME}(\.{_NAME})+$"
+"""A place in the steps, such as entryConditions.conditions[0].indicator1.period."""
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED), Whole]
+Seed = Annotated[int, Field(ge=0, le=int(LARGEST)), Whole]
+
+SHOWN = (
+    "totalTrades", "netProfit", "roi", "winRate", "profitFactor", "sharpeRatio",
+    "sharpeRatioAnnualized", "maxDrawdown",
+)  # fmt: skip
+"""The figures that a study tells of each set it shows."""
+PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
+"""That a Monte Carlo tells."""
 
 if TYPE_CHECKING:
     Objective: TypeAlias = str
@@ -38,7 +47,7 @@ else:
 class Parameter(Part):
     """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
 
-    path: Annotated[str, Field(min_length=1, max_length=200)]
+    path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PATH})]
     from_: Number = Field(alias="from")
     to: Number
     step: Annotated[float, Field(ge=1e-9, le=LARGEST)]
@@ -111,7 +120,7 @@ class OptimizationConfig(Part):
 
 
 Config: TypeAlias = WalkForwardConfig | MonteCarloConfig | OptimizationConfig
-Asked = TypeVar("Asked", WalkForwardConfig, MonteCarloConfig, OptimizationConfig)
+Asked = TypeVar("Asked", bound=Part)
 
 
 class InvalidStudy(InvalidStrategy):
@@ -137,9 +146,10 @@ def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault
     for parameter in config.parameters:
         size *= parameter.count
     if isinstance(config, WalkForwardConfig):
-        if size <= MOST_SETS:
+        most = MOST_SETS // config.windows
+        if size <= most:
             return ()
-        message = f"parameters make {size:,} sets; at most {MOST_SETS:,} are tried"
+        message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"
         return (Fault("parameters", message, list(map(_sent, config.parameters))),)
     if config.method == "random" or size <= config.maxRuns:
         return ()

@@ -22,16 +22,11 @@ from apps.engine.plan import plan_of
 from apps.engine.simulate import EVERY_ROW, Played, Progress, curve_of, play
 from apps.engine.stage import Stage
 from apps.engine.strategy import Strategy
+from apps.engine.studies import SHOWN
 
 CACHE_BYTES: Final = 256 * 2**20
 """Of indicator columns that the sets of a search share."""
 SECONDS_BETWEEN_REPORTS: Final = 0.1
-
-SHOWN: Final = (
-    "totalTrades", "netProfit", "roi", "winRate", "profitFactor", "sharpeRatio",
-    "sharpeRatioAnnualized", "maxDrawdown",
-)  # fmt: skip
-"""The figures that a study tells of each set it shows."""
 
 Found = TypeVar("Found")
 

@@ -14,12 +14,14 @@ from django.db.models import Max, Min, Sum
 
 from apps.core.times import wire_time
 from apps.engine.candles import (
+    DAY,
     TIMEFRAMES,
     WARMUP_BARS,
     Candles,
     block_id,
     block_start,
     ist_day,
+    ist_days,
     start_of_block,
 )
 from apps.market.blocks import joined
@@ -107,6 +109,21 @@ def short_of(
         before, inside = count(symbol, timeframe, start=start, end=end)
         if inside < within or before + inside < total:
             yield symbol, (before, inside)
+
+
+def days_held(symbols: Iterable[str], timeframe: str, *, start: int, end: int, most: int) -> int:
+    """On how many dates from `start` to `end` any symbol has a bar; beyond `most` none is counted.
+
+    A symbol is read only until as many dates are known.
+    """
+    a_day = -(-DAY // TIMEFRAMES[timeframe])
+    days: set[int] = set()
+    for symbol in symbols:
+        if len(days) >= most:
+            break
+        bars = page(symbol, timeframe, start=start, end=end, limit=most * a_day).candles
+        days.update(ist_days(bars.time).tolist())
+    return min(len(days), most)
 
 
 def page(

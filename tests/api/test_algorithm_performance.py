@@ -77,8 +77,8 @@ def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
     submit(alice, algorithm.pk)
     backtest = turns.take(now=make.NOW)
     assert backtest is not None
-    result = execution.run(backtest, stopping=never, superseded=never)
-    execution.complete(backtest=backtest, result=result, now=make.NOW)
+    outcome = execution.run(backtest, stopping=never, superseded=never)
+    execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
     assert Backtest.objects.get().performance["totalTrades"] > 0
     assert Algorithm.objects.values().get() == before
 

@@ -59,8 +59,8 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     queued = created.json()
     assert set(queued) == {
         "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress", "startDate",
-        "endDate", "symbols", "timeframe", "initialCapital", "performance", "error", "createdAt",
-        "startedAt", "completedAt", "receipt",
+        "endDate", "symbols", "timeframe", "initialCapital", "config", "performance",
+        "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
     }  # fmt: skip
     assert (queued["status"], queued["progress"], queued["performance"]) == ("queued", 0, None)
     assert (queued["algorithmVersion"], queued["kind"]) == (1, "backtest")

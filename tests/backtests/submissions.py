@@ -4,6 +4,7 @@ from datetime import datetime
 
 from apps.accounts.models import User
 from apps.backtests import services
+from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.backtests.services import Submission
 from apps.backtests.span import read_span
@@ -15,9 +16,10 @@ def submission(owner: User, algorithm_id: str = "") -> Submission:
     return Submission(
         algorithm_id=algorithm_id or make.algorithm(owner, **make.steps()).pk,
         span=read_span("2024-02-01", "2024-02-29", now=make.NOW),
-        kind="backtest",
+        kind=Kind.BACKTEST,
         name="",
         overrides={},
+        configs={},
     )
 
 

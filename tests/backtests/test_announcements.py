@@ -59,10 +59,10 @@ def test_one_that_is_given_up_is_told_as_failed(alice: User) -> None:
 
 def test_an_attempt_that_was_superseded_tells_nothing(alice: User) -> None:
     backtest = begun(alice)
-    result = execution.run(backtest, stopping=never, superseded=never)
+    outcome = execution.run(backtest, stopping=never, superseded=never)
     services.cancel(owner=alice, backtest_id=backtest.pk, now=make.NOW)
     with pytest.raises(execution.Superseded):
-        execution.complete(backtest=backtest, result=result, now=make.NOW)
+        execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
     with pytest.raises(execution.Superseded):
         execution.fail(backtest=backtest, code=Code.CONFLICT, message="x", now=make.NOW)
     assert not Event.objects.exists()

@@ -11,8 +11,8 @@ from apps.accounts.models import User
 from apps.backtests import execution, services, tasks, turns
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.backtests.studies import Outcome
 from apps.core import request_id
-from apps.engine.simulate import Result
 from apps.market import actions
 from apps.market.importers.actions import ActionRow
 from tests import make
@@ -25,7 +25,7 @@ def queued(history: None, alice: User) -> Backtest:
     return submit(alice)
 
 
-def run(backtest: Backtest) -> Result:
+def run(backtest: Backtest) -> Outcome:
     return execution.run(backtest, stopping=never, superseded=never)
 
 
@@ -51,10 +51,10 @@ def test_a_turn_too_many_does_nothing(queued: Backtest) -> None:
 
 def test_an_attempt_that_was_given_up_on_writes_nothing(queued: Backtest) -> None:
     old = taken()
-    result = run(old)
+    outcome = run(old)
     Backtest.objects.update(attempt=2)  # somebody else runs it now
     with pytest.raises(execution.Superseded):
-        execution.complete(backtest=old, result=result, now=make.NOW)
+        execution.complete(backtest=old, outcome=outcome, now=make.NOW)
     with pytest.raises(execution.Superseded):
         execution.fail(backtest=old, code=services.InsufficientData.code, message="x", now=make.NOW)
     with pytest.raises(execution.Superseded):
@@ -65,21 +65,21 @@ def test_an_attempt_that_was_given_up_on_writes_nothing(queued: Backtest) -> Non
 
 def test_a_result_is_written_once(queued: Backtest) -> None:
     backtest = taken()
-    result = run(backtest)
-    execution.complete(backtest=backtest, result=result, now=make.NOW)
+    outcome = run(backtest)
+    execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
     with pytest.raises(execution.Superseded):
-        execution.complete(backtest=backtest, result=result, now=make.NOW)
+        execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
     assert BacktestResult.objects.count() == 1
     assert TradeBlock.objects.count() == 1
 
 
 def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> None:
     backtest = taken()
-    raw = run(backtest)
+    raw = run(backtest).result
     row = ActionRow("NSE:NIFTY", date(2024, 2, 15), "bonus", 1, 2, "a test")
     later = replace(row, ex_date=date(2024, 3, 15))
     actions.load(rows=[row, later], now=make.NOW)
-    adjusted = run(backtest)
+    adjusted = run(backtest).result
     message = "Prices of NSE:NIFTY are adjusted for: bonus 1:1 of 2024-02-15."
     assert {"code": "adjusted_prices", "message": message} in adjusted.receipt["notes"]
     assert "adjusted_prices" not in str(raw.receipt["notes"])
@@ -143,8 +143,8 @@ def test_a_worker_that_stops_gives_it_back_to_be_begun_anew(queued: Backtest) ->
     assert (done.status, done.attempt) == (Status.COMPLETED, 2)
 
 
-def broken_by(error: Exception) -> Callable[..., Result]:
-    def broken(backtest: Backtest, **options: object) -> Result:
+def broken_by(error: Exception) -> Callable[..., Outcome]:
+    def broken(backtest: Backtest, **options: object) -> Outcome:
         raise error
 
     return broken

@@ -51,12 +51,12 @@ def test_a_silent_one_is_queued_again_with_a_turn(running: Backtest) -> None:
 
 
 def test_the_worker_that_was_only_slow_writes_nothing_any_more(running: Backtest) -> None:
-    result = execution.run(running, stopping=never, superseded=never)
+    outcome = execution.run(running, stopping=never, superseded=never)
     recovery.sweep(now=LATER)
     other = begun()
     with pytest.raises(execution.Superseded):
-        execution.complete(backtest=running, result=result, now=LATER)
-    execution.complete(backtest=other, result=result, now=LATER)
+        execution.complete(backtest=running, outcome=outcome, now=LATER)
+    execution.complete(backtest=other, outcome=outcome, now=LATER)
     assert BacktestResult.objects.count() == 1
 
 

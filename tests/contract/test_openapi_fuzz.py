@@ -46,6 +46,13 @@ _OF_ALGORITHMS = (
     "|at least 1e-09 away"
     f"|is no symbol: .*({_HALF_A_CONTRACT})"
 )
+_OF_STUDIES = (
+    "is of no use to the kind"  # a configuration of another one
+    "|leads nowhere|leads to what is no number|is no path|is no part of the strategy"
+    "|must not be less than from|makes more than 10,000 values"
+    "|names a path more than once|parameters make|maxRuns is less"
+    "|is not a known field|must be at (least|most)"  # of a place in the steps
+)
 BEYOND_A_SCHEMA = {
     "logIn": (401, "password"),  # of nobody's account
     "refreshToken": (401, "refresh token"),  # of no session
@@ -55,7 +62,10 @@ BEYOND_A_SCHEMA = {
     "readCoverage": (400, _HALF_A_CONTRACT),
     # Brokers are data, and of floats some multiples of 0.0001 have more places.
     "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
-    "submitBacktest": (400, f"in the future|before 1990|before startDate|{_HALF_A_CONTRACT}"),
+    "submitBacktest": (
+        400,
+        f"in the future|before 1990|before startDate|{_HALF_A_CONTRACT}|{_OF_STUDIES}",
+    ),
     "createAlgorithm": (400, _OF_ALGORITHMS),
     "putAlgorithm": (400, _OF_ALGORITHMS),
     "updateAlgorithm": (400, _OF_ALGORITHMS),

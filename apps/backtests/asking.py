@@ -1,0 +1,48 @@
+"""What a study is asked to do, judged before it is queued."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from apps.algorithms.steps import told
+from apps.backtests.kinds import ASKED, Kind
+from apps.core.errors import Fault, InvalidInput
+from apps.engine import studies
+from apps.engine.errors import Fault as EngineFault
+from apps.engine.grid import path_faults
+from apps.engine.studies import Config, InvalidStudy, MonteCarloConfig
+
+Sent = Mapping[str, Mapping[str, object] | None]
+"""Configurations by the name of their field; None where there is none."""
+
+
+def config_of(kind: Kind, *, sent: Sent, own: Sent, steps: Mapping[str, Any]) -> Config | None:
+    """The configuration of a study: the one that was sent, else the algorithm's own, else all
+    defaults; None for a plain backtest. `steps` are complete. Raises InvalidInput. Any: JSON as the
+    client wrote it.
+    """
+    wanted = ASKED.get(kind)
+    stray = [name for name in sent if wanted is None or name != wanted.field]
+    if stray:
+        raise InvalidInput(*(Fault(name, f"is of no use to the kind {kind}") for name in stray))
+    if wanted is None:
+        return None
+    given = sent[wanted.field] if wanted.field in sent else own.get(wanted.field)
+    try:
+        config = studies.parse(wanted.model, given or {})
+    except InvalidStudy as refusal:
+        raise _within(wanted.field, refusal.faults) from refusal
+    if faults := _search_faults(config, steps):
+        raise _within(wanted.field, faults)
+    return config
+
+
+def _search_faults(config: Config, steps: Mapping[str, Any]) -> tuple[EngineFault, ...]:
+    if isinstance(config, MonteCarloConfig):
+        return ()
+    return path_faults(steps, config.parameters) or studies.search_faults(config)
+
+
+def _within(name: str, faults: tuple[EngineFault, ...]) -> InvalidInput:
+    """The faults of a configuration under its name in the body."""
+    return InvalidInput(*(replace(one, field=f"{name}.{one.field}") for one in map(told, faults)))

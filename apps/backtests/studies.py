@@ -1,0 +1,91 @@
+"""Running what was asked for: one simulation, or a study of many. For workers: it compiles."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+from apps.backtests import arrays
+from apps.backtests.kinds import ASKED, Kind
+from apps.backtests.models import Backtest
+from apps.engine import studies
+from apps.engine.charges import Schedule
+from apps.engine.monte_carlo import monte_carlo
+from apps.engine.optimise import optimise
+from apps.engine.simulate import History, Result, simulate
+from apps.engine.strategy import Strategy
+from apps.engine.studies import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
+from apps.engine.walk_forward import walk_forward
+
+THREADS: Final = os.cpu_count() or 1
+"""Of a study; what it finds does not depend on their number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """`result`: of the one simulation, the best set of an optimisation, or the joined tests of a
+    walk-forward. `findings`: what a study tells beside it, None for a plain backtest.
+    """
+
+    result: Result
+    findings: dict[str, object] | None
+
+    def hashes(self, study: object) -> dict[str, object]:
+        """`result`, of all that came of it, and `study`, of what was asked; for the receipt."""
+        digest = arrays.digest(self.result.trades, self.result.curve)
+        if self.findings is None:
+            return {"result": digest, "study": None}
+        return {"result": _hash([digest, self.findings]), "study": _hash(study)}
+
+
+def _hash(value: object) -> str:
+    """Of the value's canonical JSON: sorted keys, no blanks."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return sha256(text.encode()).hexdigest()
+
+
+def outcome_of(
+    backtest: Backtest,
+    strategy: Strategy,
+    histories: Sequence[History],
+    schedule: Schedule,
+    *,
+    report: Callable[[float], None],
+) -> Outcome:
+    """Run it; `report` is told the fraction that is done, and what it raises ends the run.
+
+    Raises what the engine refuses.
+    """
+    start, end, seed = backtest.start, backtest.end, backtest.seed
+    steps, capital = backtest.configuration, float(backtest.initial_capital)
+    match _asked(backtest):
+        case WalkForwardConfig() as config:
+            return Outcome(
+                *walk_forward(
+                    steps, config, histories, start=start, end=end, capital=capital,
+                    schedule=schedule, seed=seed, threads=THREADS, on_progress=report,
+                )
+            )  # fmt: skip
+        case OptimizationConfig() as config:
+            return Outcome(
+                *optimise(
+                    steps, config, histories, start=start, end=end, capital=capital,
+                    schedule=schedule, seed=seed, threads=THREADS, on_progress=report,
+                )
+            )  # fmt: skip
+        case drawn:
+            result = simulate(
+                strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
+                seed=seed, on_progress=report,
+            )  # fmt: skip
+    if not isinstance(drawn, MonteCarloConfig):
+        return Outcome(result, None)
+    findings = monte_carlo(result.trades, drawn, capital=capital, seed=seed, threads=THREADS)
+    return Outcome(result, findings)
+
+
+def _asked(backtest: Backtest) -> studies.Config | None:
+    asking = ASKED.get(Kind(backtest.kind))
+    return None if asking is None else asking.model.model_validate(backtest.study)

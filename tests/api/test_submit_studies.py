@@ -1,0 +1,203 @@
+"""POST /api/backtests of the kinds walk_forward, monte_carlo and optimization"""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.algorithms import findings
+from apps.algorithms.models import Algorithm
+from apps.backtests import histories, studies
+from apps.backtests.models import Backtest
+from tests import make
+from tests.backtests.running import run_queued
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+PATH = "/api/backtests"
+RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+FAST = "entryConditions.conditions[0].indicator1.period"
+STOP = "exitConditions.stopLoss.percentage"
+PARAMETERS = [
+    {"path": FAST, "from": 5, "to": 9, "step": 2},
+    {"path": STOP, "from": 0.5, "to": 1, "step": 0.5},
+]
+
+
+@pytest.fixture
+def history(db: None) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+
+
+@pytest.fixture
+def body(alice: User, history: None) -> dict[str, Any]:
+    return {"algorithmId": make.algorithm(alice, **make.steps()).pk, **RANGE}
+
+
+@pytest.fixture
+def client(api: Api, alice: User) -> APIClient:
+    return api(alice)
+
+
+def completed(client: APIClient, body: dict[str, Any]) -> Any:
+    created = client.post(PATH, body)
+    assert created.status_code == 201, created.json()
+    assert created.json()["results"] is None
+    run_queued()
+    found = client.get(f"{PATH}/{created.json()['id']}").json()
+    assert found["status"] == "completed", found["error"]
+    return found
+
+
+def test_a_walk_forward_tells_each_window_and_is_kept_with_its_algorithm(
+    client: APIClient, body: dict[str, Any]
+) -> None:
+    """21 session days in 3 windows of 0.7: floor(6.3 / 1.6) = 3 days each."""
+    config = {"windows": 3, "parameters": PARAMETERS, "objective": "netProfit"}
+    found = completed(client, {**body, "kind": "walk_forward", "walkForwardConfig": config})
+    assert found["config"] == {**config, "trainRatio": 0.7, "anchored": False}
+    windows = found["results"]["windows"]
+    assert len(windows) == 3
+    assert set(windows[0]["parameters"]) == {FAST, STOP}
+    assert windows[0]["outOfSample"]["from"].startswith("2024-02-19")  # after twelve days
+    profit = sum(window["outOfSample"]["performance"]["netProfit"] for window in windows)
+    assert found["performance"]["netProfit"] == pytest.approx(profit)
+    curve = client.get(f"{PATH}/{found['id']}/equity?points=5000").json()["points"]
+    assert len(curve) == 3 * 3 * 25
+    assert curve[-1]["equity"] == found["results"]["equity"][-1]["equity"]
+    assert len(found["receipt"]["study"]) == 64
+    algorithm = client.get(f"/api/trading/algorithms/{body['algorithmId']}").json()
+    [kept] = algorithm["walkForwardResults"]
+    assert kept["backtestId"] == found["id"]
+    assert kept["windows"] == windows
+
+
+def test_of_an_algorithm_the_newest_walk_forwards_are_kept(
+    client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(findings, "MOST_WALK_FORWARDS", 2)
+    own = {"windows": 2, "parameters": PARAMETERS[:1]}
+    Algorithm.objects.update(walk_forward_config=own)
+    ids = [completed(client, {**body, "kind": "walk_forward"})["id"] for _ in range(3)]
+    response = client.get(f"/api/trading/algorithms/{body['algorithmId']}")
+    assert [kept["backtestId"] for kept in response.json()["walkForwardResults"]] == ids[1:]
+
+
+def test_a_monte_carlo_tells_the_spread_of_what_the_trades_add_up_to(
+    client: APIClient, body: dict[str, Any]
+) -> None:
+    tag = client.get(f"/api/trading/algorithms/{body['algorithmId']}")["ETag"]
+    config = {"runs": 500, "method": "block_bootstrap", "seed": 7}
+    asked = {**body, "kind": "monte_carlo", "monteCarloConfig": config}
+    found = completed(client, asked)
+    told = found["results"]
+    assert told["finalEquity"]["p5"] < told["finalEquity"]["p95"]
+    assert told["asTraded"]["finalEquity"] == pytest.approx(found["performance"]["finalEquity"])
+    assert (told["seed"], found["receipt"]["seed"]) == (7, 7)
+    algorithm = client.get(f"/api/trading/algorithms/{body['algorithmId']}")
+    assert algorithm.json()["monteCarloResults"]["finalEquity"] == told["finalEquity"]
+    assert algorithm["ETag"] != tag
+    again = completed(client, asked)
+    assert again["receipt"] == found["receipt"]
+    shuffled = completed(client, {**asked, "monteCarloConfig": {"method": "shuffle", "runs": 9}})
+    assert shuffled["results"]["finalEquity"] is None
+    algorithm = client.get(f"/api/trading/algorithms/{body['algorithmId']}")
+    assert algorithm.json()["monteCarloResults"]["method"] == "shuffle"
+
+
+def test_an_optimization_ranks_what_it_tried_and_is_the_best_of_it(
+    client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = {"parameters": PARAMETERS, "objective": "netProfit"}
+    asked = {**body, "kind": "optimization", "optimizationConfig": config}
+    found = completed(client, asked)
+    told = found["results"]
+    assert (told["sets"], told["tried"], told["invalid"]) == (6, 6, 0)
+    assert [row["rank"] for row in told["ranking"]] == [1, 2, 3, 4, 5, 6]
+    assert told["ranking"][0]["objective"] == found["performance"]["netProfit"]
+    assert 0 <= told["deflation"]["deflatedSharpeRatio"] <= 1
+    trades = client.get(f"{PATH}/{found['id']}/trades").json()["pagination"]["total"]
+    assert trades == found["performance"]["totalTrades"] + found["performance"]["breakevenTrades"]
+    monkeypatch.setattr(studies, "THREADS", 3)
+    again = completed(client, asked)
+    assert again["receipt"]["result"] == found["receipt"]["result"]
+
+
+CONFIGS = {
+    "walk_forward": "walkForwardConfig",
+    "monte_carlo": "monteCarloConfig",
+    "optimization": "optimizationConfig",
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "field"),
+    [
+        ("walk_forward", {}, "parameters"),
+        ("walk_forward", {"windows": 51, "parameters": PARAMETERS}, "windows"),
+        ("walk_forward", {"parameters": [{**PARAMETERS[0], "path": "a.b"}]}, "parameters[0].path"),
+        ("walk_forward", {"parameters": [{**PARAMETERS[1], "to": 101}]}, "parameters[0].to"),
+        ("walk_forward", {"parameters": PARAMETERS, "window": 2}, "window"),
+        ("monte_carlo", {"runs": 0}, "runs"),
+        ("optimization", {"parameters": PARAMETERS, "maxRuns": 5}, "maxRuns"),
+        ("optimization", {"parameters": PARAMETERS, "objective": "profit"}, "objective"),
+    ],
+)
+def test_what_is_wrong_in_a_configuration_is_named_by_its_place(
+    client: APIClient, body: dict[str, Any], kind: str, config: object, field: str
+) -> None:
+    response = client.post(PATH, {**body, "kind": kind, CONFIGS[kind]: config})
+    assert_error(response, 400, "VALIDATION_ERROR", field=f"{CONFIGS[kind]}.{field}")
+    assert not Backtest.objects.exists()
+
+
+def test_a_value_is_shown_and_so_are_those_that_may_be(
+    client: APIClient, body: dict[str, Any]
+) -> None:
+    config = {"parameters": PARAMETERS, "method": "genetic"}
+    sent = {**body, "kind": "optimization", "optimizationConfig": config}
+    assert_error(
+        client.post(PATH, sent), 400, "VALIDATION_ERROR",
+        value="genetic", allowedValues=["grid", "random"],
+    )  # fmt: skip
+
+
+def test_a_configuration_that_would_be_passed_over_is_refused(
+    client: APIClient, body: dict[str, Any]
+) -> None:
+    response = client.post(PATH, {**body, "monteCarloConfig": {"runs": 5}})
+    assert_error(response, 400, "VALIDATION_ERROR", field="monteCarloConfig")
+
+
+def test_too_few_session_days_are_refused_at_once(client: APIClient, body: dict[str, Any]) -> None:
+    config = {"windows": 30, "parameters": PARAMETERS}
+    sent = {**body, "kind": "walk_forward", "walkForwardConfig": config}
+    response = client.post(PATH, sent)
+    assert_error(response, 422, "INSUFFICIENT_DATA", sessions=21, needed=33, windows=30)
+
+
+def test_trades_too_few_to_draw_from_fail_it_with_the_reason(
+    client: APIClient, alice: User, body: dict[str, Any]
+) -> None:
+    never = make.steps()["entryConditions"] | {"conditions": [
+        {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above", "value": 101}
+    ]}  # fmt: skip
+    idle = make.algorithm(alice, **make.steps(entryConditions=never)).pk
+    created = client.post(PATH, {**body, "algorithmId": idle, "kind": "monte_carlo"}).json()
+    run_queued()
+    error = client.get(f"{PATH}/{created['id']}").json()["error"]
+    assert error["code"] == "UNPROCESSABLE_ENTITY"
+    assert error["message"] == "It makes 0 trades; 2 are needed to draw from."
+
+
+def test_a_search_holds_fewer_bars(
+    client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(histories, "MOST_BARS_SEARCHED", 100)
+    sent = {**body, "kind": "optimization", "optimizationConfig": {"parameters": PARAMETERS}}
+    created = client.post(PATH, sent).json()
+    run_queued()
+    assert "more than 100 bars" in client.get(f"{PATH}/{created['id']}").json()["error"]["message"]
