@@ -1,11 +1,11 @@
-"""What history is held, and by what it is adjusted. Both are loaded, never written by hand."""
+"""What history is held, from which files, and by what it is adjusted: loaded, never written."""
 
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from apps.core.operator_pages import OperatorAdmin
-from apps.market.models import CandleBlock, CorporateAction, Edition
+from apps.market.models import CandleBlock, CandleFile, CorporateAction, Edition
 
 
 @admin.register(CandleBlock)
@@ -29,6 +29,12 @@ class CandleBlockAdmin(OperatorAdmin):
 class EditionAdmin(OperatorAdmin):
     list_display = ("loaded_at", "source", "sha256")
     exclude = ("files",)
+
+
+@admin.register(CandleFile)
+class CandleFileAdmin(OperatorAdmin):
+    list_display = ("loaded_at", "file", "format", "timeframe", "instruments", "rows", "bars")
+    list_filter = ("format", "timeframe")
 
 
 @admin.register(CorporateAction)

@@ -28,7 +28,7 @@ class CandleBlock(models.Model):
     first_time = models.DateTimeField(help_text="start of the first bar")
     last_time = models.DateTimeField(help_text="start of the last bar")
     days = models.BinaryField(help_text="one bit a day of the block: set where it has bars")
-    data = models.BinaryField(help_text="Parquet, as apps/market/blocks.py writes it")
+    data = models.BinaryField(help_text="as apps/market/blocks.py writes it")
     sha256 = models.CharField(max_length=64)
     synthetic = models.BooleanField(default=False, help_text="generated sample, not the market's")
     adjusted = models.BooleanField(
@@ -68,6 +68,31 @@ class Edition(models.Model):
 
     def __str__(self) -> str:
         return f"{self.source} {self.sha256[:12]}"
+
+
+class CandleFile(models.Model):
+    """What became of one candle file that was loaded; files that change nothing have a row too."""
+
+    file = models.CharField(max_length=300, help_text="its name, after the archive it was in")
+    sha256 = models.CharField(max_length=64, help_text="of the file, unpacked")
+    format = models.CharField(max_length=40)
+    timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
+    instruments = models.PositiveIntegerField()
+    rows = models.PositiveIntegerField()
+    bars = models.PositiveIntegerField()
+    report = models.JSONField(
+        help_text="where the other rows went, and what was repaired, moved and shifted"
+    )
+    loaded_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-pk"]
+        constraints = [
+            models.CheckConstraint(condition=Q(bars__lte=F("rows")), name="file_bars_are_rows")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.file} {self.sha256[:12]}"
 
 
 class CorporateAction(models.Model):

@@ -15,7 +15,8 @@ from apps.core.errors import Code, ServiceError
 from apps.engine.candles import IST, Candles
 from apps.market import blocks, editions
 from apps.market.blocks import PRICES, Block, joined, picked
-from apps.market.models import CandleBlock, Edition
+from apps.market.importers import Loaded
+from apps.market.models import CandleBlock, CandleFile, Edition
 from apps.market.moments import midnight
 from apps.market.rulebook.book import FILES, read_rulebook
 
@@ -156,6 +157,21 @@ def append_all(
     for first in range(0, len(known), _MERGED_AT_ONCE):
         done += _merge(dict(known[first : first + _MERGED_AT_ONCE]), now=now)
     return done
+
+
+def record(*, loaded: Loaded, now: datetime) -> CandleFile:
+    """Keep what became of a file's rows."""
+    report = asdict(loaded.report)
+    columns = {name: report.pop(name) for name in ("format", "rows", "bars")}
+    return CandleFile.objects.create(
+        file=loaded.file[-300:],
+        sha256=loaded.sha256,
+        timeframe=loaded.timeframe,
+        instruments=len(loaded.parts),
+        report=report,
+        loaded_at=now,
+        **columns,
+    )
 
 
 def _lock(symbols: Iterable[str]) -> None:

@@ -5,12 +5,14 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from django.db import connection
+from django.db.models import Sum
 
 from apps.engine.candles import Candles
 from apps.market import blocks, services, store
@@ -27,6 +29,17 @@ NAMES = ("time", "open", "high", "low", "close", "volume")
 
 # Sessions of 375 minutes that make about 100,000 and 1,000,000 bars.
 YEAR, DECADE = 267, 2667
+
+MANY = 10_000_000
+"""Bars of other symbols to read one symbol's year among."""
+
+_COPIES = """
+INSERT INTO market_candleblock (symbol, timeframe, synthetic, adjusted, block_start, bars,
+    first_time, last_time, days, data, sha256, updated_at)
+SELECT %s || n, timeframe, synthetic, adjusted, block_start, bars, first_time, last_time, days,
+    data, sha256, updated_at
+FROM market_candleblock, generate_series(1, %s) AS n WHERE symbol = %s
+"""
 
 Row = Sequence[float]
 
@@ -134,6 +147,38 @@ def test_reading_a_year_of_minutes(rows_table: None) -> None:
 
     assert np.array_equal(read_blocks().close, read_rows()[:, 4])
     compare(f"{len(candles):,} minutes read, blocks against rows", read_blocks, read_rows, rounds=9)
+
+
+@pytest.mark.timeout(600)
+def test_reading_a_year_among_many() -> None:
+    """Reading takes what the blocks of the asked span take, however many others there are: each is
+    found by one index and read by its key. So a tenth of the bars shows what all would.
+    """
+    hold(SYMBOL, "1m", session_bars(YEAR))
+    end = 2**33
+
+    def read() -> Candles:
+        return store.read(SYMBOL, "1m", start=0, end=end)
+
+    alone, busy = median_of(read), median_of(read, time.process_time)
+    with connection.cursor() as cursor:
+        cursor.execute(_COPIES, [SYMBOL + "C", MANY // len(read()), SYMBOL])
+        cursor.execute("ANALYZE market_candleblock")
+    among = median_of(read)
+    bars = CandleBlock.objects.aggregate(bars=Sum("bars"))["bars"]
+    print(f"\na year of {len(read()):,} minutes alone: {alone * 1000:.1f} ms", end="")
+    print(f", of which this process works {busy * 1000:.1f} ms")
+    print(f"among {bars:,} bars: {among * 1000:.1f} ms, {among / alone:.2f} times as long")
+
+
+def median_of(call: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Seconds that a call takes at the median."""
+    taken = []
+    for _ in range(15):
+        begun = clock()
+        call()
+        taken.append(clock() - begun)
+    return median(taken)
 
 
 @pytest.mark.timeout(600)

@@ -28,7 +28,7 @@ def _scale(data: bytes) -> bytes | None:
             st.floats(min_value=1e-6, max_value=1e9),
         ),
         min_size=1,
-        max_size=40,
+        max_size=48,
     )
 )
 def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
@@ -43,14 +43,22 @@ def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
 def test_a_block_takes_the_fewest_decimals_that_are_exact(
     price: float, scale: bytes | None
 ) -> None:
-    data = blocks.encode(flat([0, 60], [price, price]))
+    data = blocks.encode(flat(range(0, 2400, 60), price))
     assert _scale(data) == scale
-    assert blocks.decode(data).close.tolist() == [price, price]
+    assert blocks.decode(data).close.tolist() == [price] * 40
 
 
-def test_a_fractional_volume_survives() -> None:
-    held = Candles.build([0], open=[1.0], high=[1.0], low=[1.0], close=[1.0], volume=[0.125])
-    assert blocks.decode(blocks.encode(held)).volume.tolist() == [0.125]
+@pytest.mark.parametrize("bars", [1, 40])
+def test_a_fractional_volume_survives(bars: int) -> None:
+    ones, times = np.ones(bars), [60 * i for i in range(bars)]
+    held = Candles.build(times, open=ones, high=ones, low=ones, close=ones, volume=ones / 8)
+    assert same(blocks.decode(blocks.encode(held)), held)
+
+
+def test_a_few_bars_take_few_bytes() -> None:
+    assert len(blocks.encode(flat([0]))) < 60
+    sizes = [len(blocks.encode(minutes("2024-01-01 09:15", count))) for count in (31, 32, 33)]
+    assert max(sizes) < 1600
 
 
 @pytest.mark.parametrize(
@@ -98,7 +106,12 @@ def test_a_block_compressed_otherwise_is_read(compression: str) -> None:
 
 
 def test_blocks_of_different_decimals_are_one_series() -> None:
-    pieces = [flat([0, 60], 100.0), flat([120], 100.05), flat([180, 240], [100 / 3, 0.0001])]
+    pieces = [
+        flat([0, 60], 100.0),
+        flat(range(120, 2520, 60), 100.05),
+        flat([3000, 3060], [100 / 3, 0.0001]),
+        flat(range(3600, 6000, 60), 100 / 3),
+    ]
     assert same(blocks.decode(*map(blocks.encode, pieces)), blocks.joined(pieces))
 
 

@@ -1,6 +1,7 @@
 """The command that brings files in."""
 
 import gzip
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.market import store
-from apps.market.models import CandleBlock
+from apps.market.models import CandleBlock, CandleFile
 from tests.market.bars import hold, minutes, written
 
 HEADER = "Date,Open,High,Low,Close,Volume\n"
@@ -37,6 +38,16 @@ def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
         "21 added, 0 held already, 0 replaced",
     ]
     assert [row["bars"] for row in store.coverage("NSE:NIFTY")] == [21]
+
+
+def test_what_became_of_a_file_is_kept(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + ROWS + "2024-01-01 09:40,0,0,0,1,0\n")
+    load(path)
+    kept = CandleFile.objects.get()
+    assert (kept.file, kept.format, kept.timeframe) == ("NIFTY_1m_2024.csv", "columns", "1m")
+    assert (kept.rows, kept.bars, kept.instruments) == (21, 20, 1)
+    assert kept.sha256 == sha256(path.read_bytes()).hexdigest()
+    assert (kept.report["untraded"], kept.report["shifted"]) == (1, 0)
 
 
 def test_loading_a_file_twice_adds_nothing(tmp_path: Path) -> None:

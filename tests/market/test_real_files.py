@@ -1,11 +1,16 @@
 """Real market files, read as they were found."""
 
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.db import transaction
+from django.db.models import Sum
 
 from apps.market.importers import BadCandleFile, Given, Loaded, Side, read_candle_files
+from apps.market.models import CandleBlock
 from tests.market.bars import at
 from tests.market.reading import OneSeries, dates
 
@@ -89,6 +94,21 @@ def test_every_file_of_candles_is_read_to_its_last_row(market_data: Path) -> Non
         taken = report.bars + report.untraded + report.repeated + sum(report.left_out.values())
         assert taken == report.rows
         assert sum(len(part.candles) for part in loaded.parts) == report.bars
+
+
+@pytest.mark.slow
+@pytest.mark.django_db
+@pytest.mark.timeout(600)
+def test_every_file_of_candles_is_stored_whole(market_data: Path) -> None:
+    for name, (given, *_, rows) in CANDLES.items():
+        out = StringIO()
+        with transaction.atomic():
+            call_command("load_candles", str(market_data / name), stdout=out, **given)
+            held = CandleBlock.objects.aggregate(bars=Sum("bars"))["bars"]
+            transaction.set_rollback(True)
+        bars = int(rows.split()[0])
+        assert (name, held) == (name, bars)
+        assert out.getvalue().splitlines()[-1] == f"{bars} added, 0 held already, 0 replaced"
 
 
 @pytest.mark.slow

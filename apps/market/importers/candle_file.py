@@ -1,5 +1,6 @@
 """One candle file, whole: recognised, read, checked, parted by instrument."""
 
+import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,10 +32,12 @@ _THOUSAND: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
 class Loaded:
     """The bars of one file: of several instruments, but of one timeframe.
 
-    `told_by` says where the symbols were taken from ("as given", "column SYMBOL", "file name").
+    `sha256` is of the unpacked file; `told_by` says where the symbols were taken from ("as given",
+    "column SYMBOL", "file name").
     """
 
     file: str
+    sha256: str
     timeframe: str
     parts: tuple[Part, ...]
     report: Report
@@ -91,7 +94,8 @@ def _read(content: Content, given: Given) -> Loaded:
         adjusted=profile.adjusted,
     )
     parts, report = judge(table, rows, instruments, timeframe, report, strict=given.strict)
-    return Loaded(content.shown, timeframe, parts, report, instruments.told_by)
+    sha256 = hashlib.sha256(content.data).hexdigest()
+    return Loaded(content.shown, sha256, timeframe, parts, report, instruments.told_by)
 
 
 def _table(content: Content) -> tuple[Table, Profile]:

@@ -128,6 +128,7 @@ class _Gathered:
         self._done = Appended()
 
     def add(self, loaded: Loaded) -> None:
+        services.record(loaded=loaded, now=self._now)
         key = loaded.timeframe, loaded.report.adjusted
         pieces = self._pieces.setdefault(key, defaultdict(list))
         for part in loaded.parts:
