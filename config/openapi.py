@@ -14,6 +14,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from apps.accounts import openapi as accounts
 from apps.algorithms import schemas as algorithms
+from apps.algorithms import step_schemas
 from apps.backtests import openapi as backtests
 from apps.backtests.report import openapi as report
 from apps.core.envelope import RETRY_AFTER_SECONDS
@@ -250,6 +251,7 @@ def complete(result: Schema, **_: object) -> Schema:
             **accounts.SCHEMAS,
             **symbols.SCHEMAS,
             **market.SCHEMAS,
+            **step_schemas.schemas(),
             **algorithms.SCHEMAS,
             **trading.SCHEMAS,
             **backtests.SCHEMAS,

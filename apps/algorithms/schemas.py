@@ -86,7 +86,6 @@ ALGORITHM: Final[dict[str, Schema]] = {
 _REMARKS: Final = array(record({"field": TEXT, "message": TEXT}))
 
 SCHEMAS: Final[dict[str, Schema]] = {
-    **step_schemas.schemas(),
     "AlgorithmDraft": {
         **_DRAFT,
         "description": "Whatever is known so far: any step, or any part of one, may be missing.",

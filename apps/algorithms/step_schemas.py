@@ -27,7 +27,10 @@ _NOT_EMPTY: Final = {
 
 
 def schemas() -> dict[str, Schema]:
-    """Every component by its name; of what a draft may have unfinished there are two."""
+    """Every component by its name; of what a draft may have unfinished there are two.
+
+    Made for the document alone: of all indicators it takes a second.
+    """
     made = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
     found: dict[str, Schema] = made["$defs"]
     indicator = found["IndicatorValue"]["properties"]["indicator"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import cache
 from itertools import islice
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -14,6 +15,9 @@ from apps.engine.errors import ABSENT, Fault
 
 MOST_FAULTS = 100
 """More are not told: nobody reads them, and a body of ten thousand unknown keys has as many."""
+
+MOST_NAMED = 20
+"""A message that lists more allowed values than this is not read; the fault holds them all."""
 
 _MESSAGES = {
     "missing": "is required",
@@ -119,18 +123,29 @@ def _fault(
     otherwise: str = "",
 ) -> Fault:
     template = _MESSAGES.get(kind, otherwise)
-    listed = ", ".join(map(str, allowed or ()))
-    listed = f"one of {listed}" if allowed and len(allowed) > 1 else listed
-    message = template.format(allowed=listed, **(context or {}))
+    message = template.format(allowed=_choice(allowed or (), value), **(context or {}))
     return Fault(place.path, _sentence(f"{place.path} {message}"), value, allowed)
+
+
+def _choice(allowed: tuple[object, ...], value: object) -> str:
+    """The allowed values in words; of very many, the one that was probably meant."""
+    names = list(map(str, allowed))
+    if len(names) > MOST_NAMED:
+        meant = _meant(value, names) if isinstance(value, str) else ""
+        return f"one of {len(names)} allowed values{meant}"
+    return f"one of {', '.join(names)}" if len(names) > 1 else "".join(names)
+
+
+def _meant(word: str, names: Iterable[str]) -> str:
+    """A question for the name that is near, if one is."""
+    by_case = {name.lower(): name for name in names}
+    near = get_close_matches(word.lower()[:64], by_case, n=1)
+    return f"; did you mean {by_case[near[0]]}?" if near else ""
 
 
 def _unknown(place: _Place, models: list[type[BaseModel]], key: str, value: object) -> Fault:
     names = sorted({name for model in models for name in _fields(model)})
-    by_case = {name.lower(): name for name in names}
-    near = get_close_matches(key.lower()[:64], by_case, n=1)
-    meant = f"; did you mean {by_case[near[0]]}?" if near else ""
-    message = f"{place.path} {_MESSAGES['extra_forbidden']}{meant}"
+    message = f"{place.path} {_MESSAGES['extra_forbidden']}{_meant(key, names)}"
     return Fault(place.path, _sentence(message), value, tuple(names))
 
 
@@ -142,11 +157,24 @@ def _untagged(place: _Place, tag: str, value: Mapping[str, Any]) -> Iterator[tup
         if key not in known:
             yield False, _unknown(place.named(key), models, key, value[key])
             continue
-        candidates = [model for model in models if key in _fields(model)]
+        candidates = _each_kind_of(key, models)
         told = [_faults_at(key, model, tag, value, place) for model in candidates]
         if all(told):
             widest = max(told, key=lambda faults: len(faults[0].allowed or ()))
             yield from ((False, fault) for fault in widest)
+
+
+def _each_kind_of(key: str, models: list[type[BaseModel]]) -> list[type[BaseModel]]:
+    """One model of those that expect the same of the field: hundreds have a period."""
+    kinds = {_expected(model)[key]: model for model in models if key in _fields(model)}
+    return list(kinds.values())
+
+
+@cache
+def _expected(model: type[BaseModel]) -> dict[str, str]:
+    """What every field takes, its bounds too, by its wire name; equal texts take the same."""
+    fields = model.model_fields.items()
+    return {field.alias or name: f"{field.annotation}{field.metadata}" for name, field in fields}
 
 
 def _faults_at(
@@ -169,6 +197,7 @@ def _models(kind: Any) -> list[type[BaseModel]]:
     return [model for argument in get_args(kind) for model in _models(argument)]
 
 
+@cache
 def _fields(model: type[BaseModel]) -> dict[str, Any]:
     """Annotation of every field by its wire name."""
     return {field.alias or name: field.annotation for name, field in model.model_fields.items()}

@@ -287,7 +287,6 @@ def test_missing_steps_are_named_in_order() -> None:
         ("entryConditions__conditions__1__operator", "bogus"),
         ("entryConditions__conditions__1__operator", None),
         ("entryConditions__conditions__1__operator", ["above"]),
-        (f"{FIRST}__indicator1__type", "ema"),
         (f"{FIRST}__indicator1__source", "typical"),
         (f"{FIRST}__indicator1__output", "upper"),
         ("exitConditions__stopLoss__type", "mental"),
@@ -307,6 +306,15 @@ def test_a_value_outside_a_closed_set_is_told_with_the_set(place: str, value: ob
     assert value not in fault.allowed
     assert fault.message.startswith(f"{fault.field} must be ")
     assert str(fault.allowed[-1]) in fault.message
+
+
+@pytest.mark.parametrize(("sent", "asked"), [("ema", " did you mean EMA?"), (True, "values.")])
+def test_of_a_long_set_the_message_names_the_one_probably_meant(sent: object, asked: str) -> None:
+    fault = only_fault(complete(**{f"{FIRST}__indicator1__type": sent}))
+    assert fault.message.endswith(asked)
+    assert len(fault.message) < 200
+    assert fault.allowed is not None
+    assert "EMA" in fault.allowed
 
 
 @pytest.mark.parametrize(
