@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import IST
 from apps.engine.symbols import parse
+from apps.market import editions
 from apps.market.importers import Loaded, Part, Report
 from apps.market.importers.checks import REPAIRABLE
 from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
@@ -76,7 +77,8 @@ def _all_of(parts: Sequence[Part]) -> str:
 
 
 def _lines_of_part(part: Part, timeframe: str) -> list[str]:
-    found = inspect(part.symbol, part.candles, timeframe, sessions_of(part.symbol))
+    sessions = sessions_of(part.symbol, book=editions.current())
+    found = inspect(part.symbol, part.candles, timeframe, sessions)
     first, last = _moment(int(part.candles.time[0])), _moment(int(part.candles.time[-1]))
     title = f"{part.symbol}: {found.bars} bars, {len(found.days)} days, {first} to {last} IST"
     lines = [*_lines_of_quality(found), *_suggested(part, timeframe)]

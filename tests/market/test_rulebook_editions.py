@@ -34,6 +34,7 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
         ("sessions.csv", "MCX,agri,pre_open,2020-01-01,,09:00,08:50,,a circular,", "opens after"),
         ("days.csv", "NSE,,2026-01-26,regular,Open after all,,,a circular,", "contradicts"),
         ("days.csv", "NSE,,2027-01-26,holiday,Republic Day,09:15,15:30,a circular,", "has hours"),
+        ("days.csv", "BSE,,2027-01-26,morning_closed,Republic Day,,,a circular,", "has no halves"),
         ("commodities.csv", "MCX,COTTON,agri,,,a circular,", "repeats line"),
         ("brokers.csv", "discount,options,,2009-01-01,10,0", "has more or fewer cells"),
         ("brokers.csv", "discount,options,,2009-01-01,10,0,,a sheet,", "repeats line"),
@@ -86,7 +87,7 @@ def test_loading_what_is_in_force_changes_nothing(db: None) -> None:
 
 def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path: Path) -> None:
     path = tmp_path / "days.csv"
-    path.write_text(bundled_files()["days.csv"] + HOLIDAY)
+    path.write_text(bundled_files()["days.csv"] + HOLIDAY, encoding="utf-8-sig")
     said = StringIO()
     call_command("load_rulebook", str(path), "--dry-run", stdout=said)
     assert not Edition.objects.exists()

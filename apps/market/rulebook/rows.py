@@ -167,6 +167,8 @@ class DayRow(Row):
                 raise ValueError("has hours, which are for special sessions")
             if self.opens >= self.closes:
                 raise ValueError("opens after it closes")
+        if self.kind in ("morning_closed", "evening_closed") and {"NSE", "BSE"} & {*self.exchanges}:
+            raise ValueError("closes half a day of an exchange that has no halves")
         return self
 
 

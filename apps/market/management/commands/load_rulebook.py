@@ -50,7 +50,7 @@ def _files(path: Path) -> Mapping[str, str]:
     if not found:
         raise CommandError(f"{path}: no CSV file in this folder")
     try:
-        return {one.name: one.read_text(encoding="utf-8") for one in found}
+        return {one.name: one.read_text(encoding="utf-8-sig") for one in found}
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{path}: {error}") from error
 
