@@ -110,6 +110,7 @@ HEADERS: Final = {
     "WWW-Authenticate": (TEXT, "Bearer."),
     "ETag": (TEXT, "The state of the algorithm, for If-Match."),
     "Preference-Applied": (TEXT, "The wait that was granted; absent when none was."),
+    "Content-Security-Policy": (TEXT, "What the page may load: nothing but what it brings."),
     "Set-Cookie": (TEXT, "The refresh cookie, set or cleared."),
     REPLAYED: ({**TEXT, "const": "true"}, "The answer of the first request with this key."),
 }

@@ -38,7 +38,13 @@ REPORT: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     answers={
-        200: Answer("The page.", TEXT, "<!doctype html>…", media_type="text/html; charset=utf-8")
+        200: Answer(
+            "The page.",
+            TEXT,
+            "<!doctype html>…",
+            headers=("Content-Security-Policy",),
+            media_type="text/html; charset=utf-8",
+        )
     },
     refusals=_REFUSALS,
 )
