@@ -23,8 +23,8 @@ Month = tuple[str, str, bool, int, int]
 _OTHERS: Final = re.compile(r"[^A-Z0-9]+")
 # A monthly contract of shares and indices expires on the last of a weekday, or up to three days
 # before it where holidays stand in the way.
-_LATEST_MONTHLY: Final = 6 + 3
-_INDICES: Final = {
+LATEST_MONTHLY: Final = 6 + 3
+INDICES: Final[Mapping[str, str]] = {
     "NIFTY50": "NIFTY", "NIFTYBANK": "BANKNIFTY", "NIFTYFINSERVICE": "FINNIFTY",
     "NIFTYFINANCIALSERVICES": "FINNIFTY", "NIFTYMIDSELECT": "MIDCPNIFTY",
     "NIFTYMIDCAPSELECT": "MIDCPNIFTY", "NIFTYNEXT50": "NIFTYNXT50", "BSESENSEX": "SENSEX",
@@ -102,7 +102,7 @@ def _root(raw: str, type: Type) -> str:
     found = letters(raw)
     if "NSETEST" in found or "BSETEST" in found:
         raise Refused(Reason.TEST, raw)
-    return _INDICES.get(found, found) if type != Type.EQUITY else found
+    return INDICES.get(found, found) if type != Type.EQUITY else found
 
 
 def _contract(row: Row, root: str, weekly: bool) -> Named:
@@ -144,7 +144,7 @@ def _is_weekly(row: Row, expiry: date, last: Mapping[Month, date]) -> bool:
     if row.weekly is not None:
         return row.weekly
     left = calendar.monthrange(expiry.year, expiry.month)[1] - expiry.day
-    if row.segment == Segment.DERIVATIVES and left > _LATEST_MONTHLY:
+    if row.segment == Segment.DERIVATIVES and left > LATEST_MONTHLY:
         return True
     return expiry != last[_month(row, expiry)]
 

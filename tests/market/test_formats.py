@@ -89,6 +89,18 @@ def test_a_udiff_file_of_contracts(tmp_path: Path) -> None:
     assert report.left_out == {"strike with decimals, which symbols have no form for": 1}
 
 
+def test_the_last_expiry_of_a_month_is_the_monthly_one(tmp_path: Path) -> None:
+    days = {
+        "2025-12-09": "NSE:NIFTY25DEC09FUT",
+        "2025-12-24": "NSE:NIFTY25DEC24FUT",
+        "2025-12-30": "NSE:NIFTY25DECFUT",
+        "2026-01-06": "NSE:NIFTY26JAN06FUT",  # no other of its month, but too early in it
+        "2026-06-24": "NSE:NIFTY26JUNFUT",
+    }
+    rows = [udiff("IDF", "NIFTY", expiry=day) for day in days]
+    assert [part.symbol for part in load(tmp_path, UDIFF + "".join(rows)).parts] == [*days.values()]
+
+
 def test_bse_counts_units_and_states_no_close_on_an_options_last_day(tmp_path: Path) -> None:
     today = udiff(
         "IDO", "SENSEX", expiry="2025-02-25", strike="74000", option="CE", source="BSE",
@@ -218,7 +230,7 @@ def test_lean_counts_milliseconds_and_ten_thousandths(tmp_path: Path) -> None:
         for i in range(3)
     ]
     loaded = load(tmp_path, header + "".join(rows))
-    assert closes(loaded) == {"NSE:YESBANK": [90.45] * 3, "NSE:NIFTY50": [10881.7] * 3}
+    assert closes(loaded) == {"NSE:YESBANK": [90.45] * 3, "NSE:NIFTY": [10881.7] * 3}
     assert loaded.parts[0].candles.time[0] == at("2019-01-01 09:15")
 
 
@@ -256,7 +268,7 @@ def test_columns_of_several_instruments(tmp_path: Path) -> None:
     ]
     loaded = load(tmp_path, header + "\n".join(rows))
     assert volumes(loaded) == {"NSE:MM": [1, 2, 3], "NSE:TCS": [1, 2, 3]}
-    assert loaded.report.left_out == {"its symbol is that of 'M&M'": 3}
+    assert loaded.report.left_out == {"its symbol is that of 'MM'": 3}
     with pytest.raises(BadCandleFile, match="holds 3 instruments: --symbol names one"):
         load(tmp_path, header + "\n".join(rows), symbol="NSE:TCS")
 

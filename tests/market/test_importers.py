@@ -127,6 +127,9 @@ def test_a_parquet_file_with_or_without_a_zone(tmp_path: Path, zone: str | None)
         ("M&M", "NSE:MM"),
         ("BAJAJ-AUTO", "NSE:BAJAJAUTO"),
         ("SENSEX", "BSE:SENSEX"),
+        ("NIFTY 50", "NSE:NIFTY"),
+        ("Nifty Bank", "NSE:BANKNIFTY"),
+        ("reliance", "NSE:RELIANCE"),
         ("MCX:CRUDEOIL24JANFUT", "MCX:CRUDEOIL24JANFUT"),
     ],
 )

@@ -31,7 +31,7 @@ CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
     "bse_500325_RELIANCE_2013-19.csv.gz": (BSE_RELIANCE, 1, "1d", "1510 bars"),
     "bse_SENSEX_2012-19.csv.gz": ({"symbol": "BSE:SENSEX"}, 1, "1d", "1790 bars"),
     "bse_eq_bhav_2021-05-06.csv.gz": (
-        {}, 3156, "1d", "3156 bars + 223 left out (types that are no shares)",
+        {}, 3140, "1d", f"3140 bars + 239 left out ({NO_SHARES})",
     ),
     "lean_india_min_2019.csv.gz": ({}, 3, "1m", "3422 bars + 1509 repeated"),
     "mcx_CRUDEOIL_opt_1m_2025-06.csv.gz": (
@@ -42,10 +42,10 @@ CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
         {"symbol": "MCX:GOLDM"}, 1, "1d", "1576 bars",
     ),
     "nse_cm_bhav_2020-01-01.csv.gz": (
-        {}, 1728, "1d", f"1728 bars + 182 left out ({NO_SHARES})",
+        {}, 1731, "1d", f"1731 bars + 179 left out ({NO_SHARES})",
     ),
     "nse_cm_udiff_2025-08-29.csv.gz": (
-        {}, 2826, "1d", f"2826 bars + 284 left out ({NO_SHARES})",
+        {}, 2840, "1d", f"2840 bars + 270 left out ({NO_SHARES})",
     ),
     "nse_fo_bhav_2020-01-01.csv.gz": (
         {}, 3785, "1d", f"3785 bars + 27841 without a trade + 183 left out ({DECIMAL})",

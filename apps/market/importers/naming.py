@@ -3,10 +3,10 @@ what has no form in it says why.
 """
 
 import re
-from collections import defaultdict
+from calendar import monthrange
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 from decimal import Decimal
 from typing import Any, Final
 
@@ -18,18 +18,21 @@ from numpy.typing import NDArray
 from apps.engine.symbols import MONTHS, InvalidSymbol, parse
 from apps.market.importers.rows import Named
 from apps.market.importers.tables import Table
+from apps.symbols.naming import INDICES, LATEST_MONTHLY, letters
 
 # Indices that only BSE computes; every other name without an exchange is taken for NSE's.
 _BSE_INDICES: Final = frozenset({"SENSEX", "SENSEX50", "BANKEX"})
 _BETWEEN: Final = "\x1f"
 _SERIES: Final = re.compile(r"-(?:EQ|BE)$")
-_OUTSIDE_GRAMMAR: Final = re.compile("[^A-Z0-9]")
 _DAY_FIRST: Final = re.compile(
     rf"(?P<root>[A-Z0-9&-]+?)(?P<day>[0-9]{{2}})(?P<month>{'|'.join(MONTHS)})(?P<year>[0-9]{{2}})"
     r"(?:(?P<strike>[0-9.]+)(?P<type>CE|PE)|FUT)?"
 )
-_MONTHLY_ALONE: Final = frozenset({"MCX", "NCDEX"})
-"""Exchanges whose contracts never have two expiries in a month."""
+_WITH_WEEKLIES: Final = frozenset({"NSE", "BSE"})
+
+
+_Month = tuple[str, str, bool, int, int]
+"""Exchange, underlying, whether futures, year, month."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +64,18 @@ def groups(table: Table, places: Sequence[int]) -> tuple[NDArray[np.int32], list
 
 def share(exchange: str, name: str) -> str:
     """`M&M` is MM, `BAJAJ-AUTO` is BAJAJAUTO."""
-    return f"{exchange}:{_OUTSIDE_GRAMMAR.sub('', name)}"
+    return f"{exchange}:{letters(name)}"
 
 
 def plain_name(name: str) -> str:
-    """`INFY-EQ` is NSE:INFY, SENSEX is BSE's; a name that has an exchange keeps it."""
+    """`INFY-EQ` is NSE:INFY, `NIFTY 50` is NSE:NIFTY, SENSEX is BSE's; a name that has an exchange
+    keeps it.
+    """
     if ":" in name:
         return name
-    exchange = "BSE" if name in _BSE_INDICES else "NSE"
-    return share(exchange, _SERIES.sub("", name))
+    code = letters(_SERIES.sub("", name))
+    code = INDICES.get(code, code)
+    return f"{'BSE' if code in _BSE_INDICES else 'NSE'}:{code}"
 
 
 def named(called: str, symbol: str) -> Named:
@@ -95,51 +101,55 @@ def day_first_contract(called: str, exchange: str) -> Contract | None:
 
 
 def named_contracts(contracts: Iterable[Contract]) -> list[Named]:
-    """Each contract under its symbol, in their order.
+    """Each contract under its symbol, in their order, as masters name it (symbols.naming).
 
-    The last expiry of an underlying in a month is the monthly one, which has no day in its name
-    (as exchanges write it). Where a file has but one expiry of an underlying, it is taken for the
-    last of its month if a week later is another month.
+    The last expiry of an underlying in a month is the monthly one, which has no day in its name.
     """
     listed = list(contracts)
-    expiries: dict[tuple[str, str], set[date]] = defaultdict(set)
+    last: dict[_Month, date] = {}
     for each in listed:
-        expiries[each.exchange, each.root].add(each.expiry)
-    return [_named_contract(each, expiries) for each in listed]
+        month = _month(each)
+        last[month] = max(last.get(month, each.expiry), each.expiry)
+    return [_named_contract(each, last) for each in listed]
 
 
-def _named_contract(each: Contract, expiries: Mapping[tuple[str, str], set[date]]) -> Named:
+def _named_contract(each: Contract, last: Mapping[_Month, date]) -> Named:
     if each.strike is not None and each.strike != each.strike.to_integral_value():
         return Named(each.called, None, "strike with decimals, which symbols have no form for")
-    monthly = _is_monthly(each, expiries[each.exchange, each.root])
-    day = "" if monthly else f"{each.expiry.day:02}"
+    day = f"{each.expiry.day:02}" if _is_weekly(each, last) else ""
     dated = f"{each.expiry.year % 100:02}{MONTHS[each.expiry.month - 1]}{day}"
     tail = "FUT" if each.strike is None else f"{int(each.strike)}{each.option_type}"
     return named(each.called, f"{share(each.exchange, each.root)}{dated}{tail}")
 
 
-def _is_monthly(each: Contract, expiries: set[date]) -> bool:
-    if each.exchange in _MONTHLY_ALONE:
-        return True
-    if len(expiries) == 1:
-        return (each.expiry + timedelta(weeks=1)).month != each.expiry.month
-    of_month = (day for day in expiries if (day.year, day.month) == _month(each.expiry))
-    return each.expiry == max(of_month)
+def _is_weekly(each: Contract, last: Mapping[_Month, date]) -> bool:
+    """Too early in its month for the monthly one, or before another of it."""
+    left = monthrange(each.expiry.year, each.expiry.month)[1] - each.expiry.day
+    early = each.exchange in _WITH_WEEKLIES and left > LATEST_MONTHLY
+    return early or each.expiry != last[_month(each)]
 
 
-def _month(day: date) -> tuple[int, int]:
-    return day.year, day.month
+def _month(each: Contract) -> _Month:
+    return each.exchange, each.root, each.strike is None, each.expiry.year, each.expiry.month
 
 
 def apart(found: Sequence[Named], raw: Sequence[str]) -> tuple[Named, ...]:
-    """The instruments, but of two names that become one symbol only the first keeps it.
+    """The instruments, but of two names that become one symbol only one keeps it: the name that is
+    written as its symbol, else the first.
 
     `raw` is the name by which each is one: rows of a share in two series are the same share.
     """
-    first: dict[str, str] = {}
+    winners: dict[str, str] = {}
+    for each, name in zip(found, raw, strict=True):
+        if each.symbol is not None and (each.symbol not in winners or _is_code(name, each.symbol)):
+            winners[each.symbol] = name
     return tuple(
         each
-        if each.symbol is None or first.setdefault(each.symbol, name) == name
-        else Named(each.called, None, f"its symbol is that of {first[each.symbol]!r}")
+        if each.symbol is None or winners[each.symbol] == name
+        else Named(each.called, None, f"its symbol is that of {winners[each.symbol]!r}")
         for each, name in zip(found, raw, strict=True)
     )
+
+
+def _is_code(name: str, symbol: str) -> bool:
+    return symbol.endswith(f":{name}")

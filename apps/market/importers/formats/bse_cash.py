@@ -10,14 +10,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.market.importers.formats.nse_cash import share_in_series
 from apps.market.importers.layout import Layout, positions
-from apps.market.importers.naming import groups, named
+from apps.market.importers.naming import groups
 from apps.market.importers.profile import Profile
-from apps.market.importers.rows import Instruments, Named
+from apps.market.importers.rows import Instruments
 from apps.market.importers.tables import Table
 from apps.market.moments import midnight
 
-_SHARE: Final = "Q"
 _DATES: Final = (
     re.compile(r"EQ(?P<day>[0-9]{2})(?P<month>[0-9]{2})(?P<year>[0-9]{2})[._].*", re.IGNORECASE),
     re.compile(r".*?(?P<year>20[0-9]{2})-?(?P<month>[0-9]{2})-?(?P<day>[0-9]{2}).*"),
@@ -26,15 +26,9 @@ _DATES: Final = (
 
 def by_scrip_code(table: Table, layout: Layout) -> Instruments:
     found = positions(table.names)
-    of, keys = groups(table, [found["sccode"], found["sctype"], found["scname"]])
-    each = tuple(_scrip(code, kind, name) for code, kind, name in keys)
+    of, keys = groups(table, [found["sccode"], found["scgroup"]])
+    each = tuple(share_in_series("BSE", code, group) for code, group in keys)
     return Instruments(of, each, "column SC_CODE")
-
-
-def _scrip(code: str, kind: str, name: str) -> Named:
-    if kind != _SHARE:
-        return Named(name, None, "types that are no shares")
-    return named(name, f"BSE:{code}")
 
 
 def day_of_name(table: Table, layout: Layout) -> NDArray[np.int64]:
@@ -55,7 +49,7 @@ def _date(table: Table, told: re.Match[str]) -> date:
 
 PROFILE: Final = Profile(
     name="BSE cash bhavcopy",
-    marks=frozenset({"sccode", "scname", "sctype", "noofshrs"}),
+    marks=frozenset({"sccode", "scname", "scgroup", "noofshrs"}),
     columns={
         "open": ("open",),
         "high": ("high",),

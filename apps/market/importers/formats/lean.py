@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from apps.market.importers.layout import COMMON, PRICES, Layout, positions
-from apps.market.importers.naming import groups, named, share
+from apps.market.importers.naming import groups, named, plain_name
 from apps.market.importers.profile import Profile, Side
 from apps.market.importers.rows import Instruments, Rows
 from apps.market.importers.stamps import seconds_of
@@ -22,7 +22,7 @@ _SCALE: Final = 10_000.0
 
 def by_symbol(table: Table, layout: Layout) -> Instruments:
     of, keys = groups(table, [positions(table.names)["symbol"]])
-    each = tuple(named(name, share("NSE", name.upper())) for (name,) in keys)
+    each = tuple(named(name, plain_name(name)) for (name,) in keys)
     return Instruments(of, each, "column symbol")
 
 

@@ -1,8 +1,8 @@
 """NSE's bhavcopies of the cash market: the old one of 13 columns, and the full one with delivery.
 
-Rows are told apart by symbol and series. EQ, BE and BZ are one share (BE and BZ while it is traded
-for delivery only), SM and ST are shares of small companies. What else is listed there (bonds,
-debentures, gold bonds, lots traded in blocks) has no symbol here.
+Rows are told apart by symbol and series: EQ, BE and BZ are one share (BE and BZ while it is traded
+for delivery only). What is a share, a fund or a unit of a trust is told as of masters; what else is
+listed there (bonds, debentures, gold bonds, lots traded in blocks) has no symbol here.
 """
 
 from typing import Final
@@ -12,8 +12,9 @@ from apps.market.importers.naming import apart, groups, named, share
 from apps.market.importers.profile import Profile
 from apps.market.importers.rows import Instruments, Named
 from apps.market.importers.tables import Table
+from apps.symbols.importers import Refused
+from apps.symbols.importers.shares import rank
 
-SHARES: Final = frozenset({"EQ", "BE", "BZ", "SM", "ST"})
 _PRICES: Final = {
     "open": ("open", "openprice"),
     "high": ("high", "highprice"),
@@ -30,7 +31,9 @@ def by_series(table: Table, layout: Layout) -> Instruments:
 
 
 def share_in_series(exchange: str, name: str, series: str) -> Named:
-    if series not in SHARES:
+    try:
+        rank(exchange, series=series)
+    except Refused:
         return Named(name, None, "series that are no shares")
     return named(name, share(exchange, name))
 

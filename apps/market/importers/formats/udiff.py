@@ -1,9 +1,8 @@
 """The bhavcopy that all exchanges publish since July 2024 (UDiFF, 34 columns).
 
-Cash rows go by series as in NSE's older files; BSE's groups are all shares but F and G, which are
-debt. NSE counts the volume of derivatives in contracts, which `NewBrdLotQty` turns into units; BSE
-counts units. On its last day BSE states an option's close as the index level, so its last price is
-taken.
+Cash rows go by series, on BSE by group, as in the older files. NSE counts the volume of derivatives
+in contracts, which `NewBrdLotQty` turns into units; BSE counts units. On its last day BSE states an
+option's close as the index level, so its last price is taken.
 """
 
 from decimal import Decimal, InvalidOperation
@@ -19,9 +18,7 @@ from apps.market.importers.naming import (
     Contract,
     apart,
     groups,
-    named,
     named_contracts,
-    share,
 )
 from apps.market.importers.profile import Profile
 from apps.market.importers.rows import Flags, Instruments, Named, Rows
@@ -34,7 +31,6 @@ _KEY: Final = (
 _EXCHANGES: Final = {"NSE": "NSE", "BSE": "BSE", "MCX": "MCX", "MCXCCL": "MCX", "NCDEX": "NCDEX"}
 _FUTURES: Final = frozenset({"IDF", "STF", "COF"})
 _OPTIONS: Final = frozenset({"IDO", "STO", "COO", "FUO"})
-_DEBT_OF_BSE: Final = frozenset({"F", "G"})
 
 
 def by_kind(table: Table, layout: Layout) -> Instruments:
@@ -56,11 +52,7 @@ def _cash(key: tuple[str, ...]) -> Named | None:
         return None
     if kind != "STK":
         return Named(name, None, f"instruments of type {kind!r}")
-    if exchange != "BSE":
-        return share_in_series(exchange, name, series)
-    if series in _DEBT_OF_BSE:
-        return Named(name, None, "series that are no shares")
-    return named(name, share(exchange, name))
+    return share_in_series(exchange, name, series)
 
 
 def _contract(table: Table, key: tuple[str, ...]) -> Contract:
