@@ -23,6 +23,8 @@ from apps.engine.candles import ist_day, ist_days
 from apps.engine.records import Array
 
 Floats = NDArray[np.float64]
+Curve = Array | Mapping[str, Array]
+"""CURVE records, or their columns by name."""
 Figure = float | int | None
 Performance = dict[str, "Figure | dict[str, int] | dict[str, float]"]
 
@@ -43,7 +45,7 @@ class Facts:
     """What the figures are made of; each is worked out once, and only when it is asked for."""
 
     trades: Array
-    curve: Array
+    curve: Curve
     capital: float
 
     @cached_property
@@ -202,7 +204,7 @@ def sharpe_ratio(returns: Floats) -> float | None:
     return float(returns.mean() / returns.std(ddof=1))
 
 
-def annual_sharpe_ratio(curve: Array, capital: float) -> float | None:
+def annual_sharpe_ratio(curve: Curve, capital: float) -> float | None:
     """Of daily returns of equity, x sqrt(252); a day ends with its last row in Asia/Kolkata."""
     if days_covered(curve) < LEAST_DAYS:
         return None
@@ -225,7 +227,7 @@ def daily_returns(closes: Floats, capital: float) -> Floats:
     return returns
 
 
-def annual_growth(curve: Array, capital: float) -> float | None:
+def annual_growth(curve: Curve, capital: float) -> float | None:
     """Percent a year that makes the capital the final equity; -100 when nothing is left."""
     days = days_covered(curve)
     if days < LEAST_DAYS:
@@ -234,7 +236,7 @@ def annual_growth(curve: Array, capital: float) -> float | None:
     return (float(growth ** (DAYS_A_YEAR / days)) - 1) * 100
 
 
-def days_covered(curve: Array) -> int:
+def days_covered(curve: Curve) -> int:
     """Calendar days from the first row's date to the last row's, both counted."""
     first, last = ist_day(curve["time"][[0, -1]])
     return int(last - first) + 1

@@ -197,7 +197,7 @@ def play(
 def _changes(contracts: Sequence[Contract], day: NDArray[np.int32]) -> NDArray[np.intp]:
     """The rows in which the terms of any contract are new; to the kernel they are constant."""
     days = sorted({first for contract in contracts for first, _ in contract.later})
-    return np.searchsorted(day, np.array(days, np.int64))
+    return np.searchsorted(day, np.array(days, day.dtype))
 
 
 def curve_of(played: Played) -> Array:

@@ -19,7 +19,7 @@ from apps.engine.errors import EngineError, InsufficientData
 from apps.engine.grid import Grid, applied
 from apps.engine.metrics import METRICS, Facts, Figure, figures
 from apps.engine.plan import plan_of
-from apps.engine.simulate import EVERY_ROW, Played, Progress, curve_of, play
+from apps.engine.simulate import EVERY_ROW, Played, Progress, play
 from apps.engine.stage import Stage
 from apps.engine.strategy import Strategy
 from apps.engine.studies import SHOWN
@@ -133,7 +133,8 @@ def sweep(
 
 
 def facts_of(played: Played, capital: float) -> Facts:
-    return Facts(played.trades, curve_of(played), capital)
+    curve = {"time": played.time, "equity": played.equity}
+    return Facts(played.trades, curve, capital)
 
 
 def objective_of(facts: Facts, name: str) -> Figure:

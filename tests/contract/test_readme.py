@@ -14,8 +14,11 @@ from django.urls import URLPattern, get_resolver
 from apps.accounts.models import User
 from apps.engine.candles import IST
 from apps.market.sample import samples
+from tests.backtests.running import run_queued
+from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.faults.service import service
+from tests.market.bars import hold
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -101,6 +104,21 @@ def test_the_example_algorithm_is_ready_as_soon_as_it_is_created(api: Api, alice
     answer = api(alice).post("/api/trading/algorithms", json.loads(sent[1]))
     assert answer.status_code == 201, answer.json()
     assert answer.json()["status"] == "stopped"
+
+
+def test_the_example_of_a_study_tells_its_windows(api: Api, alice: User) -> None:
+    hold("NSE:RELIANCE", "5m", waves("2026-04-01", 60, step=300))
+    described = re.search(r"/trading/algorithms .*?-d '(.*?)' \|", shell_blocks(), re.DOTALL)
+    asked = re.search(r"/api/backtests .*?-d '(.*?)'\n```", table("Studies"), re.DOTALL)
+    assert described is not None
+    assert asked is not None
+    algorithm = api(alice).post("/api/trading/algorithms", json.loads(described[1])).json()["id"]
+    body = json.loads(asked[1].replace("'$ALGORITHM'", algorithm))
+    created = api(alice).post("/api/backtests", body)
+    assert created.status_code == 201, created.json()
+    run_queued()
+    found = api(alice).get(f"/api/backtests/{created.json()['id']}").json()
+    assert len(found["results"]["windows"]) == 4
 
 
 def test_the_example_sign_up_works(api: Api) -> None:

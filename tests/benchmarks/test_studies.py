@@ -1,0 +1,88 @@
+"""What sharing bars and columns saves a search, and what compiling saves a Monte Carlo."""
+
+import numpy as np
+import pytest
+
+from apps.engine.grid import Grid, applied
+from apps.engine.metrics import Facts, Figure
+from apps.engine.monte_carlo import METHODS, paths
+from apps.engine.simulate import EVERY_ROW, NO_CHARGES, History, simulate, to_nobody
+from apps.engine.stage import stage_of
+from apps.engine.strategy import parse
+from apps.engine.studies import Parameter
+from apps.engine.sweep import CACHE_BYTES, Search, objective_of, sweep
+from tests.benchmarks.peers.with_ours import CAPITAL, SYMBOL, strategy
+from tests.benchmarks.side_by_side import compare
+from tests.benchmarks.walks import minutes
+
+pytestmark = pytest.mark.bench
+
+RUNS, TRADES, BLOCK = 10_000, 500, 8
+PERIOD = "entryConditions.conditions[0].indicator{}.period"
+
+
+def drawn_in_numpy(profits: np.ndarray, method: str) -> np.ndarray:
+    random = np.random.default_rng(1)
+    if method == "shuffle":
+        return random.permuted(np.tile(profits, (RUNS, 1)), axis=1)
+    if method == "bootstrap":
+        return profits[random.integers(0, TRADES, (RUNS, TRADES))]
+    begins = random.integers(0, TRADES, (RUNS, -(-TRADES // BLOCK)))
+    places = (begins[:, :, np.newaxis] + np.arange(BLOCK)).reshape(RUNS, -1)[:, :TRADES]
+    return profits[places % TRADES]
+
+
+def in_numpy(
+    profits: np.ndarray, method: str, capital: float, threshold: float
+) -> tuple[np.ndarray, ...]:
+    """As one writes it: all draws at once, then along each path."""
+    drawn = drawn_in_numpy(profits, method)
+    equity = np.cumsum(np.hstack([np.full((RUNS, 1), capital), drawn]), axis=1)
+    peak = np.maximum.accumulate(equity, axis=1)
+    return equity[:, -1], ((peak - equity) / peak).max(axis=1), (equity <= threshold).any(axis=1)
+
+
+def test_paths_against_numpy() -> None:
+    profits = np.random.default_rng(1).normal(50, 1000, TRADES)
+    for method in METHODS:
+        ratio = compare(
+            f"{RUNS:,} paths of {TRADES} trades, {method}, compiled against NumPy",
+            lambda method=method: paths(
+                profits, capital=1e6, runs=RUNS, method=method, block=BLOCK, threshold=5e5, seed=1,
+                threads=2,
+            ),
+            lambda method=method: in_numpy(profits, method, 1e6, 5e5),
+            rounds=7,
+        )  # fmt: skip
+        assert ratio > 0
+
+
+def test_a_search_against_one_simulation_after_another() -> None:
+    """40 pairs of averages over 100,000 minutes, ranked by profit."""
+    history = History(SYMBOL, minutes(100_000))
+    steps = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
+    fast = Parameter.model_validate({"path": PERIOD.format(1), "from": 5, "to": 12, "step": 1})
+    slow = Parameter.model_validate({"path": PERIOD.format(2), "from": 20, "to": 60, "step": 10})
+    grid = Grid((fast, slow))
+
+    def judge(facts: Facts) -> Figure:
+        return objective_of(facts, "netProfit")
+
+    def shared() -> object:
+        stage = stage_of(
+            strategy(), [history], start=0, end=2**40, report=to_nobody, cache_bytes=CACHE_BYTES
+        )
+        search = Search(stage, steps, grid, NO_CHARGES, CAPITAL)
+        return sweep(search, range(grid.size), [EVERY_ROW], judge, threads=2, report=to_nobody)
+
+    def alone() -> object:
+        return [
+            simulate(
+                parse(applied(steps, grid.values(index))), [history], start=0, end=2**40,
+                capital=CAPITAL,
+            ).performance["netProfit"]
+            for index in range(grid.size)
+        ]  # fmt: skip
+
+    name = f"{grid.size} sets over 100,000 minutes, one search against as many backtests"
+    assert compare(name, shared, alone, rounds=5) > 0
