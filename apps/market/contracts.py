@@ -143,6 +143,9 @@ class Rules:
 
     def _on_contract(self, symbol: str) -> Iterator[Note]:
         kind, exchange = self._kind(symbol), parse(symbol).exchange
+        if kind == "share" and self.facts[symbol].on_index:
+            message = f"{symbol} is an index, which nobody can buy: it is treated as a share."
+            yield Note("index_traded", message)
         margin = margin_of(self.book, exchange, kind, self.first)
         if margin:
             message = f"{symbol}: {margin.percent} % is locked, {margin.method}; a broker asks"

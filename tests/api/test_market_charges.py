@@ -49,7 +49,7 @@ def test_each_item_as_it_is_and_as_it_is_paid_with_its_source(client: APIClient)
 
 def test_items_without_a_rate_are_named(client: APIClient) -> None:
     found = note(client, symbol="NSE:SBIN", date="2015-01-01", price="270")
-    assert found["unknown"] == ["sebi_fee", "stamp_duty", "gst"]
+    assert found["unknown"] == ["sebi_fee", "stamp_duty"]
 
 
 def test_a_unit_is_worth_what_the_master_says(client: APIClient) -> None:

@@ -110,6 +110,11 @@ def test_charges_without_a_rate_on_the_first_day_are_told() -> None:
     )
 
 
+def test_an_index_is_traded_as_a_share_and_the_result_says_so() -> None:
+    (note,) = rules("NSE:NIFTY", Facts(on_index=True)).notes("NSE:NIFTY")
+    assert note.message == "NSE:NIFTY is an index, which nobody can buy: it is treated as a share."
+
+
 def test_options_that_may_be_sold_say_how_little_is_locked() -> None:
     symbol = "NSE:NIFTY26MAR24000CE"
     asked = strategy(basicInfo={"symbols": [symbol]}, entryConditions={"positionType": "short"})

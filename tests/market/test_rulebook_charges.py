@@ -160,7 +160,7 @@ def test_a_broker_nobody_has_prices_of_costs_as_a_discount_broker_does() -> None
 
 def test_items_without_a_rate_on_the_day_are_named() -> None:
     dealing = dealing_of(BOOK, "NSE:SBIN", product="delivery", broker="none")
-    assert unknown_items(BOOK, dealing, date(2015, 1, 1)) == ["sebi_fee", "stamp_duty", "gst"]
+    assert unknown_items(BOOK, dealing, date(2015, 1, 1)) == ["sebi_fee", "stamp_duty"]
     assert unknown_items(BOOK, dealing, date(2020, 7, 1)) == []
 
 

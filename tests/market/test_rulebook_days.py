@@ -3,17 +3,25 @@
 import csv
 from datetime import date, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 
+from apps.engine.candles import IST
+from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION
+from apps.engine.plan import square_off_flags
 from apps.engine.sessions import Sessions
+from apps.market.importers import read_candle_files
+from apps.market.moments import midnight
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Exchange, Market
 from apps.market.rulebook.sessions import MARKETS, Day, day_of, market_sessions, sessions_of
+from tests.engine.strategies import strategy
 
 BOOK = bundled()
+DAY = timedelta(days=1)
 
 
 def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
@@ -182,3 +190,44 @@ def test_a_share_without_derivatives_trades_on_while_the_others_are_in_their_auc
         sessions_of("NSE:SBIN", has_derivatives=has).hours(number)[1][0] for has in (True, False)
     )
     assert later - sooner == 15 * 60
+
+
+class Ending(NamedTuple):
+    """A real day of a file: its first bar after the square-off, and the last of its session."""
+
+    file: str
+    symbol: str
+    timeframe: str
+    day: date
+    late: str
+    last: str
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [
+        Ending("INFY_1m_2024-25.parquet", "NSE:INFY", "1m", date(2024, 11, 1), "18:45", "18:59"),
+        Ending("BHEL_5m_2025-26.parquet", "NSE:BHEL", "5m", date(2025, 10, 21), "14:30", "14:40"),
+        Ending("NIFTY_1m_2024.csv.gz", "NSE:NIFTY", "1m", date(2024, 3, 2), "12:15", "12:29"),
+        Ending(
+            "mcx_CRUDEOIL_opt_1m_2025-06.csv.gz", "MCX:CRUDEOIL25JUL6000PE", "1m",
+            date(2025, 6, 17), "23:15", "23:29",
+        ),
+    ],
+    ids=lambda ending: ending.symbol,
+)  # fmt: skip
+def test_positions_end_with_the_sessions_of_real_files(market_data: Path, ending: Ending) -> None:
+    """An hour of muhurat in the evening, one in the afternoon, a Saturday in two parts, an evening
+    of commodities.
+    """
+    (loaded,) = read_candle_files(market_data / ending.file)
+    bars = next(part.candles for part in loaded.parts if part.symbol == ending.symbol)
+    bars = bars.between(midnight(ending.day), midnight(ending.day + DAY))
+    intraday = strategy(
+        basicInfo={"symbols": [ending.symbol], "timeframe": ending.timeframe},
+        executionSettings={"productType": "intraday"},
+    )
+    flags = square_off_flags(intraday, ending.symbol, bars, sessions_of(ending.symbol))
+    clock = (bars.time + IST).astype("M8[s]").astype(str)
+    found = [str(clock[flags & bit > 0][0])[11:16] for bit in (AFTER_SQUARE_OFF, LAST_OF_SESSION)]
+    assert found == [ending.late, ending.last]

@@ -3,7 +3,8 @@ rates as a schedule for the engine (engine rule 10).
 
 Tax on transactions is called STT on NSE and BSE, CTT on MCX and NCDEX. Goods and services tax is
 taken of brokerage, exchange fee and SEBI fee, not of the contribution to the investor protection
-fund (IPFT): Kite's virtual contract notes compute it so.
+fund (IPFT): Kite's virtual contract notes compute it so. Before 2017-07-01 service tax stands in
+its place.
 """
 
 from collections.abc import Iterable
