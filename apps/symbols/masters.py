@@ -43,14 +43,17 @@ CREATE TEMP TABLE staged (
 ) ON COMMIT DROP
 """
 
+# What only an older master of this source has listed was delisted since.
 _ADD: Final = """
 INSERT INTO symbols_instrument (
     symbol, exchange, segment, code, exchange_name, name, type, underlying, expiry, strike,
-    option_type, lot_size, multiplier, tick_size, freeze_quantity, isin, valid_from, enabled,
-    sample, source)
+    option_type, lot_size, multiplier, tick_size, freeze_quantity, isin, valid_from, valid_to,
+    enabled, sample, source)
 SELECT s.symbol, s.exchange, s.segment, s.code, s.exchange_name, s.name, s.type, s.underlying,
     s.expiry, s.strike, s.option_type, COALESCE(s.lot_size, 1), s.multiplier, s.tick_size,
-    s.freeze_quantity, s.isin, s.valid_from, true, false, %(source)s
+    s.freeze_quantity, s.isin, s.valid_from,
+    CASE WHEN s.exchange || ' ' || s.segment = ANY(%(listed)s) THEN NULL ELSE %(as_of)s::date END,
+    true, false, %(source)s
 FROM staged s
 WHERE NOT EXISTS (SELECT FROM symbols_instrument i WHERE i.symbol = s.symbol)
 ORDER BY s.symbol

@@ -24,6 +24,7 @@ from django.db.models import F, Q, QuerySet, Value
 from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias
 
 SHORTEST_WITHIN: Final = 3
+_MOST_WITHIN: Final = 200  # thousands of names hold LTD: to sort them all is not worth it
 _SHORTEST_LIKE: Final = 4
 _LONGEST_LIKE: Final = 20
 _LETTERS: Final = ascii_uppercase + digits
@@ -41,7 +42,7 @@ def search(among: QuerySet[Instrument], *, query: str, today: date, limit: int) 
     """At most `limit` of `among`, the best first; contracts that expired before `today` late."""
     wanted = query.strip().upper()
     found: list[Instrument] = []
-    for condition, order in _tiers(wanted, today):
+    for condition, order in _tiers(among, wanted, today):
         rest = among.filter(condition).exclude(pk__in=[row.pk for row in found])
         found += rest.order_by(*order)[: limit - len(found)]
         if len(found) == limit:
@@ -49,7 +50,7 @@ def search(among: QuerySet[Instrument], *, query: str, today: date, limit: int) 
     return found or _alike(among, wanted, limit)
 
 
-def _tiers(wanted: str, today: date) -> Iterator[Tier]:
+def _tiers(among: QuerySet[Instrument], wanted: str, today: date) -> Iterator[Tier]:
     code = wanted.translate(_LEFT_OUT)
     column = "symbol" if ":" in wanted else "code"
     exact = Q(isin=wanted) | Q(exchange_name__iexact=wanted)
@@ -64,7 +65,8 @@ def _tiers(wanted: str, today: date) -> Iterator[Tier]:
         yield lives & Q(underlying=code), _NEXT_FIRST
         yield lives & Q((f"{column}__startswith", code)), _BY_CODE
     if len(wanted) >= SHORTEST_WITHIN:
-        yield CASH & (Q(name__icontains=wanted) | Q(code__contains=wanted)), _BY_CODE
+        within = _lasting() & (Q(name__icontains=wanted) | Q(code__contains=wanted))
+        yield Q(pk__in=among.filter(within).order_by().values("pk")[:_MOST_WITHIN]), _BY_CODE
         yield DERIVATIVE & Q((f"{column}__startswith", code), expiry__lt=today), _BY_CODE
 
 
@@ -79,12 +81,21 @@ def _alike(among: QuerySet[Instrument], wanted: str, limit: int) -> list[Instrum
     code = name.translate(_LEFT_OUT)
     if not code.isalnum() or not _SHORTEST_LIKE <= len(code) <= _LONGEST_LIKE:
         return []
-    rows = among.filter(CASH, exchange=exchange) if exchange else among.filter(CASH)
+    rows = among.filter(_lasting())
+    if exchange:
+        rows = rows.filter(exchange=exchange)
     if not _has_trigrams():
         return list(rows.filter(code__in=_slips(code)).order_by(*_BY_CODE)[:limit])
     alike = rows.filter(TrigramSimilar(F("code"), Value(code)))
     likeness = TrigramSimilarity("code", code)
     return list(alike.order_by(likeness.desc(), *_BY_CODE)[:limit])
+
+
+def _lasting() -> Q:
+    """What is no contract, in the words of the index that is to be used: of the trigrams', which
+    the planner would pass over for another's.
+    """
+    return Q(expiry=None) if _has_trigrams() else CASH
 
 
 def _slips(code: str) -> set[str]:

@@ -14,6 +14,7 @@ from apps.core import audit, jobs
 from apps.core.models import AuditRecord
 from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
 from apps.market.models import CandleBlock
+from apps.symbols.models import Instrument
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -119,10 +120,19 @@ def test_a_backtest_is_found_by_its_owner_or_algorithm(
     assert other.pk not in listed
 
 
-@pytest.mark.parametrize("term", ["NSE:TC", "tcs", "Tc"])
-def test_an_instrument_is_found_by_how_it_begins(operator: Client, term: str) -> None:
-    equity("NSE:TCS")
+@pytest.mark.parametrize("term", ["NSE:TC", "tcs", "Tc", "TCSS", "tcs-eq"])
+def test_an_instrument_is_found_by_the_tiers_of_search(operator: Client, term: str) -> None:
+    equity("NSE:TCS").aliases.create(source="kite", name="TCS-EQ")
     equity("NSE:INFY")
     listed = operator.get("/admin/symbols/instrument/", {"q": term}).text
     assert "NSE:TCS" in listed
     assert "NSE:INFY" not in listed
+
+
+def test_an_instrument_s_aliases_and_terms_are_shown_and_stay(operator: Client) -> None:
+    row = equity("NSE:TCS")
+    row.aliases.create(source="kite", name="TCS-EQ", token="2953217")
+    row.terms.create(valid_from="2024-06-10", lot_size=175, source="kite")
+    shown = operator.get(page(Instrument, "change", row.pk)).text
+    assert all(text in shown for text in ("TCS-EQ", "2953217", "June 10, 2024", "175"))
+    assert '<input type="text" name="aliases' not in shown

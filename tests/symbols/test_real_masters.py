@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.symbols import services
+from apps.symbols import seeding
 from apps.symbols.importers import read_master
 from apps.symbols.models import Instrument
 
@@ -36,10 +36,10 @@ MASTERS = {
 }
 
 
-def seed(path: Path) -> tuple[services.Brought, float]:
+def seed(path: Path) -> tuple[seeding.Brought, float]:
     begun = time.perf_counter()
     master = read_master(path, today=NOW.date())
-    brought = services.seed_master(master=master, now=NOW, force=True)
+    brought = seeding.seed_master(master=master, now=NOW, force=True)
     return brought, time.perf_counter() - begun
 
 

@@ -118,6 +118,14 @@ def test_what_nobody_lists_any_more_is_delisted_until_it_is_listed_again(seed: S
     assert gone.valid_to is None
 
 
+def test_what_only_an_older_master_lists_cannot_be_traded(seed: Seed) -> None:
+    seed(shares("TCS"), "--as-of", "2026-01-05")
+    assert "not listed" not in seed(shares("TCS", "GONE", tick="1"), "--as-of", "2025-01-02")
+    verdict = services.check(symbol="NSE:GONE", now=timezone.now())
+    assert verdict.reason == "It was delisted on 2025-01-02."
+    assert Instrument.objects.get(symbol="NSE:TCS").tick_size == Decimal("0.05")
+
+
 def test_an_expired_contract_stays_and_cannot_be_traded(seed: Seed) -> None:
     seed(future(date(2026, 1, 27)), "--as-of", "2026-01-02")
     assert "not listed" not in seed(future(date(2026, 12, 29)), "--as-of", "2026-02-02")

@@ -6,8 +6,8 @@ Not in the models: where they cannot be, search does without them.
 from django.db import InternalError, OperationalError, ProgrammingError, migrations, transaction
 
 INDEXES = {
-    "cash_within_code": "code gin_trgm_ops",
-    "cash_within_name": "upper(name::text) gin_trgm_ops",
+    "lasting_within_code": "code gin_trgm_ops",
+    "lasting_within_name": "upper(name::text) gin_trgm_ops",
 }
 
 
@@ -26,7 +26,7 @@ def create(apps, schema_editor):
             cursor.execute(
                 f"CREATE INDEX IF NOT EXISTS {name} ON symbols_instrument USING gin ({column})"
                 " WITH (fastupdate = off)"
-                " WHERE type IN ('equity', 'index')"
+                " WHERE expiry IS NULL"
             )
 
 
