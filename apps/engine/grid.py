@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass
 from math import prod
 from random import Random
@@ -62,12 +61,21 @@ class Grid:
 
 
 def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> Steps:
-    """The steps with these values at their paths, which lead somewhere."""
-    changed = deepcopy(dict(steps))
+    """The steps with these values at their paths, which lead somewhere; what no path goes through
+    is shared.
+    """
+    changed: Any = steps
     for path, value in values.items():
-        place, last = _place(changed, path)
-        place[last] = value
-    return changed
+        changed = _with(changed, _way(path), value)
+    return dict(changed)
+
+
+def _with(place: Any, way: Sequence[str | int], value: float) -> Any:
+    """A copy of an object or array of JSON with another value at the end of the way."""
+    copied: Any = list(place) if isinstance(place, list) else dict(place)
+    first, *rest = way
+    copied[first] = _with(copied[first], rest, value) if rest else value
+    return copied
 
 
 def path_faults(steps: Mapping[str, Any], parameters: Sequence[Parameter]) -> tuple[Fault, ...]:
@@ -97,7 +105,10 @@ def _why_not(steps: Mapping[str, Any], path: str) -> str:
     if not _PATH.fullmatch(path):
         return "is no path such as exitConditions.stopLoss.percentage"
     try:
-        place, last = _place(steps, path)
+        *way, last = _way(path)
+        place: Any = steps
+        for part in way:
+            place = place[part]
         value = place[last] if isinstance(last, int) else place.get(last, 0)
     except (KeyError, IndexError, TypeError, AttributeError):
         return "leads nowhere in the steps of the algorithm"
@@ -105,12 +116,9 @@ def _why_not(steps: Mapping[str, Any], path: str) -> str:
     return "" if is_number else "leads to what is no number"
 
 
-def _place(steps: Any, path: str) -> tuple[Any, str | int]:
-    """The object or array that holds what the path names, and where in it. Any: JSON."""
-    *way, last = [int(part) if part.isdigit() else part for part in _PART.findall(path)]
-    for part in way:
-        steps = steps[part]
-    return steps, last
+def _way(path: str) -> list[str | int]:
+    """The keys and indices that lead to what the path names."""
+    return [int(part) if part.isdigit() else part for part in _PART.findall(path)]
 
 
 def _refused(

@@ -208,7 +208,7 @@ def annual_sharpe_ratio(curve: Curve, capital: float) -> float | None:
     """Of daily returns of equity, x sqrt(252); a day ends with its last row in Asia/Kolkata."""
     if days_covered(curve) < LEAST_DAYS:
         return None
-    sharpe = sharpe_ratio(daily_returns(curve["equity"][day_ends(curve["time"])], capital))
+    sharpe = sharpe_ratio(daily_returns(curve["equity"], day_ends(curve["time"]), capital))
     return None if sharpe is None else sharpe * SESSIONS_A_YEAR**0.5
 
 
@@ -218,9 +218,13 @@ def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(day, append=day[-1:] + 1))
 
 
-def daily_returns(closes: Floats, capital: float) -> Floats:
-    """Of equity at the close of each day, fractions; none where equity was not above 0."""
-    held = np.concatenate([[capital], closes])
+def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Floats:
+    """Fractions, from the last row of each day to the next; none where equity was not above 0.
+
+    `ends` may be those of a longer timeline: equity that ends early, ruined, ends its last day.
+    """
+    last = len(equity) - 1
+    held = np.concatenate([[capital], equity[ends[ends < last]], equity[last:]])
     if (held[:-1] <= 0).any():
         return np.empty(0)
     returns: Floats = held[1:] / held[:-1] - 1

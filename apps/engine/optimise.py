@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.deflation import deflated
 from apps.engine.grid import Grid
@@ -70,27 +67,14 @@ def optimise(
     grid = Grid(config.parameters)
     search = Search(stage, steps, grid, charged(strategy, schedule), capital)
     indices = grid.drawn(config.maxRuns, seed=seed)
-
-    def judge(facts: Facts) -> Judged:
-        return Judged(objective_of(facts, config.objective), sharpe_ratio(_daily(facts)))
-
-    found = sweep(
-        search,
-        indices,
-        [EVERY_ROW],
-        judge,
-        threads=threads,
-        report=lambda done: on_progress(SHARE_OF_SEARCH * done),
-    )
-    judged = {i: one[0] for i, one in zip(indices, found, strict=True) if one is not None}
+    judged = _judged(search, config, indices, threads, on_progress)
     if not judged:
         raise NothingToTry(len(indices))
     ranked = rank({i: one.objective for i, one in judged.items()}, config.objective)
-    best = search.play(ranked[0], report=to_nobody)
-    result = result_of(strategy, stage, search.schedule, best[0], capital=capital, seed=seed)
-    daily = _daily(Facts(result.trades, result.curve, capital))
+    best = search.play(ranked[0], report=to_nobody)[0]
+    daily = daily_returns(best.equity, day_ends(best.time), capital)
     ratios = [one.sharpe for one in judged.values() if one.sharpe is not None]
-    return result, {
+    return result_of(strategy, stage, search.schedule, best, capital=capital, seed=seed), {
         "objective": config.objective,
         "method": config.method,
         "sets": grid.size,
@@ -101,9 +85,29 @@ def optimise(
     }
 
 
-def _daily(facts: Facts) -> NDArray[np.float64]:
-    ends = day_ends(facts.curve["time"])
-    return daily_returns(facts.curve["equity"][ends], facts.capital)
+def _judged(
+    search: Search,
+    config: OptimizationConfig,
+    indices: Sequence[int],
+    threads: int,
+    report: Progress,
+) -> dict[int, Judged]:
+    """The sets that can run, by number."""
+    ends = day_ends(search.stage.market.time)
+
+    def judge(facts: Facts) -> Judged:
+        daily = daily_returns(facts.curve["equity"], ends, search.capital)
+        return Judged(objective_of(facts, config.objective), sharpe_ratio(daily))
+
+    found = sweep(
+        search,
+        indices,
+        [EVERY_ROW],
+        judge,
+        threads=threads,
+        report=lambda done: report(SHARE_OF_SEARCH * done),
+    )
+    return {i: one[0] for i, one in zip(indices, found, strict=True) if one is not None}
 
 
 def _table(

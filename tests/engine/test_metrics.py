@@ -197,3 +197,10 @@ def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data:
     assert found["profitFactor"] == pytest.approx(1.779783, abs=5e-7)
     equity = np.r_[1.0, np.cumprod(1 + returns)]
     assert metrics.max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
+
+
+def test_a_day_ends_with_its_last_row_or_with_the_curve() -> None:
+    equity, ends = np.array([100.0, 110.0, 105.0, 99.0]), np.array([1, 3, 5])
+    assert metrics.daily_returns(equity, ends, 100.0).tolist() == pytest.approx([0.1, -0.1])
+    assert metrics.daily_returns(equity[:3], ends, 100.0)[-1] == pytest.approx(105 / 110 - 1)
+    assert not len(metrics.daily_returns(np.array([-1.0, 5.0]), np.array([0, 1]), 100.0))

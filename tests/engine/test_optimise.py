@@ -91,8 +91,8 @@ def test_a_random_search_tries_some_of_the_grid_by_its_seed() -> None:
 
 
 def sharpe_of_days(result: Result) -> float:
-    closes = result.curve["equity"][day_ends(result.curve["time"])]
-    ratio = sharpe_ratio(daily_returns(closes, 1e6))
+    curve = result.curve
+    ratio = sharpe_ratio(daily_returns(curve["equity"], day_ends(curve["time"]), 1e6))
     assert ratio is not None
     return ratio
 
