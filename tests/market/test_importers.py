@@ -219,6 +219,15 @@ def test_empty_lines_do_not_shift_the_lines_of_messages(tmp_path: Path) -> None:
     )
 
 
+def test_empty_lines_above_the_header_are_lines_too(tmp_path: Path) -> None:
+    header = "\n\n" + HEADER
+    assert len(read(tmp_path, *MINUTES, header=header).candles) == 3
+    assert "line 6: Open 'x'" in refusal(
+        tmp_path, *MINUTES[:2], "2024-01-01 09:18,x,1,1,1,1", header=header
+    )
+    assert "line 6: has 2 fields" in refusal(tmp_path, *MINUTES[:2], "1,2", header=header)
+
+
 @pytest.mark.parametrize(
     ("header", "told"),
     [

@@ -72,10 +72,23 @@ def number_columns(header: Sequence[str], names: Names) -> Collection[int]:
     return [place for place in places if place is not None]
 
 
+def place_of(table: Table, name: str) -> int:
+    """The position of a column that a format cannot do without, by its name as compared."""
+    found = positions(table.names)
+    if name not in found:
+        table.refuse(f"its columns are {', '.join(table.names)}; missing: {name}")
+    return found[name]
+
+
 def positions(header: Sequence[str]) -> Mapping[str, int]:
     """The first position of each name, as compared."""
     placed = reversed(list(enumerate(header)))
-    return {re.sub("[^a-z0-9]", "", name.lower()): position for position, name in placed}
+    return {compared(name): position for position, name in placed}
+
+
+def compared(name: str) -> str:
+    """A column's name as it is compared."""
+    return re.sub("[^a-z0-9]", "", name.lower())
 
 
 def _position(found: Mapping[str, int], names: Names, role: str) -> int | None:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from apps.engine.symbols import MONTHS, InvalidSymbol, parse
+from apps.market.importers.layout import place_of
 from apps.market.importers.rows import Named
 from apps.market.importers.tables import Table
 from apps.symbols.naming import INDICES, LATEST_MONTHLY, letters
@@ -24,9 +25,10 @@ from apps.symbols.naming import INDICES, LATEST_MONTHLY, letters
 _BSE_INDICES: Final = frozenset({"SENSEX", "SENSEX50", "BANKEX"})
 _BETWEEN: Final = "\x1f"
 _SERIES: Final = re.compile(r"-(?:EQ|BE)$")
+_STRIKE: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _DAY_FIRST: Final = re.compile(
     rf"(?P<root>[A-Z0-9&-]+?)(?P<day>[0-9]{{2}})(?P<month>{'|'.join(MONTHS)})(?P<year>[0-9]{{2}})"
-    r"(?:(?P<strike>[0-9.]+)(?P<type>CE|PE)|FUT)?"
+    r"(?:(?P<strike>[0-9]{1,9}(?:\.[0-9]{1,6})?)(?P<type>CE|PE)|FUT)?"
 )
 _WITH_WEEKLIES: Final = frozenset({"NSE", "BSE"})
 
@@ -47,11 +49,13 @@ class Contract:
     option_type: str = ""
 
 
-def groups(table: Table, places: Sequence[int]) -> tuple[NDArray[np.int32], list[tuple[str, ...]]]:
-    """Of each row the number of its instrument, and each instrument's values in these columns.
+def groups(table: Table, names: Sequence[str]) -> tuple[NDArray[np.int32], list[tuple[str, ...]]]:
+    """Of each row the number of its instrument, and each instrument's values in these columns
+    (names as compared, see layout). A file without one of them is refused.
 
     Any: the stubs have no calls on columns of an unknown type.
     """
+    places = [place_of(table, name) for name in names]
     columns: list[Any] = [pc.cast(table.columns[place], pa.string()) for place in places]
     texts: list[Any] = [pc.fill_null(column, "") for column in columns]
     keys: Any = pc.binary_join_element_wise(*texts, _BETWEEN)
@@ -98,6 +102,14 @@ def day_first_contract(called: str, exchange: str) -> Contract | None:
         return None
     strike = Decimal(found["strike"]) if found["strike"] else None
     return Contract(called, exchange, found["root"], expiry, strike, found["type"] or "")
+
+
+def strike_of(table: Table, text: str) -> Decimal:
+    """A price above 0, perhaps grouped by commas; anything else refuses the file."""
+    plain = text.replace(",", "")
+    if not _STRIKE.fullmatch(plain):
+        table.refuse(f"{text!r} is no strike")
+    return Decimal(plain)
 
 
 def named_contracts(contracts: Iterable[Contract]) -> list[Named]:

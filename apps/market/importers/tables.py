@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Column: TypeAlias = "pa.ChunkedArray[Any]"
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+_LINE_ENDS: Final = b"\r\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,12 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
     `numbers` tells from the names which columns ought to be numbers: float64 if all of them are,
     otherwise text, so that a message can show what is written.
     """
-    text = content.data.removeprefix(_BYTE_ORDER_MARK)
+    whole = content.data.removeprefix(_BYTE_ORDER_MARK)
+    text = whole.lstrip(_LINE_ENDS)  # Arrow counts empty lines before the header, but no others
     if not text or text.isspace():
         raise BadCandleFile(file=content.shown, reason="is empty")
-    _check_text(content.shown, text)
+    _check_text(content.shown, whole)
+    above = whole.count(b"\n", 0, len(whole) - len(text))
     header = header_of(text)
     types: list[pa.DataType] = [pa.string()] * len(header.names)
     for position in numbers(header.names):
@@ -107,7 +110,7 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
     try:
         columns = _parsed(text, header, types)
     except pa.ArrowInvalid:
-        columns = _parsed_as_text(content.shown, text, header)
+        columns = _parsed_as_text(content.shown, text, header, above)
     if not len(columns[0]):
         raise BadCandleFile(file=content.shown, reason="holds a header and no rows")
     return Table(
@@ -115,7 +118,7 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
         content.shown,
         header.names,
         columns,
-        lambda row: f"line {_line(text, row + header.lines)}",
+        lambda row: f"line {above + _line(text, row + header.lines)}",
         header.called,
     )
 
@@ -135,8 +138,10 @@ def _parsed(text: bytes, header: Header, types: Sequence[pa.DataType]) -> tuple[
     return _columns(text, header, types, pyarrow.csv.ReadOptions(), parsing)
 
 
-def _parsed_as_text(shown: str, text: bytes, header: Header) -> tuple[Column, ...]:
-    """The columns as they are written; a row of another width is refused by its line."""
+def _parsed_as_text(shown: str, text: bytes, header: Header, above: int) -> tuple[Column, ...]:
+    """The columns as they are written; a row of another width is refused by its line, `above` lines
+    being above the text.
+    """
     torn: list[InvalidRow] = []
 
     def remember(row: "InvalidRow") -> Literal["error"]:
@@ -154,7 +159,7 @@ def _parsed_as_text(shown: str, text: bytes, header: Header) -> tuple[Column, ..
             pyarrow.csv.ParseOptions(delimiter=header.delimiter, invalid_row_handler=remember),
         )
     except pa.ArrowInvalid as error:
-        raise BadCandleFile(file=shown, reason=_why_torn(text, torn, error)) from error
+        raise BadCandleFile(file=shown, reason=_why_torn(text, torn, error, above)) from error
 
 
 def _columns(
@@ -176,11 +181,11 @@ def _columns(
     return tuple(_trimmed(column) for column in table.columns)
 
 
-def _why_torn(text: bytes, torn: Sequence["InvalidRow"], error: pa.ArrowInvalid) -> str:
+def _why_torn(text: bytes, torn: Sequence["InvalidRow"], error: pa.ArrowInvalid, above: int) -> str:
     if not torn:
         return f"is no CSV file: {error}"
     row = torn[0]
-    line = _line(text, (row.number or 1) - 1)
+    line = above + _line(text, (row.number or 1) - 1)
     return (
         f"line {line}: has {row.actual_columns} fields where the header has"
         f" {row.expected_columns}: {row.text[:80]!r}"
@@ -189,7 +194,7 @@ def _why_torn(text: bytes, torn: Sequence["InvalidRow"], error: pa.ArrowInvalid)
 
 def _line(text: bytes, row: int) -> int:
     """The line of the row, counted from the first line: empty lines are no rows but are lines."""
-    filled = (i for i, line in enumerate(io.BytesIO(text), start=1) if line.strip())
+    filled = (i for i, line in enumerate(io.BytesIO(text), start=1) if line.strip(_LINE_ENDS))
     return next(line for i, line in enumerate(filled) if i == row)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.market.importers.formats.nse_cash import share_in_series
-from apps.market.importers.layout import Layout, positions
+from apps.market.importers.layout import Layout
 from apps.market.importers.naming import groups
 from apps.market.importers.profile import Profile
 from apps.market.importers.rows import Instruments
@@ -25,8 +25,7 @@ _DATES: Final = (
 
 
 def by_scrip_code(table: Table, layout: Layout) -> Instruments:
-    found = positions(table.names)
-    of, keys = groups(table, [found["sccode"], found["scgroup"]])
+    of, keys = groups(table, ["sccode", "scgroup"])
     each = tuple(share_in_series("BSE", code, group) for code, group in keys)
     return Instruments(of, each, "column SC_CODE")
 

@@ -7,7 +7,7 @@ them as its last second (09:15:59).
 
 from typing import Final
 
-from apps.market.importers.layout import COMMON, Layout, positions
+from apps.market.importers.layout import COMMON, Layout
 from apps.market.importers.naming import (
     Contract,
     apart,
@@ -29,7 +29,7 @@ _CASH: Final = frozenset({"NSE", "NSE_IDX", "BSE", "BSE_IDX"})
 
 
 def by_ticker(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, [positions(table.names)["ticker"]])
+    of, keys = groups(table, ["ticker"])
     each = [_by_ticker(name) for (name,) in keys]
     contracts = iter(named_contracts(one for one in each if isinstance(one, Contract)))
     done = [next(contracts) if isinstance(one, Contract) else one for one in each]

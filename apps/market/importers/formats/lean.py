@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from apps.market.importers.layout import COMMON, PRICES, Layout, positions
+from apps.market.importers.layout import COMMON, PRICES, Layout, place_of
 from apps.market.importers.naming import groups, named, plain_name
 from apps.market.importers.profile import Profile, Side
 from apps.market.importers.rows import Instruments, Rows
@@ -21,13 +21,13 @@ _SCALE: Final = 10_000.0
 
 
 def by_symbol(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, [positions(table.names)["symbol"]])
+    of, keys = groups(table, ["symbol"])
     each = tuple(named(name, plain_name(name)) for (name,) in keys)
     return Instruments(of, each, "column symbol")
 
 
 def since_midnight(table: Table, layout: Layout) -> NDArray[np.int64]:
-    column = positions(table.names)["mssincemidnight"]
+    column = place_of(table, "mssincemidnight")
     milliseconds = table.cast(column, pa.int64(), "is no number of milliseconds")
     seconds: NDArray[np.int64] = milliseconds.to_numpy() // 1000
     return seconds_of(table, layout) + seconds

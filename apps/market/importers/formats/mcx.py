@@ -5,16 +5,16 @@ by the minute are called by their day of expiry (CRUDEOIL17JUL255700CE); such a 
 without a symbol where a file of another length was joined in, and those are left out.
 """
 
-from decimal import Decimal
 from typing import Final
 
-from apps.market.importers.layout import COMMON, Layout, positions
+from apps.market.importers.layout import COMMON, Layout
 from apps.market.importers.naming import (
     Contract,
     apart,
     day_first_contract,
     groups,
     named_contracts,
+    strike_of,
 )
 from apps.market.importers.profile import CONTRACTS, Profile
 from apps.market.importers.rows import Instruments, Named
@@ -25,8 +25,7 @@ _KEY: Final = ("symbol", "expirydate", "strikeprice", "optiontype")
 
 
 def by_expiry(table: Table, layout: Layout) -> Instruments:
-    found = positions(table.names)
-    of, keys = groups(table, [found[name] for name in _KEY])
+    of, keys = groups(table, _KEY)
     each = named_contracts(_contract(table, key) for key in keys)
     return Instruments(of, apart(each, [one.called for one in each]), "its contract")
 
@@ -36,11 +35,11 @@ def _contract(table: Table, key: tuple[str, ...]) -> Contract:
     day, called = day_of(table, expiry), " ".join(filter(None, key))
     if option_type not in ("CE", "PE"):
         return Contract(called, "MCX", root, day)
-    return Contract(called, "MCX", root, day, Decimal(strike.replace(",", "")), option_type)
+    return Contract(called, "MCX", root, day, strike_of(table, strike), option_type)
 
 
 def by_name(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, [positions(table.names)["symbol"]])
+    of, keys = groups(table, ["symbol"])
     each = [_by_name(name) for (name,) in keys]
     contracts = iter(named_contracts(one for one in each if isinstance(one, Contract)))
     done = [next(contracts) if isinstance(one, Contract) else one for one in each]

@@ -7,7 +7,7 @@ listed there (bonds, debentures, gold bonds, lots traded in blocks) has no symbo
 
 from typing import Final
 
-from apps.market.importers.layout import Layout, positions
+from apps.market.importers.layout import Layout
 from apps.market.importers.naming import apart, groups, named, share
 from apps.market.importers.profile import Profile
 from apps.market.importers.rows import Instruments, Named
@@ -24,8 +24,7 @@ _PRICES: Final = {
 
 
 def by_series(table: Table, layout: Layout) -> Instruments:
-    found = positions(table.names)
-    of, keys = groups(table, [found["symbol"], found["series"]])
+    of, keys = groups(table, ["symbol", "series"])
     each = [share_in_series("NSE", name, series) for name, series in keys]
     return Instruments(of, apart(each, [name for name, _ in keys]), "column SYMBOL")
 

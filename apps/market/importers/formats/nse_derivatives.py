@@ -3,11 +3,10 @@
 Its volume counts contracts, and it does not say how many units one is.
 """
 
-from decimal import Decimal
 from typing import Final
 
-from apps.market.importers.layout import Layout, positions
-from apps.market.importers.naming import Contract, apart, groups, named_contracts
+from apps.market.importers.layout import Layout
+from apps.market.importers.naming import Contract, apart, groups, named_contracts, strike_of
 from apps.market.importers.profile import CONTRACTS, Profile
 from apps.market.importers.rows import Instruments
 from apps.market.importers.stamps import day_of
@@ -18,8 +17,7 @@ _FUTURE: Final = "XX"
 
 
 def by_contract(table: Table, layout: Layout) -> Instruments:
-    found = positions(table.names)
-    of, keys = groups(table, [found[name] for name in _KEY])
+    of, keys = groups(table, _KEY)
     each = named_contracts(_contract(table, key) for key in keys)
     return Instruments(of, apart(each, [one.called for one in each]), "its contract")
 
@@ -29,7 +27,7 @@ def _contract(table: Table, key: tuple[str, ...]) -> Contract:
     day, called = day_of(table, expiry), " ".join(key)
     if option_type == _FUTURE:
         return Contract(called, "NSE", root, day)
-    return Contract(called, "NSE", root, day, Decimal(strike), option_type)
+    return Contract(called, "NSE", root, day, strike_of(table, strike), option_type)
 
 
 PROFILE: Final = Profile(

@@ -7,7 +7,7 @@ import numpy as np
 
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import EXCHANGES
-from apps.market.importers.layout import Layout
+from apps.market.importers.layout import Layout, compared
 from apps.market.importers.naming import apart, groups, named, plain_name
 from apps.market.importers.profile import Profile
 from apps.market.importers.rows import Instruments, Named
@@ -21,7 +21,7 @@ _NAMED: Final = re.compile(
 def by_column_or_name(table: Table, layout: Layout) -> Instruments:
     """As a column says, else the file's name (`INFY_1m_2024.parquet`, `BSE_SENSEX_1d.csv`)."""
     if layout.symbol is not None:
-        of, keys = groups(table, [layout.symbol])
+        of, keys = groups(table, [compared(table.names[layout.symbol])])
         names = [name for (name,) in keys]
         if any(names):
             found = apart([_by_name(name) for name in names], names)

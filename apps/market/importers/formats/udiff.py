@@ -5,7 +5,6 @@ in contracts, which `NewBrdLotQty` turns into units; BSE counts units. On its la
 option's close as the index level, so its last price is taken.
 """
 
-from decimal import Decimal, InvalidOperation
 from typing import Final
 
 import numpy as np
@@ -13,17 +12,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from apps.market.importers.formats.nse_cash import share_in_series
-from apps.market.importers.layout import Layout, positions
+from apps.market.importers.layout import Layout, place_of
 from apps.market.importers.naming import (
     Contract,
     apart,
     groups,
     named_contracts,
+    strike_of,
 )
 from apps.market.importers.profile import Profile
 from apps.market.importers.rows import Flags, Instruments, Named, Rows
 from apps.market.importers.stamps import day_of
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import Column, Table
 
 _KEY: Final = (
     "src", "fininstrmtp", "tckrsymb", "sctysrs", "xprydt", "strkpric", "optntp",
@@ -34,8 +34,7 @@ _OPTIONS: Final = frozenset({"IDO", "STO", "COO", "FUO"})
 
 
 def by_kind(table: Table, layout: Layout) -> Instruments:
-    found = positions(table.names)
-    of, keys = groups(table, [found[name] for name in _KEY])
+    of, keys = groups(table, _KEY)
     each = [_cash(key) or _contract(table, key) for key in keys]
     contracts = iter(named_contracts(one for one in each if isinstance(one, Contract)))
     done = [next(contracts) if isinstance(one, Contract) else one for one in each]
@@ -60,37 +59,37 @@ def _contract(table: Table, key: tuple[str, ...]) -> Contract:
     day, called = day_of(table, expiry), " ".join(filter(None, key[2:]))
     if kind in _FUTURES:
         return Contract(called, _EXCHANGES[source], root, day)
-    try:
-        price = Decimal(strike)
-    except InvalidOperation:
-        table.refuse(f"{called}: {strike!r} is no strike")
-    return Contract(called, _EXCHANGES[source], root, day, price, option_type)
+    return Contract(called, _EXCHANGES[source], root, day, strike_of(table, strike), option_type)
 
 
 def in_units(table: Table, rows: Rows) -> Rows:
     """The rows with their volume in units, and with closes that are prices of the option."""
-    found = positions(table.names)
-    source, kind = (table.columns[found[name]] for name in ("src", "fininstrmtp"))
-    derivative = pc.is_in(kind, pa.array(sorted(_FUTURES | _OPTIONS)))
-    of_nse = np.asarray(pc.and_(derivative, pc.equal(source, pa.scalar("NSE"))))
+    derivative = pc.is_in(_text(table, "fininstrmtp"), pa.array(sorted(_FUTURES | _OPTIONS)))
+    of_nse = np.asarray(derivative) & _is(table, "src", "NSE")
     volume, close = rows.volume, rows.close
     if of_nse.any():
-        lots = table.cast(found["newbrdlotqty"], pa.float64(), "is no lot size")
+        lots = table.cast(place_of(table, "newbrdlotqty"), pa.float64(), "is no lot size")
         volume = np.where(of_nse, volume * lots.to_numpy(), volume)
     last_day = _expiring_options_of_bse(table)
     if last_day.any():
-        last = "lastpric" if "lastpric" in found else "lastpr"
-        prices = table.cast(found[last], pa.float64(), "is no price")
+        prices = table.cast(place_of(table, "lastpric"), pa.float64(), "is no price")
         close = np.where(last_day, prices.to_numpy(), close)
     return rows.counted(volume=volume, close=close)
 
 
 def _expiring_options_of_bse(table: Table) -> Flags:
-    found = positions(table.names)
-    text = {name: table.columns[found[name]] for name in ("src", "fininstrmtp", "xprydt", "traddt")}
-    option = pc.is_in(text["fininstrmtp"], pa.array(sorted(_OPTIONS)))
-    last_day = pc.equal(text["xprydt"], text["traddt"])
-    return np.asarray(pc.and_(pc.and_(option, last_day), pc.equal(text["src"], pa.scalar("BSE"))))
+    option = pc.is_in(_text(table, "fininstrmtp"), pa.array(sorted(_OPTIONS)))
+    last_day = pc.equal(_text(table, "xprydt"), _text(table, "traddt"))
+    found: Flags = np.asarray(option) & np.asarray(last_day) & _is(table, "src", "BSE")
+    return found
+
+
+def _is(table: Table, name: str, value: str) -> Flags:
+    return np.asarray(pc.equal(_text(table, name), pa.scalar(value)))
+
+
+def _text(table: Table, name: str) -> Column:
+    return table.columns[place_of(table, name)]
 
 
 PROFILE: Final = Profile(
