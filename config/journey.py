@@ -141,7 +141,7 @@ def _backtest(client: Client, algorithm: str, first: str, last: str) -> Any:
 
 def _read(client: Client, backtest: Any) -> None:
     client.say("Read what came of it")
-    shown = ("totalTrades", "winRate", "netProfit", "roi", "profitFactor", "maxDrawdown")
+    shown = ("totalTrades", "winRate", "netProfit", "roi", "charges", "profitFactor", "maxDrawdown")
     for name in shown:
         client.say(f"    {name:13} {backtest['performance'][name]}")
     path = f"/api/backtests/{backtest['id']}"
