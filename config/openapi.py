@@ -16,6 +16,7 @@ from apps.accounts import openapi as accounts
 from apps.algorithms import schemas as algorithms
 from apps.algorithms import step_schemas
 from apps.backtests import openapi as backtests
+from apps.backtests.explain import openapi as explain
 from apps.backtests.report import openapi as report
 from apps.core.envelope import RETRY_AFTER_SECONDS
 from apps.core.errors import Code
@@ -257,6 +258,7 @@ def complete(result: Schema, **_: object) -> Schema:
             **trading.SCHEMAS,
             **backtests.SCHEMAS,
             **report.SCHEMAS,
+            **explain.SCHEMAS,
         },
         "responses": {name: _refusal(name) for name in sorted(named)},
         "headers": {

@@ -13,6 +13,7 @@ from apps.accounts.views import (
     SessionView,
 )
 from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
+from apps.backtests.explain.views import ExplainView
 from apps.backtests.report.views import ReportLinkView, ReportView, shared_report
 from apps.backtests.views import BacktestView
 from apps.market.views import MarketView, RulebookView
@@ -106,6 +107,7 @@ urlpatterns = [
     path("api/backtests/<str:backtest_id>/equity", BacktestView.as_view({"get": "equity"})),
     path("api/backtests/<str:backtest_id>/report", ReportView.as_view({"get": "show"})),
     path("api/backtests/<str:backtest_id>/report-link", ReportLinkView.as_view({"post": "share"})),
+    path("api/backtests/<str:backtest_id>/explain", ExplainView.as_view({"get": "explain"})),
     path("reports/<str:signed>", shared_report),
 ]
 

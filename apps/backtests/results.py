@@ -8,8 +8,11 @@ import numpy as np
 from django.db import connection
 from psycopg import Cursor
 
+from apps.accounts.models import User
 from apps.backtests import arrays
+from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.core.errors import Code, ServiceError
 from apps.engine.records import CURVE, TRADE, Array
 from apps.engine.results import curve_points, trade_dicts
 
@@ -19,6 +22,25 @@ RESULT: Final = (
     "INSERT INTO backtests_backtestresult (backtest_id, trades, curve) VALUES (%s, %s, %b)"
 )
 BLOCK: Final = "INSERT INTO backtests_tradeblock (result_id, first, data) VALUES (%s, %s, %b)"
+
+
+class NotCompleted(ServiceError):
+    """There is no result."""
+
+    code = Code.UNPROCESSABLE_ENTITY
+    message = "The backtest is {currentStatus}; only one that is completed has a result."
+
+
+def completed(*, owner: User, backtest_id: str) -> Backtest:
+    """One that has a result. Raises BacktestNotFound, NotCompleted."""
+    backtest = Backtest.objects.owned_by(owner).fetch(backtest_id)
+    if backtest.status != Status.COMPLETED:
+        raise NotCompleted(
+            backtestId=backtest.pk,
+            currentStatus=backtest.status,
+            requiredStatus=Status.COMPLETED.value,
+        )
+    return backtest
 
 
 def store(backtest: Backtest, *, trades: Array, curve: Array) -> None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine import kernel
+from apps.engine import codes
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
 from apps.engine.charges import Schedule
+from apps.engine.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION, TICKS_PER_RUPEE
 from apps.engine.errors import EngineError
 from apps.engine.exits import (
     AtrStop,
@@ -28,7 +29,6 @@ from apps.engine.exits import (
     TrailingStop,
 )
 from apps.engine.fields import seconds_of_day
-from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION, TICKS_PER_RUPEE
 from apps.engine.records import CONTRACT, RATE, Array, Plan
 from apps.engine.sessions import Sessions
 from apps.engine.steps import (
@@ -114,15 +114,15 @@ def plan_of(strategy: Strategy) -> Plan:
 def _with_size(plan: Plan, sizing: PositionSizing) -> Plan:
     match sizing:
         case FixedQuantity(quantity=quantity):
-            return plan._replace(size_by=kernel.BY_QUANTITY, size=float(quantity))
+            return plan._replace(size_by=codes.BY_QUANTITY, size=float(quantity))
         case FixedAmount(amount=amount):
-            return plan._replace(size_by=kernel.BY_AMOUNT, size=amount)
+            return plan._replace(size_by=codes.BY_AMOUNT, size=amount)
         case PercentageOfEquity(percentage=percent):
-            return plan._replace(size_by=kernel.BY_EQUITY, size=percent / 100)
+            return plan._replace(size_by=codes.BY_EQUITY, size=percent / 100)
         case RiskBased(riskPercentage=percent):
-            return plan._replace(size_by=kernel.BY_RISK, size=percent / 100)
+            return plan._replace(size_by=codes.BY_RISK, size=percent / 100)
         case VolatilityBased(riskPercentage=percent, atrMultiplier=multiple):
-            by = kernel.BY_VOLATILITY
+            by = codes.BY_VOLATILITY
             return plan._replace(size_by=by, size=percent / 100, size_atr=multiple)
 
 

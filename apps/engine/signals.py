@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.conditions import Side
-from apps.engine.kernel import (
+from apps.engine.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
     ENTER_LONG,
@@ -24,6 +23,7 @@ from apps.engine.kernel import (
     EXIT_LONG,
     EXIT_SHORT,
 )
+from apps.engine.conditions import Side
 from apps.engine.longer import Longer
 from apps.engine.series import Column, series
 from apps.engine.sides import (
@@ -62,12 +62,12 @@ def signals_of(
     """
     bits = np.zeros(len(candles), dtype=np.uint8)
     wanted = _wanted(strategy)
-    lead = max(_looks_back(one.check) + one.candles for one in wanted)
+    lead = max(looks_back(one.check) + one.candles for one in wanted)
     blocks = blocks_of(candles, strategy.basicInfo.timeframe, first, last)
     values = Values(candles, blocks, lead, longer, columns)
     heard = np.zeros(len(values), dtype=np.uint8)
     for bit, check, confirming in wanted if blocks else ():
-        heard |= _confirmed(check, values, confirming).view(np.uint8) * np.uint8(bit)
+        heard |= confirmed(check, values, confirming).view(np.uint8) * np.uint8(bit)
     for rows, kept in values.kept():
         bits[rows] = heard[kept]
     return bits
@@ -140,7 +140,7 @@ def _atr(period: int) -> Read:
     return Read(series("ATR", "value", "close", {"period": period}), 0, 0)
 
 
-def _confirmed(check: Check, values: Values, candles: int) -> Truth:
+def confirmed(check: Check, values: Values, candles: int) -> Truth:
     """Whether the check holds at each bar, confirmed by so many candles.
 
     Levels and movements hold on each of them. A pattern ended at the first of them; a cross
@@ -151,7 +151,7 @@ def _confirmed(check: Check, values: Values, candles: int) -> Truth:
         case Joined(_, ()):
             return np.zeros(len(values), dtype=np.bool_)
         case Joined(operator, checks):
-            truths = (_confirmed(one, values, candles) for one in checks)
+            truths = (confirmed(one, values, candles) for one in checks)
             return reduce(np.logical_and if operator == "AND" else np.logical_or, truths)
         case Hours(start, end):
             second = values.seconds_of_day()
@@ -173,11 +173,11 @@ def _confirmed(check: Check, values: Values, candles: int) -> Truth:
             return _held(_level(a, operator, b), candles)
 
 
-def _looks_back(check: Check) -> int:
+def looks_back(check: Check) -> int:
     """How many bars before its own a check reads, when one candle confirms it."""
     match check:
         case Joined(_, checks):
-            return max(map(_looks_back, checks), default=0)
+            return max(map(looks_back, checks), default=0)
         case Hours() | Pattern():
             return 0
         case Movement(read, _, steps):

@@ -16,8 +16,8 @@ from apps.engine.candles import (
     ist_days,
     start_of_block,
 )
+from apps.engine.codes import ENTER
 from apps.engine.errors import LEAST_BARS, InsufficientData
-from apps.engine.kernel import ENTER
 from apps.engine.longer import Longer, longer_of
 from apps.engine.plan import Contract, ranges_asked, square_off_flags
 from apps.engine.records import Bars, Market, Plan

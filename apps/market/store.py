@@ -50,13 +50,15 @@ def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = Fa
     return _read(history_of(symbol, timeframe), timeframe, start, end, warmup=warmup)
 
 
-def read_adjusted(symbol: str, timeframe: str, *, start: int, end: int) -> Priced:
-    """As `read` with `warmup`, all prices in the terms of the last day before `end`.
+def read_adjusted(
+    symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = True
+) -> Priced:
+    """As `read`, all prices in the terms of the last day before `end`.
 
     What happens to the share later, or is loaded later, does not change them.
     """
     history, actions = adjusted_history_of(symbol, timeframe, until=end)
-    return _priced(_read(history, timeframe, start, end, warmup=True), actions)
+    return _priced(_read(history, timeframe, start, end, warmup=warmup), actions)
 
 
 def _priced(candles: Candles, actions: Iterable[CorporateAction]) -> Priced:

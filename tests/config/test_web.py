@@ -116,3 +116,15 @@ def test_a_client_that_falls_silent_does_not_hold_a_thread(
 def test_slashes_are_not_taken_together(port: int) -> None:
     status, _, error = exchange(port, b"GET //api/auth/login" + HEAD + b"\r\n")
     assert (status, error["code"]) == (404, "NOT_FOUND")
+
+
+def test_a_web_process_imports_neither_the_compiler_nor_plotly() -> None:
+    """Each would cost every one of them seconds and tens of megabytes."""
+    code = (
+        "import config.wsgi, sys; from django.urls import get_resolver;"
+        "assert get_resolver().url_patterns; print({'numba', 'plotly'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

@@ -28,6 +28,8 @@ from tests.market.bars import hold
 METHODS = ("get", "head", "post", "put", "patch", "delete", "propfind")
 BODIES = ({}, {"name": "Mine now"}, {"alerts": {}})
 """Among them is one that each method takes, so that it comes as far as looking for the id."""
+QUESTIONS = {"explain": "?symbol=NSE:NIFTY&at=2024-02-05T06:30:00Z"}
+"""What a route that asks for more than an id is asked."""
 NOT_PRIVATE = {"symbol"}
 ABSENT = "0123456789abcdef01234567"
 MARK = "Belongs to Alice"
@@ -85,7 +87,8 @@ WITHOUT_ID = sorted(
 
 
 def filled(text: str, ids: dict[str, str]) -> str:
-    return re.sub(r"<\w+:(\w+)>", lambda found: ids[found[1]], text)
+    path = re.sub(r"<\w+:(\w+)>", lambda found: ids[found[1]], text)
+    return path + QUESTIONS.get(text.rpartition("/")[2], "")
 
 
 def stored() -> dict[str, list[dict[str, Any]]]:

@@ -183,7 +183,7 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 
 # ---------------------------------------------------------------------------------- the examples
 
-OF_A_RESULT = {"readReport", "shareReport"}
+OF_A_RESULT = {"readReport", "shareReport", "explainCandle"}
 """What only a completed backtest has."""
 BEFORE = {
     "stopAlgorithm": ["startAlgorithm"],

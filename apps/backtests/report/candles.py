@@ -48,7 +48,9 @@ def drawn(
             symbols[place],
             legible,
             legible != timeframe,
-            store.read(symbols[place], legible, start=start - early, end=end),
+            store.read_adjusted(
+                symbols[place], legible, start=start - early, end=end, warmup=False
+            ).candles,
         )
         for place in places
     ]

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
+from apps.backtests import results
 from apps.backtests.models import Backtest
 from apps.backtests.report import openapi, services
 from apps.backtests.report.page import page_of
@@ -48,7 +49,7 @@ class ReportView(ViewSet):
 
     @documented(openapi.REPORT)
     def show(self, request: Request, backtest_id: str) -> HttpResponse:
-        backtest = services.completed(owner=caller(request), backtest_id=backtest_id)
+        backtest = results.completed(owner=caller(request), backtest_id=backtest_id)
         return _page(backtest)
 
 

@@ -48,6 +48,11 @@ def _no_link(name: str, text: str) -> Row:
     return Row(name, NO_BACKTEST, "POST", f"{BACKTESTS}/{text}/report-link")
 
 
+def _no_explanation(name: str, text: str) -> Row:
+    question = "explain?symbol=NSE:TCS&at=2024-02-05"
+    return Row(name, NO_BACKTEST, "GET", f"{BACKTESTS}/{text}/{question}")
+
+
 PATHS: Final = [
     *each("E", 1, _absent, "/api/nope", "/", "/api", "/admin"),
     *each("E", 5, _log_in_at, LOG_IN + "/", "/api//auth/login", "/api/auth/./login"),
@@ -59,6 +64,7 @@ PATHS: Final = [
     *each("E", 32, _no_backtest, *GONE),
     *each("E", 41, _no_report, "x", "0" * 24),
     *each("E", 43, _no_link, "x", "0" * 24),
+    *each("E", 45, _no_explanation, "x", "0" * 24),
     Row("E22 DELETE of the list", WRONG_METHOD, "DELETE"),
     Row("E23 PUT of a login", WRONG_METHOD, "PUT", LOG_IN),
     Row("E24 TRACE", WRONG_METHOD, "TRACE"),
@@ -118,7 +124,6 @@ MISSING: Final = [
     ("GET", ALGORITHMS + "/{algorithm}/orders", "the queries of pages"),
     ("GET", ALGORITHMS + "/{algorithm}/trades", "the queries of pages"),
     ("GET", ALGORITHMS + "/{algorithm}/signals", "the queries of pages"),
-    ("GET", BACKTESTS + "/{backtest}/explain", "symbols and moments that are none"),
     ("POST", "/api/market/candles", "candles that are none, and a caller who is no operator"),
     ("POST", "/api/webhooks", "addresses that must not be called"),
 ]

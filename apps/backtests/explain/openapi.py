@@ -1,0 +1,145 @@
+"""What the OpenAPI document says of the explanation of a candle."""
+
+from typing import Final
+
+from apps.core.errors import Code
+from apps.core.openapi import (
+    FLAG,
+    INTEGER,
+    MOMENT,
+    MOMENT_SHOWN,
+    NUMBER,
+    TEXT,
+    Answer,
+    Operation,
+    Schema,
+    array,
+    described,
+    nullable,
+    one_of,
+    place,
+    query,
+    record,
+    ref,
+)
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.reasons import REJECTIONS
+from apps.engine.verdict import CERTAIN, UNCERTAIN
+
+_SIDE: Final = one_of(("long", "short"))
+_OPERATOR: Final = one_of(("AND", "OR"))
+_FINDING: Final[dict[str, Schema]] = {
+    "text": TEXT,
+    "holds": described(FLAG, "At this candle."),
+    "confirmed": described(FLAG, "By as many candles as confirm an entry."),
+    "operands": array(
+        record(
+            {
+                "name": TEXT,
+                "value": described(nullable(NUMBER), "At this candle; null where not known yet."),
+                "before": described(nullable(NUMBER), "At the candle before."),
+            }
+        )
+    ),
+    "parts": described(array(ref("ExplainedCondition")), "Of a group."),
+}
+
+SCHEMAS: Final[dict[str, Schema]] = {
+    "ExplainedCondition": record(_FINDING),
+    "Explanation": record(
+        {
+            "symbol": TEXT,
+            "timeframe": one_of(list(TIMEFRAMES)),
+            "candle": record(
+                {
+                    "time": MOMENT,
+                    **dict.fromkeys(("open", "high", "low", "close", "volume"), NUMBER),
+                }
+            ),
+            "confirmationCandles": INTEGER,
+            "sides": array(
+                record(
+                    {
+                        "side": _SIDE,
+                        "logicalOperator": _OPERATOR,
+                        "signal": described(FLAG, "The side's conditions together."),
+                        "conditions": array(
+                            record({"condition": described(TEXT, "Its place."), **_FINDING})
+                        ),
+                    }
+                )
+            ),
+            "entry": record(
+                {
+                    "reason": one_of((*CERTAIN, UNCERTAIN)),
+                    "message": TEXT,
+                    "side": nullable(_SIDE),
+                    "possibleReasons": array(one_of(REJECTIONS)),
+                    "trade": described(
+                        nullable(ref("Trade")), "The one that was opened, or was in the way."
+                    ),
+                }
+            ),
+        }
+    ),
+}
+
+EXPLAIN: Final = Operation(
+    name="explainCandle",
+    summary="Why there was, or was no, entry at a candle",
+    text="Each condition with the values it read, for each side, and what became of the signal as "
+    "far as the result tells. Conditions are computed over the candles that are held now.",
+    tag="backtests",
+    parameters=(
+        place("backtest_id", "The backtest."),
+        query("symbol", TEXT, "One of the backtest's.", example="NSE:RELIANCE"),
+        query("at", TEXT, "A moment inside the candle.", example="2024-01-03T04:00:00Z"),
+    ),
+    answers={
+        200: Answer(
+            "The candle, explained.",
+            ref("Explanation"),
+            {
+                "symbol": "NSE:RELIANCE",
+                "timeframe": "5m",
+                "candle": {
+                    "time": MOMENT_SHOWN,
+                    "open": 1400,
+                    "high": 1404.5,
+                    "low": 1399,
+                    "close": 1403,
+                    "volume": 12000,
+                },
+                "confirmationCandles": 1,
+                "sides": [
+                    {
+                        "side": "long",
+                        "logicalOperator": "AND",
+                        "signal": False,
+                        "conditions": [
+                            {
+                                "condition": "entryConditions.conditions[0]",
+                                "text": "RSI(14) above 50",
+                                "holds": False,
+                                "confirmed": False,
+                                "operands": [{"name": "RSI(14)", "value": 48.2, "before": 46.9}],
+                                "parts": [],
+                            }
+                        ],
+                    }
+                ],
+                "entry": {
+                    "reason": "no_signal",
+                    "message": "The conditions of no side are true.",
+                    "side": None,
+                    "possibleReasons": [],
+                    "trade": None,
+                },
+            },
+        )
+    },
+    refusals={
+        404: (Code.BACKTEST_NOT_FOUND, Code.NOT_FOUND),
+        422: (Code.UNPROCESSABLE_ENTITY,),
+    },
+)

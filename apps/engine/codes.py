@@ -1,0 +1,40 @@
+"""The numbers by which the kernel knows signals, orders, sizes and reasons.
+
+Compiled code has them as constants; `reasons.py` has the names of reasons on the wire.
+"""
+
+# Signals: one byte per row and symbol, 0 where the symbol has no bar. EXIT is an opposite signal of
+# an algorithm of one side, CLOSE is said by conditions of exits.
+ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT, CLOSE_LONG, CLOSE_SHORT = 1, 2, 4, 8, 32, 64
+ENTER = ENTER_LONG | ENTER_SHORT
+FLATTEN = 16
+"""Not a signal: the kernel's own mark on a position that a breach of the daily loss closes."""
+
+# What is special about a bar where positions are squared off (rule 9).
+AFTER_SQUARE_OFF, LAST_OF_SESSION = 1, 2
+
+# The column of each average true range (rule 5).
+SIZE, STOP, TARGET, TRAIL = range(4)
+
+# Why a position was closed, and why an entry was not traded.
+(
+    OPEN, BY_STOP, BY_TARGET, BY_TRAIL, BY_OPPOSITE,
+    BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA, BY_SIGNAL,
+) = range(10)  # fmt: skip
+(
+    POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
+    DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES, LIMIT_NOT_REACHED,
+) = range(7)  # fmt: skip
+TRADED, IGNORED = -1, -2
+
+# How an entry is filled (rule 12).
+AT_MARKET, AT_LIMIT, AT_STOP = range(3)
+
+# How a position is sized: units, rupees, fraction of equity, fraction of equity that is lost at the
+# stop or over so many average true ranges.
+BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
+
+RUNNING, RUINED = 0, 1
+
+DUST = 1e-6  # rupees: a bound is met when no more is missing, which binary fractions may owe
+TICKS_PER_RUPEE = 10_000.0  # CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500

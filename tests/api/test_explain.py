@@ -1,0 +1,116 @@
+"""GET /api/backtests/<id>/explain"""
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.backtests.models import Backtest
+from apps.market.models import CandleBlock
+from tests.backtests.running import run_queued
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import hold
+
+SYMBOL = "NSE:NIFTY"
+NOON = "2024-02-05T06:30:00Z"
+
+
+@pytest.fixture
+def completed(alice: User) -> Backtest:
+    hold(SYMBOL, "15m", waves("2024-01-01", 45))
+    backtest = submit(alice)
+    run_queued()
+    return backtest
+
+
+def ask(client: APIClient, backtest: Backtest, symbol: str = SYMBOL, at: str = NOON) -> Any:
+    """Any: a response of Django's test client."""
+    query = urlencode({"symbol": symbol, "at": at})
+    return client.get(f"/api/backtests/{backtest.pk}/explain?{query}")
+
+
+def test_every_entry_is_explained_by_the_candle_before_it(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    client = api(alice)
+    trades = client.get(f"/api/backtests/{completed.pk}/trades?limit=100").json()["data"]
+    assert len(trades) > 3
+    times = waves("2024-01-01", 45).time
+    for trade in trades[:4]:
+        entry = int(times.searchsorted(_seconds(trade["entryTime"])))
+        found = ask(client, completed, at=_moment(int(times[entry - 1]) + 60)).json()
+        assert found["entry"]["reason"] == "entered"
+        assert found["entry"]["side"] == trade["side"]
+        assert found["entry"]["trade"] == trade
+        signals = {side["side"]: side["signal"] for side in found["sides"]}
+        assert signals.pop(trade["side"]) is True
+        assert list(signals.values()) == [False]
+        assert found["candle"]["time"] == _moment(int(times[entry - 1]))
+
+
+def _seconds(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp())
+
+
+def _moment(seconds: int) -> str:
+    return f"{datetime.fromtimestamp(seconds, tz=UTC):%Y-%m-%dT%H:%M:%S}.000Z"
+
+
+def test_each_condition_tells_its_place_its_values_and_whether_it_holds(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    found = ask(api(alice), completed).json()
+    assert (found["symbol"], found["timeframe"]) == (SYMBOL, "15m")
+    long, short = found["sides"]
+    assert [one["condition"] for one in long["conditions"]] == [
+        "entryConditions.conditions[0]",
+        "entryConditions.conditions[1]",
+    ]
+    assert [one["text"] for one in short["conditions"]] == [
+        "EMA(9) crosses below EMA(21)",
+        "RSI(14) below 50",
+    ]
+    (rsi,) = long["conditions"][1]["operands"]
+    assert long["conditions"][1]["holds"] is (rsi["value"] > 50)
+
+
+def test_a_wrong_symbol_or_moment_is_named(api: Api, alice: User, completed: Backtest) -> None:
+    client = api(alice)
+    for symbol in ("nifty", "NSE:TCS", ""):
+        assert_error(ask(client, completed, symbol), 400, "VALIDATION_ERROR", field="symbol")
+    for at in ("yesterday", "2024-02-05T06:30:00", ""):
+        assert_error(ask(client, completed, at=at), 400, "VALIDATION_ERROR", field="at")
+
+
+def test_where_there_is_no_candle_the_nearest_are_told(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    night = {"before": "2024-02-05T09:45:00.000Z", "after": "2024-02-06T03:45:00.000Z"}
+    asked = ask(api(alice), completed, at="2024-02-05T18:00:00Z")
+    assert_error(asked, 404, "NOT_FOUND", symbol=SYMBOL, nearest=night)
+    early = ask(api(alice), completed, at="2023-01-01")
+    assert_error(early, 404, "NOT_FOUND", nearest={"after": "2024-02-01T03:45:00.000Z"})
+
+
+def test_only_a_completed_one_of_one_configuration_is_explained(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    queued = submit(alice, completed.algorithm_id)
+    states = {"currentStatus": "queued", "requiredStatus": "completed"}
+    assert_error(ask(api(alice), queued), 422, "UNPROCESSABLE_ENTITY", **states)
+    Backtest.objects.filter(pk=completed.pk).update(kind="optimization", study={}, findings={})
+    refused = ask(api(alice), completed)
+    assert_error(refused, 422, "UNPROCESSABLE_ENTITY", kind="optimization")
+
+
+def test_history_that_is_not_held_any_more_is_said_to_be_gone(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    CandleBlock.objects.all().delete()
+    assert_error(ask(api(alice), completed), 422, "UNPROCESSABLE_ENTITY")

@@ -1,0 +1,108 @@
+"""What conditions say at one bar is what signals are made of, told in words."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from apps.engine.candles import Candles
+from apps.engine.codes import ENTER_LONG, ENTER_SHORT
+from apps.engine.explain import Finding, sides_at
+from apps.engine.longer import longer_of
+from apps.engine.signals import signals_of
+from apps.engine.strategy import Strategy, parse
+from apps.engine.timeline import Track
+from tests.engine.steps import CROSS, RSI_ABOVE_50, complete
+
+MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
+
+
+def walk(n: int) -> Candles:
+    rng = np.random.default_rng(3)
+    close = np.round(100 * np.exp(np.cumsum(rng.normal(0, 0.002, n))), 2)
+    opens = np.r_[close[:1], close[:-1]]
+    return Candles.build(
+        MONDAY + np.arange(n) * 300,
+        open=opens,
+        high=np.maximum(opens, close) + 0.05,
+        low=np.minimum(opens, close) - 0.05,
+        close=close,
+        volume=np.full(n, 10.0),
+    )
+
+
+def track(candles: Candles) -> Track:
+    longer = longer_of(candles, "5m", candles, "1h", None)
+    return Track("NSE:TEST", candles, candles, np.empty(0, np.uint8), {"1h": longer})
+
+
+def entering(*conditions: dict[str, Any], **entry: Any) -> Strategy:
+    steps = {"positionType": "both", "conditions": list(conditions), **entry}
+    return parse(complete(entryConditions=steps))
+
+
+RISING = {
+    "type": "indicator_value", "indicator": {"type": "EMA", "period": 5, "source": "hl2"},
+    "operator": "rising", "candles": 2,
+}  # fmt: skip
+MORNING = {"type": "time_window", "from": "09:15", "to": "12:00"}
+EITHER = {"type": "group", "logicalOperator": "OR", "conditions": [RISING, MORNING]}
+ENGULFING = {"type": "candle_pattern", "pattern": "CDLENGULFING", "direction": "bullish"}
+LONG_ALONE = {**RSI_ABOVE_50, "side": "long"}
+
+
+def test_a_side_has_a_signal_exactly_where_signals_have_its_bit() -> None:
+    candles = walk(260)
+    for strategy in (
+        entering(CROSS, RSI_ABOVE_50),
+        entering(RSI_ABOVE_50, EITHER, confirmationCandles=3),
+        entering(CROSS, LONG_ALONE, ENGULFING, logicalOperator="OR"),
+    ):
+        bits = signals_of(strategy, candles, {}, 0, len(candles))
+        for bar in range(len(candles)):
+            long, short = sides_at(strategy, track(candles), bar)
+            assert long.signal is bool(bits[bar] & ENTER_LONG)
+            assert short.signal is bool(bits[bar] & ENTER_SHORT)
+
+
+def findings(strategy: Strategy, side: int) -> list[tuple[int, Finding]]:
+    return list(sides_at(strategy, track(walk(260)), 200)[side].findings)
+
+
+def test_each_condition_is_told_in_words_with_what_it_read() -> None:
+    upper = {"type": "BBANDS", "period": 20, "output": "upper", "offset": 2}
+    band = {**CROSS, "indicator1": {"type": "PRICE"}, "indicator2": upper}
+    strategy = entering(band, LONG_ALONE, ENGULFING, EITHER)
+    long, short = (findings(strategy, side) for side in (0, 1))
+    assert [(place, found.text) for place, found in long] == [
+        (0, "PRICE crosses above BBANDS(20, 2, 0).upper, 2 back"),
+        (1, "RSI(14) above 50"),
+        (2, "CDLENGULFING, bullish"),
+        (3, "any of these 2"),
+    ]
+    assert [part.text for part in long[3][1].parts] == [
+        "EMA(5) of hl2 rising over 2 candles",
+        "starts from 09:15 to before 12:00",
+    ]
+    assert [(place, found.text) for place, found in short[:2]] == [
+        (0, "PRICE crosses below BBANDS(20, 2, 0).lower, 2 back"),
+        (2, "CDLENGULFING, bearish"),
+    ]
+    price, there = long[0][1].operands
+    close = walk(260).close
+    assert (price.name, price.value, price.before) == ("PRICE", close[200], close[199])
+    assert there.value is not None
+
+
+def test_what_is_not_known_yet_has_no_value_and_does_not_hold() -> None:
+    strategy = entering(RSI_ABOVE_50)
+    ((_, found),) = sides_at(strategy, track(walk(260)), 13)[0].findings
+    assert (found.holds, found.operands[0].value, found.operands[0].before) == (False, None, None)
+
+
+def test_holding_at_a_bar_is_told_apart_from_being_confirmed() -> None:
+    strategy = entering(RSI_ABOVE_50, confirmationCandles=2)
+    told = [sides_at(strategy, track(walk(120)), bar)[0].findings[0][1] for bar in range(20, 120)]
+    held = [one.holds for one in told]
+    assert [one.confirmed for one in told[1:]] == [a and b for a, b in pairwise(held)]
+    assert any(one.holds and not one.confirmed for one in told)

@@ -1,0 +1,112 @@
+"""What became of each signal, told from the stored result alone, adds up to what the simulation
+itself has counted.
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.explain import sides_at
+from apps.engine.sessions import Regime, Sessions
+from apps.engine.simulate import History, Result, simulate
+from apps.engine.strategy import Strategy
+from apps.engine.timeline import Track, track_of
+from apps.engine.verdict import Bar, Told, Verdict, verdict
+from tests.engine.strategies import price, sma_cross, strategy
+from tests.engine.test_simulate import MONDAY, history, walk
+
+DAY = 86400
+HOURS = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 15 * 60, 11 * 3600)])
+CAPITAL = 10_000.0
+
+
+def days(symbol: str, seed: int) -> History:
+    """Three days of 105 minutes, 09:15 to 11:00."""
+    closes = walk(315, seed)
+    given = history(closes, symbol=symbol, sessions=HOURS).candles
+    times = np.concatenate([MONDAY + day * DAY + np.arange(105) * 60 for day in range(3)])
+    return History(symbol, type(given).build(
+        times, open=given.open, high=given.high, low=given.low, close=given.close,
+        volume=given.volume,
+    ), HOURS)  # fmt: skip
+
+
+def verdicts(given: Strategy, histories: list[History]) -> tuple[Result, list[Verdict]]:
+    """Of every bar of every symbol."""
+    result = simulate(given, histories, start=0, end=2**40, capital=CAPITAL)
+    rejected: dict[str, Any] = result.performance["rejectedSignals"]  # type: ignore[assignment]
+    told = Told(result.trades, result.curve, CAPITAL, rejected)
+    found = []
+    for symbol, one in enumerate(histories):
+        track = track_of(given, one, 0, 2**40)
+        for place in range(len(track.candles)):
+            signals = [side.side for side in sides_at(given, track, place) if side.signal]
+            bar = at(track, place, symbol)
+            found.append(verdict(given, bar, signals, told, ranges_known=True))
+    return result, found
+
+
+def at(track: Track, place: int, symbol: int) -> Bar:
+    time, after = track.candles.time, place + 1
+    last = after == len(time)
+    flag = int(track.flags[after]) if len(track.flags) and not last else 0
+    return Bar(symbol, int(time[place]), None if last else int(time[after]), flag)
+
+
+BUSY = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
+BOTH = {
+    "positionType": "both", "logicalOperator": "OR",
+    "conditions": [sma_cross(3, 8), {**price("above", 99), "side": "short"}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "reasons"),
+    [
+        ({"executionSettings": {"productType": "intraday"}}, ["outside_session"]),
+        ({"riskParameters": {"maxDailyLoss": 1.0}}, ["daily_loss_limit"]),
+        ({"entryConditions": BOTH}, ["both_sides"]),
+    ],
+)
+def test_reasons_that_are_certain_add_up(changes: dict[str, Any], reasons: list[str]) -> None:
+    given = strategy(**{"entryConditions": BUSY, **changes})
+    result, found = verdicts(given, [days("NSE:TEST", 1)])
+    counted = Counter(one.reason for one in found)
+    assert counted["entered"] == len(result.trades) > 3
+    for reason in reasons:
+        rejected: Any = result.performance["rejectedSignals"]
+        assert counted[reason] == rejected[reason] > 0
+    assert counted["not_traded"] == 0
+
+
+def test_an_entry_names_its_trade_and_a_position_that_was_held_names_that() -> None:
+    result, found = verdicts(strategy(entryConditions=BOTH), [days("NSE:TEST", 1)])
+    entered = sorted(one.trade for one in found if one.reason == "entered")
+    assert entered == list(range(len(result.trades)))
+    held = [one for one in found if one.reason == "position_held"]
+    assert held
+    assert all(one.trade is not None for one in held)
+
+
+def test_a_position_of_another_symbol_is_in_the_way() -> None:
+    given = strategy(entryConditions=BUSY, riskParameters={"maxOpenPositions": 1})
+    info = given.basicInfo.model_copy(update={"symbols": ("NSE:TEST", "NSE:OTHER")})
+    given = given.model_copy(update={"basicInfo": info})
+    result, found = verdicts(given, [days("NSE:TEST", 1), days("NSE:OTHER", 2)])
+    counted = Counter(one.reason for one in found)
+    rejected: Any = result.performance["rejectedSignals"]
+    assert counted["position_limit"] == rejected["position_limit"] > 0
+    assert counted["entered"] == len(result.trades)
+
+
+def test_what_the_result_does_not_tell_is_left_open_between_what_it_counted() -> None:
+    poor = strategy(entryConditions=BUSY, positionSizing={"quantity": 1_000_000})
+    poor = poor.model_copy(
+        update={"riskParameters": poor.riskParameters.model_copy(update={"maxPositionSize": 50.0})}
+    )
+    _, found = verdicts(poor, [days("NSE:TEST", 1)])
+    left = [one for one in found if one.reason == "not_traded"]
+    assert left
+    assert {one.possible for one in left} == {("position_limit",)}
