@@ -16,12 +16,7 @@ from apps.engine.symbols import parse
 from apps.engine.timeline import Note
 from apps.market import editions
 from apps.market.rulebook.book import Rulebook, bundled
-from apps.market.rulebook.charges import (
-    Dealing,
-    dealing_of,
-    schedule_of,
-    unknown_items,
-)
+from apps.market.rulebook.charges import Dealing, dealing_of, schedule_of, unknown_items
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.goods import goods_of
 from apps.market.rulebook.rows import ContractKind
@@ -69,12 +64,10 @@ class Rules:
         `price_on` tells a price of about a day, as ticks may depend on it. What no master describes
         has the engine's tick (engine rule 3).
         """
-        days = self._days_of_change(symbol)
-        later = tuple(
-            (day_number(day), self._on(symbol, day, Decimal(str(price_on(day))))) for day in days
-        )
-        first = self._on(symbol, self.first, Decimal(str(price_on(self.first))))
-        return replace(first, later=later)
+        days = [self.first, *self._days_of_change(symbol)]
+        terms = [self._on(symbol, day, Decimal(str(price_on(day)))) for day in days]
+        changed = [n for n in range(1, len(days)) if terms[n] != terms[n - 1]]
+        return replace(terms[0], later=tuple((day_number(days[n]), terms[n]) for n in changed))
 
     @property
     def schedule(self) -> Schedule:

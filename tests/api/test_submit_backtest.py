@@ -32,6 +32,23 @@ def body(alice: User) -> dict[str, Any]:
     return {"algorithmId": make.algorithm(alice, **make.steps()).pk, **RANGE}
 
 
+def test_a_year_whose_holidays_nobody_knows_is_refused_where_positions_end_with_the_day(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    hold("MCX:GOLD", "15m", waves("2019-01-01", 45))
+    client = api(alice)
+    asked = {
+        **body, "symbols": ["MCX:GOLD"], "startDate": "2019-02-01", "endDate": "2019-02-28",
+    }  # fmt: skip
+    id = client.post(PATH, asked).json()["id"]
+    assert run_queued() == 1
+    assert client.get(f"{PATH}/{id}").json()["error"] == {
+        "code": "UNPROCESSABLE_ENTITY",
+        "message": "The hours of MCX:GOLD on 2019-02-01 are not known, and this strategy squares"
+        " off positions at the end of the session.",
+    }
+
+
 @pytest.mark.usefixtures("history")
 def test_charges_are_those_of_the_rulebook_unless_none_are_wanted(
     api: Api, alice: User, body: dict[str, Any]

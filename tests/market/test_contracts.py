@@ -61,6 +61,7 @@ def test_ticks_that_change_within_the_range_hold_from_their_day() -> None:
     held = Rules(bundled(), asked, facts, first, date(2025, 12, 31))
     prices = {first: 240.0, date(2024, 6, 10): 245.0, bands: 1200.0}
     found = held.contract("NSE:ABC", lambda day: prices[day])
+    assert len(found.later) == 2
     days = (first, date(2024, 6, 9), date(2024, 6, 10), bands)
     assert [found.on(day_number(day)).tick for day in days] == [0.05, 0.05, 0.01, 0.1]
 
