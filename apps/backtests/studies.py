@@ -88,4 +88,4 @@ def outcome_of(
 
 def _asked(backtest: Backtest) -> studies.Config | None:
     asking = ASKED.get(Kind(backtest.kind))
-    return None if asking is None else asking.model.model_validate(backtest.study)
+    return None if asking is None else studies.parse(asking.model, backtest.study or {})

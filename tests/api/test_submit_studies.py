@@ -8,10 +8,10 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.algorithms import findings
 from apps.algorithms.models import Algorithm
-from apps.backtests import histories, studies
+from apps.backtests import execution, histories, studies, turns
 from apps.backtests.models import Backtest
 from tests import make
-from tests.backtests.running import run_queued
+from tests.backtests.running import never, run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -191,6 +191,24 @@ def test_trades_too_few_to_draw_from_fail_it_with_the_reason(
     error = client.get(f"{PATH}/{created['id']}").json()["error"]
     assert error["code"] == "UNPROCESSABLE_ENTITY"
     assert error["message"] == "It makes 0 trades; 2 are needed to draw from."
+
+
+def test_a_search_that_is_cancelled_ends_at_its_next_report(
+    client: APIClient, body: dict[str, Any]
+) -> None:
+    sent = {**body, "kind": "optimization", "optimizationConfig": {"parameters": PARAMETERS}}
+    created = client.post(PATH, sent).json()
+    running = turns.take(now=make.NOW)
+    assert running is not None
+    told: list[bool] = []
+
+    def cancelled() -> bool:
+        told.append(len(told) > 2)  # while it searches: it has read, and set its stage
+        return told[-1]
+
+    with pytest.raises(execution.Superseded):
+        execution.run(running, stopping=never, superseded=cancelled)
+    assert client.post(f"{PATH}/{created['id']}/cancel").json()["status"] == "cancelled"
 
 
 def test_a_search_holds_fewer_bars(

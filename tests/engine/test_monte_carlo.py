@@ -5,7 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.monte_carlo import METHODS, Paths, TooFewTrades, monte_carlo, paths, usual_block
+from apps.engine.monte_carlo import (
+    METHODS,
+    Paths,
+    TooFewTrades,
+    draw_paths,
+    monte_carlo,
+    paths,
+    usual_block,
+    warm_up,
+)
 from apps.engine.records import TRADE
 from apps.engine.studies import MonteCarloConfig, parse
 
@@ -101,6 +110,13 @@ def test_ruin_is_the_share_of_paths_that_lost_the_threshold() -> None:
     assert found["finalEquity"]["p50"] == 100
     assert told(30, -30, ruinThreshold=60)["riskOfRuin"] == pytest.approx(25, abs=2)
     assert told(30, -30, ruinThreshold=60.1)["riskOfRuin"] == 0
+
+
+def test_no_study_needs_more_than_was_compiled_before() -> None:
+    warm_up()
+    prepared = list(draw_paths.signatures)
+    told(10, -10, 5)
+    assert draw_paths.signatures == prepared
 
 
 def test_two_trades_are_needed() -> None:
