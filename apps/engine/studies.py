@@ -6,7 +6,7 @@ The models read what users send, and their JSON schema is the documentation.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import floor
+from math import floor, prod
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
@@ -142,20 +142,14 @@ def _everything(told: Told) -> tuple[Fault, ...]:
 
 def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault, ...]:
     """Of a search that would run more sets than may be."""
-    size = 1
-    for parameter in config.parameters:
-        size *= parameter.count
+    size = prod(parameter.count for parameter in config.parameters)
     if isinstance(config, WalkForwardConfig):
         most = MOST_SETS // config.windows
         if size <= most:
             return ()
         message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"
-        return (Fault("parameters", message, list(map(_sent, config.parameters))),)
+        return (Fault("parameters", message),)
     if config.method == "random" or size <= config.maxRuns:
         return ()
     message = f"maxRuns is less than the {size:,} sets of the grid; method random draws from them"
     return (Fault("maxRuns", message, config.maxRuns),)
-
-
-def _sent(parameter: Parameter) -> dict[str, object]:
-    return parameter.model_dump(by_alias=True)

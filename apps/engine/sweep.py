@@ -121,12 +121,14 @@ def sweep(
 
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(judged, index) for index in indices]
+        found: list[list[Found] | None] = []
         try:
-            for done, future in enumerate(futures):
+            for future in futures:
                 while not future.done():
                     wait_for([future], timeout=SECONDS_BETWEEN_REPORTS)
-                    report(done / len(futures))
-            return [future.result() for future in futures]
+                    report(len(found) / len(futures))
+                found.append(future.result())
+            return found
         finally:
             abandoned.set()
             pool.shutdown(cancel_futures=True)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from apps.engine.deflation import expected_maximum
+from apps.engine.errors import TooManyTrades
 from apps.engine.grid import Grid, applied
 from apps.engine.metrics import daily_returns, day_ends, sharpe_ratio
 from apps.engine.optimise import optimise, plateau
@@ -138,3 +139,9 @@ def test_what_a_report_raises_ends_the_search() -> None:
     asked = read(OptimizationConfig, {"parameters": PARAMETERS})
     with pytest.raises(Stop):
         optimise(STEPS, asked, HISTORIES, start=0, end=2**40, capital=1e6, on_progress=report)
+
+
+def test_what_breaks_in_one_set_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
+    with pytest.raises(TooManyTrades):
+        optimised(threads=2)
