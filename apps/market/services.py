@@ -1,6 +1,6 @@
 """Writing history."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -124,22 +124,20 @@ def append_all(
     series: Mapping[str, Candles],
     timeframe: str,
     kind: Kind = REAL,
-    replace: bool = False,
+    replace: Collection[str] = (),
     now: datetime,
 ) -> Appended:
     """Store bars beside those held; at a moment that is held already, the newer values win.
 
     A block in which nothing changes is not written, so loading a file again changes nothing. A
-    symbol is generated or real as a whole: its first real bars end its sample. With `replace` what
-    is held of these symbols in this timeframe is dropped first. Raises RealHistoryHeld,
-    OtherPricesHeld.
+    symbol is generated or real as a whole: its first real bars end its sample. What is held in this
+    timeframe of the symbols of `replace` is dropped first. Raises RealHistoryHeld, OtherPricesHeld.
     """
     _lock(series)
     of_symbols = CandleBlock.objects.filter(symbol__in=list(series)).order_by()
     stored = of_symbols.filter(timeframe=timeframe)
     done = Appended(dropped=0 if kind.synthetic else _drop(of_symbols.filter(synthetic=True)))
-    if replace:
-        done += Appended(dropped=_drop(stored))
+    done += Appended(dropped=_drop(stored.filter(symbol__in=list(replace))))
     _refuse_mixture(of_symbols, stored, kind)
     held = {
         (symbol, midnight(day)): key

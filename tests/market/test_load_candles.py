@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.market import store
+from apps.market import loading, store
 from apps.market.models import CandleBlock, CandleFile
 from tests.market.bars import hold, minutes, written
 
@@ -87,6 +87,17 @@ def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) 
         adjusted, "--replace"
     )
     assert store.read("NSE:SBIN", "1d", start=0, end=2**33).close.tolist() == [7, 7]
+
+
+def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "_GATHERED_AT_MOST", 1)
+    hold("NSE:SBIN", "1m", minutes("2023-12-29 09:15", 10))
+    first = written(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
+    later = written(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")
+    assert "40 added, 0 held already, 0 replaced, 10 held before" in load(first, later, "--replace")
+    assert len(store.read("NSE:SBIN", "1m", start=0, end=2**33)) == 40
 
 
 def test_of_several_files_none_is_loaded_when_one_is_refused(tmp_path: Path) -> None:

@@ -33,6 +33,15 @@ UDIFF = formats.UDIFF + "".join(
 )
 CANDLES = ",".join(f'["2017-12-15T09:{m}:00+0530", 10, 12, 9, 11, {m}]' for m in range(15, 40))
 JSON = f'{{"status": "success", "data": {{"candles": [{CANDLES}]}}}}'
+NSE_FULL = formats.NSE_FULL + "".join(
+    f"{name}, EQ, 0{day}-Sep-2025,800,801,812,799,810,811,806,200\n"
+    for name in ("SBIN", "M&M", "BAJAJ-AUTO")
+    for day in range(1, 6)
+)
+NSE_FO = formats.NSE_FO + "".join(
+    f"OPTIDX,NIFTY,{day:02}-Jan-2020,12200,CE,12,15,10,14,14,7,1,1,1,01-JAN-2020,\n"
+    for day in (2, 9, 16, 23, 30)
+)
 PIECES = (
     b",",
     b"\n",
@@ -61,7 +70,7 @@ def damaged(data: bytes, rng: random.Random) -> bytes:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    "text", [PLAIN, HEADERLESS, GDFL, YAHOO, MCX, UDIFF, JSON, formats.NSE_FULL, formats.NSE_FO]
+    "text", [PLAIN, HEADERLESS, GDFL, YAHOO, MCX, UDIFF, JSON, NSE_FULL, NSE_FO]
 )
 def test_a_damaged_file_is_read_or_refused(tmp_path: Path, text: str) -> None:
     rng = random.Random(text)

@@ -2,11 +2,9 @@
 
 import argparse
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
@@ -14,18 +12,14 @@ from django.utils import timezone as clock
 from tqdm import tqdm
 
 from apps.core.errors import ServiceError
-from apps.engine.candles import TIMEFRAMES, Candles
+from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import services
-from apps.market.blocks import overlaid
 from apps.market.importers import Given, Loaded, Side, read_candle_files
 from apps.market.load_report import lines_of
+from apps.market.loading import Loading
 from apps.market.sample import samples
 from apps.market.services import Appended, Kind
-
-_HELD_AT_ONCE: Final = 4_000_000
-"""Bars that are gathered from files before they are stored: a bhavcopy for each day of a year would
-otherwise rewrite the same blocks each time."""
 
 
 class Command(BaseCommand):
@@ -86,12 +80,13 @@ class Command(BaseCommand):
         self.stdout.write("dry run: nothing stored")
 
     def _load(self, files: Sequence[Path], given: Given, *, replace: bool) -> None:
-        gathered = _Gathered(replace=replace, now=clock.now())
+        loading = Loading(replace=replace, now=clock.now())
         for loaded in _read(files, given):
             self._tell(loaded)
-            gathered.add(loaded)
-        gathered.store()
-        self.stdout.write(gathered.verdict())
+            loading.add(loaded)
+        loading.store()
+        twice = f", {loading.twice} in two files, the later's taken" if loading.twice else ""
+        self.stdout.write(_told(loading.done) + twice)
 
     def _tell(self, loaded: Loaded) -> None:
         self.stdout.write("\n  ".join([loaded.file, *lines_of(loaded)]))
@@ -113,63 +108,6 @@ class Command(BaseCommand):
                 bars = len(sample.candles)
                 self.stdout.write(f"{sample.symbol} {sample.timeframe}: {bars} generated bars")
         self.stdout.write(f"generated sample, not market data: {_told(total)}")
-
-
-class _Gathered:
-    """The bars of several files, stored together."""
-
-    def __init__(self, *, replace: bool, now: datetime) -> None:
-        self._replace = replace
-        self._now = now
-        self._pieces: dict[tuple[str, bool], dict[str, list[Candles]]] = {}
-        self._replaced: set[tuple[str, str]] = set()
-        self._bars = 0
-        self._twice = 0
-        self._done = Appended()
-
-    def add(self, loaded: Loaded) -> None:
-        services.record(loaded=loaded, now=self._now)
-        key = loaded.timeframe, loaded.report.adjusted
-        pieces = self._pieces.setdefault(key, defaultdict(list))
-        for part in loaded.parts:
-            pieces[part.symbol].append(part.candles)
-        self._bars += loaded.report.bars
-        if self._bars >= _HELD_AT_ONCE:
-            self.store()
-
-    def store(self) -> None:
-        for (timeframe, adjusted), pieces in self._pieces.items():
-            series = {symbol: overlaid(parts) for symbol, parts in pieces.items()}
-            kind = Kind(adjusted=adjusted)
-            for replace, some in self._by_turn(timeframe, series):
-                self._done += services.append_all(
-                    series=some, timeframe=timeframe, kind=kind, replace=replace, now=self._now
-                )
-            self._bars -= sum(map(len, series.values()))
-        self._twice += self._bars
-        self._bars = 0
-        self._pieces.clear()
-
-    def _by_turn(
-        self, timeframe: str, series: dict[str, Candles]
-    ) -> Iterator[tuple[bool, dict[str, Candles]]]:
-        """Whether to replace what is held, and of which: nothing that this load has stored."""
-        fresh = {
-            symbol: candles
-            for symbol, candles in series.items()
-            if self._replace and (timeframe, symbol) not in self._replaced
-        }
-        self._replaced |= {(timeframe, symbol) for symbol in fresh}
-        for replace, some in (
-            (True, fresh),
-            (False, {symbol: each for symbol, each in series.items() if symbol not in fresh}),
-        ):
-            if some:
-                yield replace, some
-
-    def verdict(self) -> str:
-        twice = f", {self._twice} in two files, the later's taken" if self._twice else ""
-        return _told(self._done) + twice
 
 
 def _symbol(text: str) -> str:
