@@ -4,214 +4,75 @@ A backtest is `run` over all rows and then `finish`; trading live is `run` over 
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
-All compiled code of the simulation stands in this file: a cached function does not notice a change
-in a compiled function of another file.
+Compiled code of the simulation stands here and in `fills.py`. The cache of a kernel notices a
+change in its own file; `_notice` adds the others.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 
+from apps.engine import codes, fills
+from apps.engine.codes import (
+    AFTER_SQUARE_OFF,
+    AT_LIMIT,
+    AT_MARKET,
+    BELOW_ONE_LOT,
+    BOTH_SIDES,
+    BY_AMOUNT,
+    BY_END_OF_DATA,
+    BY_EQUITY,
+    BY_QUANTITY,
+    BY_RISK,
+    BY_SQUARE_OFF,
+    CLOSE_LONG,
+    CLOSE_SHORT,
+    DAILY_LOSS_LIMIT,
+    DUST,
+    ENTER,
+    ENTER_LONG,
+    ENTER_SHORT,
+    FLATTEN,
+    IGNORED,
+    INSUFFICIENT_CASH,
+    LAST_OF_SESSION,
+    LIMIT_NOT_REACHED,
+    OPEN,
+    OUTSIDE_SESSION,
+    POSITION_LIMIT,
+    RUINED,
+    RUNNING,
+    SIZE,
+    STOP,
+    TRADED,
+)  # fmt: skip
+from apps.engine.fills import (
+    Paise,
+    Record,
+    charges_on,
+    exit_at_open,
+    exit_inside,
+    exit_of_fill_bar,
+    filled_at,
+    kernel,
+    order_price,
+    pay,
+    quiet_range,
+    set_levels,
+    slipped,
+    step,
+    stop_distance,
+    trail,
+    worth,
+)  # fmt: skip
 from apps.engine.records import Bar, Plan
 
 if TYPE_CHECKING:
     from apps.engine.records import Array, Market, Out, State
-
-step = njit(nogil=True, error_model="numpy")  # never fastmath: it would cost the equal bits
-kernel = njit(nogil=True, error_model="numpy", cache=True)  # a kernel's cache holds its steps
-
-# Signals: one byte per row and symbol, 0 where the symbol has no bar. EXIT is an opposite signal of
-# an algorithm of one side, CLOSE is said by conditions of exits.
-ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT, CLOSE_LONG, CLOSE_SHORT = 1, 2, 4, 8, 32, 64
-ENTER = ENTER_LONG | ENTER_SHORT
-FLATTEN = 16
-"""Not a signal: the kernel's own mark on a position that a breach of the daily loss closes."""
-
-# What is special about a bar where positions are squared off (rule 9).
-AFTER_SQUARE_OFF, LAST_OF_SESSION = 1, 2
-
-# The column of each average true range (rule 5).
-SIZE, STOP, TARGET, TRAIL = range(4)
-
-# Why a position was closed, and why an entry was not traded; reasons.py has their names.
-(
-    OPEN, BY_STOP, BY_TARGET, BY_TRAIL, BY_OPPOSITE,
-    BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA, BY_SIGNAL,
-) = range(10)  # fmt: skip
-(
-    POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
-    DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES,
-) = range(6)  # fmt: skip
-TRADED, IGNORED = -1, -2
-
-# How a position is sized: units, rupees, fraction of equity, fraction of equity that is lost at the
-# stop or over so many average true ranges.
-BY_QUANTITY, BY_AMOUNT, BY_EQUITY, BY_RISK, BY_VOLATILITY = range(5)
-
-RUNNING, RUINED = 0, 1
-
-Paise = tuple[float, float, float, float, float, float, float]
-Record = Any  # a NumPy record, whose fields compiled code reads as attributes: no type says that
-
-DUST = 1e-6  # rupees: a bound is met when no more is missing, which binary fractions may owe
-TICKS_PER_RUPEE = 10_000.0  # CONTRACT's `tick` counts ten-thousandths of a rupee: 0.05 is 500
-
-
-@step
-def tick_down(price: float, tick: float) -> float:
-    """To the tick below (rule 3). The quotient is the double that the written decimal is too."""
-    return np.floor(price * TICKS_PER_RUPEE / tick + 1e-6) * tick / TICKS_PER_RUPEE
-
-
-@step
-def tick_up(price: float, tick: float) -> float:
-    return np.ceil(price * TICKS_PER_RUPEE / tick - 1e-6) * tick / TICKS_PER_RUPEE
-
-
-@step
-def paise(rupees: float) -> float:
-    """Whole paise, half up; the margin absorbs binary halves such as 0.145 rupees."""
-    return np.floor(rupees * 100 + 0.5 + 1e-9)
-
-
-@step
-def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array) -> Paise:
-    """One fill's charges in the order of CHARGE_KINDS, each rounded (rule 10)."""
-    k = -1
-    for i in range(rates.size):
-        if rates[i].segment == segment and rates[i].first_day <= day:
-            k = i
-    if k < 0:
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    rate = rates[k]
-    brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
-    tax = (rate.tax_buy if buying else rate.tax_sell) * value
-    exchange, regulator = rate.exchange * value, rate.regulator * value
-    stamp = rate.stamp_buy * value if buying else 0.0
-    gst = rate.gst * (brokerage + exchange + regulator)
-    fee, fund = paise(exchange), paise(rate.ipft * value)
-    return paise(brokerage), paise(tax), fee, fund, paise(regulator), paise(stamp), paise(gst)
-
-
-@step
-def pay(account: Record, items: Paise) -> float:
-    """Note them by kind; returns the rupees that leave the account."""
-    for i in range(len(items)):
-        account.paid[i] += items[i]
-    return sum(items) / 100
-
-
-@step
-def worth(p: Record, price: float) -> float:
-    """What a position adds to equity at this price."""
-    return p.locked + p.exposure * (price - p.average)
-
-
-@step
-def stop_distance(price: float, atr: float, plan: Plan) -> float:
-    """From the entry to the stop: the smaller where two are set (rule 3); 0 is no stop."""
-    first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * atr
-    second = plan.second_stop_rate * price
-    if first > 0 and second > 0:
-        return min(first, second)
-    return max(first, second)
-
-
-@step
-def set_levels(p: Record, plan: Plan, contract: Record) -> None:
-    """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
-    tick = contract.tick
-    distance = stop_distance(p.average, p.atr[STOP], plan)
-    if distance > 0:
-        level = p.average - p.side * distance
-        level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
-        if not (p.stop - level) * p.side >= 0:  # an add never loosens a stop
-            p.stop, p.trailed = level, 0
-    distance = plan.target_ratio * distance + plan.target_rate * p.average + plan.target_points
-    distance += plan.target_atr * p.atr[TARGET]
-    if distance > 0:
-        level = p.average + p.side * distance
-        p.target = tick_up(level, tick) if p.side > 0 else tick_down(level, tick)
-
-
-@step
-def trail(p: Record, bar: Bar, plan: Plan, contract: Record) -> None:
-    """Move the stop after the extreme of completed bars; it lives from the next bar (rule 5)."""
-    best = bar.high if p.side > 0 else bar.low
-    if (best - p.extreme) * p.side > 0:
-        p.extreme = best
-    if (p.extreme - p.average) * p.side >= plan.trail_from * p.average - DUST:
-        distance = plan.trail_rate * p.extreme + plan.trail_points + plan.trail_atr * p.atr[TRAIL]
-        level = p.extreme - p.side * distance
-        tick = contract.tick
-        level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
-        if not (p.stop - level) * p.side >= 0:
-            p.stop, p.trailed = level, 1
-
-
-@step
-def quiet_range(p: Record, trailing: bool) -> tuple[float, float]:
-    """Prices strictly between these two touch neither stop nor target, nor move the trail."""
-    below, above = (p.stop, p.target) if p.side > 0 else (p.target, p.stop)
-    below = -np.inf if np.isnan(below) else below
-    above = np.inf if np.isnan(above) else above
-    if trailing and p.side > 0:
-        above = min(above, np.nextafter(p.extreme, np.inf))
-    if trailing and p.side < 0:
-        below = max(below, np.nextafter(p.extreme, -np.inf))
-    return below, above
-
-
-@step
-def slipped(p: Record, price: float, plan: Plan) -> float:
-    """A market or stop exit: slippage works against it (rule 4)."""
-    return price * (1 - p.side * plan.slippage)
-
-
-@step
-def ordered_exit(p: Record, plan: Plan) -> int:
-    """Why what waits on `p` closes it at the open; OPEN when it does not (rules 1 and 8)."""
-    long = p.side > 0
-    if p.pending & (CLOSE_LONG if long else CLOSE_SHORT):
-        return BY_SIGNAL
-    if p.pending & (EXIT_LONG if long else EXIT_SHORT):
-        return BY_OPPOSITE
-    if plan.reverse and p.pending & (ENTER_SHORT if long else ENTER_LONG):
-        return BY_OPPOSITE
-    return BY_DAILY_LOSS if p.pending & FLATTEN else OPEN
-
-
-@step
-def exit_at_open(p: Record, price: float, flag: int, plan: Plan) -> tuple[int, float]:
-    """(reason, fill) of an exit at the open; OPEN when there is none (rules 2, 3, 9 and 12)."""
-    reason = ordered_exit(p, plan) if p.pending != 0 else OPEN
-    if reason != OPEN:
-        return reason, slipped(p, price, plan)
-    if flag & AFTER_SQUARE_OFF:
-        return BY_SQUARE_OFF, slipped(p, price, plan)
-    if 0 < plan.max_holding <= p.bars:
-        return BY_HOLDING, slipped(p, price, plan)
-    if (price - p.stop) * p.side <= 0:
-        return BY_TRAIL if p.trailed else BY_STOP, slipped(p, price, plan)
-    if (price - p.target) * p.side >= 0:
-        return BY_TARGET, price
-    return OPEN, price
-
-
-@step
-def exit_inside(p: Record, bar: Bar, plan: Plan) -> tuple[int, float]:
-    """(reason, fill) of stop or target inside the bar, the stop first (rule 3)."""
-    worst, best = (bar.low, bar.high) if p.side > 0 else (bar.high, bar.low)
-    if (worst - p.stop) * p.side <= 0:
-        # Slippage can put the stop of a new position beyond the open that it was filled at.
-        level = p.stop if (bar.open - p.stop) * p.side > 0 else bar.open
-        return BY_TRAIL if p.trailed else BY_STOP, slipped(p, level, plan)
-    if (best - p.target) * p.side >= 0:
-        return BY_TARGET, p.target
-    return OPEN, bar.close
 
 
 @step
@@ -308,9 +169,10 @@ def enter(
     account: Record, p: Record, price: float, equity: float, time: int, plan: Plan,
     contract: Record, rates: Array,
 ) -> int:  # fmt: skip
-    """Fill the entry that waits on `p` at the open `price`, or say why not (rules 3 to 7)."""
+    """Fill the entry that waits on `p` at `price`, or say why not (rules 3 to 7)."""
     side = 1.0 if p.pending & ENTER_LONG else -1.0
-    price = price * (1 + side * plan.slippage)
+    if plan.order_by != AT_LIMIT:
+        price = price * (1 + side * plan.slippage)
     atr = p.order_atr if p.side == 0 else p.atr
     cash, day = account.cash, account.day
     reason, lots = lots_for(p, price, side, atr, equity, cash, day, plan, contract, rates)
@@ -393,11 +255,12 @@ def idle_signal(p: Record, plan: Plan) -> int:
 def pass_quiet(
     account: Record, p: Record, s: int, equity: float, day: Array, cell: Array, highs: Array,
     lows: Array, closes: Array, flags: Array, signals: Array, curve: Array, plan: Plan,
-    trailing: bool, squaring: bool, ranged: bool,
+    trailing: bool, squaring: bool, noting: bool,
 ) -> tuple[int, float]:  # fmt: skip
     """(rows passed, equity): those in which the one position `p`, of symbol `s`, is only marked.
 
-    Arrays by row begin at the row to be run; what is not surely such a row ends it.
+    `noting`: something is noted with every signal, an idle one too. Arrays by row begin at the row
+    to be run; what is not surely such a row ends it.
     """
     first, most, symbols = cell[0, s], day.size, cell.shape[1]
     if first < 0 or (squaring and p.day != account.day):
@@ -406,7 +269,7 @@ def pass_quiet(
     most = min(most, held, highs.size - first)
     high, low, close, special = highs[first:], lows[first:], closes[first:], flags[first:]
     below, above = quiet_range(p, trailing)
-    idle = idle_signal(p, plan) if account.halted == 0 and not ranged else 0
+    idle = idle_signal(p, plan) if account.halted == 0 and not noting else 0
     idle |= CLOSE_SHORT if p.side > 0 else CLOSE_LONG
     bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
     cash, locked, exposure, average = account.cash, p.locked, p.exposure, p.average
@@ -465,8 +328,10 @@ def run(
     size, full = positions.size, out.trades.size - 2 * positions.size
     trailing = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
     squaring, ranged = flags.size > 0, market.atr.size > 0
+    priced = plan.order_by != AT_MARKET
     equity = account.equity
     opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    inside = np.zeros(size, np.bool_)  # filled inside the bar of this row
     n_open, n_wait = recall(positions, opened, waiting)
     n_trades = t = 0
     rows = day.size if account.status == RUNNING else 0
@@ -476,7 +341,7 @@ def run(
             p, bars_of, heard = positions[s], cell[t:], signals[t:]
             passed, equity = pass_quiet(
                 account, p, s, equity, day[t:], bars_of, highs, lows, closes, flags, heard,
-                curve[t:], plan, trailing, squaring, ranged,
+                curve[t:], plan, trailing, squaring, ranged or priced,
             )  # fmt: skip
             if passed > 0:
                 t += passed
@@ -522,16 +387,21 @@ def run(
                 continue
             if p.pending & ENTER:
                 reason = refusal(p, flags[at] if squaring else 0, n_open, plan)
+                bar = Bar(opens[at], highs[at], lows[at], closes[at])
+                price, inside[s] = filled_at(p, bar, plan)
+                if reason == TRADED and np.isnan(price):
+                    reason = LIMIT_NOT_REACHED
                 if reason == TRADED:
                     funds = account.cash  # equity, marked at this row's opens
                     for j in range(n_open):
                         q, b = positions[opened[j]], cell[t, opened[j]]
                         funds += worth(q, opens[b] if b >= 0 else q.close)
                     flat = p.side == 0
-                    reason = enter(account, p, opens[at], funds, time[t], plan, contracts[s], rates)
+                    reason = enter(account, p, price, funds, time[t], plan, contracts[s], rates)
                     if reason == TRADED and flat:
                         insert(opened, n_open, s)
                         n_open += 1
+                inside[s] &= reason == TRADED
                 if reason >= 0:
                     account.rejected[reason] += 1
             p.pending = 0
@@ -545,7 +415,11 @@ def run(
             if at >= 0:
                 bar = Bar(opens[at], highs[at], lows[at], closes[at])
                 p.bars += 1
-                reason, fill = exit_inside(p, bar, plan)
+                within, inside[s] = inside[s], False
+                if within:
+                    reason, fill = exit_of_fill_bar(p, bar, plan)
+                else:
+                    reason, fill = exit_inside(p, bar, plan)
                 if reason == OPEN and squaring and flags[at] & LAST_OF_SESSION:
                     reason, fill = BY_SQUARE_OFF, slipped(p, bar.close, plan)
                 if reason != OPEN:
@@ -554,6 +428,8 @@ def run(
                     n_trades += 1
                     continue
                 p.close, p.time, p.day = bar.close, time[t], day[t]
+                if within and p.bars == 1:  # the trail starts at the fill
+                    bar = Bar(p.extreme, p.extreme, p.extreme, p.extreme)
                 if trailing:
                     trail(p, bar, plan, contracts[s])
             held += worth(p, p.close)
@@ -576,6 +452,8 @@ def run(
                 p.pending |= signal
                 if ranged and signal & ENTER:
                     p.order_atr[:] = market.atr[cell[t, s]]
+                if priced and signal & ENTER:
+                    p.order_price = order_price(closes[cell[t, s]], signal, plan, contracts[s])
         t += 1
         if equity <= 0:
             account.status = RUINED
@@ -598,3 +476,13 @@ def finish(state: State, contracts: Array, rates: Array, trades: Array) -> int:
             n += 1
     account.equity = account.cash
     return n
+
+
+def _notice(*files: str | None) -> None:
+    """Let the cache of the kernels notice a change in these files; Numba has no public way."""
+    digest = sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
+    for one in (run, finish):
+        getattr(one, "_cache")._cache_file._source_stamp = digest  # noqa: B009
+
+
+_notice(__file__, fills.__file__, codes.__file__)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
-from apps.engine.kernel import kernel, step
+from apps.engine.fills import kernel, step
 from apps.engine.metrics import max_drawdown, net_profits
 from apps.engine.records import Array
 from apps.engine.studies import PERCENTILES, MonteCarloConfig

@@ -93,10 +93,15 @@ class Contract:
         return begun[-1] if begun else self
 
 
+_ORDERS = {"market": codes.AT_MARKET, "limit": codes.AT_LIMIT, "stop": codes.AT_STOP}
+
+
 def plan_of(strategy: Strategy) -> Plan:
     """The strategy as numbers."""
     exits, risk, sizing = strategy.exitConditions, strategy.riskParameters, strategy.positionSizing
     plan = Plan(
+        order_by=_ORDERS[strategy.executionSettings.orderType],
+        order_offset=strategy.executionSettings.limitOffset / 100,
         slippage=strategy.executionSettings.slippage / 100,
         max_entries=sizing.pyramiding.maxEntries if sizing.pyramiding.enabled else 1,
         max_positions=risk.maxOpenPositions,

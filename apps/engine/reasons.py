@@ -1,9 +1,8 @@
 """Why a position was closed, why an entry was not traded, and what a fill is charged for, under
 their names on the wire.
 
-The kernel counts them by number: a reason's number is its place here. It states the numbers itself,
-as compiled code does not notice a change in another file; `tests/engine/test_reasons.py` holds the
-two together. Whoever only reads results needs the names and not the compiler.
+The kernel counts them by number (`codes`): a reason's number is its place here, and
+`tests/engine/test_reasons.py` holds the two together.
 """
 
 EXIT_REASONS = (
@@ -12,7 +11,7 @@ EXIT_REASONS = (
 )  # fmt: skip
 REJECTIONS = (
     "position_limit", "insufficient_cash", "below_one_lot",
-    "daily_loss_limit", "outside_session", "both_sides",
+    "daily_loss_limit", "outside_session", "both_sides", "limit_not_reached",
 )  # fmt: skip
 CHARGE_KINDS = (
     "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",

@@ -42,6 +42,7 @@ POSITION = np.dtype(
         ("stop", "f8"),
         ("target", "f8"),
         ("extreme", "f8"),  # the best price of completed bars since entry
+        ("order_price", "f8"),  # of the entry that waits, unless it is at market
         ("locked", "f8"),
         ("charges", "f8"),  # of its entries
         ("close", "f8"),  # its last close, with the bar's time and day
@@ -119,7 +120,7 @@ class Plan(NamedTuple):
     A distance is rate x price + points + multiple x average true range at the signal; 0 is none.
     """
 
-    size_by: int = 0  # kernel.BY_QUANTITY and the others
+    size_by: int = 0  # codes.BY_QUANTITY and the others
     size: float = 1.0
     size_atr: float = 0.0
     stop_rate: float = 0.0
@@ -134,6 +135,8 @@ class Plan(NamedTuple):
     trail_points: float = 0.0
     trail_atr: float = 0.0
     trail_from: float = 0.0  # gain over the average entry that arms the trailing stop
+    order_by: int = 0  # codes.AT_MARKET and the others
+    order_offset: float = 0.0  # from the signal's close to the order's price
     slippage: float = 0.0
     max_entries: int = 1
     max_positions: int = 1

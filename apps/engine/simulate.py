@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apps.engine import errors, kernel
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
-from apps.engine.kernel import RUINED
+from apps.engine.codes import RUINED
 from apps.engine.metrics import Performance, net_profit, performance
 from apps.engine.plan import (
     Contract,

@@ -136,16 +136,19 @@ def _without_control(text: str) -> str:
 
 
 class ExecutionSettings(Part):
-    """How orders are filled. `slippage` is in percent.
+    """How orders are filled. `slippage` and `limitOffset` are in percent.
 
+    A limit order for an entry stands `limitOffset` below the signal's close (above it for a short),
+    a stop order above it (below); both live for the next candle. Market orders have no use for it.
     `productType` absent means intraday below 1d, else delivery or carryforward by the instrument;
     `charges` absent means the schedule of the instrument's segment.
     """
 
     mode: Literal["paper", "live"]
     exchange: Literal["NSE", "BSE", "MCX", "NCDEX"]
-    orderType: Literal["market"]
+    orderType: Literal["market", "limit", "stop"]
     broker: Maybe[Annotated[str, Field(max_length=50), AfterValidator(_without_control)]] = None
+    limitOffset: Annotated[float, Field(ge=0, le=20)] = 0.0
     slippage: Annotated[float, Field(ge=0, le=5)] = 0.0
     productType: Maybe[Literal["intraday", "delivery", "carryforward"]] = None
     initialCapital: Rupees = 1_000_000.0

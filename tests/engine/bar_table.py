@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine import codes as c
 from apps.engine import kernel as k
 from apps.engine import records as r
 from apps.engine.candles import frozen
@@ -28,14 +29,14 @@ from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import Case, bars_of, twin_of
 
 SIGNALS = {
-    "long": k.ENTER_LONG,
-    "short": k.ENTER_SHORT,
-    "exit_long": k.EXIT_LONG,
-    "exit_short": k.EXIT_SHORT,
-    "close_long": k.CLOSE_LONG,
-    "close_short": k.CLOSE_SHORT,
+    "long": c.ENTER_LONG,
+    "short": c.ENTER_SHORT,
+    "exit_long": c.EXIT_LONG,
+    "exit_short": c.EXIT_SHORT,
+    "close_long": c.CLOSE_LONG,
+    "close_short": c.CLOSE_SHORT,
 }
-FLAGS = {"late": k.AFTER_SQUARE_OFF, "last": k.LAST_OF_SESSION}
+FLAGS = {"late": c.AFTER_SQUARE_OFF, "last": c.LAST_OF_SESSION}
 NO_RATES = np.zeros(0, r.RATE)
 
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from apps.engine import codes as c
 from apps.engine import kernel as k
 from apps.engine import records as r
 from apps.engine.candles import frozen
@@ -78,10 +79,10 @@ def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
     minute = row % ROWS_A_DAY
     flags = np.zeros(len(table), np.uint8)
     if rng.random() < 0.5:
-        by_row = np.where(minute >= ROWS_A_DAY - 4, k.AFTER_SQUARE_OFF, 0)
-        by_row |= np.where(minute == ROWS_A_DAY - 1, k.LAST_OF_SESSION, 0)
+        by_row = np.where(minute >= ROWS_A_DAY - 4, c.AFTER_SQUARE_OFF, 0)
+        by_row |= np.where(minute == ROWS_A_DAY - 1, c.LAST_OF_SESSION, 0)
         if rng.random() < 0.3:  # a written square-off beyond the session's last bar
-            by_row &= ~k.AFTER_SQUARE_OFF
+            by_row &= ~c.AFTER_SQUARE_OFF
         flags[cell[there]] = np.broadcast_to(by_row[:, None], there.shape)[there]
     else:
         flags = flags[:0]
@@ -96,7 +97,7 @@ def _plan(rng: np.random.Generator) -> k.Plan:
     size_by = int(rng.integers(0, 5))
     sizes = ((1.0, 40.0), (5e3, 5e4), (0.05, 0.6, 1.0, 4.0), (0.002, 0.02), (0.002, 0.02))
     kind = int(rng.integers(0, 3))
-    no_stop = size_by != k.BY_RISK and rng.random() < 0.15
+    no_stop = size_by != c.BY_RISK and rng.random() < 0.15
     return k.Plan(
         size_by=size_by,
         size=pick(*sizes[size_by]),
@@ -112,6 +113,8 @@ def _plan(rng: np.random.Generator) -> k.Plan:
         trail_points=pick(0.0, 0.0, 0.5),
         trail_atr=pick(0.0, 0.0, 1.5),
         trail_from=pick(0.0, 0.002),
+        order_by=int(pick(c.AT_MARKET, c.AT_MARKET, c.AT_LIMIT, c.AT_STOP)),
+        order_offset=pick(0.0, 0.001, 0.004),
         slippage=pick(0.0, 0.0003, 0.02),
         max_entries=int(pick(1, 4)),
         max_positions=int(pick(1, 2, 50)),
@@ -160,7 +163,7 @@ def whole(case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None) -> 
             state = r.load(data)
             row, written = k.run(state, market, signals, row, stop, plan, contracts, rates, out)
             data, trades = r.save(state), trades + out.trades[:written].tobytes()
-            if state.account[0]["status"] == k.RUINED:
+            if state.account[0]["status"] == c.RUINED:
                 return Outcome(data, trades, out.equity[:row].tobytes())
     return Outcome(data, trades, out.equity[:end].tobytes())
 
@@ -189,7 +192,7 @@ def row_by_row(case: Case) -> Outcome:
         done, written = k.run(state, now, signals[t : t + 1], 0, 1, plan, contracts, rates, out)
         data, trades = r.save(state), trades + out.trades[:written].tobytes()
         curve += out.equity[:done].tobytes()
-        if state.account[0]["status"] == k.RUINED:
+        if state.account[0]["status"] == c.RUINED:
             break
     return Outcome(data, trades, curve)
 

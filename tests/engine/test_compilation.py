@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numba
 import numpy as np
 import pytest
 
-from apps.engine import kernel
+from apps.engine import codes, fills, kernel
 from apps.engine.candles import Candles
 from apps.engine.compilation import FUNCTIONS, prepare
 from apps.engine.sessions import Regime, Sessions
@@ -135,6 +136,15 @@ def test_of_processes_that_find_the_cache_cold_one_compiles(tmp_path: Path) -> N
     assert compiled[0] == f"compiling 1 of {functions}: run"
     assert compiled[-2].startswith(f"compiling {functions} of {functions}: ")
     assert compiled[-1].startswith("compiled in ")
+
+
+def test_the_cache_of_the_kernels_notices_a_change_in_any_file_they_are_made_of() -> None:
+    """By a hash of all files, which Numba compares with that of what it has stored."""
+    prepare(print)
+    index = kernel.run._cache._cache_file._index_path
+    files = (kernel.__file__, fills.__file__, codes.__file__)
+    digest = sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
+    assert digest.encode() in Path(index).read_bytes()
 
 
 @pytest.mark.slow

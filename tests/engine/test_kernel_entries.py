@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine import kernel as k
+from apps.engine import codes as c
 from apps.engine import records as r
 from tests.engine.bar_table import play
 
@@ -36,12 +36,12 @@ def rates(**fields: float) -> NDArray[Any]:
 @pytest.mark.parametrize(
     ("plan", "units"),
     [
-        ({"size_by": k.BY_QUANTITY, "size": 40.0}, 40),
-        ({"size_by": k.BY_AMOUNT, "size": 5_050.0}, 50),
-        ({"size_by": k.BY_EQUITY, "size": 0.25}, 250),
-        ({"size_by": k.BY_RISK, "size": 0.01, "stop_rate": 0.02}, 500),
-        ({"size_by": k.BY_RISK, "size": 0.01, "stop_rate": 0.02, "second_stop_rate": 0.05}, 500),
-        ({"size_by": k.BY_RISK, "size": 0.01, "stop_rate": 0.05, "second_stop_rate": 0.02}, 500),
+        ({"size_by": c.BY_QUANTITY, "size": 40.0}, 40),
+        ({"size_by": c.BY_AMOUNT, "size": 5_050.0}, 50),
+        ({"size_by": c.BY_EQUITY, "size": 0.25}, 250),
+        ({"size_by": c.BY_RISK, "size": 0.01, "stop_rate": 0.02}, 500),
+        ({"size_by": c.BY_RISK, "size": 0.01, "stop_rate": 0.02, "second_stop_rate": 0.05}, 500),
+        ({"size_by": c.BY_RISK, "size": 0.01, "stop_rate": 0.05, "second_stop_rate": 0.02}, 500),
     ],
 )
 def test_rule_6_the_size_each_method_wants(plan: dict[str, Any], units: float) -> None:
@@ -55,7 +55,7 @@ def test_rule_6_by_volatility_the_risk_is_lost_over_so_many_average_ranges() -> 
         2 | 100 100 100 100 |            | long 100, end_of_data 100
         """,
         cash=100_000.0,
-        size_by=k.BY_VOLATILITY,
+        size_by=c.BY_VOLATILITY,
         size=0.01,
         size_atr=2.5,
     )
@@ -68,7 +68,7 @@ def test_rule_6_the_price_that_sizes_is_the_fill_after_slippage() -> None:
         1 | 100 100 100 100 | long |
         2 | 100 100 100 100 |      | long 102, end_of_data 100
         """,
-        size_by=k.BY_AMOUNT,
+        size_by=c.BY_AMOUNT,
         size=10_199.0,
         slippage=0.02,
     )
@@ -126,7 +126,7 @@ def test_rule_6_what_binary_fractions_owe_stops_no_lot() -> None:
         1 | 19.85 19.85 19.85 19.85 | long |
         2 | 19.85 19.85 19.85 19.85 |      | long 19.85, end_of_data 19.85
         """,
-        size_by=k.BY_EQUITY,
+        size_by=c.BY_EQUITY,
         size=1.0,
         cash=992.5,
     )
@@ -177,7 +177,7 @@ def test_rule_6_equity_is_marked_at_the_opens_of_the_bar_that_enters() -> None:
         2 | 10 10 10 10 | long |
         3 | 10 10 10 10 |      | long 10, end_of_data 10
         """,
-        size_by=k.BY_EQUITY,
+        size_by=c.BY_EQUITY,
         size=0.4,
         cash=10_000.0,
     )
@@ -195,7 +195,7 @@ def test_rule_6_a_symbol_without_a_bar_is_marked_at_its_last_close() -> None:
         2 | 10 10 10 10 | long |
         3 | 10 10 10 10 |      | long 10, end_of_data 10
         """,
-        size_by=k.BY_EQUITY,
+        size_by=c.BY_EQUITY,
         size=0.4,
         cash=10_000.0,
     )
@@ -210,12 +210,12 @@ def test_rule_6_money_that_is_gone_ends_the_run_at_that_close() -> None:
         3 | 80 80 80 80     |      | end_of_data 80
         4 | 200 200 200 200 |      |
         """,
-        size_by=k.BY_EQUITY,
+        size_by=c.BY_EQUITY,
         size=5.0,
         cash=10_000.0,
         contract={"margin": 0.1},
     )
-    assert played.account["status"] == k.RUINED
+    assert played.account["status"] == c.RUINED
     assert played.curve == [10_000, 10_000, 0]
 
 

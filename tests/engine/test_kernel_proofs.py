@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from apps.engine import codes as c
 from apps.engine import kernel as k
 from apps.engine import records as r
 from apps.engine.reasons import EXIT_REASONS, REJECTIONS
@@ -40,7 +41,7 @@ def test_the_kernel_equals_the_twin_bit_for_bit(seeds: range) -> None:
             assert account[name] == getattr(twin, name), name
         assert account["paid"].tolist() == twin.paid
         assert rejected(outcome) == twin.rejected
-        assert (account["status"] == k.RUINED) == twin.ruined
+        assert (account["status"] == c.RUINED) == twin.ruined
 
 
 @seeds
@@ -82,7 +83,7 @@ def test_the_future_changes_nothing_before_it(seeds: range) -> None:
         assert full.curve.startswith(early.curve)
         signals, table = case.signals.copy(), np.column_stack(case.market.bars)
         later = case.market.cell[end:]
-        signals[end:] = (rng.integers(0, 128, later.shape) & ~k.FLATTEN) * (later >= 0)
+        signals[end:] = (rng.integers(0, 128, later.shape) & ~c.FLATTEN) * (later >= 0)
         table[later[later >= 0]] = (50.0, 60.0, 40.0, 55.0)
         market = case.market._replace(bars=bars_of(table))
         other = case._replace(signals=signals, market=market)
@@ -135,8 +136,9 @@ LEVEL = 100_000.0
 def in_points(case: Case) -> Case:
     """The case without what is a share of the price: rates, slippage, amounts, charges."""
     plan = case.plan._replace(
-        size_by=k.BY_QUANTITY, size=10.0, stop_rate=0.0, second_stop_rate=0.0, target_rate=0.0,
-        trail_rate=0.0, trail_from=0.0, slippage=0.0, max_position_value=float("inf"),
+        size_by=c.BY_QUANTITY, size=10.0, stop_rate=0.0, second_stop_rate=0.0, target_rate=0.0,
+        trail_rate=0.0, trail_from=0.0, slippage=0.0, order_offset=0.0,
+        max_position_value=float("inf"),
     )  # fmt: skip
     return case._replace(plan=plan, rates=np.zeros(0, r.RATE), cash=1e9)
 
@@ -159,7 +161,7 @@ def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
         for trade in np.frombuffer(whole(case).trades, r.TRADE):
             row = int((trade["exit_time"] - market.time[0]) // 60)
             bar = market.cell[row, trade["symbol"]]
-            slips = trade["reason"] != k.BY_TARGET
+            slips = trade["reason"] != c.BY_TARGET
             price = trade["exit_price"] / (1 - slips * trade["side"] * slippage)
             assert market.bars.low[bar] - 1e-6 <= price <= market.bars.high[bar] + 1e-6
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.engine import codes as c
 from apps.engine import kernel as k
 from apps.engine import longer
 from apps.engine import records as r
@@ -190,7 +191,7 @@ def test_rule_16_live_is_the_backtest_over_the_edge_of_a_block(
     strategy, start = always_in(timeframe), first_of_block - 40 * step
     result = backtest(strategy, candles, start)
     trades, curve = live(strategy, candles, start)
-    closed = result.trades[result.trades["reason"] != k.BY_END_OF_DATA]
+    closed = result.trades[result.trades["reason"] != c.BY_END_OF_DATA]
     assert len(closed) > 10
     assert len(set(result.trades["symbol"].tolist())) == 2
     assert trades == closed.tobytes()

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine import kernel as k
+from apps.engine import codes as c
 from apps.engine.candles import Candles
 from apps.engine.charges import ChargeRow, has_rates
-from apps.engine.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION
+from apps.engine.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.plan import (
     Contract,
     InvalidContract,
@@ -29,16 +29,16 @@ SESSIONS = Sessions.build([Regime(0, 100, NINE_FIFTEEN, HALF_PAST_THREE)])
 @pytest.mark.parametrize(
     ("sizing", "numbers"),
     [
-        ({"method": "fixed_quantity", "quantity": 5}, {"size_by": k.BY_QUANTITY, "size": 5.0}),
-        ({"method": "fixed_amount", "amount": 5e4}, {"size_by": k.BY_AMOUNT, "size": 5e4}),
+        ({"method": "fixed_quantity", "quantity": 5}, {"size_by": c.BY_QUANTITY, "size": 5.0}),
+        ({"method": "fixed_amount", "amount": 5e4}, {"size_by": c.BY_AMOUNT, "size": 5e4}),
         (
             {"method": "percentage_of_equity", "percentage": 40},
-            {"size_by": k.BY_EQUITY, "size": 0.4},
+            {"size_by": c.BY_EQUITY, "size": 0.4},
         ),
-        ({"method": "risk_based", "riskPercentage": 2}, {"size_by": k.BY_RISK, "size": 0.02}),
+        ({"method": "risk_based", "riskPercentage": 2}, {"size_by": c.BY_RISK, "size": 0.02}),
         (
             {"method": "volatility_based", "riskPercentage": 2, "atrMultiplier": 3},
-            {"size_by": k.BY_VOLATILITY, "size": 0.02, "size_atr": 3.0},
+            {"size_by": c.BY_VOLATILITY, "size": 0.02, "size_atr": 3.0},
         ),
     ],
 )
@@ -75,6 +75,13 @@ def test_sizing(sizing: dict[str, Any], numbers: dict[str, float]) -> None:
 def test_exits(exits: dict[str, Any], numbers: dict[str, float]) -> None:
     plan = plan_of(strategy(exitConditions=exits))
     assert {name: getattr(plan, name) for name in numbers} == numbers
+
+
+def test_orders() -> None:
+    for written, order in (("market", c.AT_MARKET), ("limit", c.AT_LIMIT), ("stop", c.AT_STOP)):
+        settings = {"orderType": written, "limitOffset": 0.5}
+        plan = plan_of(strategy(executionSettings=settings))
+        assert (plan.order_by, plan.order_offset) == (order, 0.005)
 
 
 def test_a_stop_of_the_risk_parameters_stands_beside_that_of_the_exits() -> None:

@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 
+from apps.engine import codes as c
 from apps.engine import kernel as k
 from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.engine.records import RATE
@@ -12,19 +13,20 @@ from apps.engine.records import RATE
 
 def test_every_exit_reason_has_the_kernels_number() -> None:
     named = {
-        k.OPEN: "", k.BY_STOP: "stop_loss", k.BY_TARGET: "take_profit", k.BY_TRAIL: "trailing_stop",
-        k.BY_OPPOSITE: "opposite_signal", k.BY_SQUARE_OFF: "square_off",
-        k.BY_HOLDING: "max_holding", k.BY_DAILY_LOSS: "daily_loss_limit",
-        k.BY_END_OF_DATA: "end_of_data", k.BY_SIGNAL: "signal",
+        c.OPEN: "", c.BY_STOP: "stop_loss", c.BY_TARGET: "take_profit", c.BY_TRAIL: "trailing_stop",
+        c.BY_OPPOSITE: "opposite_signal", c.BY_SQUARE_OFF: "square_off",
+        c.BY_HOLDING: "max_holding", c.BY_DAILY_LOSS: "daily_loss_limit",
+        c.BY_END_OF_DATA: "end_of_data", c.BY_SIGNAL: "signal",
     }  # fmt: skip
     assert named == dict(enumerate(EXIT_REASONS))
 
 
 def test_every_rejection_has_the_kernels_number() -> None:
     named = {
-        k.POSITION_LIMIT: "position_limit", k.INSUFFICIENT_CASH: "insufficient_cash",
-        k.BELOW_ONE_LOT: "below_one_lot", k.DAILY_LOSS_LIMIT: "daily_loss_limit",
-        k.OUTSIDE_SESSION: "outside_session", k.BOTH_SIDES: "both_sides",
+        c.POSITION_LIMIT: "position_limit", c.INSUFFICIENT_CASH: "insufficient_cash",
+        c.BELOW_ONE_LOT: "below_one_lot", c.DAILY_LOSS_LIMIT: "daily_loss_limit",
+        c.OUTSIDE_SESSION: "outside_session", c.BOTH_SIDES: "both_sides",
+        c.LIMIT_NOT_REACHED: "limit_not_reached",
     }  # fmt: skip
     assert named == dict(enumerate(REJECTIONS))
 

@@ -19,7 +19,7 @@ from apps.engine.candles import (
     resample,
     start_of_block,
 )
-from apps.engine.kernel import (
+from apps.engine.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
     ENTER_LONG,

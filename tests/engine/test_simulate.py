@@ -207,6 +207,7 @@ def test_an_entry_without_any_range_is_not_sized_by_it() -> None:
         "daily_loss_limit": 0,
         "outside_session": 0,
         "both_sides": 0,
+        "limit_not_reached": 0,
     }
 
 

@@ -139,6 +139,13 @@ def test_opposite_signals_close_by_default_where_both_sides_trade(
     assert parse(steps).exits_on_opposite_signal is exits
 
 
+def test_orders_are_at_market_limit_or_stop() -> None:
+    for order in ("market", "limit", "stop"):
+        settings = complete()["executionSettings"] | {"orderType": order, "limitOffset": 0.5}
+        assert parse(complete(executionSettings=settings)).executionSettings.orderType == order
+    assert parse(complete()).executionSettings.limitOffset == 0.0
+
+
 def test_the_schema_documents_every_step_and_indicator() -> None:
     schema = Strategy.model_json_schema()
     assert schema["required"] == list(STEPS)
@@ -293,7 +300,7 @@ def test_missing_steps_are_named_in_order() -> None:
         ("exitConditions__trailingStop__type", "risk_reward"),
         ("executionSettings__mode", "yolo"),
         ("executionSettings__exchange", "NFO"),
-        ("executionSettings__orderType", "limit"),
+        ("executionSettings__orderType", "iceberg"),
         ("executionSettings__productType", "margin"),
         ("executionSettings__charges", True),
     ],
@@ -371,6 +378,8 @@ def test_a_whole_number_is_one_within_its_range(place: str) -> None:
         ("riskParameters__maxPositionSize", -1),
         ("riskParameters__maxDailyLoss", 0),
         ("riskParameters__riskRewardRatio", 0),
+        ("executionSettings__limitOffset", 20.1),
+        ("executionSettings__limitOffset", -1),
         ("executionSettings__slippage", 5.1),
         ("executionSettings__slippage", -0.1),
         ("executionSettings__initialCapital", 0),
@@ -444,7 +453,6 @@ def test_an_unknown_key_is_told_with_the_one_probably_meant(place: str, meant: s
     ("place", "value"),
     [
         ("exitConditions__confirmationCandles", 2),
-        ("executionSettings__limitOffset", 1),
         ("exitConditions__takeProfit__percentage", 5),  # a field of another type of target
         ("basicInfo__zzzzzz", 1),
     ],

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import ceil, floor, inf, isnan, nan
 from typing import NamedTuple
 
+from apps.engine import codes as c
 from apps.engine import kernel as k
 
 DUST = 1e-6
@@ -108,6 +109,8 @@ class Twin:
     ranges: dict[int, Ranges] = field(default_factory=dict)  # of the entries that wait
     trades: list[tuple[float, ...]] = field(default_factory=list)
     curve: list[float] = field(default_factory=list)
+    prices: dict[int, float] = field(default_factory=dict)  # of limit and stop orders
+    inside: set[int] = field(default_factory=set)  # symbols filled inside the bar of this row
     rejected: dict[str, int] = field(default_factory=dict)
     paid: list[float] = field(default_factory=lambda: [0.0] * 7)  # paise by kind of charge
     day: int = -1
@@ -135,7 +138,7 @@ class Twin:
         if not self.halted and self.day_start - self.equity >= self.plan.max_daily_loss - DUST:
             self.halt()
         for s in sorted(seen):
-            self.read(s, seen[s].signal, seen[s].ranges)
+            self.read(s, seen[s])
         self.ruined = self.equity <= 0
 
     def held_in(self, seen: Mapping[int, Seen]) -> list[int]:
@@ -144,7 +147,7 @@ class Twin:
     def finish(self) -> None:
         for s in sorted(self.held):
             held = self.held[s]
-            self.leave(s, Exit(k.BY_END_OF_DATA, held.close), held.time, held.day)
+            self.leave(s, Exit(c.BY_END_OF_DATA, held.close), held.time, held.day)
         self.equity = self.cash
 
     # ---------------------------------------------------------------------- the close of a row
@@ -153,29 +156,38 @@ class Twin:
         """A breach of the daily loss: close what is open, drop every entry that waits."""
         self.halted = True
         for s, signal in self.waiting.items():
-            if signal & k.ENTER:
+            if signal & c.ENTER:
                 self.reject("daily_loss_limit")
-                self.waiting[s] = signal & ~k.ENTER
+                self.waiting[s] = signal & ~c.ENTER
         for s in self.held:
-            self.waiting[s] = self.waiting.get(s, 0) | k.FLATTEN
+            self.waiting[s] = self.waiting.get(s, 0) | c.FLATTEN
 
-    def read(self, s: int, signal: int, ranges: Ranges) -> None:
-        """A signal known at this close, to be traded at the symbol's next open."""
+    def read(self, s: int, seen: Seen) -> None:
+        """A signal known at this close, to be traded in the symbol's next bar."""
+        signal = seen.signal
         held = self.held.get(s)
         if held is None or held.side < 0:
-            signal &= ~k.CLOSE_LONG
+            signal &= ~c.CLOSE_LONG
         if held is None or held.side > 0:
-            signal &= ~k.CLOSE_SHORT
-        if signal & k.ENTER == k.ENTER:
+            signal &= ~c.CLOSE_SHORT
+        if signal & c.ENTER == c.ENTER:
             self.reject("both_sides")
-            signal &= ~k.ENTER
-        if signal & k.ENTER and self.halted:
+            signal &= ~c.ENTER
+        if signal & c.ENTER and self.halted:
             self.reject("daily_loss_limit")
-            signal &= ~k.ENTER
+            signal &= ~c.ENTER
         if signal:
             self.waiting[s] = self.waiting.get(s, 0) | signal
-        if signal & k.ENTER:
-            self.ranges[s] = ranges
+        if signal & c.ENTER:
+            self.ranges[s] = seen.ranges
+            if self.plan.order_by != c.AT_MARKET:
+                self.prices[s] = self.order_price(s, bool(signal & c.ENTER_LONG), seen.bar.close)
+
+    def order_price(self, s: int, long: bool, close: float) -> float:
+        """A limit buys below and sells above, a stop buys above and sells below."""
+        if long == (self.plan.order_by == c.AT_LIMIT):
+            return self.away_from(s, close * (1 - self.plan.order_offset), down=True)
+        return self.away_from(s, close * (1 + self.plan.order_offset), down=False)
 
     def reject(self, reason: str) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
@@ -186,29 +198,29 @@ class Twin:
         held, signal, price = self.held[s], self.waiting.get(s, 0), seen.bar.open
         if self.squaring and held.day != self.day:  # left open by a session without a last bar
             self.leave(
-                s, Exit(k.BY_SQUARE_OFF, self.slipped(held, held.close)), held.time, held.day
+                s, Exit(c.BY_SQUARE_OFF, self.slipped(held, held.close)), held.time, held.day
             )
             return
         long = held.side > 0
-        reason = k.OPEN
-        if signal & (k.CLOSE_LONG if long else k.CLOSE_SHORT):
-            reason = k.BY_SIGNAL
-        elif signal & (k.EXIT_LONG if long else k.EXIT_SHORT) or (
-            self.plan.reverse and signal & (k.ENTER_SHORT if long else k.ENTER_LONG)
+        reason = c.OPEN
+        if signal & (c.CLOSE_LONG if long else c.CLOSE_SHORT):
+            reason = c.BY_SIGNAL
+        elif signal & (c.EXIT_LONG if long else c.EXIT_SHORT) or (
+            self.plan.reverse and signal & (c.ENTER_SHORT if long else c.ENTER_LONG)
         ):
-            reason = k.BY_OPPOSITE
-        elif signal & k.FLATTEN:
-            reason = k.BY_DAILY_LOSS
-        elif seen.flag & k.AFTER_SQUARE_OFF:
-            reason = k.BY_SQUARE_OFF
+            reason = c.BY_OPPOSITE
+        elif signal & c.FLATTEN:
+            reason = c.BY_DAILY_LOSS
+        elif seen.flag & c.AFTER_SQUARE_OFF:
+            reason = c.BY_SQUARE_OFF
         elif self.plan.max_holding and held.bars >= self.plan.max_holding:
-            reason = k.BY_HOLDING
+            reason = c.BY_HOLDING
         elif price <= held.stop if long else price >= held.stop:
-            reason = k.BY_TRAIL if held.trailed else k.BY_STOP
+            reason = c.BY_TRAIL if held.trailed else c.BY_STOP
         elif price >= held.target if long else price <= held.target:
-            self.leave(s, Exit(k.BY_TARGET, price), time, self.day)
+            self.leave(s, Exit(c.BY_TARGET, price), time, self.day)
             return
-        if reason != k.OPEN:
+        if reason != c.OPEN:
             self.leave(s, Exit(reason, self.slipped(held, price)), time, self.day)
 
     def live_through(self, s: int, time: int, seen: Seen) -> None:
@@ -216,17 +228,36 @@ class Twin:
         held, bar = self.held[s], seen.bar
         long = held.side > 0
         held.bars += 1
+        if s in self.inside:
+            self.inside.remove(s)
+            self.live_through_the_rest(s, time, seen)
+            return
         if bar.low <= held.stop if long else bar.high >= held.stop:
             level = min(bar.open, held.stop) if long else max(bar.open, held.stop)
-            reason = k.BY_TRAIL if held.trailed else k.BY_STOP
+            reason = c.BY_TRAIL if held.trailed else c.BY_STOP
             self.leave(s, Exit(reason, self.slipped(held, level)), time, self.day)
         elif bar.high >= held.target if long else bar.low <= held.target:
-            self.leave(s, Exit(k.BY_TARGET, held.target), time, self.day)
-        elif seen.flag & k.LAST_OF_SESSION:
-            self.leave(s, Exit(k.BY_SQUARE_OFF, self.slipped(held, bar.close)), time, self.day)
+            self.leave(s, Exit(c.BY_TARGET, held.target), time, self.day)
+        elif seen.flag & c.LAST_OF_SESSION:
+            self.leave(s, Exit(c.BY_SQUARE_OFF, self.slipped(held, bar.close)), time, self.day)
         else:
             held.close, held.time, held.day = bar.close, time, self.day
             self.trail(s, held, bar)
+
+    def live_through_the_rest(self, s: int, time: int, seen: Seen) -> None:
+        """The bar in which an order was filled on the way: its stop alone, at its own level."""
+        held, bar, price = self.held[s], seen.bar, self.prices[s]
+        long = held.side > 0
+        if bar.low <= held.stop if long else bar.high >= held.stop:
+            level = min(price, held.stop) if long else max(price, held.stop)
+            reason = c.BY_TRAIL if held.trailed else c.BY_STOP
+            self.leave(s, Exit(reason, self.slipped(held, level)), time, self.day)
+        elif seen.flag & c.LAST_OF_SESSION:
+            self.leave(s, Exit(c.BY_SQUARE_OFF, self.slipped(held, bar.close)), time, self.day)
+        else:
+            held.close, held.time, held.day = bar.close, time, self.day
+            fill = held.extreme  # of a new position; an add was there for the whole bar
+            self.trail(s, held, bar if held.bars > 1 else Bar(fill, fill, fill, fill))
 
     def trail(self, s: int, held: Held, bar: Bar) -> None:
         plan = self.plan
@@ -273,8 +304,8 @@ class Twin:
 
     def try_entry(self, s: int, time: int, seen: Mapping[int, Seen]) -> None:
         signal = self.waiting.pop(s)
-        if signal & k.ENTER:
-            side = 1 if signal & k.ENTER_LONG else -1
+        if signal & c.ENTER:
+            side = 1 if signal & c.ENTER_LONG else -1
             rejection = self.enter(s, side, time, seen)
             if rejection:
                 self.reject(rejection)
@@ -284,11 +315,19 @@ class Twin:
         plan, held = self.plan, self.held.get(s)
         if held and (held.side != side or held.entries >= plan.max_entries):
             return None
-        if seen[s].flag & k.AFTER_SQUARE_OFF:
+        if seen[s].flag & c.AFTER_SQUARE_OFF:
             return "outside_session"
         if not held and len(self.held) >= plan.max_positions:
             return "position_limit"
-        price = seen[s].bar.open * (1 + side * plan.slippage)
+        reached = self.reached(s, side, seen[s].bar)
+        return self.enter_at(s, side, time, seen, *reached) if reached else "limit_not_reached"
+
+    def enter_at(  # noqa: PLR0917
+        self, s: int, side: int, time: int, seen: Mapping[int, Seen], price: float, inside: bool
+    ) -> str | None:
+        plan, held = self.plan, self.held.get(s)
+        if plan.order_by != c.AT_LIMIT:
+            price *= 1 + side * plan.slippage
         ranges = held.ranges if held else self.ranges[s]
         lots: float = self.wanted_lots(s, price, self.equity_at_opens(seen), ranges)
         if lots < 1:
@@ -302,7 +341,23 @@ class Twin:
         if not held:
             held = self.held[s] = Held(side, time, ranges, price)
         self.fill(s, held, lots, price)
+        if inside:
+            self.inside.add(s)
         return None
+
+    def reached(self, s: int, side: int, bar: Bar) -> tuple[float, bool] | None:
+        """(price, on the way inside the bar) at which the order is filled; None: it is not."""
+        if self.plan.order_by == c.AT_MARKET:
+            return bar.open, False
+        price, held = self.prices[s], self.held.get(s)
+        waits_for_a_rise = (side > 0) == (self.plan.order_by == c.AT_STOP)
+        if bar.open >= price if waits_for_a_rise else bar.open <= price:
+            return bar.open, False
+        if bar.high < price if waits_for_a_rise else bar.low > price:
+            return None
+        if held and not isnan(held.stop) and not held.better(price, held.stop):
+            return None  # the stop comes before the order
+        return price, True
 
     def equity_at_opens(self, seen: Mapping[int, Seen]) -> float:
         equity = self.cash
@@ -313,13 +368,13 @@ class Twin:
     def wanted_lots(self, s: int, price: float, equity: float, ranges: Ranges) -> int:
         plan, (lot, multiplier, *_) = self.plan, self.contracts[s]
         unit = price * multiplier
-        if plan.size_by == k.BY_QUANTITY:
+        if plan.size_by == c.BY_QUANTITY:
             wanted = plan.size
-        elif plan.size_by == k.BY_AMOUNT:
+        elif plan.size_by == c.BY_AMOUNT:
             wanted = plan.size / unit
-        elif plan.size_by == k.BY_EQUITY:
+        elif plan.size_by == c.BY_EQUITY:
             wanted = equity * plan.size / unit
-        elif plan.size_by == k.BY_RISK:
+        elif plan.size_by == c.BY_RISK:
             wanted = equity * plan.size / (self.stop_distance(price, ranges) * multiplier)
         else:
             wanted = equity * plan.size / (plan.size_atr * ranges.size * multiplier)

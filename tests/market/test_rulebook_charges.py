@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine import kernel
+from apps.engine import fills
 from apps.engine.plan import rate_rows
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.charges import (
@@ -190,7 +190,7 @@ def test_the_kernel_charges_what_the_note_says(
     value = Decimal(paise) / 100
     told = note_of(BOOK, dealing, side=side, value=value, day=day)
     rates = rate_rows(schedule_of(BOOK, [dealing]), {dealing.key: 0})
-    plain = kernel.charges_on.py_func
+    plain = fills.charges_on.py_func
     charged = plain(float(value), side == "buy", 0, day_number(day), rates.view(np.recarray))
     kernel_paise = dict(zip(PLACES, charged, strict=True))
     assert {item: kernel_paise[item] for item in kernel_paise if kernel_paise[item]} == {
