@@ -1,8 +1,8 @@
 """From a master's rows to symbols, each of one row alone.
 
 A name keeps its letters and digits: M&M is MM, BAJAJ-AUTO is BAJAJAUTO. An index with contracts is
-called as its contracts are. The last contract of a month is written without a day, the others with
-one. Every symbol is read again by the grammar and must come out as what it was made of.
+called as its contracts are. The monthly contract is written without a day, the others with one.
+Every symbol is read again by the grammar and must come out as what it was made of.
 """
 
 import calendar
@@ -18,7 +18,7 @@ from apps.symbols.importers import Reason, Refusals, Refused, Row
 from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type
 
 Month = tuple[str, str, bool, int, int]
-"""Exchange, underlying, whether futures, year, month: its last expiry is the monthly one."""
+"""Exchange, underlying, whether futures, year, month: the last expiry is the monthly one."""
 
 _OTHERS: Final = re.compile(r"[^A-Z0-9]+")
 # A monthly contract of shares and indices expires on the last of a weekday, or up to three days
@@ -141,16 +141,20 @@ def _whole(strike: Decimal) -> str:
 
 
 def _is_weekly(row: Row, expiry: date, last: Mapping[Month, date]) -> bool:
+    """As the master marks it; else a monthly option expires with the future, where there is one."""
     if row.weekly is not None:
         return row.weekly
+    if row.segment != Segment.DERIVATIVES:
+        return expiry != last[_month(row, expiry)]
+    if future := last.get(_month(row, expiry, futures=True)):
+        return expiry != future
     left = calendar.monthrange(expiry.year, expiry.month)[1] - expiry.day
-    if row.segment == Segment.DERIVATIVES and left > LATEST_MONTHLY:
-        return True
-    return expiry != last[_month(row, expiry)]
+    return left > LATEST_MONTHLY or expiry != last[_month(row, expiry)]
 
 
-def _month(row: Row, expiry: date) -> Month:
-    return (row.exchange, letters(row.raw), row.strike is None, expiry.year, expiry.month)
+def _month(row: Row, expiry: date, *, futures: bool | None = None) -> Month:
+    kind = row.strike is None if futures is None else futures
+    return (row.exchange, letters(row.raw), kind, expiry.year, expiry.month)
 
 
 def _prove(symbol: str, wanted: Type) -> None:

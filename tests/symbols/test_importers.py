@@ -122,6 +122,21 @@ def test_the_last_expiry_of_a_month_is_written_without_its_day(
     assert [one.symbol for one in named] == years
 
 
+def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_later(
+    tmp_path: Path,
+) -> None:
+    header = lists.FIVEPAISA.splitlines()[0]
+    rows = [
+        f"N,D,BANKNIFTY 1 APR 2024,{day},{kind},{strike},15,900,1"
+        for day, kind, strike in (("2024-04-24", "XX", 0), ("2024-04-24", "CE", 48000),
+                                  ("2024-04-30", "CE", 48000))
+    ]  # fmt: skip
+    named = name(read(tmp_path / "a", "\n".join([header, *rows])))
+    assert [one.code for one in named] == [
+        "BANKNIFTY24APRFUT", "BANKNIFTY24APR48000CE", "BANKNIFTY24APR3048000CE",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [

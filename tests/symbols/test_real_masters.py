@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from apps.symbols import seeding
-from apps.symbols.importers import read_master
+from apps.symbols.importers import Refusals, read_master
 from apps.symbols.models import Instrument
+from apps.symbols.naming import last_expiries, name_all
 
 NOW = datetime(2026, 11, 21, 6, 0, tzinfo=UTC)
 LARGEST = "upstox_all_2026-02.csv.gz"
@@ -56,6 +57,22 @@ def test_every_master_comes_in_and_its_counts_add_up(market_data: Path) -> None:
         assert brought.unchanged >= 0
     for symbol in ("NSE:MM", "NSE:BAJAJAUTO", "BSE:AREM", "NCDEX:GUARSEED1026AUGFUT", "NSE:NIFTY"):
         assert Instrument.objects.filter(symbol=symbol, sample=False).exists(), symbol
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["kite_nfo_bfo_2026-08.csv.gz", "kite_nfo_nse_bse_2024-04.csv.gz",
+             "fyers_bse_fo_2025-11.csv.gz"],
+)  # fmt: skip
+def test_weeklies_are_told_by_their_dates_as_brokers_mark_them(
+    market_data: Path, name: str
+) -> None:
+    master = read_master(market_data / name, today=NOW.date())
+    unmarked = [row._replace(weekly=None) for row in master.rows]
+    last = last_expiries(master.rows)
+    marked_so = [one.symbol for one in name_all(master.rows, last, Refusals())]
+    assert [one.symbol for one in name_all(unmarked, last, Refusals())] == marked_so
+    assert len(marked_so) > 6_000
 
 
 @pytest.mark.slow

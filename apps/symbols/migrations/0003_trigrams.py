@@ -21,7 +21,7 @@ def create(apps, schema_editor):
             with transaction.atomic(using=connection.alias):
                 cursor.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
         except (InternalError, OperationalError, ProgrammingError):
-            return  # the role may not; its owner can create the extension and migrate again
+            return  # the role may not
         for name, column in INDEXES.items():
             cursor.execute(
                 f"CREATE INDEX IF NOT EXISTS {name} ON symbols_instrument USING gin ({column})"
