@@ -15,33 +15,15 @@ _NSE: Final = ("EQ", "BE", "BZ", "SM", "ST", "SZ", "IV", "RR", "IT")
 _BLOCK: Final = "BL"
 # Every other series that a name may end in after a hyphen: N0 to NZ, Y1, GS, SG, TB, W1, E1 and so.
 _NSE_OTHER: Final = frozenset(("GS", "SG", "TB", "GB", "MF", "ME", "SF", "DR", "GC", "AF"))
-_BSE: Final = frozenset(
-    (
-        "A",
-        "B",
-        "T",
-        "X",
-        "XT",
-        "Z",
-        "ZP",
-        "M",
-        "MT",
-        "MS",
-        "TS",
-        "P",
-        "E",
-        "IF",
-        "IP",
-        "Y",
-        "NS",
-        "NT",
-    )
-)
+_BSE: Final = frozenset((
+    "A", "B", "T", "X", "XT", "Z", "ZP", "M", "MT", "MS", "TS", "P", "E", "IF", "IP", "Y", "NS",
+    "NT",
+))  # fmt: skip
 # Positions 8 and 9 of INE... and IN9...: shares, units of infrastructure and real estate trusts.
 _SHARES: Final = frozenset(("01", "23", "25"))
 NO_ISIN: Final = ("", "-", "NA")  # as lists write that there is none
-_CODES: Final = 2
-_LENGTH: Final = 12
+_SERIES_LENGTH: Final = 2
+_ISIN_LENGTH: Final = 12
 
 
 def rank(exchange: str, *, series: str = "", isin: str = "") -> int:
@@ -61,7 +43,7 @@ def split(name: str) -> tuple[str, str]:
     """A name and the NSE series that it ends in after a hyphen, or "": BAJAJ-AUTO has none."""
     stem, hyphen, last = name.rpartition("-")
     known = last in _NSE or last == _BLOCK or last in _NSE_OTHER
-    numbered = len(last) == _CODES and last[:1] in "NYZPWEXDUV" and last.isalnum()
+    numbered = len(last) == _SERIES_LENGTH and last[:1] in "NYZPWEXDUV" and last.isalnum()
     return (stem, last) if hyphen and stem and (known or numbered) else (name, "")
 
 
@@ -74,7 +56,7 @@ def _rank_on_nse(series: str) -> int:
 
 
 def _is_share(isin: str) -> bool:
-    if len(isin) != _LENGTH:
+    if len(isin) != _ISIN_LENGTH:
         return False
     if isin.startswith("INF"):
         return True
