@@ -222,6 +222,13 @@ def test_global_datafeeds_stamps_the_end_of_a_minute(tmp_path: Path, clock: str)
     assert loaded.report.shifted == 59 + shift
 
 
+def test_a_file_of_many_of_which_no_row_is_a_bar_is_refused(tmp_path: Path) -> None:
+    header = "Symbol,Date,Open,High,Low,Close,Volume\n"
+    rows = ["TCS,2024-01-01,1,1,1,1,-1", "SBIN,2024-01-01,1,1,1,1,-2"]
+    with pytest.raises(BadCandleFile, match=r"no row is a bar: volume is no volume of 0 or more"):
+        load(tmp_path, header + "\n".join(rows), timeframe="1d")
+
+
 def test_lean_counts_milliseconds_and_ten_thousandths(tmp_path: Path) -> None:
     header = "symbol,date,entry,ms_since_midnight,open,high,low,close,volume\n"
     rows = [

@@ -104,9 +104,6 @@ class _Sieve:
             if each.symbol is None and count:
                 self.left_out[each.why] += count
         self.drop(unnamed[self.rows.of])
-        if not len(self.rows):
-            reasons = ", ".join(self.left_out)
-            self.table.refuse(f"holds nothing that has a symbol here: {reasons}")
 
     def place(self, index: int) -> str:
         """Where one of the rows stands in the file, with its instrument where there are several."""
@@ -142,6 +139,8 @@ def judge(
     of_symbol, symbols = _by_symbol(instruments)
     sieve.rows = _sorted(sieve.rows, of_symbol)
     repeated = _drop_repeats(sieve, of_symbol)
+    if not len(sieve.rows):
+        table.refuse(f"no row is a bar: {', '.join(sieve.left_out)}")
     parts = _parts(sieve, of_symbol, symbols)
     if strict:
         _refuse_off_session(sieve, parts, timeframe)
