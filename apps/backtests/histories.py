@@ -11,16 +11,21 @@ from apps.backtests.kinds import Kind
 from apps.engine.candles import Candles, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.strategy import longer_warmups
+from apps.engine.symbols import parse
 from apps.engine.timeline import History, Note
 from apps.market import store
 from apps.market.contracts import Rules
 from apps.market.moments import midnight
 from apps.market.store import Priced
+from apps.market.suggestions import suggestions_of
 
 MOST_BARS: Final = 10_000_000
 """Of one backtest, over all its symbols: a worker holds them in memory."""
 MOST_BARS_SEARCHED: Final = 2_000_000
 """Where many sets of parameters are tried: each thread holds columns of its own beside them."""
+
+
+_SHOWN: Final = 5
 
 
 class TooManyBars(EngineError):
@@ -65,18 +70,34 @@ def histories_of(
         if bars > most_bars:
             raise TooManyBars(most_bars)
         history = history_of(rules, symbol, priced.candles, start=start)
-        notes = (*_notes(symbol, priced), *history.notes)
+        notes = (*_notes(symbol, priced, timeframe), *history.notes)
         histories.append(replace(history, notes=notes, longer=longer))
         on_progress(len(histories) / len(symbols))
     return histories
 
 
-def _notes(symbol: str, priced: Priced) -> tuple[Note, ...]:
-    """Which splits and bonuses the prices are adjusted for."""
+def _notes(symbol: str, priced: Priced, timeframe: str) -> tuple[Note, ...]:
+    """Which splits and bonuses the prices are adjusted for, and which seem to be missing."""
+    missing = splits_missed(symbol, priced.candles, timeframe)
     if not priced.actions:
-        return ()
+        return missing
     told = ", ".join(f"{each.kind} {each.terms} of {each.ex_date}" for each in priced.actions)
-    return (Note("adjusted_prices", f"Prices of {symbol} are adjusted for: {told}."),)
+    return (Note("adjusted_prices", f"Prices of {symbol} are adjusted for: {told}."), *missing)
+
+
+def splits_missed(symbol: str, candles: Candles, timeframe: str) -> tuple[Note, ...]:
+    """A note if the prices of a share fall, from a day to the next, as in a split."""
+    if timeframe == "1w" or parse(symbol).type != "equity":
+        return ()
+    found = suggestions_of(candles)
+    if not found:
+        return ()
+    told = ", ".join(
+        f"{each.ratio.numerator}:{each.ratio.denominator} on {np.datetime64(each.day, 'D')}"
+        for each in found[:_SHOWN]
+    )
+    message = f"Prices of {symbol} look split and are not adjusted for it: {told}."
+    return (Note("looks_unadjusted", message),)
 
 
 def history_of(rules: Rules, symbol: str, candles: Candles, *, start: int) -> History:

@@ -31,8 +31,8 @@ Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """How far a result can be trusted: `code` is one of adjusted_prices, no_charges,
-    delivery_shorts, ruined.
+    """How far a result can be trusted: `code` names what limits it, such as adjusted_prices,
+    looks_unadjusted, no_charges, delivery_shorts, ruined.
     """
 
     code: str

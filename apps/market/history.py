@@ -9,6 +9,7 @@ from typing import Final, Protocol
 import numpy as np
 import psycopg
 from django.db import connection
+from django.db.models import Max
 from numpy.typing import NDArray
 
 from apps.engine.candles import (
@@ -58,12 +59,12 @@ def history_of(symbol: str, timeframe: str) -> History:
 def adjusted_history_of(
     symbol: str, timeframe: str, *, until: int
 ) -> tuple[History, list[CorporateAction]]:
-    """The history in the terms of the last day that has bars before `until` (epoch seconds), and
-    the splits and bonuses up to that day.
+    """The history in the terms of the last day before `until` (epoch seconds), or of the last that
+    is held, and the splits and bonuses up to that day.
     """
     parts = _parts(symbol, timeframe)
     actions = list(CorporateAction.objects.filter(symbol=symbol)) if _any_as_traded(parts) else []
-    newest = _newest_day(parts, until) if actions else 0
+    newest = _newest_day(symbol, until) if actions else 0
     known = [action for action in actions if day_number(action.ex_date) <= newest]
     terms = Adjustment.to(newest, map(change_of, known))
     sessions = sessions_of(symbol, book=editions.current())
@@ -95,11 +96,13 @@ def _any_as_traded(parts: _Parts) -> bool:
     return any(not part.adjusted for part in each)
 
 
-def _newest_day(parts: _Parts, until: int) -> int:
-    """The last day with bars that begins before `until`, 0 without one."""
-    groups = (group for planned in parts.values() for group in planned.values())
-    days = [part.days[day_start(part.days) < until] for group in groups for part in group]
-    return max((int(each[-1]) for each in days if len(each)), default=0)
+def _newest_day(symbol: str, until: int) -> int:
+    """The last day before `until`, or of all that is held: one for all timeframes of a symbol, so
+    that their prices are of one kind.
+    """
+    held = CandleBlock.objects.filter(symbol=symbol).aggregate(last=Max("last_time"))["last"]
+    last = min(until - 1, int(held.timestamp()) if held is not None else 0)
+    return int(ist_day(np.array([last], dtype=np.int64))[0])
 
 
 @dataclass(frozen=True, slots=True)

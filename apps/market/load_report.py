@@ -87,7 +87,7 @@ def _lines_of_part(part: Part, timeframe: str) -> list[str]:
 
 def _suggested(part: Part, timeframe: str) -> list[str]:
     """Days of a share that look like a split; whether they are loaded is not asked here."""
-    if timeframe != "1d" or parse(part.symbol).type != "equity":
+    if timeframe == "1w" or parse(part.symbol).type != "equity":
         return []
     found = suggestions_of(part.candles)
     told = ", ".join(f"{_day(each.day)} ({_ratio(each.ratio)})" for each in found[:_SHOWN])

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.engine.candles import DAY, Candles, ist_day
+from apps.engine.candles import Candles, ist_days
 
 RATIOS: Final = tuple(
     Fraction(after, before)
@@ -24,8 +24,8 @@ RATIOS: Final = tuple(
 TOLERANCE: Final = 0.06
 """How far from the ratio the market may open, as a share: it moves overnight too."""
 
-_LONGEST_BREAK: Final = 7 * DAY
-"""Bars further apart are no two days in a row: much may have happened between them."""
+_LONGEST_BREAK: Final = 7
+"""Days further apart are no two in a row: much may have happened between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +38,18 @@ class Suggestion:
     open: float
 
 
-def suggestions_of(days: Candles) -> list[Suggestion]:
-    """Of a share's bars of a day each, unadjusted, oldest first."""
-    fall = days.close[:-1] / days.open[1:]
-    near = np.diff(days.time) <= _LONGEST_BREAK
+def suggestions_of(bars: Candles) -> list[Suggestion]:
+    """Of a share's bars of a day or less."""
+    day = ist_days(bars.time)
+    last = np.flatnonzero(np.diff(day))
+    close, opened = bars.close[last], bars.open[last + 1]
+    fall, near = close / opened, day[last + 1] - day[last] <= _LONGEST_BREAK
     clean = np.array([float(ratio) for ratio in RATIOS])
     # In logarithms, so that two for one is as far from one for one as one for two is.
     apart = np.abs(np.log(fall)[:, None] - np.log(clean)[None, :])
     best = apart.argmin(axis=1) if len(fall) else np.empty(0, dtype=np.intp)
     found = np.flatnonzero(near & (apart.min(axis=1, initial=np.inf) <= np.log1p(TOLERANCE)))
-    numbers = ist_day(days.time)
     return [
-        Suggestion(
-            int(numbers[i + 1]), RATIOS[int(best[i])], float(days.close[i]), float(days.open[i + 1])
-        )
+        Suggestion(int(day[last[i] + 1]), RATIOS[int(best[i])], float(close[i]), float(opened[i]))
         for i in found.tolist()
     ]

@@ -6,6 +6,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
@@ -15,7 +16,7 @@ from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
-from tests.market.bars import hold
+from tests.market.bars import at, hold
 
 
 @pytest.fixture
@@ -53,6 +54,16 @@ def test_the_summary_names_symbol_range_and_figures(tmp_path: Path, candles: Pat
     free = make.steps()["executionSettings"] | {"charges": "none"}
     told = backtest(described(tmp_path, executionSettings=free), candles=candles)
     assert told.splitlines()[-1] == "Note: No charges are included for NSE:ABC."
+
+
+def test_prices_that_look_split_are_noted(tmp_path: Path) -> None:
+    bars = waves("2024-01-01", 45)
+    factor = np.where(bars.time < at("2024-02-15 00:00"), 10.0, 1.0)
+    prices = {name: getattr(bars, name) * factor for name in ("open", "high", "low", "close")}
+    split = Candles.build(bars.time, volume=bars.volume, **prices)
+    told = backtest(described(tmp_path), candles=written(tmp_path / "ABC_15m.csv", split))
+    note = "Note: Prices of NSE:ABC look split and are not adjusted for it: 10:1 on 2024-02-15."
+    assert note in told.splitlines()
 
 
 @pytest.mark.parametrize("timeframe", ["15m", "30m", "1h"])

@@ -77,6 +77,22 @@ def test_prices_are_in_the_terms_of_the_last_day_before_the_end() -> None:
 
 
 @pytest.mark.django_db
+def test_all_timeframes_of_a_symbol_are_in_the_same_terms() -> None:
+    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102))
+    hold(SBIN, "15m", flat([at("2024-01-02 09:15")], [1005.0]))
+    act("2024-01-03", 10)
+    assert adjusted("15m").candles.close.tolist() == [100.5]
+    assert adjusted("1d").candles.close.tolist() == [100, 101, 102]
+
+
+@pytest.mark.django_db
+def test_a_split_that_is_still_to_come_changes_nothing() -> None:
+    hold(SBIN, "1d", days("2024-01-01", 1000, 1010))
+    act("2024-01-03", 10)
+    assert adjusted("1d").candles.close.tolist() == [1000, 1010]
+
+
+@pytest.mark.django_db
 def test_a_split_and_a_bonus_of_one_day_multiply() -> None:
     hold(SBIN, "1d", days("2024-01-01", 1000, 250))
     act("2024-01-02", 2)

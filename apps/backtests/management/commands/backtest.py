@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.backtests.histories import history_of
+from apps.backtests.histories import history_of, splits_missed
 from apps.backtests.summary import summary_of
 from apps.core import strict_json
 from apps.core.errors import InvalidInput
@@ -84,9 +84,10 @@ def _simulated(strategy: engine.Strategy, loaded: Loaded, part: Part) -> Result:
         for name in engine.longer_warmups(strategy)
     }
     history = history_of(rules, part.symbol, candles, start=start)
+    notes = (*splits_missed(part.symbol, candles, timeframe), *history.notes)
     return simulate(
         strategy,
-        [replace(history, longer=longer)],
+        [replace(history, longer=longer, notes=notes)],
         start=start,
         end=end,
         capital=strategy.executionSettings.initialCapital,
