@@ -203,4 +203,5 @@ def _strength(named: Named) -> tuple[bool, bool]:
 
 
 def _pair(loser: Named, winner: Named) -> str:
-    return f"{loser.exchange_name} as {loser.symbol}, like {winner.exchange_name}"
+    other = f"{winner.row.type} {winner.exchange_name}"
+    return f"{loser.row.type} {loser.exchange_name} as {loser.symbol}, like {other}"
