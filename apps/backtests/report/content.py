@@ -48,6 +48,7 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
             "Largest losses": tables.largest_losses(trades, backtest.symbols),
         },
         "steps": _steps(backtest),
+        "findings": _readable(backtest.findings) if backtest.findings else "",
     }
     return content, charts
 
@@ -77,7 +78,12 @@ def _left_out(symbols: Sequence[str], drawn: Sequence[Drawn], trades: Array) -> 
 def _steps(backtest: Backtest) -> list[tuple[str, str]]:
     """The steps as they were run, each as readable JSON."""
     return [
-        (name, json.dumps(backtest.configuration[name], indent=2, ensure_ascii=False))
+        (name, _readable(backtest.configuration[name]))
         for name in _STEPS
         if name in backtest.configuration
     ]
+
+
+def _readable(value: object) -> str:
+    """JSON over several lines."""
+    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -58,7 +58,7 @@ def equity_figure(curve: Array, capital: float) -> Figure:
             "showlegend": False,
             "hovermode": "x unified",
             "xaxis": {"type": "date", "anchor": "y2", "hoverformat": "%d %b %Y, %H:%M"},
-            "yaxis": {"domain": [0.36, 1], "tickprefix": "₹", "tickformat": "~s"},
+            "yaxis": {"domain": [0.36, 1], "tickprefix": "₹", "tickformat": ",~f"},
             "yaxis2": {"domain": [0, 0.28], "ticksuffix": "%", "rangemode": "tozero"},
             "shapes": [
                 {

@@ -20,7 +20,7 @@ from apps.engine.records import Array
 WEEKDAYS: Final = (
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",
 )  # fmt: skip
-SIDES: Final = ("short", "long")
+SIDES: Final = ("long", "short")
 LARGEST: Final = 10
 
 
@@ -66,7 +66,7 @@ def by_reason(trades: Array) -> list[Group]:
 
 
 def by_side(trades: Array) -> list[Group]:
-    return _groups(trades, (trades["side"] > 0).astype(np.int64), SIDES)
+    return _groups(trades, (trades["side"] < 0).astype(np.int64), SIDES)
 
 
 def _groups(trades: Array, place: NDArray[np.integer], names: Sequence[str]) -> list[Group]:
@@ -155,7 +155,7 @@ def largest_losses(trades: Array, symbols: Sequence[str]) -> list[Row]:
 def _rows(trades: Array, symbols: Sequence[str]) -> list[Row]:
     columns = (
         [symbols[place] for place in trades["symbol"]],
-        [SIDES[int(side > 0)] for side in trades["side"]],
+        [SIDES[int(side < 0)] for side in trades["side"]],
         trades["quantity"].tolist(),
         trades["entry_time"].tolist(),
         trades["entry_price"].tolist(),

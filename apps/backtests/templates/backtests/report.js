@@ -8,7 +8,7 @@
     displaylogo: false,
     responsive: true,
     locale: "en-IN",
-    modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"], ["toImage"]],
   };
   Plotly.register({
     moduleType: "locale",
@@ -17,6 +17,7 @@
     format: { decimal: ".", thousands: ",", grouping: [3, 2, 2, 2, 2, 2], currency: ["₹", ""] },
   });
 
+  const WIDTH_OF_PAPER = 660;
   const style = (onPaper) => {
     const night = dark.matches && !onPaper;
     const soft = night ? "#98a2b3" : "#5c6575";
@@ -34,7 +35,7 @@
         font: { color: night ? "#e7eaf0" : "#171c26" },
         align: "left",
       },
-      legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" },
+      legend: { orientation: "h", x: 0, y: -0.08, yanchor: "top" },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: soft, activecolor: night ? "#e7eaf0" : "#171c26" },
       axis,
     };
@@ -42,7 +43,8 @@
 
   const laidOut = (layout, onPaper) => {
     const { axis, ...shared } = style(onPaper);
-    const made = { ...shared, ...layout };
+    const paper = onPaper ? { width: WIDTH_OF_PAPER } : { autosize: true };
+    const made = { ...shared, ...paper, ...layout };
     for (const name of Object.keys(layout)) {
       if (/^[xy]axis/.test(name)) made[name] = { ...axis, ...layout[name] };
     }
@@ -80,11 +82,10 @@
     return [bottom - room, top + room];
   };
 
-  /* Trades come with the largest results first: more than these at once cannot be told apart. */
-  const MOST_IN_SIGHT = 300;
-  const inSight = ({ entryX = [], exitX }, [from, to]) => {
+  /* Trades come with the largest results first: of more than there is room for, the first ones. */
+  const inSight = ({ entryX = [], exitX }, [from, to], width) => {
     const all = [...entryX.keys()].filter((n) => exitX[n] >= from && entryX[n] <= to);
-    return { shown: all.slice(0, MOST_IN_SIGHT), total: all.length };
+    return { shown: all.slice(0, Math.round(width / 5)), total: all.length };
   };
 
   const paths = (trades, shown, name, color) => ({
@@ -93,13 +94,13 @@
     y: shown.flatMap((n) => [trades.entryPrice[n], trades.exitPrice[n], null]),
     line: { color, width: 1.2, dash: "dot" },
   });
-  const marks = (x, y, text, shown, name, symbol, color) => ({
+  const marks = (x, y, text, shown, name, symbol, color, size) => ({
     type: "scatter", mode: "markers", name,
     x: shown.map((n) => x[n]),
     y: shown.map((n) => y[n]),
     text: shown.map(text),
     hovertemplate: "%{text}<extra></extra>",
-    marker: { symbol, color, size: 9, line: { width: 1, color: "#ffffff" } },
+    marker: { symbol, color, size, line: { width: 0.75, color: dark.matches ? "#171c25" : "#ffffff" } },
   });
   const tradesOn = (trades, shown, gain, loss) => {
     const won = shown.filter((n) => trades.profit[n] > 0);
@@ -116,10 +117,10 @@
     return [
       paths(trades, won, "Won", gain),
       paths(trades, lost, "Lost", loss),
-      marks(entryX, entryPrice, entry, long, "Long", "triangle-up", "#3b82f6"),
-      marks(entryX, entryPrice, entry, short, "Short", "triangle-down", "#e08a00"),
-      marks(exitX, exitPrice, exit, won, "Gain", "circle", gain),
-      marks(exitX, exitPrice, exit, lost, "Loss", "x", loss),
+      marks(entryX, entryPrice, entry, long, "Long", "triangle-up", "#3b82f6", 10),
+      marks(entryX, entryPrice, entry, short, "Short", "triangle-down", "#e08a00", 10),
+      marks(exitX, exitPrice, exit, won, "Exit with gain", "circle", gain, 6.5),
+      marks(exitX, exitPrice, exit, lost, "Exit with loss", "circle", loss, 6.5),
     ];
   };
 
@@ -137,7 +138,7 @@
     const [from, to] = range ?? [-1, time.length];
     const bars = [Math.max(0, Math.ceil(from)), Math.min(time.length - 1, Math.floor(to))];
     if (bars[0] > bars[1]) return;
-    const { shown, total } = inSight(trades, [from, to]);
+    const { shown, total } = inSight(trades, [from, to], box.clientWidth);
     const layout = laidOut(figure.layout, onPaper);
     Object.assign(layout.xaxis, { range: [from, to], ...ticks(time, bars, box.clientWidth) });
     layout.yaxis.range = fitted(candles, bars);
@@ -145,7 +146,7 @@
     Plotly.react(box, shown.length ? [candles, ...drawn] : [candles], layout, config);
     document.getElementById("sight").textContent =
       shown.length < total
-        ? `The ${shown.length} largest of ${total} trades in sight are drawn: zoom in for the others.`
+        ? `Of ${total} trades in sight the ${shown.length} with the largest results are drawn; zoom in for the others.`
         : "";
     box.removeAllListeners("plotly_relayout");
     box.on("plotly_relayout", (changed) => {

@@ -1,0 +1,109 @@
+"""The tables of a report, on results small enough to be reckoned by hand."""
+
+import numpy as np
+import pytest
+
+from apps.backtests.report import tables, words
+from apps.backtests.report.candles import legible_timeframe
+from apps.backtests.report.figures import equity_figure
+from apps.engine.reasons import EXIT_REASONS
+from apps.engine.records import CURVE, TRADE, Array
+from tests.market.bars import at
+
+
+def trade(entry: str, exit_: str, gross: float, **more: float) -> dict[str, float]:
+    return {
+        "entry_time": at(entry), "exit_time": at(exit_), "gross": gross, "side": 1, "value": 1000.0,
+        "reason": EXIT_REASONS.index("signal"), **more,
+    }  # fmt: skip
+
+
+def trades(*rows: dict[str, float]) -> Array:
+    found = np.zeros(len(rows), TRADE)
+    for place, row in enumerate(rows):
+        for name, value in row.items():
+            found[place][name] = value
+    return found
+
+
+def curve(*points: tuple[str, float]) -> Array:
+    return np.array([(at(time), equity) for time, equity in points], CURVE)
+
+
+THREE = trades(
+    trade("2024-01-01 09:15", "2024-01-01 10:00", 120.0, charges=20.0),  # a Monday
+    trade("2024-01-02 09:15", "2024-01-02 10:00", -50.0, side=-1, symbol=1),
+    trade("2024-01-08 09:15", "2024-01-09 10:00", -300.0),
+)
+
+
+def test_groups_add_up_and_their_bars_are_measured_by_the_largest() -> None:
+    first, second = tables.by_symbol(THREE, ["NSE:A", "NSE:B", "NSE:C"])
+    assert first == tables.Group("NSE:A", 2, 1, 1, -200.0, 20.0, -100.0)
+    assert second == tables.Group("NSE:B", 1, 0, 1, -50.0, 0.0, -25.0)
+    assert (first.win_rate, first.average, second.win_rate) == (50.0, -100.0, 0.0)
+    assert [row.name for row in tables.by_weekday(THREE)] == ["Monday", "Tuesday"]
+    assert [(row.name, row.trades) for row in tables.by_side(THREE)] == [("long", 2), ("short", 1)]
+    assert [row.name for row in tables.by_reason(THREE)] == ["signal"]
+    assert tables.by_side(THREE[:0]) == []
+
+
+def test_months_follow_from_each_other_and_make_the_year() -> None:
+    found = tables.by_month(
+        curve(
+            ("2023-12-29 15:15", 1100), ("2024-01-31 15:15", 990), ("2024-02-01 09:15", 1000),
+            ("2024-02-29 23:59", 1089),
+        ),
+        capital=1000.0,
+    )  # fmt: skip
+    last, first = found
+    assert (last.year, last.months[11], last.total) == (2023, pytest.approx(10), pytest.approx(10))
+    assert last.months[:11] == [None] * 11
+    assert (first.months[0], first.months[1]) == (pytest.approx(-10), pytest.approx(10))
+    assert first.total == pytest.approx(-1)
+    assert tables.by_month(curve(), 1000.0) == []
+
+
+def test_the_largest_are_told_largest_first_and_never_on_the_wrong_side() -> None:
+    symbols = ["NSE:A", "NSE:B"]
+    assert [row.profit for row in tables.largest_wins(THREE, symbols)] == [100.0]
+    losses = tables.largest_losses(THREE, symbols)
+    assert [(row.profit, row.symbol, row.side) for row in losses] == [
+        (-300.0, "NSE:A", "long"), (-50.0, "NSE:B", "short"),
+    ]  # fmt: skip
+
+
+def test_a_curve_is_drawn_in_india_from_its_first_to_its_last_row() -> None:
+    rows = curve(("2024-01-01 09:15", 100), ("2024-01-01 09:20", 110), ("2024-01-02 09:15", 99))
+    line, under = equity_figure(rows, 100.0)["data"]
+    assert line["x"] == ["2024-01-01 09:15", "2024-01-01 09:20", "2024-01-02 09:15"]
+    assert (line["y"], under["y"]) == ([100, 110, 99], [0, 0, -10])
+
+
+@pytest.mark.parametrize(
+    ("most", "timeframe"),
+    [(2250, "1m"), (2249, "5m"), (90, "30m"), (41, "4h"), (11, "1d"), (2, "1w"), (0, "1w")],
+)  # fmt: skip
+def test_candles_are_as_long_as_it_takes_to_be_few(most: int, timeframe: str) -> None:
+    """Six sessions of 375 minutes, Monday to Saturday: 2,250, 450, 150, 78, 42, 12, 6 and 1."""
+    time = np.concatenate(
+        [at(f"2024-01-0{day} 09:15") + np.arange(375) * 60 for day in range(1, 7)]
+    )
+    assert legible_timeframe(time, "1m", most=most) == timeframe
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [(0, "₹0.00"), (-0.001, "₹0.00"), (999.5, "₹999.50"), (1234567.5, "₹12,34,567.50"),
+     (-100000, "\N{MINUS SIGN}₹1,00,000.00"), (123456789012, "₹1,23,45,67,89,012.00")],
+)  # fmt: skip
+def test_rupees_are_grouped_as_in_india(amount: float, text: str) -> None:
+    assert words.rupees(amount) == text
+
+
+def test_moments_are_indias_and_midnights_are_dates() -> None:
+    assert words.moment(at("2024-02-05 09:15")) == "05 Feb 2024, 09:15"
+    assert words.moment(at("2024-02-05 00:00")) == "05 Feb 2024"
+    assert [words.named(word) for word in ("stop_loss", "exchangeFee", "ipft")] == [
+        "Stop loss", "Exchange fee", "IPFT",
+    ]  # fmt: skip
