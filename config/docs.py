@@ -4,9 +4,9 @@ from functools import cache
 
 import orjson
 from django.http import HttpRequest, HttpResponse
-from django.views.decorators.http import require_safe
 from drf_spectacular.views import SpectacularSwaggerView
 
+from apps.core.public import public_page
 from config import openapi
 
 
@@ -16,7 +16,7 @@ def _bytes() -> bytes:
     return orjson.dumps(openapi.document())
 
 
-@require_safe
+@public_page
 def document(request: HttpRequest) -> HttpResponse:
     return HttpResponse(_bytes(), content_type="application/json")
 

@@ -5,13 +5,16 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
 from apps.core.database_errors import Meaning, meaning_of
+from apps.core.public import public_page
 
 
+@public_page
 def healthz(request: HttpRequest) -> JsonResponse:
     """The process answers; says nothing of what it depends on."""
     return JsonResponse({"status": "ok"})
 
 
+@public_page
 def readyz(request: HttpRequest) -> JsonResponse:
     """200 when the database answers, all migrations are applied and the queue's tables are there;
     else 503 naming what is not.

@@ -27,6 +27,7 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.core import jobs
 from apps.core.client_address import client_address
+from apps.core.public import public_page
 from config.processes import memory_of_session
 from config.worker import QUEUES
 
@@ -75,6 +76,7 @@ def _route_of(request: HttpRequest) -> str:
     return "/" + _PLACE.sub(r"{\1}", found.route) if found else OTHER
 
 
+@public_page
 def show(request: HttpRequest) -> HttpResponse:
     """`/metrics`; for addresses that METRICS_ALLOW does not name there is no such page."""
     if not _may_read(request):

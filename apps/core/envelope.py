@@ -9,7 +9,6 @@ import orjson
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
-from rest_framework.response import Response
 
 from apps.core import request_id
 from apps.core.database_errors import Meaning, meaning_of
@@ -183,15 +182,12 @@ def for_exception(error: Exception) -> Body:
     return refusal_of_http(500)
 
 
-def answer_exception(error: Exception, context: Mapping[str, Any]) -> Response:
-    """REST framework's exception handler. Any in DRF's signature: the context is its own."""
-    body = for_exception(error)
-    return Response(
-        body,
-        status=_status_of(body),
-        headers=_headers(body),
-        content_type="application/json",  # whatever the call answers with when it succeeds
-    )
+def answer_exception(error: Exception, context: Mapping[str, Any]) -> HttpResponse:
+    """REST framework's exception handler: JSON, whatever the call answers with when it succeeds.
+
+    Any in DRF's signature: the context is its own.
+    """
+    return http_response(for_exception(error))
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

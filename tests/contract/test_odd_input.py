@@ -295,6 +295,23 @@ def test_e30_options_tells_the_methods_and_nothing_else(api: Api, path: str) -> 
     assert "OPTIONS" in response["Allow"]
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/openapi.json", "/reports/x"])
+def test_pages_that_are_read_take_no_other_method(path: str) -> None:
+    browser = APIClient(enforce_csrf_checks=True)
+    response = browser.post(path, {})
+    assert_error(response, 405, "VALIDATION_ERROR", reason="method_not_allowed")
+    assert response["Allow"] == "GET, HEAD"
+
+
+@pytest.mark.parametrize(
+    ("method", "accept", "status"), [("POST", "*/*", 405), ("GET", "image/png", 406)]
+)
+def test_what_the_page_of_the_document_refuses_is_in_the_envelope(
+    api: Api, method: str, accept: str, status: int
+) -> None:
+    assert_error(api().generic(method, "/docs", HTTP_ACCEPT=accept), status, "VALIDATION_ERROR")
+
+
 def test_e30_options_of_nothing_is_not_found(api: Api) -> None:
     assert_error(api().options("/api/nope"), 404, "NOT_FOUND")
 

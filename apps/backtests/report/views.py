@@ -1,11 +1,9 @@
 """/api/backtests/<id>/report and report-link, and /reports/<signed>"""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_safe
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -21,25 +19,16 @@ from apps.core.errors import ServiceError
 from apps.core.idempotency import idempotent
 from apps.core.middleware import API_HEADERS
 from apps.core.openapi import documented
-from apps.core.renderers import JsonRenderer
+from apps.core.public import public_page
 
 SHARED: Final = "/reports/"
 
 
 class PageRenderer(BaseRenderer):
-    """Stands for the page in negotiation; all that it ever writes is a refusal, which is JSON."""
+    """Stands for the page in negotiation; the page itself is an answer of Django's own."""
 
     media_type = "text/html"
     format = "html"
-    charset = None
-
-    def render(
-        self,
-        data: object,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,
-    ) -> bytes:
-        return JsonRenderer().render(data)
 
 
 class ReportView(ViewSet):
@@ -64,7 +53,7 @@ class ReportLinkView(ViewSet):
         return Response({"url": url, "expiresAt": link.expires_at})
 
 
-@require_safe
+@public_page
 def shared_report(request: HttpRequest, signed: str) -> HttpResponse:
     """Outside of /api: a browser opens it, and what it must not keep or pass on is said here."""
     try:
