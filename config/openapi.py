@@ -26,6 +26,7 @@ from apps.core.openapi import (
     INTEGER,
     JSON,
     OBJECT,
+    TABLE,
     TEXT,
     Answer,
     Operation,
@@ -203,6 +204,8 @@ def _answer(answer: Answer, *, replayed: bool) -> Schema:
     shown: Schema = {"description": answer.text, "headers": _headers(names)}
     if answer.schema:
         shown["content"] = _content(answer.schema, answer.example, answer.media_type)
+    if answer.table:
+        shown["content"] |= _content(TEXT, answer.table, TABLE)
     return shown
 
 

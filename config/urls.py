@@ -15,7 +15,7 @@ from apps.accounts.views import (
 from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
 from apps.backtests.explain.views import ExplainView
 from apps.backtests.report.views import ReportLinkView, ReportView, shared_report
-from apps.backtests.views import BacktestView
+from apps.backtests.views import BacktestView, ResultView
 from apps.market.views import MarketView, RulebookView
 from apps.symbols.views import SymbolView
 from apps.trading.views import AccountView, KillSwitchView, TradingView
@@ -103,8 +103,8 @@ urlpatterns = [
         BacktestView.as_view({"get": "show", "patch": "rename", "delete": "discard"}),
     ),
     path("api/backtests/<str:backtest_id>/cancel", BacktestView.as_view({"post": "cancel"})),
-    path("api/backtests/<str:backtest_id>/trades", BacktestView.as_view({"get": "trades"})),
-    path("api/backtests/<str:backtest_id>/equity", BacktestView.as_view({"get": "equity"})),
+    path("api/backtests/<str:backtest_id>/trades", ResultView.as_view({"get": "trades"})),
+    path("api/backtests/<str:backtest_id>/equity", ResultView.as_view({"get": "equity"})),
     path("api/backtests/<str:backtest_id>/report", ReportView.as_view({"get": "show"})),
     path("api/backtests/<str:backtest_id>/report-link", ReportLinkView.as_view({"post": "share"})),
     path("api/backtests/<str:backtest_id>/explain", ExplainView.as_view({"get": "explain"})),

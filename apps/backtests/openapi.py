@@ -7,6 +7,7 @@ from apps.backtests import study_schemas
 from apps.backtests.kinds import ASKED
 from apps.backtests.lifecycle import Status
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn
+from apps.backtests.tables import POINT_COLUMNS, TRADE_COLUMNS, table_of
 from apps.backtests.waiting import MOST_SECONDS
 from apps.core.errors import Code
 from apps.core.openapi import (
@@ -205,6 +206,13 @@ _TRADE_SHOWN: Final = {
     "returnPercentage": 1,
     "bars": 7,
 }
+_POINT_SHOWN: Final = {
+    "time": MOMENT_SHOWN,
+    "equity": 1_001_400,
+    "low": 1_000_000,
+    "high": 1_001_400,
+    "drawdown": 0,
+}
 
 LIST: Final = Operation(
     name="listBacktests",
@@ -283,13 +291,22 @@ TRADES: Final = Operation(
     summary="Its trades, in the order of their exits",
     tag=_TAG,
     parameters=(_ID, *PAGED),
-    answers={200: Answer("One page.", page_of(ref("Trade")), page_shown(_TRADE_SHOWN))},
+    text="With `Accept: text/csv` the same page as a table.",
+    answers={
+        200: Answer(
+            "One page.",
+            page_of(ref("Trade")),
+            page_shown(_TRADE_SHOWN),
+            table=table_of(TRADE_COLUMNS, [_TRADE_SHOWN]),
+        )
+    },
     refusals=_GONE,
 )
 EQUITY: Final = Operation(
     name="readEquity",
     summary="Its curve of equity",
-    text="Each point keeps the low, the high and the largest drawdown of the bars it stands for.",
+    text="Each point keeps the low, the high and the largest drawdown of the bars it stands for. "
+    "With `Accept: text/csv` the points are a table.",
     tag=_TAG,
     parameters=(
         _ID,
@@ -303,17 +320,8 @@ EQUITY: Final = Operation(
         200: Answer(
             "The curve; empty before it is completed.",
             ref("Equity"),
-            {
-                "points": [
-                    {
-                        "time": MOMENT_SHOWN,
-                        "equity": 1_001_400,
-                        "low": 1_000_000,
-                        "high": 1_001_400,
-                        "drawdown": 0,
-                    }
-                ]
-            },
+            {"points": [_POINT_SHOWN]},
+            table=table_of(POINT_COLUMNS, [_POINT_SHOWN]),
         )
     },
     refusals=_GONE,

@@ -15,9 +15,11 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out
 from apps.backtests.span import read_span
+from apps.backtests.tables import TableRenderer
 from apps.core.idempotency import idempotent
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
+from apps.core.renderers import JsonRenderer
 
 
 class BacktestView(ViewSet):
@@ -89,6 +91,12 @@ class BacktestView(ViewSet):
             owner=caller(request), backtest_id=backtest_id, now=timezone.now()
         )
         return Response(backtest_out(backtest))
+
+
+class ResultView(ViewSet):
+    """What the caller's backtest did, also as tables."""
+
+    renderer_classes = [JsonRenderer, TableRenderer]
 
     @documented(openapi.TRADES)
     def trades(self, request: Request, backtest_id: str) -> Response:

@@ -42,6 +42,8 @@ _JOINERS_ONLY: Final[Schema] = {"pattern": r"^(?:\P{Cf}|[\u200c\u200d])*$"}
 ID_SHOWN: Final = "6a0ec3f1b2d4e5f60718293a"
 MOMENT_SHOWN: Final = "2026-11-20T04:15:00.000Z"
 
+TABLE: Final = "text/csv; charset=utf-8"
+
 Security = Sequence[Mapping[str, Sequence[str]]]
 
 BEARER: Final[Security] = ({"bearer": []}, {"sessionCookie": []})
@@ -167,13 +169,17 @@ def sorted_by(columns: Sequence[str]) -> tuple[Schema, Schema]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A success: its body, None for none, and the headers it has beside those of every answer."""
+    """A success: its body, None for none, and the headers it has beside those of every answer.
+
+    `table` is an example of the same body as CSV, where it can be had.
+    """
 
     text: str
     schema: Schema | None = None
     example: object = None
     headers: tuple[str, ...] = ()
     media_type: str = "application/json"
+    table: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,24 @@ def test_the_curve_keeps_its_extremes_in_few_points(
     assert whole[-1]["equity"] == pytest.approx(last)
 
 
+def test_trades_and_curve_come_as_csv_too(api: Api, alice: User, completed: dict[str, Any]) -> None:
+    """The same rows and columns as in JSON; a refusal stays in the envelope."""
+    client, path = api(alice), f"{PATH}/{completed['id']}"
+    for below, name in (("/trades?limit=3&page=2", "data"), ("/equity?points=4", "points")):
+        rows = client.get(path + below).json()[name]
+        response = client.get(path + below, headers={"Accept": "text/csv"})
+        assert (response.status_code, response["Content-Type"]) == (200, "text/csv; charset=utf-8")
+        lines = response.content.decode().split("\r\n")
+        assert lines[0] == ",".join(rows[0])
+        assert lines[1:] == [*(",".join(map(str, row.values())) for row in rows), ""]
+    empty = client.get(path + "/trades?page=1000", headers={"Accept": "text/csv"})
+    assert empty.content.decode().count("\r\n") == 1
+    refused = client.get(path + "/equity?points=0", headers={"Accept": "text/csv"})
+    assert_error(refused, 400, "VALIDATION_ERROR", field="points")
+    mixed = client.get(path, headers={"Accept": "text/csv"})
+    assert_error(mixed, 406, "VALIDATION_ERROR", reason="not_acceptable")
+
+
 @pytest.mark.parametrize("points", ["0", "5001", "x", "-1"])
 def test_points_have_bounds(api: Api, alice: User, completed: dict[str, Any], points: str) -> None:
     response = api(alice).get(f"{PATH}/{completed['id']}/equity?points={points}")
