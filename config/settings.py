@@ -142,11 +142,11 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.metrics.MetricsMiddleware",
     "apps.core.middleware.EnvelopeMiddleware",
-    "corsheaders.middleware.CorsMiddleware",
+    "apps.core.middleware.CrossOriginMiddleware",
     "apps.core.middleware.MaintenanceMiddleware",
-    "apps.core.middleware.OptionsMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "apps.accounts.middleware.LimitMiddleware",
+    "apps.core.middleware.OptionsMiddleware",
     "apps.core.middleware.BodySizeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",

@@ -24,7 +24,7 @@ class LimitMiddleware:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
-        if not is_under_api(request.path) or request.method == "OPTIONS":
+        if not is_under_api(request.path):
             return self.get_response(request)
         try:
             usage = _count(request)

@@ -41,6 +41,8 @@ def test_every_answer_says_what_is_left_of_its_own_bucket(api: Api, alice: User)
     nobody = api()
     assert shown(nobody.get(ALGORITHMS)) == (5, 4)
     assert shown(nobody.post(ALGORITHMS, {})) == (5, 3)
+    assert shown(nobody.options(ALGORITHMS)) == (5, 2)
+    assert shown(nobody.options("/api/nothing")) == (5, 1)
     assert not set(NAMES) & set(nobody.get("/healthz").headers)
 
 
