@@ -87,7 +87,7 @@ def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
     return envelope.http_response(envelope.refusal_of_http(response.status_code), kept)
 
 
-class CrossOriginMiddleware(CorsMiddleware):  # type: ignore[misc]  # the library has no types
+class CrossOriginMiddleware(CorsMiddleware):
     """The origins of CORS_ALLOWED_ORIGINS, and the service's own."""
 
     def check_signal(self, request: HttpRequest) -> bool:
