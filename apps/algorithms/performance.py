@@ -31,3 +31,8 @@ BEFORE_THE_FIRST_TRADE: Final[Mapping[str, float]] = {
 
 def new() -> Record:
     return dict(BEFORE_THE_FIRST_TRADE)
+
+
+def in_order(record: Mapping[str, float | None]) -> Record:
+    """As said above, whatever order the database keeps it in."""
+    return {name: record[name] for name in BEFORE_THE_FIRST_TRADE}

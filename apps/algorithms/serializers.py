@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 
 from rest_framework import serializers
 
+from apps.algorithms import performance
 from apps.algorithms.alerts import ACTIONS, METRICS, Alerts
 from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import MAX_NAME
@@ -158,7 +159,7 @@ def algorithm_out(algorithm: Algorithm) -> dict[str, object]:
         "exitConditions": algorithm.exit_conditions,
         "riskParameters": algorithm.risk_parameters,
         "executionSettings": algorithm.execution_settings,
-        "performance": algorithm.performance,
+        "performance": performance.in_order(algorithm.performance),
         "walkForwardConfig": algorithm.walk_forward_config,
         "walkForwardResults": algorithm.walk_forward_results,
         "monteCarloConfig": algorithm.monte_carlo_config,
@@ -206,7 +207,7 @@ def template_out(row: Mapping[str, Any]) -> dict[str, object]:
 
 def performance_out(algorithm: Algorithm) -> dict[str, object]:
     return {
-        "performance": algorithm.performance,
+        "performance": performance.in_order(algorithm.performance),
         "lastUpdated": wire_time(algorithm.performance_at or algorithm.created_at),
     }
 

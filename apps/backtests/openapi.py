@@ -40,6 +40,7 @@ from apps.core.openapi import (
     sorted_by,
 )
 from apps.engine.candles import TIMEFRAMES
+from apps.engine.metrics import LEAST_DAYS, METRICS, Unit
 from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.market.openapi import RANGE_END
 from apps.symbols.openapi import SYMBOL
@@ -52,17 +53,21 @@ _ID: Final = place("backtest_id", "The backtest.")
 _GONE: Final = {404: (Code.BACKTEST_NOT_FOUND,)}
 _ENDED_ONLY: Final = {**_GONE, 422: (Code.BACKTEST_RUNNING,)}
 _TIMEFRAME: Final = one_of(list(TIMEFRAMES))
-_FIGURE: Final = nullable(NUMBER)
 _HASH: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-_FIGURES: Final = (
-    "totalProfit", "totalLoss", "netProfit", "grossProfit", "charges", "roi", "winRate",
-    "profitFactor", "averageWin", "averageLoss", "riskRewardRatio", "expectancy", "bestTrade",
-    "worstTrade", "averageBars", "exposure", "sharpeRatio", "sharpeRatioAnnualized", "cagr",
-    "maxDrawdown", "maxDrawdownAmount", "initialCapital", "finalEquity",
-)  # fmt: skip
-_COUNTS: Final = (
-    "totalTrades", "winningTrades", "losingTrades", "breakevenTrades", "winStreak", "lossStreak",
-)  # fmt: skip
+
+
+def _figures() -> dict[str, Schema]:
+    """Every figure, with its unit; of older results those are null that nobody told of then."""
+    found: dict[str, Schema] = {}
+    for name, metric in METRICS.items():
+        told = "" if metric.unit in (Unit.COUNT, Unit.RATIO) else f" In {metric.unit}."
+        kind = COUNT if metric.unit is Unit.COUNT else NUMBER
+        if metric.annual:
+            told += f" Null under {LEAST_DAYS} days."
+        found[name] = described(nullable(kind), metric.text + told)
+    return found
+
+
 _PREFER: Final = header(
     "Prefer",
     TEXT,
@@ -108,8 +113,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     ),
     "BacktestPerformance": record(
         {
-            **dict.fromkeys(_COUNTS, COUNT),
-            **dict.fromkeys(_FIGURES, _FIGURE),
+            **_figures(),
             "chargesByKind": described(
                 record(dict.fromkeys(CHARGE_KINDS, NUMBER)),
                 "Rupees; absent from results of engine version 1.",

@@ -1,6 +1,7 @@
 """Backtests on the wire."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from rest_framework import serializers
 
@@ -9,10 +10,14 @@ from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.core.fields import UtcField
 from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
+from apps.engine.metrics import METRICS
+from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 
 KINDS = tuple(kind.value for kind in Kind)
 SORTS = {"createdAt": "created_at", "name": "name"}
 """What a list can be sorted by, and the column of each."""
+BY_KIND: Final = {"chargesByKind": CHARGE_KINDS, "rejectedSignals": REJECTIONS}
+"""Objects beside the figures of a performance, and their names in order."""
 
 
 class SubmitIn(Body):
@@ -57,6 +62,7 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
     endDate = serializers.CharField(source="end_date")
     initialCapital = serializers.FloatField(source="initial_capital")
     config = serializers.JSONField(source="study")
+    performance = serializers.SerializerMethodField()
     results = serializers.JSONField(source="findings")
     createdAt = UtcField(source="created_at")
     startedAt = UtcField(source="started_at", allow_null=True)
@@ -70,7 +76,22 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
             "performance", "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
         ]  # fmt: skip
 
+    def get_performance(self, backtest: Backtest) -> dict[str, Any] | None:
+        return None if backtest.performance is None else performance_out(backtest.performance)
+
 
 def backtest_out(backtest: Backtest) -> dict[str, Any]:
     """Any: JSON of many shapes."""
     return dict(BacktestOut(backtest).data)
+
+
+def performance_out(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """In the order of the table, whatever the database keeps it in; null for a figure that was not
+    told of when the result was made. Any: numbers, None, counts and rupees by kind.
+    """
+    told = {name: figures.get(name) for name in METRICS}
+    return told | {
+        name: {kind: figures[name][kind] for kind in kinds if kind in figures[name]}
+        for name, kinds in BY_KIND.items()
+        if name in figures
+    }

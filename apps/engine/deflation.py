@@ -56,7 +56,7 @@ def deflated(
     benchmark = expected_maximum(len(tried), spread)
     chance = None
     if sharpe is not None:
-        skewness, kurtosis = _moments(best)
+        skewness, kurtosis = moments(best)
         chance = probability(
             sharpe, benchmark, returns=len(best), skewness=skewness, kurtosis=kurtosis
         )
@@ -68,7 +68,7 @@ def deflated(
     }
 
 
-def _moments(returns: NDArray[np.float64]) -> tuple[float, float]:
+def moments(returns: NDArray[np.float64]) -> tuple[float, float]:
     """Skewness and kurtosis, as moments of the population."""
     apart = returns - returns.mean()
     deviation = apart.std()

@@ -1,116 +1,271 @@
-"""The figures of a result, each one function with its definition, from trades and curve alone.
+"""The figures of a result: one table of what each is, in which unit, and from what it is made.
 
-`trades` are TRADE records in the order of their exits; a trade's profit is net of charges. `curve`
-are CURVE records: equity at the close of each row. A ratio whose denominator is empty is None,
-never NaN or infinite; before the first trade every figure is 0.
+A ratio whose denominator is empty is None, never NaN or infinite; before the first trade every
+figure is 0.
 
-Sources: the interface document's table of performance fields, rule 15 of README.md, and for the
-drawdown the usual definition (empyrical, backtesting.py): from the running peak of equity at
-closes, open positions marked.
+Sources: the interface document's table of performance fields, rule 15 of README.md, and for what
+other tools have too the definitions that the functions name, in `trade_figures`, `equity_figures`
+and `benchmark_figures`. Drawdown is from the running peak of equity at closes, open positions
+marked (empyrical, backtesting.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day, ist_days
+from apps.engine import benchmark_figures as beside
+from apps.engine import equity_figures as equity
+from apps.engine import trade_figures as trade
+from apps.engine.candles import Candles
+from apps.engine.facts import Facts
+from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
+from apps.engine.trade_figures import Floats, ratio, total
 
-Floats = NDArray[np.float64]
-Curve = Array | Mapping[str, Array]
-"""CURVE records, or their columns by name."""
 Figure = float | int | None
 Performance = dict[str, "Figure | dict[str, int] | dict[str, float]"]
 
-SESSIONS_A_YEAR = 252
-DAYS_A_YEAR = 365.25
-SAME = 1e-9
-"""Returns that differ by less, as a share of the largest, are equal but for their last bits."""
-
-DUST = 1e-12
-"""What binary fractions leave of nothing, as a share of what it was taken from."""
-
 LEAST_DAYS = 30
 """Calendar days under which nothing is annualised (rule 15)."""
+DAYS_A_WEEK, DAYS_A_MONTH = 7, equity.DAYS_A_YEAR / 12
+
+_LEFT_OPEN: Final = EXIT_REASONS.index("end_of_data")
 
 
-@dataclass(frozen=True, eq=False)
-class Facts:
-    """What the figures are made of; each is worked out once, and only when it is asked for."""
+class Unit(StrEnum):
+    """What a figure counts."""
 
-    trades: Array
-    curve: Curve
-    capital: float
+    COUNT = "count"
+    RUPEES = "rupees"
+    PERCENT = "percent"
+    RATIO = "ratio"
+    BARS = "bars"
+    HOURS = "hours"
+    DAYS = "days"
 
-    @cached_property
-    def profit(self) -> Floats:
-        """Rupees of each trade."""
-        return net_profits(self.trades)
 
-    @cached_property
-    def won(self) -> Floats:
-        return self.profit[self.profit > 0]
-
-    @cached_property
-    def lost(self) -> Floats:
-        """The losses, as amounts above 0."""
-        return -self.profit[self.profit < 0]
-
-    @cached_property
-    def net(self) -> float:
-        return total(self.won) - total(self.lost)
-
-    @cached_property
-    def equity(self) -> Floats:
-        """The capital, then the curve."""
-        return np.concatenate([[self.capital], self.curve["equity"]])
+COUNT, RUPEES, PERCENT, RATIO, BARS, HOURS, DAYS = Unit
 
 
 class Metric(NamedTuple):
-    """One figure of a result, and whether less of it is better."""
+    """One figure. `falls`: less of it is better; `annual`: it speaks of a year, and is None of a
+    range under LEAST_DAYS.
+    """
 
-    of: Callable[[Facts], Figure]
+    unit: Unit
+    text: str
+    formula: Callable[[Facts], Figure]
     falls: bool = False
+    annual: bool = False
+
+    def of(self, facts: Facts) -> Figure:
+        return None if self.annual and facts.days < LEAST_DAYS else self.formula(facts)
 
 
-METRICS: Final[Mapping[str, Metric]] = {
-    "totalTrades": Metric(lambda f: len(f.won) + len(f.lost)),
-    "winningTrades": Metric(lambda f: len(f.won)),
-    "losingTrades": Metric(lambda f: len(f.lost), falls=True),
-    "breakevenTrades": Metric(lambda f: len(f.profit) - len(f.won) - len(f.lost)),
-    "totalProfit": Metric(lambda f: total(f.won)),
-    "totalLoss": Metric(lambda f: total(f.lost), falls=True),
-    "netProfit": Metric(lambda f: f.net),
-    "grossProfit": Metric(lambda f: total(f.trades["gross"])),
-    "charges": Metric(lambda f: total(f.trades["charges"]), falls=True),
-    "roi": Metric(lambda f: f.net / f.capital * 100),
-    "winRate": Metric(lambda f: win_rate(f.won, f.lost)),
-    "profitFactor": Metric(lambda f: ratio(total(f.won), total(f.lost))),
-    "averageWin": Metric(lambda f: ratio(total(f.won), len(f.won))),
-    "averageLoss": Metric(lambda f: ratio(total(f.lost), len(f.lost)), falls=True),
-    "riskRewardRatio": Metric(lambda f: risk_reward(f.won, f.lost)),
-    "expectancy": Metric(lambda f: expectancy(f.won, f.lost)),
-    "bestTrade": Metric(lambda f: float(f.profit.max()) if len(f.profit) else 0.0),
-    "worstTrade": Metric(lambda f: float(f.profit.min()) if len(f.profit) else 0.0),
-    "winStreak": Metric(lambda f: longest_run(f.profit > 0)),
-    "lossStreak": Metric(lambda f: longest_run(f.profit < 0), falls=True),
-    "averageBars": Metric(lambda f: ratio(total(f.trades["bars"]), len(f.trades))),
-    "exposure": Metric(lambda f: exposure(f.trades, f.curve["time"])),
-    "sharpeRatio": Metric(lambda f: sharpe_ratio(f.profit / f.trades["value"])),
-    "sharpeRatioAnnualized": Metric(lambda f: annual_sharpe_ratio(f.curve, f.capital)),
-    "cagr": Metric(lambda f: annual_growth(f.curve, f.capital)),
-    "maxDrawdown": Metric(lambda f: max_drawdown(f.equity), falls=True),
-    "maxDrawdownAmount": Metric(lambda f: max_drawdown_amount(f.equity), falls=True),
-    "initialCapital": Metric(lambda f: f.capital),
-    "finalEquity": Metric(lambda f: float(f.equity[-1])),
-}
-"""Every figure that is a number, by its name on the wire: amounts in rupees, rates in percent."""
+def _percent(fraction: float | None) -> float | None:
+    return None if fraction is None else fraction * 100
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    """None where either is none, or there is nothing to divide by."""
+    return None if part is None or not whole else part / whole
+
+
+def _growth(f: Facts) -> float:
+    return equity.annual_growth(f.equity, f.days)
+
+
+def _adverse(f: Facts) -> Floats:
+    return np.empty(0) if f.excursions is None else f.excursions.adverse * 100
+
+
+def _favorable(f: Facts) -> Floats:
+    return np.empty(0) if f.excursions is None else f.excursions.favorable * 100
+
+
+def _given_back(f: Facts) -> Floats:
+    """Percent of the entry's value, from the best price of each trade to its exit."""
+    return _favorable(f) - f.trades["gross"] / f.trades["value"] * 100 if f.candles else np.empty(0)
+
+
+def _beside(f: Facts, formula: Callable[[Floats, Floats], float | None]) -> float | None:
+    return None if f.beside is None else formula(*f.beside)
+
+
+def _benchmark(f: Facts, formula: Callable[[Floats], float]) -> float | None:
+    return None if f.benchmark is None else formula(f.benchmark)
+
+
+def _most(days: NDArray[np.int32]) -> int:
+    return int(days.max(initial=0))
+
+
+TRADES: Final[Mapping[str, Metric]] = {
+    "totalTrades": Metric(COUNT, "Trades that won or lost.", lambda f: len(f.won) + len(f.lost)),
+    "winningTrades": Metric(COUNT, "With a profit after charges.", lambda f: len(f.won)),
+    "losingTrades": Metric(COUNT, "With a loss after charges.", lambda f: len(f.lost), falls=True),
+    "breakevenTrades": Metric(COUNT, "With neither.",
+        lambda f: len(f.profit) - len(f.won) - len(f.lost)),
+    "totalProfit": Metric(RUPEES, "Of the winners, after charges.", lambda f: total(f.won)),
+    "totalLoss": Metric(RUPEES, "Of the losers, after charges, above 0.",
+        lambda f: total(f.lost), falls=True),
+    "netProfit": Metric(RUPEES, "Profit less loss.", lambda f: f.net),
+    "grossProfit": Metric(RUPEES, "Before charges.", lambda f: total(f.trades["gross"])),
+    "charges": Metric(RUPEES, "All that fills were charged.",
+        lambda f: total(f.trades["charges"]), falls=True),
+    "roi": Metric(PERCENT, "Net profit of the capital.", lambda f: f.net / f.capital * 100),
+    "winRate": Metric(PERCENT, "Winners of those that won or lost.",
+        lambda f: trade.win_rate(f.won, f.lost)),
+    "profitFactor": Metric(RATIO, "Profit over loss.",
+        lambda f: ratio(total(f.won), total(f.lost))),
+    "averageWin": Metric(RUPEES, "A winner.", lambda f: trade.mean(f.won)),
+    "averageLoss": Metric(RUPEES, "A loser, above 0.", lambda f: trade.mean(f.lost), falls=True),
+    "riskRewardRatio": Metric(RATIO, "Average win over average loss.",
+        lambda f: trade.risk_reward(f.won, f.lost)),
+    "expectancy": Metric(RUPEES, "Net profit a trade that won or lost.",
+        lambda f: trade.expectancy(f.won, f.lost)),
+    "expectancyRatio": Metric(RATIO, "Expectancy over average loss.",
+        lambda f: trade.expectancy_ratio(f.won, f.lost)),
+    "kellyCriterion": Metric(PERCENT, "Of the capital, that would grow it fastest.",
+        lambda f: trade.kelly_share(f.won, f.lost)),
+    "systemQuality": Metric(RATIO, "Van Tharp's SQN: sqrt(trades) x mean over deviation.",
+        lambda f: trade.system_quality(f.profit)),
+    "averageReturn": Metric(PERCENT, "A trade, of its entry's value.",
+        lambda f: _percent(trade.mean(f.profit / f.trades["value"]))),
+    "bestTrade": Metric(RUPEES, "The largest profit.", lambda f: trade.largest(f.profit)),
+    "worstTrade": Metric(RUPEES, "The smallest profit, or largest loss, below 0.",
+        lambda f: float(f.profit.min()) if len(f.profit) else None),
+    "winStreak": Metric(COUNT, "Most winners in a row.",
+        lambda f: trade.longest_run(f.profit > 0)),
+    "lossStreak": Metric(COUNT, "Most losers in a row.",
+        lambda f: trade.longest_run(f.profit < 0), falls=True),
+    "longTrades": Metric(COUNT, "Of all trades.", lambda f: int(f.is_long.sum())),
+    "shortTrades": Metric(COUNT, "Of all trades.", lambda f: int((~f.is_long).sum())),
+    "longProfit": Metric(RUPEES, "Net profit of the long ones.",
+        lambda f: total(f.profit[f.is_long])),
+    "shortProfit": Metric(RUPEES, "Net profit of the short ones.",
+        lambda f: total(f.profit[~f.is_long])),
+    "leftOpenTrades": Metric(COUNT, "Open at the end of the data, and closed there.",
+        lambda f: int((f.trades["reason"] == _LEFT_OPEN).sum())),
+    "averageBars": Metric(BARS, "That a position lived through.",
+        lambda f: trade.mean(f.trades["bars"])),
+    "averageHoldingHours": Metric(HOURS, "By the clock, nights too.",
+        lambda f: trade.mean(f.hours)),
+    "medianHoldingHours": Metric(HOURS, "As above.", lambda f: trade.median(f.hours)),
+    "averageHoldingHoursWon": Metric(HOURS, "Of winners.",
+        lambda f: trade.mean(f.hours[f.profit > 0])),
+    "medianHoldingHoursWon": Metric(HOURS, "Of winners.",
+        lambda f: trade.median(f.hours[f.profit > 0])),
+    "averageHoldingHoursLost": Metric(HOURS, "Of losers.",
+        lambda f: trade.mean(f.hours[f.profit < 0]), falls=True),
+    "medianHoldingHoursLost": Metric(HOURS, "Of losers.",
+        lambda f: trade.median(f.hours[f.profit < 0]), falls=True),
+    "tradesPerDay": Metric(RATIO, "Entries a day that has bars.",
+        lambda f: len(f.trades) / len(f.ends)),
+    "tradesPerWeek": Metric(RATIO, "Entries in seven days of the calendar.",
+        lambda f: len(f.trades) / f.days * DAYS_A_WEEK),
+    "tradesPerMonth": Metric(RATIO, "Entries in a twelfth of a year of the calendar.",
+        lambda f: len(f.trades) / f.days * DAYS_A_MONTH),
+    "turnover": Metric(RUPEES, "Bought and sold.", lambda f: trade.turnover(f.trades), falls=True),
+    "turnoverRatio": Metric(RATIO, "Turnover over mean equity at the end of days.",
+        lambda f: _over(trade.turnover(f.trades), float(f.closes.mean())), falls=True),
+    "exposure": Metric(PERCENT, "Bars with a position open for any part.",
+        lambda f: trade.exposure(f.trades, f.curve["time"])),
+    "averageAdverseExcursion": Metric(PERCENT, "MAE: how far prices went against a trade.",
+        lambda f: trade.mean(_adverse(f)), falls=True),
+    "largestAdverseExcursion": Metric(PERCENT, "The largest MAE.",
+        lambda f: trade.largest(_adverse(f)), falls=True),
+    "averageFavorableExcursion": Metric(PERCENT, "MFE: how far prices went for a trade.",
+        lambda f: trade.mean(_favorable(f))),
+    "largestFavorableExcursion": Metric(PERCENT, "The largest MFE.",
+        lambda f: trade.largest(_favorable(f))),
+    "averageEndTradeDrawdown": Metric(PERCENT, "Given back from the best price to the exit.",
+        lambda f: trade.mean(_given_back(f)), falls=True),
+    "largestEndTradeDrawdown": Metric(PERCENT, "The most that was given back.",
+        lambda f: trade.largest(_given_back(f)), falls=True),
+}  # fmt: skip
+"""Of the trades; a profit is net of charges, an excursion is of the average entry price."""
+
+EQUITY: Final[Mapping[str, Metric]] = {
+    "sharpeRatio": Metric(RATIO, "Mean return of a trade over its deviation.",
+        lambda f: equity.sharpe_ratio(f.profit / f.trades["value"])),
+    "sharpeRatioAnnualized": Metric(RATIO, "Of daily equity.",
+        lambda f: equity.of_a_year(equity.sharpe_ratio(f.daily)), annual=True),
+    "probabilisticSharpeRatio": Metric(PERCENT, "How likely the true Sharpe ratio is above 0.",
+        lambda f: equity.probabilistic_sharpe_ratio(f.daily)),
+    "sortinoRatio": Metric(RATIO, "Mean over downside deviation, of daily equity.",
+        lambda f: equity.of_a_year(equity.sortino_ratio(f.daily)), annual=True),
+    "calmarRatio": Metric(RATIO, "Growth a year over the largest drawdown.",
+        lambda f: _over(_growth(f), equity.max_drawdown(f.equity)), annual=True),
+    "martinRatio": Metric(RATIO, "Growth a year over the ulcer index.",
+        lambda f: _over(_growth(f), equity.ulcer_index(f.closes)), annual=True),
+    "omegaRatio": Metric(RATIO, "Daily gains over daily losses.",
+        lambda f: equity.omega_ratio(f.daily)),
+    "recoveryFactor": Metric(RATIO, "Net profit over the largest drawdown in rupees.",
+        lambda f: _over(f.net, equity.max_drawdown_amount(f.equity))),
+    "cagr": Metric(PERCENT, "Growth a year, compounded.", _growth, annual=True),
+    "annualVolatility": Metric(PERCENT, "Deviation of daily returns, for a year.",
+        lambda f: equity.of_a_year(equity.deviation(f.daily)), falls=True, annual=True),
+    "skewness": Metric(RATIO, "Of daily returns.", lambda f: equity.skewness(f.daily)),
+    "kurtosis": Metric(RATIO, "Of daily returns; 3 is normal.",
+        lambda f: equity.kurtosis(f.daily), falls=True),
+    "maxDrawdown": Metric(PERCENT, "The largest fall, of the running peak.",
+        lambda f: equity.max_drawdown(f.equity), falls=True),
+    "maxDrawdownAmount": Metric(RUPEES, "The largest fall in rupees.",
+        lambda f: equity.max_drawdown_amount(f.equity), falls=True),
+    "averageDrawdown": Metric(PERCENT, "The largest fall of each spell under the peak, by days.",
+        lambda f: _percent(trade.mean(f.spells.depth)) or 0.0, falls=True),
+    "maxDrawdownDays": Metric(DAYS, "The longest spell under the peak, by the calendar.",
+        lambda f: _most(f.spell_days), falls=True),
+    "averageDrawdownDays": Metric(DAYS, "A spell under the peak, by the calendar.",
+        lambda f: trade.mean(f.spell_days) or 0.0, falls=True),
+    "recoveryDays": Metric(DAYS, "From the largest fall's bottom to a new peak; null without one.",
+        lambda f: equity.recovery_days(f.closes, f.dates), falls=True),
+    "underwaterPercentage": Metric(PERCENT, "Days that end under the peak.",
+        lambda f: float((equity.drawdowns(f.closes)[1:] > 0).mean() * 100), falls=True),
+    "ulcerIndex": Metric(PERCENT, "Root of the mean squared drawdown of days.",
+        lambda f: equity.ulcer_index(f.closes), falls=True),
+    "bestDay": Metric(PERCENT, "The largest daily return.",
+        lambda f: _percent(trade.largest(f.daily))),
+    "worstDay": Metric(PERCENT, "The smallest daily return.",
+        lambda f: float(f.daily.min() * 100) if len(f.daily) else None),
+    "valueAtRisk95": Metric(PERCENT, "Lost on a day that one in 20 is worse than; null under 20.",
+        lambda f: equity.value_at_risk(f.daily, 0.05), falls=True),
+    "valueAtRisk99": Metric(PERCENT, "Lost on a day that one in 100 is worse than; null under 100.",
+        lambda f: equity.value_at_risk(f.daily, 0.01), falls=True),
+    "expectedShortfall95": Metric(PERCENT, "Lost on average on the worst day of 20.",
+        lambda f: equity.expected_shortfall(f.daily, 0.05), falls=True),
+    "initialCapital": Metric(RUPEES, "At the start.", lambda f: f.capital),
+    "finalEquity": Metric(RUPEES, "At the end.", lambda f: float(f.equity[-1])),
+}  # fmt: skip
+"""Of equity; what is of days reads the last row of each date in Asia/Kolkata."""
+
+BENCHMARK: Final[Mapping[str, Metric]] = {
+    "benchmarkReturn": Metric(PERCENT, "Of buying all symbols in equal parts, and holding them.",
+        lambda f: _benchmark(f, lambda held: float(held[-1] - 1) * 100)),
+    "benchmarkMaxDrawdown": Metric(PERCENT, "Its largest fall, by days.",
+        lambda f: _benchmark(f, equity.max_drawdown), falls=True),
+    "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
+        lambda f: _beside(f, beside.alpha), annual=True),
+    "beta": Metric(RATIO, "Movement with the benchmark's.", lambda f: _beside(f, beside.beta)),
+    "correlation": Metric(RATIO, "With the benchmark, -1 to 1.",
+        lambda f: _beside(f, beside.correlation)),
+    "trackingError": Metric(PERCENT, "Deviation from the benchmark, for a year.",
+        lambda f: _beside(f, beside.tracking_error), falls=True, annual=True),
+    "informationRatio": Metric(RATIO, "Mean difference to the benchmark over its deviation.",
+        lambda f: _beside(f, beside.information_ratio), annual=True),
+    "treynorRatio": Metric(PERCENT, "Growth a year for each unit of beta.",
+        lambda f: _over(_growth(f), _beside(f, beside.beta)), annual=True),
+}  # fmt: skip
+"""Beside buying and holding, without charges, by daily returns."""
+
+METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
+"""Every figure that is a number, by its name on the wire, in the order of the wire."""
 
 
 def performance(
@@ -120,9 +275,10 @@ def performance(
     capital: float,
     rejected: Mapping[str, int],
     paid: Mapping[str, float],
+    candles: Sequence[Candles] = (),
 ) -> Performance:
     """Every figure of METRICS; `rejected` counts signals by reason, `paid` are charges by kind."""
-    found: Performance = {**figures(Facts(trades, curve, capital), METRICS)}
+    found: Performance = {**figures(Facts(trades, curve, capital, candles), METRICS)}
     return {**found, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
 
 
@@ -132,132 +288,3 @@ def figures(facts: Facts, names: Iterable[str]) -> dict[str, Figure]:
     if len(facts.trades):
         return found
     return {name: 0 if value is None else value for name, value in found.items()}
-
-
-def net_profits(trades: Array) -> Floats:
-    """Rupees of each trade, after charges; 0 where only DUST of its value is left."""
-    profits: Floats = trades["gross"] - trades["charges"]
-    profits[np.abs(profits) <= DUST * trades["value"]] = 0.0
-    return profits
-
-
-def net_profit(trades: Array) -> float:
-    """Rupees: totalProfit - totalLoss."""
-    profits = net_profits(trades)
-    return total(profits[profits > 0]) - total(-profits[profits < 0])
-
-
-def trade_returns(trades: Array) -> Floats:
-    """Profit over average entry x quantity x contract multiplier, a fraction (rule 15)."""
-    returns: Floats = net_profits(trades) / trades["value"]
-    return returns
-
-
-def total(amounts: NDArray[np.number]) -> float:
-    return float(amounts.sum())
-
-
-def ratio(part: float, whole: float) -> float | None:
-    """None where there is nothing to divide by."""
-    return part / whole if whole else None
-
-
-def win_rate(won: Floats, lost: Floats) -> float | None:
-    """winningTrades / totalTrades x 100; trades without profit or loss count on neither side."""
-    share = ratio(len(won), len(won) + len(lost))
-    return None if share is None else share * 100
-
-
-def risk_reward(won: Floats, lost: Floats) -> float | None:
-    """averageWin / averageLoss; None without winners or without losers."""
-    if not len(won) or not len(lost):
-        return None
-    return float(won.mean() / lost.mean())
-
-
-def expectancy(won: Floats, lost: Floats) -> float | None:
-    """winRate x averageWin - lossRate x averageLoss: rupees a trade."""
-    return ratio(total(won) - total(lost), len(won) + len(lost))
-
-
-def longest_run(truth: NDArray[np.bool_]) -> int:
-    """The most trades in a row for which it is true."""
-    ends = np.flatnonzero(~np.concatenate([[False], truth, [False]]))
-    return int(np.diff(ends).max()) - 1
-
-
-def exposure(trades: Array, time: NDArray[np.int64]) -> float:
-    """Percent of rows in which a position was open for any part (as backtesting.py has it)."""
-    edges = np.zeros(len(time) + 1, np.int64)
-    np.add.at(edges, np.searchsorted(time, trades["entry_time"]), 1)
-    np.add.at(edges, np.searchsorted(time, trades["exit_time"]) + 1, -1)
-    return float((np.cumsum(edges[:-1]) > 0).mean() * 100)
-
-
-def sharpe_ratio(returns: Floats) -> float | None:
-    """Mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
-
-    None for fewer than two returns, or when all are equal, the last bits aside.
-    """
-    if len(returns) < 2 or np.ptp(returns) <= SAME * np.abs(returns).max():
-        return None
-    return float(returns.mean() / returns.std(ddof=1))
-
-
-def annual_sharpe_ratio(curve: Curve, capital: float) -> float | None:
-    """Of daily returns of equity, x sqrt(252); a day ends with its last row in Asia/Kolkata."""
-    if days_covered(curve) < LEAST_DAYS:
-        return None
-    sharpe = sharpe_ratio(daily_returns(curve["equity"], day_ends(curve["time"]), capital))
-    return None if sharpe is None else sharpe * SESSIONS_A_YEAR**0.5
-
-
-def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The last row of each date in Asia/Kolkata."""
-    day = ist_days(time)
-    return np.flatnonzero(np.diff(day, append=day[-1:] + 1))
-
-
-def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Floats:
-    """Fractions, from the last row of each day to the next; none where equity was not above 0.
-
-    `ends` may be those of a longer timeline: equity that ends early, ruined, ends its last day.
-    """
-    last = len(equity) - 1
-    held = np.concatenate([[capital], equity[ends[ends < last]], equity[last:]])
-    if (held[:-1] <= 0).any():
-        return np.empty(0)
-    returns: Floats = held[1:] / held[:-1] - 1
-    return returns
-
-
-def annual_growth(curve: Curve, capital: float) -> float | None:
-    """Percent a year that makes the capital the final equity; -100 when nothing is left."""
-    days = days_covered(curve)
-    if days < LEAST_DAYS:
-        return None
-    growth = max(float(curve["equity"][-1]) / capital, 0.0)
-    return (float(growth ** (DAYS_A_YEAR / days)) - 1) * 100
-
-
-def days_covered(curve: Curve) -> int:
-    """Calendar days from the first row's date to the last row's, both counted."""
-    first, last = ist_day(curve["time"][[0, -1]])
-    return int(last - first) + 1
-
-
-def drawdowns(equity: Floats) -> Floats:
-    """How far each point lies under the running peak, as a fraction of the peak."""
-    peak = np.maximum.accumulate(equity)
-    under: Floats = (peak - equity) / peak
-    return under
-
-
-def max_drawdown(equity: Floats) -> float:
-    """Percent of the running peak."""
-    return float(drawdowns(equity).max() * 100)
-
-
-def max_drawdown_amount(equity: Floats) -> float:
-    """Rupees under the running peak."""
-    return float((np.maximum.accumulate(equity) - equity).max())

@@ -17,11 +17,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.equity_figures import max_drawdown
 from apps.engine.errors import EngineError
 from apps.engine.fills import kernel, step
-from apps.engine.metrics import max_drawdown, net_profits
 from apps.engine.records import Array
 from apps.engine.studies import PERCENTILES, MonteCarloConfig
+from apps.engine.trade_figures import net_profits
 
 Floats = NDArray[np.float64]
 Path = tuple[float, float, float, bool]

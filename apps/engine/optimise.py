@@ -11,8 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.deflation import deflated
+from apps.engine.equity_figures import daily_returns, day_ends, sharpe_ratio
+from apps.engine.facts import Facts
 from apps.engine.grid import Grid
-from apps.engine.metrics import Facts, Figure, daily_returns, day_ends, sharpe_ratio
+from apps.engine.metrics import Figure
 from apps.engine.simulate import EVERY_ROW, Progress, Result, charged, result_of, to_nobody
 from apps.engine.stage import stage_of
 from apps.engine.strategy import parse
@@ -117,7 +119,7 @@ def _table(
     places = {index: place for place, index in enumerate(ranked)}
     rows = []
     for place, index in enumerate(ranked[:MOST_SHOWN]):
-        facts = facts_of(search.play(index, report=to_nobody)[0], search.capital)
+        facts = facts_of(search.play(index, report=to_nobody)[0], search.capital, search.stage)
         rows.append(
             {
                 "rank": place + 1,

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.metrics import drawdowns, net_profits, trade_returns
+from apps.engine.equity_figures import drawdowns
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
+from apps.engine.trade_figures import net_profits, trade_returns
 
 
 def trade_dicts(trades: Array, symbols: Sequence[str]) -> list[dict[str, object]]:

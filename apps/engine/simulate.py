@@ -13,7 +13,7 @@ from apps.engine import errors, kernel
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.codes import RUINED
-from apps.engine.metrics import Performance, net_profit, performance
+from apps.engine.metrics import Performance, performance
 from apps.engine.plan import (
     Contract,
     MissingCalendar,
@@ -27,6 +27,7 @@ from apps.engine.records import CURVE, TRADE, Array, Market, Out, Plan, check, n
 from apps.engine.stage import Stage, stage_of
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import Cues, History, Track, cue, join
+from apps.engine.trade_figures import net_profit
 
 __all__ = [
     "NO_CHARGES",
@@ -124,7 +125,12 @@ def result_of(
         trades=trades,
         curve=curve,
         performance=performance(
-            trades, curve, capital=capital, rejected=played.rejected, paid=played.paid
+            trades,
+            curve,
+            capital=capital,
+            rejected=played.rejected,
+            paid=played.paid,
+            candles=stage.candles,
         ),
         receipt=receipt(
             strategy,

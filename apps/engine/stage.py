@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.candles import Candles
 from apps.engine.plan import Contract
 from apps.engine.records import Market, Plan
 from apps.engine.strategy import Strategy
@@ -34,6 +35,11 @@ class Stage(NamedTuple):
     @property
     def contracts(self) -> list[Contract]:
         return [history.contract for history in self.histories]
+
+    @property
+    def candles(self) -> list[Candles]:
+        """The bars in the range, of each symbol."""
+        return [track.candles for track in self.tracks]
 
     def cued(self, strategy: Strategy, plan: Plan) -> tuple[Market, NDArray[np.uint8]]:
         """The market with the strategy's ranges, and its signals u1[rows, symbols].

@@ -16,8 +16,9 @@ from typing import Any, Final, TypeVar
 from apps.engine import strategy as strategies
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
+from apps.engine.facts import Facts
 from apps.engine.grid import Grid, applied
-from apps.engine.metrics import METRICS, Facts, Figure, figures
+from apps.engine.metrics import METRICS, Figure, figures
 from apps.engine.plan import plan_of
 from apps.engine.simulate import EVERY_ROW, Played, Progress, play
 from apps.engine.stage import Stage
@@ -117,7 +118,7 @@ def sweep(
             played = search.play(index, parts, report=unless_abandoned)
         except CannotRun:
             return None
-        return [judge(facts_of(one, search.capital)) for one in played]
+        return [judge(facts_of(one, search.capital, search.stage)) for one in played]
 
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(judged, index) for index in indices]
@@ -134,9 +135,9 @@ def sweep(
             pool.shutdown(cancel_futures=True)
 
 
-def facts_of(played: Played, capital: float) -> Facts:
+def facts_of(played: Played, capital: float, stage: Stage) -> Facts:
     curve = {"time": played.time, "equity": played.equity}
-    return Facts(played.trades, curve, capital)
+    return Facts(played.trades, curve, capital, stage.candles)
 
 
 def objective_of(facts: Facts, name: str) -> Figure:

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from apps.engine.charges import NO_CHARGES, Schedule
+from apps.engine.facts import Facts
 from apps.engine.grid import Grid
-from apps.engine.metrics import Facts, Figure
+from apps.engine.metrics import Figure
 from apps.engine.results import curve_points, wire_times
 from apps.engine.simulate import Played, Progress, Result, charged, result_of, to_nobody
 from apps.engine.stage import Stage, stage_of
@@ -73,7 +74,7 @@ def walk_forward(
             {
                 "parameters": grid.values(index),
                 "inSample": _trained_again(search, index, window, config.objective),
-                "outOfSample": _told(test, config.objective, held),
+                "outOfSample": _told(test, config.objective, held, stage),
             }
         )
         tests.append(test)
@@ -158,12 +159,12 @@ def _trained_again(search: Search, index: int, window: Window, objective: str) -
     kept.
     """
     trained = _played(search, index, slice(window.train, window.test), search.capital)
-    return _told(trained, objective, search.capital)
+    return _told(trained, objective, search.capital, search.stage)
 
 
-def _told(played: Played, objective: str, capital: float) -> dict[str, object]:
+def _told(played: Played, objective: str, capital: float, stage: Stage) -> dict[str, object]:
     first, last = wire_times(played.time[[0, -1]])
-    facts = facts_of(played, capital)
+    facts = facts_of(played, capital, stage)
     return {
         "from": first,
         "to": last,

@@ -56,6 +56,7 @@ def test_it_shows_what_was_achieved_and_when_that_changed(
     )
     body = api(alice).get(f"{prefix}/{algorithm.pk}/performance").json()
     assert body == {"performance": record, "lastUpdated": "2026-11-02T05:00:00.000Z"}
+    assert list(body["performance"]) == list(performance.new())
 
 
 def test_a_save_is_no_performance(api: Api, alice: User) -> None:

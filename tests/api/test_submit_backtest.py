@@ -11,6 +11,8 @@ from apps.algorithms.serializers import changes_in
 from apps.backtests import histories, services, turns, waiting
 from apps.backtests.models import Backtest
 from apps.engine.candles import Candles
+from apps.engine.metrics import METRICS
+from apps.engine.reasons import CHARGE_KINDS
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
@@ -88,6 +90,8 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     assert (done["status"], done["progress"], done["error"]) == ("completed", 100, None)
     assert done["startedAt"] <= done["completedAt"]
     assert done["performance"]["totalTrades"] > 3
+    assert list(done["performance"]) == [*METRICS, "chargesByKind", "rejectedSignals"]
+    assert list(done["performance"]["chargesByKind"]) == list(CHARGE_KINDS)
     assert done["receipt"]["notes"] == []
     assert done["receipt"]["synthetic"] == []
     hashes = {"configuration", "candles", "rulebook", "result"}

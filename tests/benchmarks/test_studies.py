@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from apps.engine.facts import Facts
 from apps.engine.grid import Grid, applied
-from apps.engine.metrics import Facts, Figure
+from apps.engine.metrics import Figure
 from apps.engine.monte_carlo import METHODS, paths
 from apps.engine.simulate import EVERY_ROW, NO_CHARGES, History, simulate, to_nobody
 from apps.engine.stage import stage_of

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from apps.engine import equity_figures as of_equity
 from apps.engine import metrics
+from apps.engine import trade_figures as of_trades
 from apps.engine.candles import DAY, IST
 from apps.engine.records import CURVE, TRADE
 
@@ -20,6 +22,7 @@ def trades(*profits: float, charges: float = 0.0, value: float = 100.0) -> NDArr
     made = np.zeros(len(profits), TRADE)
     made["gross"] = np.array(profits) + charges
     made["charges"], made["value"], made["bars"] = charges, value, 3
+    made["side"], made["entry_price"], made["exit_price"] = 1, 100.0, 101.0
     made["entry_time"] = made["exit_time"] = np.arange(len(profits)) * DAY - IST
     return made
 
@@ -39,6 +42,11 @@ def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given
         rejected={"both_sides": 2},
         paid={"gst": 0.18},
     )
+
+
+def of_curve(made: NDArray[Any]) -> Any:
+    """The figures beside one trade without result."""
+    return metrics.performance(trades(0.0), made, capital=1000.0, rejected={}, paid={})
 
 
 def test_counts_and_sums_are_of_net_profits() -> None:
@@ -97,11 +105,11 @@ def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
     """3 x (100.20 - 100.10) less charges of 0.30 are 2.6e-14 in binary."""
     made = trades(0.0, value=300.3)
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
-    assert metrics.net_profits(made).tolist() == [0.0]
+    assert of_trades.net_profits(made).tolist() == [0.0]
     found = metrics.performance(made, curve(1000.0, 1000.0), capital=1000.0, rejected={}, paid={})
     assert (found["breakevenTrades"], found["winningTrades"]) == (1, 0)
     made["gross"] = 0.3001
-    assert metrics.net_profits(made).tolist() == [pytest.approx(0.0001)]
+    assert of_trades.net_profits(made).tolist() == [pytest.approx(0.0001)]
 
 
 def test_streaks_end_with_a_trade_of_the_other_kind() -> None:
@@ -114,29 +122,29 @@ def test_exposure_counts_rows_with_a_position_once() -> None:
     made = trades(1.0, 1.0)
     made["entry_time"] = np.array([2, 3]) * DAY - IST
     made["exit_time"] = np.array([4, 5]) * DAY - IST
-    assert metrics.exposure(made, curve(*[1.0] * 10)["time"]) == 40
+    assert of_trades.exposure(made, curve(*[1.0] * 10)["time"]) == 40
 
 
 def test_sharpe_ratio_is_mean_over_sample_deviation_of_trade_returns() -> None:
     returns = np.array([0.1, 0.2, 0.3])
-    assert metrics.sharpe_ratio(returns) == pytest.approx(0.2 / 0.1)
-    assert metrics.sharpe_ratio(returns[:1]) is None
-    assert metrics.sharpe_ratio(np.array([0.1, 0.1, 0.1])) is None
+    assert of_equity.sharpe_ratio(returns) == pytest.approx(0.2 / 0.1)
+    assert of_equity.sharpe_ratio(returns[:1]) is None
+    assert of_equity.sharpe_ratio(np.array([0.1, 0.1, 0.1])) is None
     one_percent = np.array([(98.01 - 99) / 99, (97.02 - 98) / 98, (104.94 - 106) / 106])
     assert len(set(one_percent.tolist())) > 1
-    assert metrics.sharpe_ratio(one_percent) is None
+    assert of_equity.sharpe_ratio(one_percent) is None
 
 
 def test_a_trades_return_is_its_profit_over_the_value_of_its_entry() -> None:
-    assert metrics.trade_returns(trades(30.0, charges=7.0, value=600.0)).tolist() == [0.05]
+    assert of_trades.trade_returns(trades(30.0, charges=7.0, value=600.0)).tolist() == [0.05]
 
 
 def test_annual_sharpe_ratio_equals_empyricals_on_its_own_vector() -> None:
     """empyrical-reloaded, tests/test_stats.py: 1.7238613961706866 for the mixed returns."""
     returns = np.array(PERCENT) / 100
-    daily = metrics.sharpe_ratio(returns)
+    daily = of_equity.sharpe_ratio(returns)
     assert daily is not None
-    assert daily * metrics.SESSIONS_A_YEAR**0.5 == pytest.approx(1.7238613961706866)
+    assert daily * of_equity.SESSIONS_A_YEAR**0.5 == pytest.approx(1.7238613961706866)
 
 
 def test_annual_sharpe_ratio_reads_the_last_row_of_each_day_from_the_capital_on() -> None:
@@ -147,21 +155,21 @@ def test_annual_sharpe_ratio_reads_the_last_row_of_each_day_from_the_capital_on(
     minutes["time"] = np.repeat(np.arange(40), 3) * DAY - IST + np.tile([0, 60, DAY - 1], 40)
     returns = np.diff(np.r_[1000.0, closes]) / np.r_[1000.0, closes[:-1]]
     expected = returns.mean() / returns.std(ddof=1) * 252**0.5
-    assert metrics.annual_sharpe_ratio(minutes, 1000.0) == pytest.approx(expected)
+    assert of_curve(minutes)["sharpeRatioAnnualized"] == pytest.approx(expected)
 
 
 def test_nothing_is_annualised_under_thirty_days() -> None:
     short, enough = curve(*np.linspace(1000, 1010, 29)), curve(*np.linspace(1000, 1010, 30))
-    assert metrics.annual_sharpe_ratio(short, 1000.0) is None
-    assert metrics.annual_growth(short, 1000.0) is None
-    assert metrics.annual_sharpe_ratio(enough, 1000.0) is not None
-    assert metrics.annual_growth(enough, 1000.0) is not None
+    assert of_curve(short)["sharpeRatioAnnualized"] is None
+    assert of_curve(short)["cagr"] is None
+    assert of_curve(enough)["sharpeRatioAnnualized"] is not None
+    assert of_curve(enough)["cagr"] is not None
 
 
 def test_annual_growth_compounds_over_calendar_days() -> None:
     two_years = curve(*[1000.0] * 730, 1210.0)
-    assert metrics.annual_growth(two_years, 1000.0) == pytest.approx(10, abs=0.01)
-    assert metrics.annual_growth(curve(*[1000.0] * 39, -5.0), 1000.0) == -100
+    assert of_curve(two_years)["cagr"] == pytest.approx(10, abs=0.01)
+    assert of_curve(curve(*[1000.0] * 39, -5.0))["cagr"] == -100
 
 
 @pytest.mark.parametrize(
@@ -178,13 +186,13 @@ def test_max_drawdown_equals_empyricals_on_its_own_vectors(
 ) -> None:
     """empyrical-reloaded, tests/test_stats.py: mixed, negative, positive, up-down-up returns."""
     equity = np.r_[1.0, np.cumprod(1 + np.array(percent) / 100)]
-    assert metrics.max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
+    assert of_equity.max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
 
 
 def test_max_drawdown_in_rupees_may_be_another_fall_than_in_percent() -> None:
     equity = np.array([100.0, 80.0, 1000.0, 900.0])
-    assert metrics.max_drawdown(equity) == pytest.approx(20)
-    assert metrics.max_drawdown_amount(equity) == 100
+    assert of_equity.max_drawdown(equity) == pytest.approx(20)
+    assert of_equity.max_drawdown_amount(equity) == 100
 
 
 def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data: Path) -> None:
@@ -196,11 +204,11 @@ def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data:
     found = figures(*(returns * 1000))
     assert found["profitFactor"] == pytest.approx(1.779783, abs=5e-7)
     equity = np.r_[1.0, np.cumprod(1 + returns)]
-    assert metrics.max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
+    assert of_equity.max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
 
 
 def test_a_day_ends_with_its_last_row_or_with_the_curve() -> None:
     equity, ends = np.array([100.0, 110.0, 105.0, 99.0]), np.array([1, 3, 5])
-    assert metrics.daily_returns(equity, ends, 100.0).tolist() == pytest.approx([0.1, -0.1])
-    assert metrics.daily_returns(equity[:3], ends, 100.0)[-1] == pytest.approx(105 / 110 - 1)
-    assert not len(metrics.daily_returns(np.array([-1.0, 5.0]), np.array([0, 1]), 100.0))
+    assert of_equity.daily_returns(equity, ends, 100.0).tolist() == pytest.approx([0.1, -0.1])
+    assert of_equity.daily_returns(equity[:3], ends, 100.0)[-1] == pytest.approx(105 / 110 - 1)
+    assert not len(of_equity.daily_returns(np.array([-1.0, 5.0]), np.array([0, 1]), 100.0))

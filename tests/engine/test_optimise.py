@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from apps.engine.deflation import expected_maximum
+from apps.engine.equity_figures import daily_returns, day_ends, sharpe_ratio
 from apps.engine.errors import TooManyTrades
 from apps.engine.grid import Grid, applied
-from apps.engine.metrics import daily_returns, day_ends, sharpe_ratio
 from apps.engine.optimise import optimise, plateau
 from apps.engine.simulate import History, Result, simulate
 from apps.engine.strategy import parse

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from apps.engine.candles import Candles
-from apps.engine.metrics import exposure, net_profits
 from apps.engine.results import trade_dicts
 from apps.engine.simulate import (
     NO_CHARGES,
@@ -19,6 +18,7 @@ from apps.engine.simulate import (
     Schedule,
     simulate,
 )
+from apps.engine.trade_figures import exposure, net_profits, system_quality
 from tests.engine.market_files import goog_daily, rows_of, sbin_daily
 from tests.engine.strategies import sma_cross, strategy
 
@@ -97,12 +97,20 @@ def test_goog_with_a_commission_buys_as_much_as_its_cash_pays_with_it(market_dat
         assert trade["quantity"] * trade["side"] == float(row["Size"])
         assert trade["charges"] == pytest.approx(float(row["Commission"]), abs=0.01)
         assert trade["gross"] - trade["charges"] == pytest.approx(float(row["PnL"]), abs=0.01)
-    assert result.performance["maxDrawdown"] == pytest.approx(33.931592, abs=1e-3)
+    figures = result.performance
+    assert figures["maxDrawdown"] == pytest.approx(33.931592, abs=1e-3)
+    assert figures["averageDrawdown"] == pytest.approx(6.160723, abs=1e-3)
+    assert figures["maxDrawdownDays"] == 830
+    assert system_quality(net_profits(result.trades[:-1])) == pytest.approx(1.584392, abs=1e-4)
 
 
 def test_goog_equity_and_drawdown_are_the_published_ones(goog: Result) -> None:
     assert goog.performance["finalEquity"] == pytest.approx(81812.37, abs=0.005)
     assert goog.performance["maxDrawdown"] == pytest.approx(32.793662, abs=5e-7)
+
+
+def test_goog_system_quality_is_the_published_one(goog: Result) -> None:
+    assert system_quality(net_profits(goog.trades[:-1])) == pytest.approx(1.945456, abs=5e-7)
 
 
 def test_sbin_equity_and_drawdown_are_the_published_ones(sbin: Result) -> None:

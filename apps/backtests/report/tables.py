@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import IST, ist_day
-from apps.engine.metrics import net_profits, trade_returns
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
+from apps.engine.trade_figures import net_profits, trade_returns
 
 WEEKDAYS: Final = (
     "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday",

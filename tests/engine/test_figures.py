@@ -1,0 +1,130 @@
+"""Formulas of figures against published numbers: empyrical's vectors, the tables of Bacon's book
+and the managers of PerformanceAnalytics.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from apps.engine import benchmark_figures, equity_figures, trade_figures
+from apps.engine.deflation import moments
+from tests.engine.market_files import rows_of
+
+MIXED = np.array([1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]) / 100
+BENCHMARK = np.array([1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0]) / 100
+A_YEAR = 252**0.5
+
+
+def column(
+    rows: Sequence[dict[str, str]], name: str
+) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
+    return np.array([float(row[name]) for row in rows])
+
+
+def test_daily_figures_are_empyricals_on_its_own_vector() -> None:
+    """empyrical-reloaded, tests/test_stats.py: the mixed returns."""
+    deviation, sortino = equity_figures.deviation(MIXED), equity_figures.sortino_ratio(MIXED)
+    assert deviation is not None
+    assert sortino is not None
+    assert deviation / 100 * A_YEAR == pytest.approx(0.9136465399704637)
+    assert sortino * A_YEAR == pytest.approx(2.605531251673693)
+    below = equity_figures.downside_deviation
+    assert below(MIXED) * A_YEAR == pytest.approx(0.60448325038829653)
+    assert below(MIXED, 0.1) * A_YEAR == pytest.approx(1.7161730681956295)
+
+
+def test_the_information_ratio_is_empyricals_sharpe_ratio_against_a_benchmark() -> None:
+    found = benchmark_figures.information_ratio(MIXED, BENCHMARK)
+    assert found == pytest.approx(0.34111411441060574)
+
+
+def test_figures_of_bacons_24_months(market_data: Path) -> None:
+    """Practical Portfolio Performance, as PerformanceAnalytics' pages print it; the book's
+    Martin ratio is of rounded parts.
+    """
+    rows = rows_of(market_data / "oracle_bacon_24m.csv")
+    returns = column(rows, "portfolio monthly return (%)")
+    assert equity_figures.downside_deviation(returns, 0.005) == pytest.approx(0.025537, abs=5e-7)
+    assert equity_figures.omega_ratio(returns) == pytest.approx(1.779783, abs=5e-7)
+    n = len(returns)
+    of_a_sample = (n + 1) * (n - 1) / ((n - 2) * (n - 3))
+    assert moments(returns)[1] * of_a_sample == pytest.approx(3.03, abs=0.005)
+    equity = np.r_[1.0, np.cumprod(1 + returns)]
+    growth = equity[-1] ** (12 / 24) - 1
+    assert growth / (equity_figures.ulcer_index(equity) / 100) == pytest.approx(1.70, abs=0.01)
+
+
+def test_figures_beside_a_benchmark_are_performance_analytics_own(market_data: Path) -> None:
+    """Its table.SFM of HAM1 against the S&P 500, less the three months' rate: monthly alpha
+    0.0058, beta 0.3901, correlation 0.6587; tracking error 0.1132 for a year of months.
+    """
+    rows = rows_of(market_data / "oracle_managers_1996-2006.csv")
+    free = column(rows, "US 3m TR")
+    fund, index = column(rows, "HAM1") - free, column(rows, "SP500 TR") - free
+    assert benchmark_figures.beta(fund, index) == pytest.approx(0.3901, abs=5e-5)
+    assert benchmark_figures.correlation(fund, index) == pytest.approx(0.6587, abs=5e-5)
+    alpha, error = (
+        formula(fund, index)
+        for formula in (benchmark_figures.alpha, benchmark_figures.tracking_error)
+    )
+    assert alpha is not None
+    assert error is not None
+    assert (1 + alpha / 100) ** (1 / 252) - 1 == pytest.approx(0.0058, abs=5e-5)
+    assert error / 100 * (12 / 252) ** 0.5 == pytest.approx(0.1132, abs=5e-5)
+
+
+def test_nothing_is_said_beside_a_benchmark_that_stands_still() -> None:
+    still = np.zeros(8)
+    for name in ("beta", "alpha", "correlation"):
+        assert getattr(benchmark_figures, name)(MIXED, still) is None
+    assert benchmark_figures.correlation(still, MIXED) is None
+    assert benchmark_figures.information_ratio(MIXED, MIXED) is None
+
+
+def test_spells_under_the_peak() -> None:
+    """Two that recover, one that does not; a point at the peak ends one and begins the next."""
+    equity = np.array([100.0, 90.0, 100.0, 110.0, 99.0, 88.0, 110.0, 121.0, 60.5])
+    found = equity_figures.spells(equity)
+    assert found.begin.tolist() == [0, 3, 7]
+    assert found.end.tolist() == [2, 6, 8]
+    assert found.depth.tolist() == pytest.approx([0.1, 0.2, 0.5])
+    assert not len(equity_figures.spells(np.array([1.0, 2.0, 2.0])).depth)
+    assert equity_figures.spells(np.array([2.0, 1.0])).end.tolist() == [1]
+
+
+def test_days_to_recover_count_from_the_bottom() -> None:
+    days = np.array([0, 0, 3, 4, 10], np.int32)
+    assert equity_figures.recovery_days(np.array([10.0, 9.0, 5.0, 8.0, 11.0]), days) == 7
+    assert equity_figures.recovery_days(np.array([10.0, 9.0, 5.0, 8.0, 9.0]), days) is None
+    assert equity_figures.recovery_days(np.array([1.0, 1.0, 2.0, 2.0, 3.0]), days) is None
+
+
+def test_what_is_lost_on_the_worst_days() -> None:
+    returns = np.arange(-10, 90) / 1000
+    assert equity_figures.value_at_risk(returns, 0.05) == pytest.approx(0.505)
+    assert equity_figures.expected_shortfall(returns, 0.05) == pytest.approx(0.8)
+    assert equity_figures.value_at_risk(returns[:99], 0.01) is None
+    assert equity_figures.expected_shortfall(returns[:19], 0.05) is None
+
+
+def test_a_long_sure_record_is_probably_skill() -> None:
+    """Two values, each as often as the other, have skewness 0 and kurtosis 1: the formula's noise
+    is then 1, and these are 1.25 deviations above 0.
+    """
+    two = np.array([0.02, -0.01] * 8)
+    found = equity_figures.probabilistic_sharpe_ratio(two)
+    assert found == pytest.approx(NormalDist().cdf(1.25) * 100)
+    assert equity_figures.probabilistic_sharpe_ratio(two[:1]) is None
+
+
+def test_ratios_of_trades() -> None:
+    """backtesting.py's Kelly and freqtrade's ratio: 60 % won, twice as much as is lost."""
+    won, lost = np.full(6, 200.0), np.full(4, 100.0)
+    assert trade_figures.kelly_share(won, lost) == pytest.approx(40)
+    assert trade_figures.expectancy_ratio(won, lost) == pytest.approx(0.8)
+    assert trade_figures.kelly_share(won, lost[:0]) is None
+    assert trade_figures.expectancy_ratio(won[:0], lost) is None
+    assert trade_figures.system_quality(np.array([1.0, 2.0, 3.0])) == pytest.approx(2 * 3**0.5)

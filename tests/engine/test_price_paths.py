@@ -1,0 +1,125 @@
+"""How far prices went against and for each trade, and what buying and holding would have made."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from apps.engine import metrics
+from apps.engine.candles import DAY, IST, Candles
+from apps.engine.paths import buy_and_hold, excursions
+from apps.engine.reasons import EXIT_REASONS
+from apps.engine.records import CURVE, TRADE
+
+BARS = Candles.build(
+    np.arange(5) * DAY - IST,
+    open=[100, 100, 100, 100, 110], high=[100, 108, 120, 130, 115],
+    low=[100, 95, 90, 70, 105], close=[100, 100, 100, 110, 112], volume=np.zeros(5),
+)  # fmt: skip
+
+
+def one(*, entry: int, leave: int, bars: int, reason: str, price: float, side: int = 1) -> Any:
+    """A trade of ten shares at 100."""
+    made = np.zeros(1, TRADE)
+    made["entry_time"], made["exit_time"] = BARS.time[entry], BARS.time[leave]
+    made["bars"], made["reason"], made["side"] = bars, EXIT_REASONS.index(reason), side
+    made["entry_price"], made["exit_price"], made["value"] = 100, price, 1000
+    made["gross"] = (price - 100) * 10 * side
+    return made
+
+
+def furthest(*trades: NDArray[Any]) -> list[tuple[float, float]]:
+    found = excursions(np.concatenate(trades), [BARS])
+    return [(round(a, 9), round(f, 9)) for a, f in zip(*found, strict=True)]
+
+
+def test_what_counts_are_bars_held_to_their_end_and_both_fills() -> None:
+    """Left at the open of bar 3: bars 1 and 2. Stopped inside bar 3: its fill, not its range."""
+    at_open = one(entry=1, leave=3, bars=2, reason="signal", price=100)
+    stopped = one(entry=1, leave=3, bars=3, reason="stop_loss", price=80)
+    at_close = one(entry=1, leave=3, bars=3, reason="end_of_data", price=110)
+    assert furthest(at_open) == [(0.1, 0.2)]
+    assert furthest(stopped) == [(0.2, 0.2)]
+    assert furthest(at_close) == [(0.3, 0.3)]
+
+
+def test_a_gap_through_the_stop_is_an_exit_at_the_open() -> None:
+    assert furthest(one(entry=1, leave=2, bars=1, reason="stop_loss", price=94)) == [(0.06, 0.08)]
+
+
+def test_a_trade_that_is_stopped_inside_its_entry_bar_has_its_fills_alone() -> None:
+    assert furthest(one(entry=1, leave=1, bars=1, reason="stop_loss", price=97)) == [(0.03, 0)]
+
+
+def test_a_bar_that_a_limit_entered_below_its_open_counts_by_its_fill_alone() -> None:
+    limit = one(entry=1, leave=3, bars=2, reason="signal", price=100)
+    limit["entry_price"] = 96
+    assert furthest(limit) == [(round(6 / 96, 9), 0.25)]
+
+
+def test_a_short_trade_is_mirrored() -> None:
+    short = one(entry=2, leave=3, bars=1, reason="signal", price=100, side=-1)
+    assert furthest(short) == [(0.2, 0.1)]
+
+
+def test_trades_that_follow_each_other_within_a_bar_and_to_the_last_one() -> None:
+    first = one(entry=1, leave=3, bars=2, reason="opposite_signal", price=100)
+    second = one(entry=3, leave=4, bars=2, reason="end_of_data", price=112)
+    stopped = one(entry=4, leave=4, bars=1, reason="stop_loss", price=105)
+    assert furthest(first, second, stopped) == [(0.1, 0.2), (0.3, 0.3), (0, 0.05)]
+
+
+def test_excursions_equal_a_loop_over_the_bars() -> None:
+    rng = np.random.default_rng(3)
+    close = 100 * np.cumprod(1 + rng.normal(0, 0.01, 400))
+    bars = Candles.build(
+        np.arange(400) * 60, open=close, close=close, high=close * 1.01, low=close * 0.99,
+        volume=np.zeros(400),
+    )  # fmt: skip
+    edges = np.sort(rng.choice(399, 60, replace=False)).reshape(-1, 2)
+    made = np.zeros(30, TRADE)
+    made["entry_time"], made["exit_time"] = bars.time[edges[:, 0]], bars.time[edges[:, 1]]
+    made["bars"], made["side"] = edges[:, 1] - edges[:, 0], 1
+    made["reason"] = EXIT_REASONS.index("signal")
+    made["entry_price"] = made["exit_price"] = close[edges[:, 0]]
+    lows = [bars.low[first:last].min() for first, last in edges]
+    expected = (made["entry_price"] - lows) / made["entry_price"]
+    assert excursions(made, [bars]).adverse == pytest.approx(expected)
+
+
+def test_buying_and_holding_parts_the_money_equally_and_waits_for_the_first_bar() -> None:
+    later = Candles.build(
+        BARS.time[2:], open=[10, 10, 10], high=[20, 20, 20], low=[10, 10, 10],
+        close=[10, 15, 20], volume=np.zeros(3),
+    )  # fmt: skip
+    held = buy_and_hold([BARS, later], int(BARS.time[0]), BARS.time)
+    assert held.tolist() == [1, 1, 1, 1.3, 1.56]
+    assert buy_and_hold([BARS], int(BARS.time[4]), BARS.time[4:]).tolist() == [112 / 110]
+
+
+def test_figures_of_who_only_holds_are_the_benchmarks_own() -> None:
+    close = 100 * np.cumprod(1 + np.random.default_rng(4).normal(0.001, 0.01, 60))
+    opens = np.r_[100.0, close[:-1]]
+    bars = Candles.build(
+        np.arange(60) * DAY - IST, open=opens, close=close,
+        high=np.maximum(opens, close), low=np.minimum(opens, close), volume=np.zeros(60),
+    )  # fmt: skip
+    curve = np.zeros(60, CURVE)
+    curve["time"], curve["equity"] = bars.time, close * 10
+    trade = one(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))
+    trade["exit_time"] = bars.time[-1]
+    found: Any = metrics.performance(
+        trade, curve, capital=1000.0, rejected={}, paid={}, candles=[bars]
+    )
+    assert [found["beta"], found["correlation"]] == pytest.approx([1, 1])
+    assert found["alpha"] == pytest.approx(0, abs=1e-9)
+    assert found["trackingError"] == pytest.approx(0, abs=1e-9)
+    assert found["informationRatio"] is None
+    assert found["benchmarkReturn"] == pytest.approx(close[-1] - 100)
+    assert found["benchmarkMaxDrawdown"] == pytest.approx(found["maxDrawdown"])
+    assert found["treynorRatio"] == pytest.approx(found["cagr"])
+    assert found["averageAdverseExcursion"] == pytest.approx(max(0, 100 - bars.low.min()))
+    best = float(bars.high.max())
+    assert found["largestFavorableExcursion"] == pytest.approx(best - 100)
+    assert found["averageEndTradeDrawdown"] == pytest.approx(best - close[-1])
