@@ -30,8 +30,7 @@ from apps.core.openapi import (
     ref,
     sorted_by,
 )
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.indicators import SOURCES
+from apps.engine.indicators import LONGER_TIMEFRAMES, SOURCES
 
 _TAG: Final = "algorithms"
 _ID: Final = place("algorithm_id", "The algorithm.")
@@ -239,7 +238,7 @@ INDICATORS: Final = Operation(
                     "sources": list(SOURCES),
                     "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
                     "opposite": "SMA",
-                    "timeframes": list(TIMEFRAMES),
+                    "timeframes": list(LONGER_TIMEFRAMES),
                 }
             ),
         )

@@ -28,8 +28,7 @@ from apps.core.openapi import (
     record,
     ref,
 )
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.indicators import SOURCES, Mirror
+from apps.engine.indicators import LONGER_TIMEFRAMES, SOURCES, Mirror
 
 _DRAFT_STEPS: Final = step_schemas.step_refs(draft=True)
 _FREE: Final = described(FREE, "Any keys, up to 16 KiB as JSON.")
@@ -170,7 +169,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                 {"type": TEXT, "default": INTEGER, "minimum": INTEGER, "maximum": INTEGER}
             ),
             "opposite": TEXT,
-            "timeframes": array(one_of(list(TIMEFRAMES))),
+            "timeframes": array(one_of(LONGER_TIMEFRAMES)),
         }
     ),
 }

@@ -16,9 +16,15 @@ from apps.algorithms.steps import STEPS
 from apps.core.errors import Fault, InvalidInput
 from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.times import wire_time
-from apps.engine.candles import TIMEFRAMES
 from apps.engine.fields import LARGEST
-from apps.engine.indicators import LARGEST_OFFSET, SOURCES, Indicator, Output, Parameter
+from apps.engine.indicators import (
+    LARGEST_OFFSET,
+    LONGER_TIMEFRAMES,
+    SOURCES,
+    Indicator,
+    Output,
+    Parameter,
+)
 
 MAX_FREE_OBJECT: Final = 16 * 1024
 SORTS: Final = {
@@ -228,7 +234,8 @@ def change_out(change: StatusChange) -> dict[str, object]:
 
 def indicator_out(row: Indicator) -> dict[str, object]:
     """One row of the catalogue. Of outputs and sources the first is the default; `opposite` is
-    what takes a place on the short side of an algorithm that trades both.
+    what takes a place on the short side of an algorithm that trades both; `timeframes` may be named
+    where they are longer than the algorithm's.
     """
     return {
         "type": row.type,
@@ -238,7 +245,7 @@ def indicator_out(row: Indicator) -> dict[str, object]:
         "sources": list(SOURCES) if row.has_source else [],
         "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
         "opposite": row.opposite,
-        "timeframes": list(TIMEFRAMES),
+        "timeframes": list(LONGER_TIMEFRAMES),
     }
 
 

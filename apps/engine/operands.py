@@ -13,12 +13,18 @@ from apps.engine.catalogue import CATALOGUE
 from apps.engine.fields import Maybe, Part, Whole, refused
 from apps.engine.indicators import (
     LARGEST_OFFSET,
+    LONGER_TIMEFRAMES,
     LONGEST_WARMUP,
     SOURCES,
     Indicator,
     Parameter,
 )
 from apps.engine.series import Series, lookback, series
+
+if TYPE_CHECKING:
+    Timeframe: TypeAlias = str
+else:
+    Timeframe = Literal[LONGER_TIMEFRAMES]
 
 
 class Operand(Part):
@@ -27,7 +33,7 @@ class Operand(Part):
     type: str
     output: str
     offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = 0
-    timeframe: Maybe[Literal["5m", "15m", "30m", "1h", "4h", "1d", "1w"]] = None
+    timeframe: Maybe[Timeframe] = None
 
     @property
     def source(self) -> str:

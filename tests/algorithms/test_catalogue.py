@@ -37,7 +37,8 @@ def test_what_a_row_shows_is_what_the_validator_takes() -> None:
         row, operand = row_of(type), read(type=type)
         fields = {field.alias or name for name, field in operand.__class__.model_fields.items()}
         shown = {parameter["name"] for parameter in row["parameters"]}
-        shown |= {"type", "output", "offset"} | ({"source"} if row["sources"] else set())
+        shown |= {"type", "output", "offset", "timeframe"}
+        shown |= {"source"} if row["sources"] else set()
         assert fields == shown
 
 
@@ -56,9 +57,12 @@ def test_every_output_and_source_is_taken_and_no_other() -> None:
         row = row_of(type)
         for output in row["outputs"]:
             assert read(type=type, output=output["name"]).output == output["name"]
+        for timeframe in row["timeframes"]:
+            assert read(type=type, timeframe=timeframe).timeframe == timeframe
         for source in row["sources"]:
             assert read(type=type, source=source).source == source
         assert refused_at(type=type, output="other") == ["output"]
+        assert refused_at(type=type, timeframe="1m") == ["timeframe"]
         assert refused_at(type=type, source="other") == ["source"]
 
 
