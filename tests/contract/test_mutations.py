@@ -38,7 +38,7 @@ LARGEST = 256 * 1024
 EVERY = 50
 
 CHUNK = 500
-QUICK = pytest.param(0, 300, id="quick")
+QUICK = pytest.param(0, 150, id="quick")
 WHOLE = [
     pytest.param(first, CHUNK, marks=[pytest.mark.slow, pytest.mark.timeout(600)])
     for first in range(0, 10_000, CHUNK)
