@@ -254,7 +254,7 @@ def _parameter_out(parameter: Parameter) -> dict[str, object]:
         return {
             "name": parameter.name,
             "type": "string",
-            "default": parameter.written_default,
+            "default": parameter.written(parameter.default),
             "allowedValues": [name for name, _ in parameter.names],
         }
     return {

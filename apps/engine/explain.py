@@ -182,8 +182,9 @@ def _computed(series: Series, column: int) -> str:
         return series.formula  # a pattern, which has no row
     row, output = found
     given = dict(series.arguments)
-    numbers = ", ".join(f"{given[one.arguments[0]]:g}" for one in row.parameters)
-    name = f"{row.type}({numbers})" if numbers else row.type
+    written = (one.written(given[one.arguments[0]]) for one in row.parameters)
+    told = ", ".join(one if isinstance(one, str) else f"{one:g}" for one in written)
+    name = f"{row.type}({told})" if told else row.type
     name += f".{output.name}" if len(row.outputs) > 1 else ""
     source = _source(row, series)
     return name if source in ("", _DEFAULT_SOURCE) else f"{name} of {source}"

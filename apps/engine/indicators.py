@@ -79,9 +79,9 @@ class Parameter(NamedTuple):
         """The number behind a value as it is written."""
         return dict(self.names)[written] if isinstance(written, str) else written
 
-    @property
-    def written_default(self) -> float | str:
-        return next((name for name, number in self.names if number == self.default), self.default)
+    def written(self, number: float) -> float | str:
+        """A number as it is written: by its name, where it has one."""
+        return next((name for name, one in self.names if one == number), number)
 
 
 class Output(NamedTuple):

@@ -78,7 +78,7 @@ def _model(row: Indicator) -> type[Operand]:
     if row.has_source:
         fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source"))
     for parameter in row.parameters:
-        fields[parameter.name] = (_parameter_type(parameter), parameter.written_default)
+        fields[parameter.name] = (_parameter_type(parameter), parameter.written(parameter.default))
     model: type[Operand] = create_model(
         row.type, __base__=Operand, __doc__=row.description, **fields
     )  # type: ignore[call-overload]

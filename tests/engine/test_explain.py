@@ -75,7 +75,7 @@ def test_each_condition_is_told_in_words_with_what_it_read() -> None:
     strategy = entering(band, LONG_ALONE, ENGULFING, EITHER)
     long, short = (findings(strategy, side) for side in (0, 1))
     assert [(place, found.text) for place, found in long] == [
-        (0, "PRICE crosses above BBANDS(20, 2, 0).upper, 2 back"),
+        (0, "PRICE crosses above BBANDS(20, 2, SMA).upper, 2 back"),
         (1, "RSI(14) above 50"),
         (2, "CDLENGULFING, bullish"),
         (3, "any of these 2"),
@@ -85,7 +85,7 @@ def test_each_condition_is_told_in_words_with_what_it_read() -> None:
         "starts from 09:15 to before 12:00",
     ]
     assert [(place, found.text) for place, found in short[:2]] == [
-        (0, "PRICE crosses below BBANDS(20, 2, 0).lower, 2 back"),
+        (0, "PRICE crosses below BBANDS(20, 2, SMA).lower, 2 back"),
         (2, "CDLENGULFING, bearish"),
     ]
     price, there = long[0][1].operands
