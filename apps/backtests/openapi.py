@@ -39,6 +39,7 @@ from apps.core.openapi import (
     ref,
     sorted_by,
 )
+from apps.engine.breakdowns import MOST_PERIODS
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.metrics import LEAST_DAYS, METRICS, Unit
 from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
@@ -75,6 +76,40 @@ _PREFER: Final = header(
 )
 _APPLIED: Final = ("Preference-Applied",)
 
+_BACKTEST: Final[dict[str, Schema]] = {
+    "id": ID,
+    "algorithmId": ID,
+    "algorithmVersion": INTEGER,
+    "name": TEXT,
+    "kind": one_of(KINDS),
+    "status": one_of([status.value for status in Status]),
+    "progress": {**COUNT, "maximum": 100},
+    "startDate": TEXT,
+    "endDate": TEXT,
+    "symbols": array(TEXT),
+    "timeframe": _TIMEFRAME,
+    "initialCapital": NUMBER,
+    "config": described(study_schemas.CONFIG, "Of a study, with all defaults."),
+    "performance": nullable(ref("BacktestPerformance")),
+    "results": described(study_schemas.RESULTS, "What a study tells, by its kind."),
+    "error": nullable(record({"code": TEXT, "message": TEXT})),
+    "createdAt": MOMENT,
+    "startedAt": nullable(MOMENT),
+    "completedAt": nullable(MOMENT),
+    "receipt": nullable(ref("Receipt")),
+}
+_GROUP: Final[dict[str, Schema]] = {
+    "name": TEXT,
+    "trades": COUNT,
+    "winningTrades": COUNT,
+    "losingTrades": COUNT,
+    "winRate": described(nullable(NUMBER), "Percent of those that won or lost."),
+    "grossProfit": NUMBER,
+    "charges": NUMBER,
+    "netProfit": NUMBER,
+    "averageProfit": nullable(NUMBER),
+}
+
 SCHEMAS: Final[dict[str, Schema]] = {
     "BacktestRequest": body_schema(
         SubmitIn,
@@ -87,29 +122,21 @@ SCHEMAS: Final[dict[str, Schema]] = {
     ),
     **study_schemas.schemas(),
     "BacktestName": body_schema(RenameIn),
-    "Backtest": record(
+    "Backtest": record(_BACKTEST),
+    "WholeBacktest": record({**_BACKTEST, "breakdowns": nullable(ref("Breakdowns"))}),
+    "Breakdowns": record(
         {
-            "id": ID,
-            "algorithmId": ID,
-            "algorithmVersion": INTEGER,
-            "name": TEXT,
-            "kind": one_of(KINDS),
-            "status": one_of([status.value for status in Status]),
-            "progress": {**COUNT, "maximum": 100},
-            "startDate": TEXT,
-            "endDate": TEXT,
-            "symbols": array(TEXT),
-            "timeframe": _TIMEFRAME,
-            "initialCapital": NUMBER,
-            "config": described(study_schemas.CONFIG, "Of a study, with all defaults."),
-            "performance": nullable(ref("BacktestPerformance")),
-            "results": described(study_schemas.RESULTS, "What a study tells, by its kind."),
-            "error": nullable(record({"code": TEXT, "message": TEXT})),
-            "createdAt": MOMENT,
-            "startedAt": nullable(MOMENT),
-            "completedAt": nullable(MOMENT),
-            "receipt": nullable(ref("Receipt")),
+            "bySymbol": array(ref("Group")),
+            "bySide": array(ref("Group")),
+            "byExitReason": array(ref("Group")),
+            "byWeekday": described(array(ref("Group")), "Of the entry."),
+            "byMonth": array(ref("Period"), maxItems=MOST_PERIODS),
+            "byYear": array(ref("Period"), maxItems=MOST_PERIODS),
         }
+    ),
+    "Group": record(_GROUP),
+    "Period": record(
+        {**_GROUP, "returnPercentage": described(NUMBER, "Of equity; the trades ended in it.")}
     ),
     "BacktestPerformance": record(
         {
@@ -192,8 +219,9 @@ _BACKTEST_SHOWN: Final = {
     "completedAt": None,
     "receipt": None,
 }
+_WHOLE_SHOWN: Final = {**_BACKTEST_SHOWN, "breakdowns": None}
 _CANCELLED_SHOWN: Final = {
-    **_BACKTEST_SHOWN, "status": "cancelled", "completedAt": MOMENT_SHOWN,
+    **_WHOLE_SHOWN, "status": "cancelled", "completedAt": MOMENT_SHOWN,
 }  # fmt: skip
 _TRADE_SHOWN: Final = {
     "symbol": "NSE:RELIANCE",
@@ -250,7 +278,7 @@ CREATE: Final = Operation(
             "name": _NAME_SHOWN,
         },
     ),
-    answers={201: Answer("The backtest.", ref("Backtest"), _BACKTEST_SHOWN, _APPLIED)},
+    answers={201: Answer("The backtest.", ref("WholeBacktest"), _WHOLE_SHOWN, _APPLIED)},
     refusals={
         404: (Code.ALGORITHM_NOT_FOUND,),
         422: (Code.ALGORITHM_INCOMPLETE, Code.INSUFFICIENT_DATA),
@@ -261,7 +289,7 @@ READ: Final = Operation(
     summary="One backtest",
     tag=_TAG,
     parameters=(_ID, _PREFER),
-    answers={200: Answer("The backtest.", ref("Backtest"), _BACKTEST_SHOWN, _APPLIED)},
+    answers={200: Answer("The backtest.", ref("WholeBacktest"), _WHOLE_SHOWN, _APPLIED)},
     refusals=_GONE,
 )
 RENAME: Final = Operation(
@@ -270,7 +298,7 @@ RENAME: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     body=Sent(ref("BacktestName"), {"name": _NAME_SHOWN}),
-    answers={200: Answer("The backtest as it is now.", ref("Backtest"), _CANCELLED_SHOWN)},
+    answers={200: Answer("The backtest as it is now.", ref("WholeBacktest"), _CANCELLED_SHOWN)},
     refusals=_ENDED_ONLY,
 )
 DELETE: Final = Operation(
@@ -287,7 +315,7 @@ CANCEL: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     idempotent=True,
-    answers={200: Answer("The backtest.", ref("Backtest"), _CANCELLED_SHOWN)},
+    answers={200: Answer("The backtest.", ref("WholeBacktest"), _CANCELLED_SHOWN)},
     refusals=_GONE,
 )
 TRADES: Final = Operation(

@@ -13,6 +13,7 @@ from apps.backtests import arrays
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
 from apps.core.errors import Code, ServiceError
+from apps.engine.breakdowns import breakdowns
 from apps.engine.records import CURVE, TRADE, Array
 from apps.engine.results import curve_points, trade_dicts
 
@@ -93,3 +94,10 @@ def whole(backtest: Backtest) -> tuple[Array, Array]:
         np.concatenate([np.empty(0, TRADE), *trades]),
         np.concatenate([np.empty(0, CURVE), *curve]),
     )
+
+
+def broken_down(backtest: Backtest) -> dict[str, list[dict[str, object]]]:
+    """Its breakdowns, made from the whole of the trades and the curve."""
+    trades, curve = whole(backtest)
+    capital = float(backtest.initial_capital)
+    return breakdowns(trades, curve, symbols=backtest.symbols, capital=capital)

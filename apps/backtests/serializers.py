@@ -6,6 +6,7 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from apps.algorithms.serializers import StepField
+from apps.backtests import results
 from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.core.fields import UtcField
@@ -83,6 +84,12 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
 def backtest_out(backtest: Backtest) -> dict[str, Any]:
     """Any: JSON of many shapes."""
     return dict(BacktestOut(backtest).data)
+
+
+def whole_out(backtest: Backtest) -> dict[str, Any]:
+    """As in a list, with its `breakdowns`, which are null until it is completed. Any: as above."""
+    done = backtest.performance is not None
+    return {**backtest_out(backtest), "breakdowns": results.broken_down(backtest) if done else None}
 
 
 def performance_out(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from apps.backtests import openapi, services, waiting
 from apps.backtests.kinds import CONFIGS, Kind
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
-from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out
+from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out, whole_out
 from apps.backtests.span import read_span
 from apps.backtests.tables import TableRenderer
 from apps.core.idempotency import idempotent
@@ -64,7 +64,7 @@ class BacktestView(ViewSet):
         backtest = services.submit(
             owner=caller(request), submission=submission, seed=secrets.randbits(48), now=now
         )
-        return Response(backtest_out(backtest), status=201)
+        return Response(whole_out(backtest), status=201)
 
     @documented(openapi.READ)
     def show(self, request: Request, backtest_id: str) -> Response:
@@ -77,7 +77,7 @@ class BacktestView(ViewSet):
         backtest = services.rename(
             owner=caller(request), backtest_id=backtest_id, name=name, now=timezone.now()
         )
-        return Response(backtest_out(backtest))
+        return Response(whole_out(backtest))
 
     @documented(openapi.DELETE)
     def discard(self, request: Request, backtest_id: str) -> Response:
@@ -90,7 +90,7 @@ class BacktestView(ViewSet):
         backtest = services.cancel(
             owner=caller(request), backtest_id=backtest_id, now=timezone.now()
         )
-        return Response(backtest_out(backtest))
+        return Response(whole_out(backtest))
 
 
 class ResultView(ViewSet):
@@ -120,4 +120,4 @@ def _when_ended(request: Request, backtest: Backtest, *, status: int) -> Respons
     seconds = waiting.seconds_preferred(request.headers.get("Prefer"))
     waited = waiting.until_ended(backtest, seconds=seconds) if seconds else None
     headers = {"Preference-Applied": f"wait={seconds}"} if waited else {}
-    return Response(backtest_out(waited or backtest), status=status, headers=headers)
+    return Response(whole_out(waited or backtest), status=status, headers=headers)

@@ -80,8 +80,10 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
         "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress", "startDate",
         "endDate", "symbols", "timeframe", "initialCapital", "config", "performance",
         "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
+        "breakdowns",
     }  # fmt: skip
     assert (queued["status"], queued["progress"], queued["performance"]) == ("queued", 0, None)
+    assert queued["breakdowns"] is None
     assert (queued["algorithmVersion"], queued["kind"]) == (1, "backtest")
     assert (queued["symbols"], queued["timeframe"]) == (["NSE:NIFTY"], "15m")
     assert queued["initialCapital"] == 1_000_000
@@ -90,6 +92,11 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     assert (done["status"], done["progress"], done["error"]) == ("completed", 100, None)
     assert done["startedAt"] <= done["completedAt"]
     assert done["performance"]["totalTrades"] > 3
+    traded = done["performance"]["totalTrades"] + done["performance"]["breakevenTrades"]
+    assert len(done["breakdowns"]) == 6
+    for groups in done["breakdowns"].values():
+        assert sum(group["trades"] for group in groups) == traded
+    assert "breakdowns" not in client.get(PATH).json()["data"][0]
     assert list(done["performance"]) == [*METRICS, "chargesByKind", "rejectedSignals"]
     assert list(done["performance"]["chargesByKind"]) == list(CHARGE_KINDS)
     assert done["receipt"]["notes"] == []

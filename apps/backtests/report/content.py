@@ -8,6 +8,7 @@ from apps.backtests import results
 from apps.backtests.models import Backtest
 from apps.backtests.report import candles, figures, tables
 from apps.backtests.report.candles import Drawn
+from apps.engine import breakdowns
 from apps.engine.records import Array
 
 Content = dict[str, Any]
@@ -41,7 +42,10 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
         "receipt": backtest.receipt or {},
         "drawn": drawn,
         "left_out": _left_out(backtest.symbols, drawn, trades),
-        "years": tables.by_month(curve, capital),
+        "years": tables.by_month(
+            breakdowns.by_period(trades, curve, capital, breakdowns.MONTHS),
+            breakdowns.by_period(trades, curve, capital, breakdowns.YEARS),
+        ),
         "groups": _groups(trades, backtest.symbols),
         "largest": {
             "Largest wins": tables.largest_wins(trades, backtest.symbols),
@@ -53,13 +57,14 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
     return content, charts
 
 
-def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.Group]]:
-    return {
-        "By symbol": tables.by_symbol(trades, symbols),
-        "By side": tables.by_side(trades),
-        "By exit": tables.by_reason(trades),
-        "By weekday of the entry": tables.by_weekday(trades),
+def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.Share]]:
+    found = {
+        "By symbol": breakdowns.by_symbol(trades, symbols),
+        "By side": breakdowns.by_side(trades),
+        "By exit": breakdowns.by_exit_reason(trades),
+        "By weekday of the entry": breakdowns.by_weekday(trades),
     }
+    return {title: tables.shares(groups) for title, groups in found.items()}
 
 
 def _left_out(symbols: Sequence[str], drawn: Sequence[Drawn], trades: Array) -> list[str]:

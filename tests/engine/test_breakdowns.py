@@ -1,0 +1,71 @@
+"""A result broken down by groups and by periods."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from apps.engine.breakdowns import breakdowns
+from apps.engine.candles import IST
+from apps.engine.reasons import EXIT_REASONS
+from apps.engine.records import CURVE, TRADE
+
+SYMBOLS = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
+
+
+def at(*text: str) -> NDArray[np.int64]:
+    """Moments in India, as epoch seconds."""
+    moments = [datetime.fromisoformat(one).replace(tzinfo=UTC).timestamp() for one in text]
+    return np.array(moments, np.int64) - IST
+
+
+@pytest.fixture
+def found() -> Any:
+    """Three trades over the turn of a year; the second ends in the new one, in India alone."""
+    trades = np.zeros(3, TRADE)
+    trades["entry_time"] = at("2023-12-01T10:00", "2023-12-29T15:00", "2024-02-05T09:15")
+    trades["exit_time"] = at("2023-12-01T11:00", "2024-01-01T02:00", "2024-02-06T09:15")
+    trades["symbol"], trades["side"] = [0, 2, 0], [1, -1, 1]
+    trades["reason"] = [EXIT_REASONS.index(one) for one in ("signal", "stop_loss", "signal")]
+    trades["gross"], trades["charges"], trades["value"] = [60, -40, 5], [10, 10, 5], 1000
+    curve = np.zeros(4, CURVE)
+    curve["time"] = at(
+        "2023-12-01T11:00", "2023-12-29T15:00", "2024-01-01T02:00", "2024-02-06T09:15"
+    )
+    curve["equity"] = [1050, 1100, 1000, 1000]
+    return breakdowns(trades, curve, symbols=SYMBOLS, capital=1000.0)
+
+
+def profits(groups: list[dict[str, Any]]) -> dict[str, float]:
+    return {group["name"]: group["netProfit"] for group in groups}
+
+
+def test_groups_have_the_trades_that_share_a_name_and_none_is_empty(found: Any) -> None:
+    assert profits(found["bySymbol"]) == {"NSE:SBIN": 50, "NSE:TCS": -50}
+    assert profits(found["bySide"]) == {"short": -50, "long": 50}
+    assert profits(found["byExitReason"]) == {"stop_loss": -50, "signal": 50}
+    assert profits(found["byWeekday"]) == {"monday": 0, "friday": 0}
+    assert found["bySymbol"][0] == {
+        "name": "NSE:SBIN", "trades": 2, "winningTrades": 1, "losingTrades": 0, "winRate": 100,
+        "grossProfit": 65, "charges": 15, "netProfit": 50, "averageProfit": 25,
+    }  # fmt: skip
+    assert found["byWeekday"][0]["winRate"] is None
+
+
+def test_periods_have_the_trades_that_ended_in_them_and_the_return_of_equity(found: Any) -> None:
+    assert profits(found["byMonth"]) == {"2023-12": 50, "2024-01": -50, "2024-02": 0}
+    returns = [month["returnPercentage"] for month in found["byMonth"]]
+    assert returns == pytest.approx([10, -100 / 11, 0])
+    assert profits(found["byYear"]) == {"2023": 50, "2024": -50}
+    assert [year["returnPercentage"] for year in found["byYear"]] == pytest.approx([10, -100 / 11])
+
+
+def test_a_result_without_trades_has_periods_alone() -> None:
+    curve = np.zeros(2, CURVE)
+    curve["time"], curve["equity"] = at("2024-01-01T10:00", "2024-02-01T10:00"), [0, 10]
+    found = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
+    assert [len(groups) for groups in found.values()] == [0, 0, 0, 0, 2, 1]
+    assert [month["returnPercentage"] for month in found["byMonth"]] == [-100, 0]
+    assert found["byMonth"][0]["averageProfit"] is None
