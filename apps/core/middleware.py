@@ -28,6 +28,7 @@ API_HEADERS: Final = {
     "Referrer-Policy": "no-referrer",
 }
 SIGNED: Final = "/reports/"
+"""What opens without a token, by a signature in the address."""
 WATCHED: Final = ("/healthz", "/readyz", "/metrics")
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024

@@ -1,13 +1,15 @@
 """The tables of a report, on results small enough to be reckoned by hand."""
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
 from apps.backtests.report import tables, words
-from apps.backtests.report.candles import legible_timeframe
-from apps.backtests.report.figures import equity_figure
+from apps.backtests.report.candles import Drawn, legible_timeframe
+from apps.backtests.report.figures import equity_figure, price_figures
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import CURVE, TRADE, Array
+from tests.backtests.waves import waves
 from tests.market.bars import at
 
 
@@ -78,6 +80,30 @@ def test_a_curve_is_drawn_in_india_from_its_first_to_its_last_row() -> None:
     line, under = equity_figure(rows, 100.0)["data"]
     assert line["x"] == ["2024-01-01 09:15", "2024-01-01 09:20", "2024-01-02 09:15"]
     assert (line["y"], under["y"]) == ([100, 110, 99], [0, 0, -10])
+
+
+def test_charts_are_plotlys_by_its_own_schema() -> None:
+    candles = waves("2024-01-01", 2)
+    drawn = [Drawn(0, "NSE:A", "15m", False, candles)]
+    charts = [
+        equity_figure(curve(("2024-01-01 09:15", 100)), 100.0),
+        *price_figures(drawn, THREE).values(),
+    ]
+    for chart in charts:
+        go.Figure(
+            {"data": chart["data"], "layout": chart["layout"]}
+        )  # refuses what it does not know
+
+
+def test_a_trade_stands_on_its_candle_and_inside_a_longer_one() -> None:
+    candles = waves("2024-01-01", 2)  # 25 a day, the next day's follow at 25
+    at_own, at_longer = (
+        price_figures([Drawn(0, "NSE:A", "1h", is_longer, candles)], THREE)["NSE:A"]["trades"]
+        for is_longer in (False, True)
+    )
+    assert at_own["profit"] == [-300.0, 100.0]
+    assert (at_own["entryX"][1], at_own["exitX"][1]) == (0, 3)
+    assert (at_longer["entryX"][1], at_longer["exitX"][1]) == (-0.4, 2.6)
 
 
 @pytest.mark.parametrize(

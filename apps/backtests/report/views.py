@@ -1,7 +1,5 @@
 """/api/backtests/<id>/report and report-link, and /reports/<signed>"""
 
-from typing import Final
-
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from rest_framework.renderers import BaseRenderer
@@ -17,11 +15,9 @@ from apps.backtests.report.page import page_of
 from apps.core import envelope
 from apps.core.errors import ServiceError
 from apps.core.idempotency import idempotent
-from apps.core.middleware import API_HEADERS
+from apps.core.middleware import API_HEADERS, SIGNED
 from apps.core.openapi import documented
 from apps.core.public import public_page
-
-SHARED: Final = "/reports/"
 
 
 class PageRenderer(BaseRenderer):
@@ -49,7 +45,7 @@ class ReportLinkView(ViewSet):
     @idempotent
     def share(self, request: Request, backtest_id: str) -> Response:
         link = services.share(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
-        url = request.build_absolute_uri(SHARED + link.signed)
+        url = request.build_absolute_uri(SIGNED + link.signed)
         return Response({"url": url, "expiresAt": link.expires_at})
 
 
