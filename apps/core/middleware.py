@@ -147,7 +147,9 @@ class OptionsMiddleware:
             actions = resolve(request.path_info).func.actions  # type: ignore[attr-defined]
         except Resolver404:
             return self.get_response(request)
-        known = sorted({method.upper() for method in actions} | {"OPTIONS"})
+        # REST framework adds HEAD when the address is first called, not before.
+        head = {"HEAD"} if "get" in actions else set()
+        known = sorted({method.upper() for method in actions} | head | {"OPTIONS"})
         return HttpResponse(status=204, headers={"Allow": ", ".join(known)})
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.urls import resolve
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -310,6 +311,11 @@ def test_what_the_page_of_the_document_refuses_is_in_the_envelope(
     api: Api, method: str, accept: str, status: int
 ) -> None:
     assert_error(api().generic(method, "/docs", HTTP_ACCEPT=accept), status, "VALIDATION_ERROR")
+
+
+def test_e30_options_names_head_before_the_address_was_ever_called(api: Api) -> None:
+    resolve(ALGORITHMS).func.actions.pop("head", None)  # type: ignore[attr-defined]
+    assert api().options(ALGORITHMS)["Allow"] == "GET, HEAD, OPTIONS, POST"
 
 
 def test_e30_options_of_nothing_is_not_found(api: Api) -> None:
