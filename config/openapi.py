@@ -21,6 +21,7 @@ from apps.backtests.report import openapi as report
 from apps.core.envelope import RETRY_AFTER_SECONDS
 from apps.core.errors import Code
 from apps.core.idempotency import REPLAYED
+from apps.core.input import EmptyBody
 from apps.core.openapi import (
     COUNT,
     INTEGER,
@@ -32,6 +33,7 @@ from apps.core.openapi import (
     Operation,
     Schema,
     array,
+    body_schema,
     described,
     one_of,
     record,
@@ -253,6 +255,7 @@ def complete(result: Schema, **_: object) -> Schema:
             "Error": ERROR,
             "Pagination": PAGINATION,
             "Json": JSON,
+            "Nothing": body_schema(EmptyBody),
             **accounts.SCHEMAS,
             **symbols.SCHEMAS,
             **market.SCHEMAS,

@@ -18,6 +18,7 @@ from apps.core.openapi import (
     ID_SHOWN,
     IF_MATCH,
     MOMENT_SHOWN,
+    NOTHING,
     PAGED,
     Answer,
     Operation,
@@ -111,6 +112,7 @@ VALIDATE: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     idempotent=True,
+    body=NOTHING,
     answers={
         200: Answer(
             "The findings; nothing is changed.",

@@ -25,6 +25,7 @@ from apps.algorithms.serializers import (
 from apps.algorithms.steps import STRATEGY_TYPES
 from apps.core.etags import expected, tag_of
 from apps.core.idempotency import idempotent
+from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
 from apps.engine.catalogue import CATALOGUE
@@ -100,6 +101,7 @@ class AlgorithmView(ViewSet):
     @documented(openapi.VALIDATE)
     @idempotent
     def validate(self, request: Request, algorithm_id: str) -> Response:
+        EmptyBody.read(request.data)
         review = services.validate(
             owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
         )

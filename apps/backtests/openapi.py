@@ -17,6 +17,7 @@ from apps.core.openapi import (
     INTEGER,
     MOMENT,
     MOMENT_SHOWN,
+    NOTHING,
     NUMBER,
     PAGED,
     STRING,
@@ -315,6 +316,7 @@ CANCEL: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     idempotent=True,
+    body=NOTHING,
     answers={200: Answer("The backtest.", ref("WholeBacktest"), _CANCELLED_SHOWN)},
     refusals=_GONE,
 )

@@ -17,6 +17,7 @@ from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtes
 from apps.backtests.span import read_span
 from apps.backtests.tables import TableRenderer
 from apps.core.idempotency import idempotent
+from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
 from apps.core.renderers import JsonRenderer
@@ -87,6 +88,7 @@ class BacktestView(ViewSet):
     @documented(openapi.CANCEL)
     @idempotent
     def cancel(self, request: Request, backtest_id: str) -> Response:
+        EmptyBody.read(request.data)
         backtest = services.cancel(
             owner=caller(request), backtest_id=backtest_id, now=timezone.now()
         )

@@ -134,6 +134,12 @@ class Body(serializers.Serializer[Any]):
             )
 
 
+class EmptyBody(Body):
+    """Of a call that has no fields of its own."""
+
+    refuses_unknown = True
+
+
 def _first_message(messages: object) -> str:
     """REST framework says `This field is required.`; beside the field's name that reads `is
     required`.

@@ -191,6 +191,10 @@ class Sent:
     required: bool = True
 
 
+NOTHING: Final = Sent(ref("Nothing"), {}, required=False)
+"""Of a call that has no fields of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
     """One call: its name for programs, what it takes, and every way it can be answered.

@@ -8,6 +8,7 @@ from apps.core.errors import Code
 from apps.core.openapi import (
     FLAG,
     MOMENT,
+    NOTHING,
     NUMBER,
     TEXT,
     Answer,
@@ -22,7 +23,7 @@ from apps.core.openapi import (
     record,
     ref,
 )
-from apps.trading.serializers import EmptyBody, KillSwitchBody, StopBody
+from apps.trading.serializers import KillSwitchBody, StopBody
 
 _TAG: Final = "trading"
 _ID: Final = place("algorithm_id", "The algorithm.")
@@ -42,7 +43,6 @@ _ADMISSION: Final = {
 }
 
 SCHEMAS: Final[dict[str, Schema]] = {
-    "Nothing": body_schema(EmptyBody),
     "Stop": body_schema(StopBody),
     "Emergency": body_schema(KillSwitchBody),
     "AdmittedAlgorithm": record(
@@ -60,7 +60,6 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "KillSwitch": record({"active": FLAG, "since": nullable(MOMENT), "reason": nullable(TEXT)}),
 }
 
-_EMPTY: Final = Sent(ref("Nothing"), {}, required=False)
 _ACCOUNT_SHOWN: Final = {
     "balance": 10_000_000,
     "reserved": 0,
@@ -82,7 +81,7 @@ START: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     idempotent=True,
-    body=_EMPTY,
+    body=NOTHING,
     answers={200: _admitted("It is active; `warnings` say what is probably not meant.")},
     refusals=_ADMISSION,
 )
@@ -103,7 +102,7 @@ PAUSE: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     idempotent=True,
-    body=_EMPTY,
+    body=NOTHING,
     answers={200: answered("It is paused.")},
     refusals=_GONE,
 )
@@ -113,7 +112,7 @@ RESUME: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     idempotent=True,
-    body=_EMPTY,
+    body=NOTHING,
     answers={200: _admitted("It is active again.")},
     refusals=_ADMISSION,
 )
@@ -128,7 +127,7 @@ RESET_ACCOUNT: Final = Operation(
     summary="Begin the paper account anew, when nothing runs",
     tag=_TAG,
     idempotent=True,
-    body=_EMPTY,
+    body=NOTHING,
     answers={200: Answer("The account as it is now.", ref("Account"), _ACCOUNT_SHOWN)},
 )
 READ_SWITCH: Final = Operation(

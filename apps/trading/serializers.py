@@ -10,12 +10,6 @@ from apps.trading.models import MAX_REASON, KillSwitch
 from apps.trading.services import Admitted, Statement
 
 
-class EmptyBody(Body):
-    """Of a call that has no fields of its own."""
-
-    refuses_unknown = True
-
-
 class StopBody(Body):
     refuses_unknown = True
     closePositions = FlagField(required=False)

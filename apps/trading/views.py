@@ -11,10 +11,10 @@ from apps.accounts.authentication import caller
 from apps.algorithms.views import shown
 from apps.core.etags import tag_of
 from apps.core.idempotency import idempotent
+from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.trading import openapi, services
 from apps.trading.serializers import (
-    EmptyBody,
     admitted_out,
     close_positions_in,
     emergency_in,

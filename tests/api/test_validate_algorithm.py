@@ -77,3 +77,10 @@ def test_any_content_type_will_do_without_a_body(api: Api, alice: User) -> None:
 def test_a_stranger_gets_not_found(api: Api, alice: User, bob: User) -> None:
     path = f"/api/trading/algorithms/{make.algorithm(alice).pk}/validate"
     assert_error(api(bob).post(path), 404, "ALGORITHM_NOT_FOUND")
+
+
+def test_steps_that_are_sent_are_refused_not_passed_over(api: Api, alice: User) -> None:
+    """What is judged is what is stored: a client that sends steps expects another answer."""
+    path = f"/api/trading/algorithms/{make.algorithm(alice).pk}/validate"
+    response = api(alice).post(path, {"basicInfo": {"timeframe": "1d"}})
+    assert_error(response, 400, "VALIDATION_ERROR", field="basicInfo")

@@ -6,6 +6,7 @@ from apps.core.errors import Code
 from apps.core.openapi import (
     MOMENT,
     MOMENT_SHOWN,
+    NOTHING,
     TEXT,
     Answer,
     Operation,
@@ -55,6 +56,7 @@ SHARE: Final = Operation(
     tag=_TAG,
     parameters=(_ID,),
     idempotent=True,
+    body=NOTHING,
     answers={
         200: Answer(
             "The link.",

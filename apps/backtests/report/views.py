@@ -15,6 +15,7 @@ from apps.backtests.report.page import page_of
 from apps.core import envelope
 from apps.core.errors import ServiceError
 from apps.core.idempotency import idempotent
+from apps.core.input import EmptyBody
 from apps.core.middleware import API_HEADERS, SIGNED
 from apps.core.openapi import documented
 from apps.core.public import public_page
@@ -44,6 +45,7 @@ class ReportLinkView(ViewSet):
     @documented(openapi.SHARE)
     @idempotent
     def share(self, request: Request, backtest_id: str) -> Response:
+        EmptyBody.read(request.data)
         link = services.share(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
         url = request.build_absolute_uri(SIGNED + link.signed)
         return Response({"url": url, "expiresAt": link.expires_at})
