@@ -90,6 +90,20 @@ def test_a_trade_as_clients_read_it() -> None:
     ]
 
 
+def test_orders_and_conditions_of_exits_reach_the_result() -> None:
+    """Signals at 101: limits at 99.95, the first is met on the way to 99, the second is not."""
+    given = strategy(
+        exitConditions={"conditions": [price("above", 103)]},
+        executionSettings={"orderType": "limit", "limitOffset": 1},
+    )
+    result = run(given, history([99, 101, 99, 100, 104, 104, 99, 101, 102, 102]))
+    (trade,) = trades(result)
+    found = (trade["entryPrice"], trade["exitPrice"], trade["exitReason"])
+    assert found == (99.95, 104.0, "signal")
+    rejected: Any = result.performance["rejectedSignals"]
+    assert rejected["limit_not_reached"] == 1
+
+
 def test_rule_18_bars_from_start_to_before_end_are_simulated() -> None:
     result = run(strategy(), history([99] * 10), start=MONDAY + 2 * MINUTE, end=MONDAY + 7 * MINUTE)
     assert result.curve["time"].tolist() == [MONDAY + m * MINUTE for m in range(2, 7)]
