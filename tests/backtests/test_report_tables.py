@@ -7,6 +7,7 @@ import pytest
 from apps.backtests.report import tables, words
 from apps.backtests.report.candles import Drawn, legible_timeframe
 from apps.backtests.report.figures import equity_figure, price_figures
+from apps.engine import breakdowns
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import CURVE, TRADE, Array
 from tests.backtests.waves import waves
@@ -39,31 +40,25 @@ THREE = trades(
 )
 
 
-def test_groups_add_up_and_their_bars_are_measured_by_the_largest() -> None:
-    first, second = tables.by_symbol(THREE, ["NSE:A", "NSE:B", "NSE:C"])
-    assert first == tables.Group("NSE:A", 2, 1, 1, -200.0, 20.0, -100.0)
-    assert second == tables.Group("NSE:B", 1, 0, 1, -50.0, 0.0, -25.0)
-    assert (first.win_rate, first.average, second.win_rate) == (50.0, -100.0, 0.0)
-    assert [row.name for row in tables.by_weekday(THREE)] == ["Monday", "Tuesday"]
-    assert [(row.name, row.trades) for row in tables.by_side(THREE)] == [("long", 2), ("short", 1)]
-    assert [row.name for row in tables.by_reason(THREE)] == ["signal"]
-    assert tables.by_side(THREE[:0]) == []
+def test_shares_are_measured_by_the_largest_profit_or_loss() -> None:
+    groups = breakdowns.by_symbol(THREE, ["NSE:A", "NSE:B", "NSE:C"])
+    found = tables.shares(groups)
+    assert [(one.group.name, one.percent, one.width) for one in found] == [
+        ("NSE:A", -100.0, 100.0), ("NSE:B", -25.0, 25.0),
+    ]  # fmt: skip
+    assert tables.shares([]) == []
 
 
-def test_months_follow_from_each_other_and_make_the_year() -> None:
-    found = tables.by_month(
-        curve(
-            ("2023-12-29 15:15", 1100), ("2024-01-31 15:15", 990), ("2024-02-01 09:15", 1000),
-            ("2024-02-29 23:59", 1089),
-        ),
-        capital=1000.0,
-    )  # fmt: skip
-    last, first = found
-    assert (last.year, last.months[11], last.total) == (2023, pytest.approx(10), pytest.approx(10))
-    assert last.months[:11] == [None] * 11
-    assert (first.months[0], first.months[1]) == (pytest.approx(-10), pytest.approx(10))
+def test_months_stand_in_the_row_of_their_year() -> None:
+    rows = curve(("2023-12-29 15:15", 1100), ("2024-01-31 15:15", 990), ("2024-02-29 23:59", 1089))
+    last, first = tables.by_month(
+        breakdowns.by_period(THREE, rows, 1000.0, breakdowns.MONTHS),
+        breakdowns.by_period(THREE, rows, 1000.0, breakdowns.YEARS),
+    )
+    assert (last.year, last.months[:11]) == ("2023", [None] * 11)
+    assert (last.months[11], last.total) == (pytest.approx(10), pytest.approx(10))
+    assert first.months == [pytest.approx(-10), pytest.approx(10), *[None] * 10]
     assert first.total == pytest.approx(-1)
-    assert tables.by_month(curve(), 1000.0) == []
 
 
 def test_the_largest_are_told_largest_first_and_never_on_the_wrong_side() -> None:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from apps.engine.breakdowns import SIDES, Group, Period
+from apps.engine.breakdowns import Group, Period
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
 from apps.engine.trade_figures import net_profits, trade_returns
@@ -88,7 +88,7 @@ def largest_losses(trades: Array, symbols: Sequence[str]) -> list[Row]:
 def _rows(trades: Array, symbols: Sequence[str]) -> list[Row]:
     columns = (
         [symbols[place] for place in trades["symbol"]],
-        [SIDES[int(side < 0)] for side in trades["side"]],
+        ["long" if side > 0 else "short" for side in trades["side"]],
         trades["quantity"].tolist(),
         trades["entry_time"].tolist(),
         trades["entry_price"].tolist(),
