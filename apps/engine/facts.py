@@ -10,10 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
-from apps.engine.equity_figures import Curve, Spells, daily_returns, day_ends, days_covered, spells
+from apps.engine.equity_figures import (
+    Curve,
+    Spells,
+    daily_returns,
+    day_ends,
+    days_covered,
+    max_drawdown,
+    max_drawdown_amount,
+    spells,
+)
 from apps.engine.paths import Excursions, buy_and_hold, excursions
 from apps.engine.records import Array
-from apps.engine.trade_figures import holding_hours, net_profits, total
+from apps.engine.trade_figures import holding_hours, net_profits, total, turnover
 
 Floats = NDArray[np.float64]
 
@@ -61,9 +70,24 @@ class Facts:
         return holding_hours(self.trades)
 
     @cached_property
+    def turnover(self) -> float:
+        """Rupees bought and sold."""
+        return turnover(self.trades)
+
+    @cached_property
     def equity(self) -> Floats:
         """The capital, then the curve."""
         return np.concatenate([[self.capital], self.curve["equity"]])
+
+    @cached_property
+    def max_drawdown(self) -> float:
+        """Percent of the running peak."""
+        return max_drawdown(self.equity)
+
+    @cached_property
+    def max_drawdown_amount(self) -> float:
+        """Rupees under the running peak."""
+        return max_drawdown_amount(self.equity)
 
     @cached_property
     def ends(self) -> NDArray[np.int64]:
