@@ -13,6 +13,9 @@ from apps.engine.equity_figures import SAME, SESSIONS_A_YEAR, deviation, of_a_ye
 
 Floats = NDArray[np.float64]
 
+MOST_A_DAY = 10.0
+"""The mean daily return that is still compounded: a year of it is near the largest number."""
+
 
 def beta(returns: Floats, benchmark: Floats) -> float | None:
     """Covariance with the benchmark over its variance (Sharpe 1964)."""
@@ -23,13 +26,13 @@ def beta(returns: Floats, benchmark: Floats) -> float | None:
 
 def alpha(returns: Floats, benchmark: Floats) -> float | None:
     """Percent a year beside beta x the benchmark: the daily rest, compounded (Jensen 1968,
-    empyrical).
+    empyrical). None of a rest that cannot be compounded: MOST_A_DAY or more, or all that there is.
     """
     slope = beta(returns, benchmark)
     if slope is None:
         return None
     rest = float(returns.mean() - slope * benchmark.mean())
-    return ((1 + rest) ** SESSIONS_A_YEAR - 1) * 100
+    return ((1 + rest) ** SESSIONS_A_YEAR - 1) * 100 if -1 < rest < MOST_A_DAY else None
 
 
 def correlation(returns: Floats, benchmark: Floats) -> float | None:

@@ -128,3 +128,10 @@ def test_ratios_of_trades() -> None:
     assert trade_figures.kelly_share(won, lost[:0]) is None
     assert trade_figures.expectancy_ratio(won[:0], lost) is None
     assert trade_figures.system_quality(np.array([1.0, 2.0, 3.0])) == pytest.approx(2 * 3**0.5)
+
+
+def test_an_alpha_that_no_year_can_hold_is_none() -> None:
+    """Equity that was nearly gone and came back: a daily mean of thousands of percent."""
+    wild = np.r_[MIXED, -0.9999, 5000.0]
+    assert benchmark_figures.alpha(wild, np.r_[BENCHMARK, 0.01, -0.01]) is None
+    assert benchmark_figures.alpha(-wild, np.r_[BENCHMARK, 0.01, -0.01]) is None

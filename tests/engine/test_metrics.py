@@ -212,3 +212,10 @@ def test_a_day_ends_with_its_last_row_or_with_the_curve() -> None:
     assert of_equity.daily_returns(equity, ends, 100.0).tolist() == pytest.approx([0.1, -0.1])
     assert of_equity.daily_returns(equity[:3], ends, 100.0)[-1] == pytest.approx(105 / 110 - 1)
     assert not len(of_equity.daily_returns(np.array([-1.0, 5.0]), np.array([0, 1]), 100.0))
+
+
+def test_figures_of_equity_that_was_nearly_gone_are_finite() -> None:
+    for end in (1e9, -1.0):
+        found = of_curve(curve(*[1000.0] * 20, 1e-9, *[1e9] * 30, end))
+        numbers = [n for n in found.values() if isinstance(n, int | float)]
+        assert np.isfinite(numbers).all()
