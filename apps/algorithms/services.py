@@ -362,7 +362,7 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
     found = strategy.read(configuration(read(owner=owner, algorithm_id=algorithm_id)))
     if found.strategy is None:
         errors = tuple(map(steps.told, found.faults + found.incomplete))
-        return Review(found.missing, errors, ())
+        return Review(tuple(steps.unfinished(found)), errors, ())
     warnings = tuple(map(steps.told, strategy.warnings(found.strategy)))
     return Review((), (), warnings + _doubts(found.strategy.basicInfo.symbols, now))
 

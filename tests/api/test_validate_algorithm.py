@@ -48,6 +48,7 @@ def test_stored_values_that_rules_have_left_behind_are_errors(api: Api, alice: U
     Algorithm.objects.filter(pk=algorithm.pk).update(basic_info=stored)
     body = validate(api, alice, algorithm)
     assert (body["valid"], fields(body["errors"])) == (False, ["basicInfo.timeframe"])
+    assert body["missingFields"] == ["basicInfo"], "as a start would say"
 
 
 def test_what_is_probably_not_meant_is_a_warning(api: Api, alice: User) -> None:
