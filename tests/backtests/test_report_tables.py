@@ -8,6 +8,7 @@ from apps.backtests.report import tables, words
 from apps.backtests.report.candles import Drawn, legible_timeframe
 from apps.backtests.report.figures import equity_figure, price_figures
 from apps.engine import breakdowns
+from apps.engine.metrics import Unit
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import CURVE, TRADE, Array
 from tests.backtests.waves import waves
@@ -59,6 +60,20 @@ def test_months_stand_in_the_row_of_their_year() -> None:
     assert (last.months[11], last.total) == (pytest.approx(10), pytest.approx(10))
     assert first.months == [pytest.approx(-10), pytest.approx(10), *[None] * 10]
     assert first.total == pytest.approx(-1)
+
+
+def test_every_figure_is_told_in_its_unit_with_what_it_means() -> None:
+    found = tables.all_figures(
+        {"netProfit": -1234.5, "winRate": 50.0, "totalTrades": 3, "profitFactor": None, "cagr": 1.5}
+    )
+    assert [(one.name, one.value) for one in found["Trades"]] == [
+        ("Total trades", "3"), ("Net profit", "\N{MINUS SIGN}₹1,234.50"), ("Win rate", "50.00%"),
+        ("Profit factor", "\N{EN DASH}"),
+    ]  # fmt: skip
+    assert found["Equity"] == [tables.Told("CAGR", "1.50%", "Growth a year, compounded.")]
+    assert found["Benchmark"] == []
+    assert words.figure(12, Unit.DAYS) == "12 days"
+    assert words.figure(1.25, Unit.HOURS) == "1.2 hours"
 
 
 def test_the_largest_are_told_largest_first_and_never_on_the_wrong_side() -> None:

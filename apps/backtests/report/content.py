@@ -51,6 +51,7 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
             "Largest wins": tables.largest_wins(trades, backtest.symbols),
             "Largest losses": tables.largest_losses(trades, backtest.symbols),
         },
+        "all_figures": tables.all_figures(backtest.performance or {}),
         "steps": _steps(backtest),
         "findings": _readable(backtest.findings) if backtest.findings else "",
     }

@@ -4,12 +4,14 @@
 profits net of charges.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from apps.backtests.report import words
 from apps.engine.breakdowns import Group, Period
+from apps.engine.metrics import BENCHMARK, EQUITY, TRADES, Unit
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
 from apps.engine.trade_figures import net_profits, trade_returns
@@ -54,6 +56,30 @@ def by_month(months: Sequence[Period], years: Sequence[Period]) -> list[Year]:
         )
         for year in years
     ]
+
+
+class Told(NamedTuple):
+    """A figure in words, and what it means."""
+
+    name: str
+    value: str
+    text: str
+
+
+def all_figures(performance: Mapping[str, object]) -> dict[str, list[Told]]:
+    """Every figure that the result has, as its tables order them."""
+    return {
+        title: [
+            Told(words.named(name), _in_words(performance[name], metric.unit), metric.text)
+            for name, metric in metrics.items()
+            if name in performance
+        ]
+        for title, metrics in (("Trades", TRADES), ("Equity", EQUITY), ("Benchmark", BENCHMARK))
+    }
+
+
+def _in_words(value: object, unit: Unit) -> str:
+    return words.figure(value, unit) if isinstance(value, int | float) else words.NOTHING
 
 
 class Row(NamedTuple):

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from apps.engine.candles import DAY, IST
+from apps.engine.metrics import Unit
 
 NOTHING: Final = "\N{EN DASH}"
 """For a figure that there is none of: a ratio without a denominator."""
@@ -12,12 +13,14 @@ MINUS: Final = "\N{MINUS SIGN}"
 
 _OWN: Final = {
     "transactionTax": "STT / CTT",
+    "cagr": "CAGR",
+    "roi": "ROI",
     "ipft": "IPFT",
     "sebiFee": "SEBI fee",
     "gst": "GST",
 }
 """Words that are not simply the wire's own, taken apart."""
-_PARTS: Final = re.compile(r"_|(?<=[a-z])(?=[A-Z])")
+_PARTS: Final = re.compile(r"_|(?<=[a-z])(?=[A-Z0-9])")
 
 
 def named(word: str) -> str:
@@ -46,6 +49,20 @@ def number(value: float, digits: int = 2) -> str:
     """A plain figure, with the proper minus."""
     text = f"{abs(value):.{digits}f}"
     return (MINUS if value < 0 and float(text) else "") + text
+
+
+def figure(value: float, unit: Unit) -> str:
+    """A figure with its unit."""
+    match unit:
+        case Unit.RUPEES:
+            return rupees(value)
+        case Unit.PERCENT:
+            return f"{number(value)}%"
+        case Unit.COUNT:
+            return number(value, 0)
+        case Unit.RATIO:
+            return number(value)
+    return f"{number(value, 0 if float(value).is_integer() else 1)} {unit}"
 
 
 def moment(seconds: int, form: str | None = None) -> str:
