@@ -13,7 +13,7 @@ class Scope(StrEnum):
     TRADE = "trade"
     """Every other call that has no scope of its own: algorithms, webhooks, market data."""
     BACKTEST = "backtest"
-    """To submit, rename, cancel and delete backtests."""
+    """To submit, rename, cancel, share and delete backtests."""
 
 
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})

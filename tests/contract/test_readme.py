@@ -73,6 +73,15 @@ def test_the_range_of_the_sample_is_the_samples_own() -> None:
     assert f"{first} to {last}" in README
 
 
+def test_the_candle_that_is_explained_is_one_of_the_sample() -> None:
+    asked = re.search(r"/explain\?symbol=NSE:RELIANCE&at=([^\"]+)", README)
+    assert asked is not None
+    minutes = next(
+        one for one in samples() if (one.symbol, one.timeframe) == ("NSE:RELIANCE", "1m")
+    )
+    assert int(datetime.fromisoformat(asked[1]).timestamp()) in minutes.candles.time
+
+
 def test_every_command_exists() -> None:
     commands = set(re.findall(r"^\| `(\w+)", table("Commands"), re.MULTILINE)) - {"manage"}
     assert commands <= set(get_commands())

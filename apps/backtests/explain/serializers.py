@@ -10,8 +10,7 @@ MESSAGES: Final = {
     "no_signal": "The conditions of no side are true.",
     "both_sides": "The conditions of both sides are true, which is neither (engine rule 12).",
     "unknown_ranges": "An average true range that size or exits need is not known yet.",
-    "position_held": "A position of this symbol was held, which the signal did not close or add to "
-    "in a way that the result tells.",
+    "position_held": "A position of this symbol was held; whether it was added to is not recorded.",
     "daily_loss_limit": "The loss of the day had reached maxDailyLoss.",
     "outside_session": "The next candle starts at or after the square-off.",
     "position_limit": "maxOpenPositions were held.",
