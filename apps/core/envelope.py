@@ -5,12 +5,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
-import orjson
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse
 from rest_framework import exceptions
 
-from apps.core import request_id
+from apps.core import request_id, wire_json
 from apps.core.database_errors import Meaning, meaning_of
 from apps.core.errors import Code, PreconditionFailed, ServiceError
 
@@ -127,7 +126,7 @@ def refusal_of_database(meaning: Meaning) -> Body:
 def http_response(body: Body, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """The envelope as a plain Django response, for what never reaches a view."""
     return HttpResponse(
-        orjson.dumps(body),
+        wire_json.dumps(body),
         status=_status_of(body),
         content_type="application/json",
         headers=_headers(body, headers),

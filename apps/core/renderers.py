@@ -2,25 +2,19 @@
 
 import re
 from collections.abc import Mapping
-from datetime import datetime
-from decimal import Decimal
 from typing import Any, Final
 
-import orjson
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from apps.core.times import wire_time
+from apps.core import wire_json
 
 _REFUSED: Final = re.compile(r";\s*q\s*=\s*0(\.0*)?\s*(;|$)", re.IGNORECASE)
-_OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 
 
 class JsonRenderer(BaseRenderer):
-    """JSON by orjson: dates as ISO 8601 with Z, Decimals as numbers; a NaN is a programming error
-    upstream.
-    """
+    """JSON by orjson."""
 
     media_type = "application/json"
     format = "json"
@@ -32,15 +26,7 @@ class JsonRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> bytes:
-        return b"" if data is None else orjson.dumps(data, default=_plain, option=_OPTIONS)
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, datetime):
-        return wire_time(value)
-    if isinstance(value, Decimal):
-        return float(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+        return b"" if data is None else wire_json.dumps(data)
 
 
 class Negotiation(DefaultContentNegotiation):

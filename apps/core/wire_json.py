@@ -1,0 +1,24 @@
+"""JSON as answers have it, refusals too."""
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+import orjson
+
+from apps.core.times import wire_time
+
+_OPTIONS: Final = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
+
+
+def dumps(value: object) -> bytes:
+    """Dates as ISO 8601 with Z, Decimals as numbers; a NaN is a programming error upstream."""
+    return orjson.dumps(value, default=_plain, option=_OPTIONS)
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return wire_time(value)
+    if isinstance(value, Decimal):
+        return float(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
