@@ -1,5 +1,6 @@
 """What goes wrong in the database is never a 500 unless the mistake is ours."""
 
+import json
 import logging
 
 import psycopg
@@ -170,7 +171,7 @@ def test_when_to_come_back_stands_in_the_error_in_its_details_and_in_the_header(
     kind: type[ServiceError], status: int
 ) -> None:
     answer = answer_exception(kind(retryAfter=7), {})
-    error = answer.data["error"]
+    error = json.loads(answer.content)["error"]
     assert answer.status_code == error["status"] == status
     assert error["retryAfter"] == error["details"]["retryAfter"] == 7
     assert answer.headers["Retry-After"] == "7"
@@ -178,5 +179,5 @@ def test_when_to_come_back_stands_in_the_error_in_its_details_and_in_the_header(
 
 def test_a_refusal_that_says_nothing_of_it_does_not_say_when_to_come_back() -> None:
     answer = answer_exception(Taken(), {})
-    assert "retryAfter" not in answer.data["error"]
+    assert "retryAfter" not in json.loads(answer.content)["error"]
     assert "Retry-After" not in answer.headers
