@@ -1,5 +1,6 @@
 """The cast and the client that tests share."""
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -30,11 +31,15 @@ class CheckedClient(APIClient):
 
 
 def pytest_collection_finish() -> None:
-    """Compile what the tests have imported before the first of them, and its timeout, begins."""
+    """Compile what the tests have imported before the first of them, and its timeout, begins.
+
+    What is imported stays: the collector of garbage need not look at it again and again.
+    """
     if "apps.engine.kernel" in sys.modules:
         from apps.engine import compilation
 
         compilation.prepare(print)
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,8 @@ from django.db.migrations.executor import MigrationExecutor
 from apps.accounts.models import EndReason, Session
 from tests import make
 
+pytestmark = pytest.mark.slow
+
 
 def migrate(name: str) -> Any:
     """The models as they stand after it. Any: they are made as the state is read."""

@@ -8,6 +8,8 @@ from django.db.migrations.executor import MigrationExecutor
 
 from tests import make
 
+pytestmark = pytest.mark.slow
+
 
 def migrate(name: str) -> Any:
     """The models as they stand after this migration. Any: they are made as the state is read."""

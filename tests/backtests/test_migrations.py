@@ -14,6 +14,8 @@ from apps.backtests.models import Backtest
 from apps.engine.records import CURVE, TRADE, Array
 from tests import make
 
+pytestmark = pytest.mark.slow
+
 
 def migrate(*names: str) -> Any:
     """The models as they stand after these migrations. Any: they are made as the state is read."""

@@ -64,23 +64,27 @@ def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:
     assert said == f"CommandError: port {port} is taken: stop what uses it, or set PORT to another"
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_ours_is_named(data_dir: Path) -> None:
     said = refusal(HOST="192.0.2.1", DATA_DIR=str(data_dir))
     assert "HOST=192.0.2.1: not an address of this machine" in said
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_reached_is_named(port: int, data_dir: Path) -> None:
     said = refusal(PORT=str(port), DATA_DIR=str(data_dir), DATABASE_URL=NO_SERVER)
     assert "the database cannot be reached" in said
     assert "127.0.0.1" in said
 
 
+@pytest.mark.slow
 def test_a_data_directory_that_cannot_be_written_is_named(port: int) -> None:
     said = refusal(PORT=str(port), DATA_DIR="/dev/null/x")
     assert "DATA_DIR" in said
     assert "/dev/null/x: Not a directory" in said
 
 
+@pytest.mark.slow
 def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
     said = refusal(PORT=str(port), DATA_DIR=str(data_dir), PG_BIN="/nowhere")
     assert said == "error: PG_BIN=/nowhere holds no working postgres and initdb"

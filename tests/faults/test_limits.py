@@ -26,6 +26,8 @@ import django; django.setup()
 from django.core.management import call_command
 from procrastinate.contrib.django.utils import connector_params
 from config import worker
+
+pytestmark = pytest.mark.slow
 worker.work = lambda queue: show(connector_params())
 call_command("work", "--queue", "small"); show()
 """
