@@ -246,26 +246,28 @@ def _example(code: str, status: int) -> Schema:
     return {"error": {**error, "requestId": "01993c2f7a5b4c6d8e9f0a1b2c3d4e5f"}}
 
 
+def _schemas() -> dict[str, Schema]:
+    """Every component by its name; raises ValueError where two have the same."""
+    found: dict[str, Schema] = {
+        "Error": ERROR,
+        "Pagination": PAGINATION,
+        "Json": JSON,
+        "Nothing": body_schema(EmptyBody),
+        **step_schemas.schemas(),
+    }
+    for app in (accounts, symbols, market, algorithms, trading, backtests, report, explain):
+        if twice := found.keys() & app.SCHEMAS.keys():
+            raise ValueError(f"two components are called {', '.join(sorted(twice))}")
+        found |= app.SCHEMAS
+    return found
+
+
 def complete(result: Schema, **_: object) -> Schema:
     """drf-spectacular's hook at the end: the components that the operations refer to."""
     named = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["components"] = {
-        "schemas": {
-            "Error": ERROR,
-            "Pagination": PAGINATION,
-            "Json": JSON,
-            "Nothing": body_schema(EmptyBody),
-            **accounts.SCHEMAS,
-            **symbols.SCHEMAS,
-            **market.SCHEMAS,
-            **step_schemas.schemas(),
-            **algorithms.SCHEMAS,
-            **trading.SCHEMAS,
-            **backtests.SCHEMAS,
-            **report.SCHEMAS,
-            **explain.SCHEMAS,
-        },
+        "schemas": _schemas(),
         "responses": {name: _refusal(name) for name in sorted(named)},
         "headers": {
             name: {"schema": schema, "description": text, "required": name in ALWAYS_SENT}

@@ -127,15 +127,15 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "WholeBacktest": record({**_BACKTEST, "breakdowns": nullable(ref("Breakdowns"))}),
     "Breakdowns": record(
         {
-            "bySymbol": array(ref("Group")),
-            "bySide": array(ref("Group")),
-            "byExitReason": array(ref("Group")),
-            "byWeekday": described(array(ref("Group")), "Of the entry."),
+            "bySymbol": array(ref("BreakdownRow")),
+            "bySide": array(ref("BreakdownRow")),
+            "byExitReason": array(ref("BreakdownRow")),
+            "byWeekday": described(array(ref("BreakdownRow")), "Of the entry."),
             "byMonth": array(ref("Period"), maxItems=MOST_PERIODS),
             "byYear": array(ref("Period"), maxItems=MOST_PERIODS),
         }
     ),
-    "Group": record(_GROUP),
+    "BreakdownRow": record(_GROUP),
     "Period": record(
         {**_GROUP, "returnPercentage": described(NUMBER, "Of equity; the trades ended in it.")}
     ),

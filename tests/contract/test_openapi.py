@@ -15,6 +15,8 @@ from rest_framework.test import APIClient
 
 from apps.core.errors import Code
 from apps.engine import strategy
+from apps.symbols import openapi as symbols
+from config import openapi
 from tests import documented, make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
@@ -263,3 +265,9 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
     if name in OF_A_RESULT:
         run_queued()
     reader.follow(name)
+
+
+def test_two_components_never_share_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(symbols.SCHEMAS, "Group", {})
+    with pytest.raises(ValueError, match="called Group"):
+        openapi.document()

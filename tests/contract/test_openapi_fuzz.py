@@ -41,6 +41,7 @@ _OF_ALGORITHMS = (
     "needs isTemplate to be true"  # which may be so already
     "|must be later than from"  # a window of the day runs forward
     "|must be greater than fastPeriod"
+    "|must be longer than basicInfo.timeframe"
     "|candles before its first value"  # periods and offsets add up
     "|is not used by the operator"
     "|at least 1e-09 away"
@@ -62,6 +63,7 @@ BEYOND_A_SCHEMA = {
     "readCoverage": (400, _HALF_A_CONTRACT),
     # Brokers are data, and of floats some multiples of 0.0001 have more places.
     "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
+    "explainCandle": (400, f"allowed values|{_HALF_A_CONTRACT}"),  # of those it traded
     "submitBacktest": (
         400,
         f"in the future|before 1990|before startDate|{_HALF_A_CONTRACT}|{_OF_STUDIES}",

@@ -25,6 +25,8 @@ from apps.core.openapi import (
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.reasons import REJECTIONS
 from apps.engine.verdict import CERTAIN, UNCERTAIN
+from apps.market.openapi import RANGE_END
+from apps.symbols.openapi import SYMBOL
 
 _SIDE: Final = one_of(("long", "short"))
 _OPERATOR: Final = one_of(("AND", "OR"))
@@ -92,8 +94,8 @@ EXPLAIN: Final = Operation(
     tag="backtests",
     parameters=(
         place("backtest_id", "The backtest."),
-        query("symbol", TEXT, "One of the backtest's.", example="NSE:RELIANCE"),
-        query("at", TEXT, "A moment inside the candle.", example="2024-01-03T04:00:00Z"),
+        query("symbol", SYMBOL, "One of the backtest's.", example="NSE:RELIANCE"),
+        query("at", RANGE_END, "A moment inside the candle.", example="2024-01-03T04:00:00Z"),
     ),
     answers={
         200: Answer(
