@@ -65,7 +65,7 @@ class Bench:
 
     def submit(self, user: int, kind: int) -> Backtest:
         span = read_span(FIRST, LAST, now=NOW)
-        submission = Submission(self.algorithms[user, kind], span, "backtest", str(kind), {})
+        submission = Submission(self.algorithms[user, kind], span, "backtest", str(kind), {}, {})
         return services.submit(
             owner=self.users[user], submission=submission, seed=kind, now=timezone.now()
         )
