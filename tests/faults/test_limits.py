@@ -7,6 +7,8 @@ import pytest
 
 from tests.config.processes import line, python
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout")
 SHOW = f"""
 import os
@@ -26,8 +28,6 @@ import django; django.setup()
 from django.core.management import call_command
 from procrastinate.contrib.django.utils import connector_params
 from config import worker
-
-pytestmark = pytest.mark.slow
 worker.work = lambda queue: show(connector_params())
 call_command("work", "--queue", "small"); show()
 """
