@@ -125,7 +125,9 @@ def tab() -> Iterator[Tab]:
     assert name is not None
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
-    with tempfile.TemporaryDirectory(prefix="algotrade-browser-") as profile:
+    with tempfile.TemporaryDirectory(
+        prefix="algotrade-browser-", ignore_cleanup_errors=True
+    ) as profile:
         # The protocol is read from descriptor 3 and written to 4.
         command = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
         flags = [
