@@ -23,9 +23,8 @@ MOST_BARS: Final = 10_000_000
 """Of one backtest, over all its symbols: a worker holds them in memory."""
 MOST_BARS_SEARCHED: Final = 2_000_000
 """Where many sets of parameters are tried: each thread holds columns of its own beside them."""
-
-
 _SHOWN: Final = 5
+"""Splits that a note names."""
 
 
 class TooManyBars(EngineError):

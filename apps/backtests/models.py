@@ -182,8 +182,8 @@ class Backtest(models.Model):
 
 
 class BacktestResult(models.Model):
-    """The curve of a completed backtest as one packed array (see `arrays`), and how many trades it
-    made.
+    """The curve of a completed backtest as one packed array (see `arrays`), how many trades it
+    made, and its breakdowns: made once, so that reading a backtest does not unpack all of it.
     """
 
     backtest = models.OneToOneField(
@@ -191,6 +191,9 @@ class BacktestResult(models.Model):
     )
     trades = models.PositiveIntegerField(help_text="how many there are")
     curve = models.BinaryField()
+    breakdowns = models.TextField(
+        null=True, help_text="JSON in the order of an answer; null of results older than it"
+    )
 
 
 class TradeBlock(models.Model):

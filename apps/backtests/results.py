@@ -1,5 +1,6 @@
 """The stored result of a backtest: trades in blocks, the curve in one array."""
 
+import json
 from collections.abc import Iterable
 from itertools import chain
 from typing import Final, LiteralString
@@ -20,7 +21,8 @@ from apps.engine.results import curve_points, trade_dicts
 TRADES_A_BLOCK: Final = 5_000
 
 RESULT: Final = (
-    "INSERT INTO backtests_backtestresult (backtest_id, trades, curve) VALUES (%s, %s, %b)"
+    "INSERT INTO backtests_backtestresult (backtest_id, trades, curve, breakdowns)"
+    " VALUES (%s, %s, %b, %s)"
 )
 BLOCK: Final = "INSERT INTO backtests_tradeblock (result_id, first, data) VALUES (%s, %s, %b)"
 
@@ -46,7 +48,10 @@ def completed(*, owner: User, backtest_id: str) -> Backtest:
 
 def store(backtest: Backtest, *, trades: Array, curve: Array) -> None:
     """Write a result, once: the database refuses a second one. `trades`: TRADE, `curve`: CURVE."""
-    _insert(RESULT, [(backtest.pk, len(trades), arrays.pack(curve))])
+    found = breakdowns(
+        trades, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
+    )
+    _insert(RESULT, [(backtest.pk, len(trades), arrays.pack(curve), json.dumps(found))])
     _insert(
         BLOCK,
         (
@@ -96,8 +101,8 @@ def whole(backtest: Backtest) -> tuple[Array, Array]:
     )
 
 
-def broken_down(backtest: Backtest) -> dict[str, list[dict[str, object]]]:
-    """Its breakdowns, made from the whole of the trades and the curve."""
-    trades, curve = whole(backtest)
-    capital = float(backtest.initial_capital)
-    return breakdowns(trades, curve, symbols=backtest.symbols, capital=capital)
+def broken_down(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:
+    """Its breakdowns; None before it is completed, and of results that are older than they."""
+    held = BacktestResult.objects.filter(pk=backtest.pk).values_list("breakdowns", flat=True)
+    text = held.first()
+    return None if text is None else json.loads(text)

@@ -1,10 +1,8 @@
 """Running what was asked for: one simulation, or a study of many. For workers: it compiles."""
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Final
 
 from apps.backtests import arrays
@@ -14,6 +12,7 @@ from apps.engine import studies
 from apps.engine.charges import Schedule
 from apps.engine.monte_carlo import monte_carlo
 from apps.engine.optimise import optimise
+from apps.engine.receipt import hash_of
 from apps.engine.simulate import History, Result, simulate
 from apps.engine.strategy import Strategy
 from apps.engine.studies import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
@@ -37,13 +36,7 @@ class Outcome:
         digest = arrays.digest(self.result.trades, self.result.curve)
         if self.findings is None:
             return {"result": digest, "study": None}
-        return {"result": _hash([digest, self.findings]), "study": _hash(study)}
-
-
-def _hash(value: object) -> str:
-    """Of the value's canonical JSON: sorted keys, no blanks."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return sha256(text.encode()).hexdigest()
+        return {"result": hash_of([digest, self.findings]), "study": hash_of(study)}
 
 
 def outcome_of(

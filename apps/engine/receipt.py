@@ -45,9 +45,9 @@ def receipt(
     flags = _hash_columns([track.flags for track in tracks])
     return {
         "engineVersion": ENGINE_VERSION,
-        "configuration": _hash(strategy.model_dump(mode="json", exclude_none=True)),
+        "configuration": hash_of(strategy.model_dump(mode="json", exclude_none=True)),
         "candles": _hash_columns(candles),
-        "rulebook": _hash([schedule, contracts, flags]),
+        "rulebook": hash_of([schedule, contracts, flags]),
         "start": start,
         "end": end,
         "capital": capital,
@@ -56,8 +56,8 @@ def receipt(
     }
 
 
-def _hash(value: object) -> str:
-    """Of the value's canonical JSON: sorted keys, no blanks."""
+def hash_of(value: object) -> str:
+    """SHA-256, in hex, of the value's canonical JSON: sorted keys, no blanks."""
     return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
+from apps.backtests import arrays
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
@@ -25,6 +26,13 @@ def completed(api: Api, alice: User) -> dict[str, Any]:
     run_queued()
     found: dict[str, Any] = client.get(f"{PATH}/{created['id']}").json()
     return found
+
+
+def test_reading_one_unpacks_neither_its_curve_nor_its_trades(
+    api: Api, alice: User, completed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(arrays, "unpack")
+    assert api(alice).get(f"{PATH}/{completed['id']}").json() == completed
 
 
 def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[str, Any]) -> None:
