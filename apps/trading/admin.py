@@ -77,7 +77,7 @@ def _of_owner(term: str) -> Q:
 
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(OperatorAdmin):
-    list_display = ("account", "kind", "amount", "at")
+    list_display = ("id", "account", "kind", "fill", "at")
     ordering = ("-id",)
     search_fields = ("account",)
     search_help_text = "A user's id."

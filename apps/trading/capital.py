@@ -11,7 +11,8 @@ from django.conf import settings
 
 from apps.accounts.models import User
 from apps.core.errors import Code, ServiceError
-from apps.trading.models import Account, EntryKind, Run
+from apps.trading import ledger
+from apps.trading.models import Account, Book, EntryKind, Run
 
 
 class InsufficientBalance(ServiceError):
@@ -45,8 +46,12 @@ def _opened(owner: User, now: datetime) -> Account:
         owner=owner, defaults={"balance": balance, "opened_at": now}
     )
     if is_new:
-        account.entries.create(kind=EntryKind.OPENING, amount=balance, at=now)
+        _lend(account, EntryKind.OPENING, balance, now)
     return account
+
+
+def _lend(account: Account, kind: EntryKind, amount: Decimal, now: datetime) -> None:
+    ledger.enter(account, kind, {Book.CASH: amount, Book.CAPITAL: -amount}, now=now)
 
 
 def reserve(account: Account, required: Decimal) -> None:
@@ -70,6 +75,6 @@ def reset(account: Account, *, now: datetime) -> None:
     if in_use := sorted(holding):
         raise AccountInUse(algorithmIds=in_use)
     balance = Decimal(settings.PAPER_ACCOUNT_BALANCE)
-    account.entries.create(kind=EntryKind.RESET, amount=balance - account.balance, at=now)
+    _lend(account, EntryKind.RESET, balance - account.balance, now)
     account.balance = balance
     account.save(update_fields=["balance"])

@@ -9,7 +9,7 @@ from django.db.models import Sum
 
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
-from apps.trading.models import Account, LedgerEntry
+from apps.trading.models import Account, LedgerEntry, Posting
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.trading.standing import hold, ready, start, stop
@@ -27,7 +27,10 @@ def test_it_is_opened_when_it_is_first_asked_for(api: Api, alice: User, bob: Use
     account = Account.objects.get()
     assert account.owner == alice
     entry = account.entries.get()
-    assert (entry.kind, entry.amount) == ("opening", Decimal(10_000_000))
+    assert entry.kind == "opening"
+    assert dict(entry.postings.values_list("book", "amount")) == {
+        "cash": Decimal(10_000_000), "capital": Decimal(-10_000_000),
+    }  # fmt: skip
 
 
 def test_it_opens_with_what_the_setting_says(api: Api, alice: User, settings: LazySettings) -> None:
@@ -60,8 +63,8 @@ def test_a_reset_is_as_much_as_a_new_one_has(api: Api, alice: User, settings: La
     settings.PAPER_ACCOUNT_BALANCE = 10_000_000
     response = api(alice).post(f"{PATH}/reset")
     assert (response.status_code, response.json()) == (200, NEW)
-    entries = Account.objects.get().entries.order_by("id")
-    assert [(entry.kind, entry.amount) for entry in entries] == [
+    postings = Posting.objects.filter(book="cash").order_by("id")
+    assert list(postings.values_list("entry__kind", "amount")) == [
         ("opening", Decimal(7_000_000)), ("reset", Decimal(3_000_000)),
     ]  # fmt: skip
     assert AuditRecord.objects.get(action="account_reset").details["balance"] == [
@@ -75,8 +78,15 @@ def test_the_balance_is_the_sum_of_the_ledger(
     for balance in (5, 900_000, 10_000_000, 1):
         settings.PAPER_ACCOUNT_BALANCE = balance
         assert api(alice).post(f"{PATH}/reset").json()["balance"] == balance
-    total = LedgerEntry.objects.aggregate(total=Sum("amount"))["total"]
+    total = Posting.objects.filter(book="cash").aggregate(total=Sum("amount"))["total"]
     assert total == Account.objects.get().balance == 1
+    assert Posting.objects.aggregate(total=Sum("amount"))["total"] == 0
+
+
+def test_postings_that_do_not_add_up_are_refused(api: Api, alice: User) -> None:
+    api(alice).get(PATH)
+    with pytest.raises(DatabaseError, match="add up to zero"), transaction.atomic():
+        LedgerEntry.objects.get().postings.create(book="cash", amount=1)
 
 
 def test_it_cannot_be_reset_while_something_runs(api: Api, alice: User) -> None:
@@ -106,7 +116,7 @@ def test_the_database_reserves_no_more_than_there_is(
 def test_the_ledger_is_never_rewritten(api: Api, alice: User) -> None:
     api(alice).get(PATH)
     with pytest.raises(DatabaseError, match="never rewritten"), transaction.atomic():
-        LedgerEntry.objects.update(amount=1)
+        Posting.objects.update(amount=1)
     with pytest.raises(DatabaseError, match="never rewritten"), transaction.atomic():
         LedgerEntry.objects.get().save()
     alice.delete()

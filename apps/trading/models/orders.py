@@ -1,0 +1,233 @@
+"""What runs did and hold: signals, orders, fills, positions, trades, losses of a day."""
+
+from decimal import Decimal
+from enum import StrEnum
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q, Sum
+
+from apps.core.ids import IdField
+from apps.engine.symbols import MAX_LENGTH
+from apps.trading.models.runs import Run
+from apps.trading.money import NOTHING
+
+
+class OrderStatus(StrEnum):
+    """Where an order stands; all but `open` are its end."""
+
+    OPEN = "open"
+    FILLED = "filled"
+    CANCELLED = "cancelled"
+    REJECTED = "rejected"
+
+
+class Intent(StrEnum):
+    """What an order does to a position."""
+
+    ENTRY = "entry"
+    ADD = "add"
+    EXIT = "exit"
+
+
+class Order(models.Model):
+    """One order of a run. Its id is the client order id: a pure function of run, bar, symbol and
+    leg (`client_order_id`), so that what is done again after a crash is the same order.
+
+    An entry is sized when it is filled (engine rule 6), so its quantity is null until then.
+    """
+
+    id = IdField()
+    run = models.ForeignKey(Run, models.CASCADE, related_name="orders")
+    algorithm = models.ForeignKey(
+        "algorithms.Algorithm", models.CASCADE, related_name="orders", db_index=False
+    )
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    side = models.CharField(max_length=4, choices=[("buy", "buy"), ("sell", "sell")])
+    intent = models.CharField(max_length=5, choices=[(i.value, i.value) for i in Intent])
+    type = models.CharField(max_length=6, choices=[(t, t) for t in ("market", "limit", "stop")])
+    price = models.DecimalField(max_digits=18, decimal_places=4, null=True)
+    quantity = models.BigIntegerField(null=True)
+    status = models.CharField(
+        max_length=9,
+        default=OrderStatus.OPEN.value,
+        choices=[(status.value, status.value) for status in OrderStatus],
+    )
+    reason = models.CharField(
+        max_length=20, blank=True, help_text="Of an exit, or why it was not filled"
+    )
+    bar_time = models.DateTimeField(help_text="Start of the bar whose close or range made it")
+    placed_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=[s.value for s in OrderStatus]), name="order_status_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(status=OrderStatus.OPEN.value, ended_at=None)
+                | ~Q(status=OrderStatus.OPEN.value) & Q(ended_at__isnull=False),
+                name="an_order_ends_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(quantity=None) | Q(quantity__gt=0), name="order_is_of_something"
+            ),
+        ]
+        indexes = [
+            models.Index(F("algorithm"), F("placed_at").desc(), F("id").desc(), name="orders_new"),
+            models.Index(F("run"), name="orders_open", condition=Q(status=OrderStatus.OPEN.value)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.side} {self.symbol} {self.status}"
+
+
+class Fill(models.Model):
+    """One execution of an order, with what it was charged (engine rule 10)."""
+
+    # Its own index on the order would repeat the constraint's.
+    order = models.ForeignKey(Order, models.CASCADE, related_name="fills", db_index=False)
+    number = models.PositiveSmallIntegerField(default=1, help_text="Among those of the order")
+    quantity = models.BigIntegerField()
+    price = models.DecimalField(max_digits=18, decimal_places=4)
+    charges = models.DecimalField(max_digits=18, decimal_places=2)
+    charges_by_kind = models.JSONField(help_text="Rupees, as text, by kind of charge")
+    at = models.DateTimeField(help_text="Start of the bar in which it was filled")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["order", "number"], name="fills_of_an_order_count_up"),
+            models.CheckConstraint(condition=Q(quantity__gt=0), name="fill_is_of_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.quantity} at {self.price}"
+
+
+class PositionQuerySet(models.QuerySet["Position"]):
+    def open(self) -> Self:
+        return self.filter(closed_at=None)
+
+    def unrealised(self) -> Decimal:
+        """What all of them would win or lose if they were closed at their last marks."""
+        total: Decimal | None = self.open().aggregate(total=Sum("unrealised"))["total"]
+        return total or NOTHING
+
+
+class Position(models.Model):
+    """What a run holds, or has held, of one symbol."""
+
+    # Its own index on the run would repeat the constraint's for those that are open.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="positions")
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    quantity = models.BigIntegerField(help_text="Below zero when it is short")
+    entry_price = models.DecimalField(max_digits=18, decimal_places=4)
+    unrealised = models.DecimalField(
+        max_digits=18, decimal_places=2, default=NOTHING, help_text="Rupees, at the last mark"
+    )
+    mark = models.DecimalField(max_digits=18, decimal_places=4, null=True, help_text="Last close")
+    stop = models.DecimalField(max_digits=18, decimal_places=4, null=True)
+    target = models.DecimalField(max_digits=18, decimal_places=4, null=True)
+    opened_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+
+    objects = PositionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "symbol"],
+                condition=Q(closed_at=None),
+                name="one_open_position_of_a_symbol_in_a_run",
+            ),
+            models.CheckConstraint(condition=~Q(quantity=0), name="position_is_of_something"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.quantity} {self.symbol}"
+
+
+class Trade(models.Model):
+    """A position from entry to exit, as a backtest tells it."""
+
+    id = IdField()
+    run = models.ForeignKey(Run, models.CASCADE, related_name="trades")
+    algorithm = models.ForeignKey(
+        "algorithms.Algorithm", models.CASCADE, related_name="trades", db_index=False
+    )
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    side = models.CharField(max_length=5, choices=[("long", "long"), ("short", "short")])
+    quantity = models.BigIntegerField()
+    entry_time = models.DateTimeField()
+    entry_price = models.DecimalField(max_digits=18, decimal_places=4)
+    exit_time = models.DateTimeField()
+    exit_price = models.DecimalField(max_digits=18, decimal_places=4)
+    exit_reason = models.CharField(max_length=20)
+    gross_profit = models.DecimalField(max_digits=18, decimal_places=2)
+    charges = models.DecimalField(max_digits=18, decimal_places=2)
+    profit = models.DecimalField(max_digits=18, decimal_places=2, help_text="After charges")
+    return_percentage = models.FloatField()
+    bars = models.PositiveIntegerField()
+
+    class Meta:
+        indexes = [
+            models.Index(F("algorithm"), F("exit_time").desc(), F("id").desc(), name="trades_new"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.side} {self.symbol} {self.profit}"
+
+
+class Signal(models.Model):
+    """What a run's conditions said at the close of a bar, and whether it was followed."""
+
+    # Its own index on the run would repeat the constraint's.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="signals", db_index=False)
+    algorithm = models.ForeignKey(
+        "algorithms.Algorithm", models.CASCADE, related_name="signals", db_index=False
+    )
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    bar_time = models.DateTimeField(help_text="Start of the bar at whose close it was known")
+    side = models.CharField(max_length=5, choices=[("long", "long"), ("short", "short")])
+    action = models.CharField(max_length=5, choices=[("entry", "entry"), ("exit", "exit")])
+    followed = models.BooleanField()
+    reason = models.CharField(max_length=20, blank=True, help_text="Why it was not followed")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["run", "bar_time", "symbol", "action", "side"], name="one_signal_of_a_bar"
+            ),
+            models.CheckConstraint(
+                condition=Q(followed=True) | ~Q(reason=""), name="a_signal_not_followed_says_why"
+            ),
+        ]
+        indexes = [
+            models.Index(F("algorithm"), F("bar_time").desc(), F("id").desc(), name="signals_new"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action} {self.side} {self.symbol}"
+
+
+class DailyLoss(models.Model):
+    """What an algorithm has lost on one date in Asia/Kolkata, against the limit of that day."""
+
+    algorithm = models.ForeignKey(
+        "algorithms.Algorithm", models.CASCADE, related_name="daily_losses", db_index=False
+    )
+    day = models.DateField()
+    loss = models.DecimalField(max_digits=18, decimal_places=2, help_text="Rupees; 0 or more")
+    limit = models.DecimalField(max_digits=18, decimal_places=2)
+    breached_at = models.DateTimeField(null=True, help_text="When the loss reached the limit")
+
+    class Meta:
+        verbose_name_plural = "daily losses"
+        constraints = [
+            models.UniqueConstraint(fields=["algorithm", "day"], name="one_loss_of_a_day"),
+            models.CheckConstraint(condition=Q(loss__gte=0), name="daily_loss_is_not_below_zero"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.algorithm_id} {self.day}: {self.loss} of {self.limit}"

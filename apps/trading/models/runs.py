@@ -1,0 +1,194 @@
+"""Runs of algorithms, and the lanes on which they are stepped bar by bar."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Self
+
+from django.db import models
+from django.db.models import F, Q
+
+from apps.core.ids import IdField
+from apps.engine.candles import TIMEFRAMES
+from apps.trading.models.accounts import Account
+
+
+class EndReason(StrEnum):
+    """Why a run takes no more entries."""
+
+    STOPPED = "stopped"
+    ERROR = "error"
+
+
+class RunQuerySet(models.QuerySet["Run"]):
+    def holding(self) -> Self:
+        """Those whose capital is still reserved: they trade, or hold what they have bought."""
+        return self.filter(released_at=None)
+
+    def live(self) -> Self:
+        """Those of algorithms that are active or paused."""
+        return self.filter(ended_at=None)
+
+
+class Run(models.Model):
+    """An algorithm's trading from one start to the stop after it, by the steps as they were then.
+
+    It ends when it is stopped or fails. Its capital goes back to the account when it also holds
+    nothing any more, which may be later. `close_positions` asks for that: whoever trades the run
+    closes each position at its symbol's next open.
+    """
+
+    id = IdField()
+    # Its own index on the algorithm would repeat the one of the newest first.
+    algorithm = models.ForeignKey(
+        "algorithms.Algorithm", models.CASCADE, related_name="runs", db_index=False
+    )
+    account = models.ForeignKey(Account, models.CASCADE, related_name="runs")
+    algorithm_version = models.PositiveIntegerField()
+    configuration = models.JSONField(help_text="The steps by their wire names, as they were sent")
+    mode = models.CharField(max_length=5, choices=[("paper", "paper"), ("live", "live")])
+    capital = models.DecimalField(
+        max_digits=18,
+        decimal_places=2,
+        help_text="Its part of the account: what it began with and has won or lost since",
+    )
+    started_at = models.DateTimeField()
+    close_positions = models.BooleanField(default=False)
+    ended_at = models.DateTimeField(null=True)
+    end_reason = models.CharField(
+        max_length=10, blank=True, choices=[(reason.value, reason.value) for reason in EndReason]
+    )
+    released_at = models.DateTimeField(null=True, help_text="When its capital was given back")
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["algorithm"],
+                condition=Q(released_at=None),
+                name="one_run_of_an_algorithm_holds_capital",
+            ),
+            models.CheckConstraint(
+                condition=Q(ended_at=None, end_reason="")
+                | Q(ended_at__isnull=False, end_reason__in=[r.value for r in EndReason]),
+                name="an_ended_run_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(released_at=None) | Q(ended_at__isnull=False),
+                name="a_run_keeps_its_capital_until_it_ends",
+            ),
+            models.CheckConstraint(condition=Q(capital__gte=0), name="run_owes_nothing"),
+        ]
+        indexes = [
+            models.Index(F("algorithm"), F("started_at").desc(), name="runs_newest_first"),
+        ]
+
+    def __str__(self) -> str:
+        return f"Run {self.pk}"
+
+    def end(self, reason: EndReason, *, now: datetime) -> None:
+        """It takes no more entries; one that has ended keeps the reason and the time."""
+        if self.ended_at is None:
+            self.ended_at, self.end_reason = now, reason
+
+
+class LaneQuerySet(models.QuerySet["Lane"]):
+    def locked(self) -> Self:
+        return self.select_for_update(no_key=True)
+
+
+class Lane(models.Model):
+    """All runs that trade the same symbols, in the same order, on the same timeframe.
+
+    They see the same rows (engine rule 16), so a row is made once and all of them are stepped by it
+    in one transaction. One runner at a time works on a lane: taking it raises `lease_token`, and
+    whoever writes names the token that it took. `wake_at` is when somebody should look again: bars
+    have come, a row's patience is over, or bars may be missing.
+
+    `began` is the first row of the present stretch, `row_time` the last one, both bars' starts in
+    epoch seconds. Rows of a stretch are without gaps: a lane that had no runs for a while begins a
+    new one.
+    """
+
+    symbols = models.JSONField()
+    timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
+    key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of both")
+    began = models.BigIntegerField(null=True)
+    row_time = models.BigIntegerField(null=True)
+    wake_at = models.DateTimeField(null=True)
+    lease_token = models.PositiveBigIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True)
+
+    objects = LaneQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(began=None, row_time=None) | Q(row_time__gte=F("began")),
+                name="a_lane_goes_forward",
+            ),
+        ]
+        indexes = [
+            models.Index(F("wake_at"), name="lanes_to_wake", condition=Q(wake_at__isnull=False)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.timeframe} {', '.join(self.symbols)}"
+
+
+class LaneRow(models.Model):
+    """One row as it was used: what comes later does not change it (engine rule 16)."""
+
+    # Its own index on the lane would repeat the constraint's.
+    lane = models.ForeignKey(Lane, models.CASCADE, related_name="rows", db_index=False)
+    time = models.BigIntegerField(help_text="Start of its bars, epoch seconds")
+    bars = models.BinaryField(
+        help_text="float64[symbols, 5]: open, high, low, close, volume; NaN without a bar"
+    )
+    used_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["lane", "time"], name="one_row_of_a_lane_at_a_time"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.lane_id} {self.time}"
+
+
+class RunState(models.Model):
+    """Where a run stands after a row: the engine's saved state, and its way there.
+
+    The row is advanced by one conditional UPDATE that names the row before, so that a row is never
+    taken twice (`row_time`: null before the first). A run that holds nothing any more has none.
+    """
+
+    run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="state")
+    lane = models.ForeignKey(Lane, models.PROTECT, related_name="states")
+    data = models.BinaryField(help_text="As apps/engine/records.py saves it")
+    row_time = models.BigIntegerField(null=True)
+    equity = models.FloatField(help_text="Rupees, at the close of that row")
+    peak = models.FloatField(help_text="The highest equity")
+    drawdown = models.FloatField(default=0, help_text="The largest fall, in percent of its peak")
+    drawdown_amount = models.FloatField(default=0, help_text="The largest fall in rupees")
+
+    def __str__(self) -> str:
+        return f"State of {self.run_id}"
+
+
+class SessionStart(models.Model):
+    """The state with which a run entered a session: from it that session can be played again."""
+
+    # Its own index on the run would repeat the constraint's.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="sessions", db_index=False)
+    day = models.DateField(help_text="Asia/Kolkata")
+    data = models.BinaryField(help_text="As apps/engine/records.py saves it")
+    equity = models.FloatField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "day"], name="a_run_enters_a_session_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.day}"

@@ -1,0 +1,31 @@
+"""What one row did to one run, as the engine tells it: what is written down follows from this."""
+
+from dataclasses import dataclass
+
+from apps.engine.plan import Contract
+from apps.engine.records import Array, State
+from apps.engine.strategy import Strategy
+from apps.trading.models import Run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """A run before and after a row.
+
+    `time` is the start of the row's bars, `closes` their nominal end (epoch seconds). `heard` are
+    the signal bits u1[symbols] of its close. `fills`, `refusals` and `trades` are FILL, REFUSAL and
+    TRADE records in the order in which they happened; `state` is the state after the row, in which
+    `pending` says what waits for the next bar. Symbols are indices into `strategy`'s.
+    """
+
+    run: Run
+    strategy: Strategy
+    contracts: tuple[Contract, ...]
+    time: int
+    closes: int
+    heard: Array
+    before: State
+    state: State
+    fills: Array
+    refusals: Array
+    trades: Array
