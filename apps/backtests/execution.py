@@ -140,7 +140,8 @@ def complete(*, backtest: Backtest, outcome: Outcome, now: datetime) -> None:
     )
     if not done:
         raise Superseded
-    results.store(backtest, trades=result.trades, curve=result.curve)
+    trades = results.Trades(result.trades, result.excursions)
+    results.store(backtest, trades=trades, curve=result.curve)
     _keep_with_algorithm(backtest, outcome.findings, now)
     announcements.completed(backtest, now=now)
 

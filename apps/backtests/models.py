@@ -202,6 +202,9 @@ class TradeBlock(models.Model):
     result = models.ForeignKey(BacktestResult, on_delete=models.CASCADE, related_name="blocks")
     first = models.PositiveIntegerField(help_text="the place of its first trade among all")
     data = models.BinaryField()
+    excursions = models.BinaryField(
+        null=True, help_text="of each of them (see results); null of results older than it"
+    )
 
     class Meta:
         constraints = [

@@ -40,7 +40,7 @@ from apps.core.openapi import (
     ref,
     sorted_by,
 )
-from apps.engine.breakdowns import MOST_PERIODS
+from apps.engine.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.metrics import LEAST_DAYS, METRICS, Unit
 from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
@@ -68,6 +68,10 @@ def _figures() -> dict[str, Schema]:
             told += f" Null under {LEAST_DAYS} days."
         found[name] = described(nullable(kind), metric.text + told)
     return found
+
+
+def _periods(length: str, text: str) -> Schema:
+    return described(array(ref("Period"), maxItems=MOST_PERIODS[length]), text)
 
 
 _PREFER: Final = header(
@@ -131,9 +135,12 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "bySide": array(ref("BreakdownRow")),
             "byExitReason": array(ref("BreakdownRow")),
             "byWeekday": described(array(ref("BreakdownRow")), "Of the entry."),
-            "byMonth": array(ref("Period"), maxItems=MOST_PERIODS),
-            "byYear": array(ref("Period"), maxItems=MOST_PERIODS),
-        }
+            "byDay": _periods(DAYS, "The newest days that have bars."),
+            "byWeek": _periods(WEEKS, "The newest weeks, by their Mondays."),
+            "byMonth": _periods(MONTHS, "The newest months."),
+            "byYear": _periods(YEARS, "The newest years."),
+        },
+        optional=("byDay", "byWeek"),  # of results that are older than these
     ),
     "BreakdownRow": record(_GROUP),
     "Period": record(
@@ -181,6 +188,14 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "profit": described(NUMBER, "Net of charges."),
             "returnPercentage": NUMBER,
             "bars": COUNT,
+            "maxAdverseExcursion": described(
+                nullable(NUMBER),
+                "MAE: how far prices went against it, percent of the average entry; null of"
+                " results that are older than this.",
+            ),
+            "maxFavorableExcursion": described(
+                nullable(NUMBER), "MFE: how far they went for it, as above."
+            ),
         }
     ),
     "Equity": record({"points": ref("EquityPoints")}),
@@ -238,6 +253,8 @@ _TRADE_SHOWN: Final = {
     "profit": 1400,
     "returnPercentage": 1,
     "bars": 7,
+    "maxAdverseExcursion": 0.2,
+    "maxFavorableExcursion": 1.1,
 }
 _POINT_SHOWN: Final = {
     "time": MOMENT_SHOWN,

@@ -1,12 +1,14 @@
 """The stored result of a backtest: trades in blocks, the curve in one array."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
-from typing import Final, LiteralString
+from typing import Final, LiteralString, NamedTuple
 
 import numpy as np
 from django.db import connection
+from django.db.models import QuerySet
+from numpy.typing import NDArray
 from psycopg import Cursor
 
 from apps.accounts.models import User
@@ -15,6 +17,7 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
 from apps.core.errors import Code, ServiceError
 from apps.engine.breakdowns import breakdowns
+from apps.engine.paths import Excursions
 from apps.engine.records import CURVE, TRADE, Array
 from apps.engine.results import curve_points, trade_dicts
 
@@ -24,7 +27,9 @@ RESULT: Final = (
     "INSERT INTO backtests_backtestresult (backtest_id, trades, curve, breakdowns)"
     " VALUES (%s, %s, %b, %s)"
 )
-BLOCK: Final = "INSERT INTO backtests_tradeblock (result_id, first, data) VALUES (%s, %s, %b)"
+BLOCK: Final = (
+    "INSERT INTO backtests_tradeblock (result_id, first, data, excursions) VALUES (%s, %s, %b, %b)"
+)
 
 
 class NotCompleted(ServiceError):
@@ -46,18 +51,57 @@ def completed(*, owner: User, backtest_id: str) -> Backtest:
     return backtest
 
 
-def store(backtest: Backtest, *, trades: Array, curve: Array) -> None:
-    """Write a result, once: the database refuses a second one. `trades`: TRADE, `curve`: CURVE."""
+class Trades(NamedTuple):
+    """TRADE records in the order of their exits; how far prices went beside each, None of results
+    older than that.
+    """
+
+    records: Array
+    excursions: Excursions | None
+
+    def told(self, symbols: Sequence[str]) -> list[dict[str, object]]:
+        """As clients see them."""
+        return trade_dicts(self.records, symbols, self.excursions)
+
+    def of(self, rows: slice | NDArray[np.intp]) -> "Trades":
+        """Some of them."""
+        excursions = None if self.excursions is None else self.excursions.of(rows)
+        return Trades(self.records[rows], excursions)
+
+
+def store(backtest: Backtest, *, trades: Trades, curve: Array) -> None:
+    """Write a result, once: the database refuses a second one. `curve`: CURVE records."""
     found = breakdowns(
-        trades, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
+        trades.records, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
     )
-    _insert(RESULT, [(backtest.pk, len(trades), arrays.pack(curve), json.dumps(found))])
+    _insert(RESULT, [(backtest.pk, len(trades.records), arrays.pack(curve), json.dumps(found))])
     _insert(
         BLOCK,
         (
-            (backtest.pk, first, arrays.pack(trades[first : first + TRADES_A_BLOCK]))
-            for first in range(0, len(trades), TRADES_A_BLOCK)
+            (backtest.pk, first, *_packed(trades.of(slice(first, first + TRADES_A_BLOCK))))
+            for first in range(0, len(trades.records), TRADES_A_BLOCK)
         ),
+    )
+
+
+def _packed(trades: Trades) -> tuple[bytes, bytes | None]:
+    """The columns of a block: its records, and f8[2, trades] of its excursions."""
+    excursions = trades.excursions
+    told = None if excursions is None else arrays.pack(np.stack(excursions))
+    return arrays.pack(trades.records), told
+
+
+def _unpacked(blocks: QuerySet[TradeBlock]) -> Trades:
+    """Those of the blocks, in their order; a result has excursions in all of its blocks or none."""
+    records, excursions = [np.empty(0, TRADE)], [np.empty((2, 0))]
+    for data, told in blocks.order_by("first").values_list("data", "excursions"):
+        records.append(arrays.unpack(data))
+        if told is not None:
+            excursions.append(arrays.unpack(told))
+    known = len(excursions) == len(records)
+    return Trades(
+        np.concatenate(records),
+        Excursions(*np.concatenate(excursions, axis=1)) if known else None,
     )
 
 
@@ -77,10 +121,8 @@ def trades(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], in
         return [], 0
     first = rows.start // TRADES_A_BLOCK * TRADES_A_BLOCK
     blocks = TradeBlock.objects.filter(result=backtest.pk, first__gte=first, first__lt=rows.stop)
-    data = blocks.order_by("first").values_list("data", flat=True)
-    found = [np.empty(0, TRADE), *(arrays.unpack(one) for one in data)]
-    wanted = np.concatenate(found)[rows.start - first : rows.stop - first]
-    return trade_dicts(wanted, backtest.symbols), total
+    wanted = _unpacked(blocks).of(slice(rows.start - first, rows.stop - first))
+    return wanted.told(backtest.symbols), total
 
 
 def equity(backtest: Backtest, points: int) -> list[dict[str, object]]:
@@ -89,16 +131,12 @@ def equity(backtest: Backtest, points: int) -> list[dict[str, object]]:
     return list(chain.from_iterable(curve_points(arrays.unpack(one), points) for one in curves))
 
 
-def whole(backtest: Backtest) -> tuple[Array, Array]:
-    """All its TRADE and CURVE records; none of either before it is completed."""
-    blocks = TradeBlock.objects.filter(result=backtest.pk).order_by("first")
-    trades = [arrays.unpack(one) for one in blocks.values_list("data", flat=True)]
+def whole(backtest: Backtest) -> tuple[Trades, Array]:
+    """All its trades and CURVE records; none of either before it is completed."""
+    trades = _unpacked(TradeBlock.objects.filter(result=backtest.pk))
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
     curve = [arrays.unpack(one) for one in curves]
-    return (
-        np.concatenate([np.empty(0, TRADE), *trades]),
-        np.concatenate([np.empty(0, CURVE), *curve]),
-    )
+    return trades, np.concatenate([np.empty(0, CURVE), *curve])
 
 
 def broken_down(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:

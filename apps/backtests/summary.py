@@ -49,7 +49,7 @@ def _shown(performance: Mapping[str, Any], name: str, form: str) -> str:
 
 
 def _trades(result: Result) -> Iterator[str]:
-    shown = trade_dicts(result.trades[-_LAST_TRADES:], result.symbols)
+    shown = trade_dicts(result.trades[-_LAST_TRADES:], result.symbols, None)
     if not shown:
         yield "  No trades."
         return

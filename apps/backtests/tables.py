@@ -12,6 +12,7 @@ Rows = Iterable[Mapping[str, object]]
 TRADE_COLUMNS: Final = (
     "symbol", "side", "quantity", "entryTime", "entryPrice", "exitTime", "exitPrice",
     "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
+    "maxAdverseExcursion", "maxFavorableExcursion",
 )  # fmt: skip
 POINT_COLUMNS: Final = ("time", "equity", "low", "high", "drawdown")
 COLUMNS: Final = {"data": TRADE_COLUMNS, "points": POINT_COLUMNS}

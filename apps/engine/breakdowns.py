@@ -22,9 +22,9 @@ WEEKDAYS: Final = (
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
 )  # fmt: skip
 SIDES: Final = ("short", "long")
-MONTHS, YEARS = "M8[M]", "M8[Y]"
-MOST_PERIODS: Final = 600
-"""The newest that are told: fifty years of months."""
+DAYS, WEEKS, MONTHS, YEARS = "M8[D]", "M8[W]", "M8[M]", "M8[Y]"
+MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
+"""The newest that are told: a year of days, five of weeks, fifty of months."""
 
 
 class Group(NamedTuple):
@@ -51,8 +51,9 @@ class Group(NamedTuple):
 
 
 class Period(NamedTuple):
-    """A month (`2024-01`) or a year: the trades that ended in it, and the return of equity in
-    percent, from the last close before it, or the capital, to its own last one.
+    """A day (`2024-01-31`), a week (by its Monday), a month (`2024-01`) or a year: the trades that
+    ended in it, and the return of equity in percent, from the last close before it, or the
+    capital, to its own last one.
     """
 
     group: Group
@@ -77,7 +78,7 @@ def by_weekday(trades: Array) -> list[Group]:
 
 
 def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[Period]:
-    """MONTHS or YEARS in which the curve has a row, oldest first, MOST_PERIODS at most."""
+    """Periods of this length in which the curve has a row, oldest first, MOST_PERIODS at most."""
     if not len(curve):
         return []
     ends = day_ends(curve["time"])
@@ -90,10 +91,14 @@ def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[
     place = np.searchsorted(periods, _period_of(trades["exit_time"], length))
     groups = _groups(trades, place, np.datetime_as_string(periods).tolist())
     found = [Period(*one) for one in zip(groups, (growth * 100).tolist(), strict=True)]
-    return found[-MOST_PERIODS:]
+    return found[-MOST_PERIODS[length] :]
 
 
 def _period_of(time: NDArray[np.int64], length: str) -> NDArray[np.datetime64]:
+    """Its first date. NumPy's own weeks begin on Thursdays, as 1970 did."""
+    if length == WEEKS:
+        days = ist_day(time).astype(np.int64)
+        return (days - (days + 3) % 7).astype(DAYS)
     return (time + IST).astype("M8[s]").astype(length)
 
 
@@ -125,6 +130,8 @@ def breakdowns(
         "bySide": [_told(group) for group in by_side(trades)],
         "byExitReason": [_told(group) for group in by_exit_reason(trades)],
         "byWeekday": [_told(group) for group in by_weekday(trades)],
+        "byDay": _periods_told(by_period(trades, curve, capital, DAYS)),
+        "byWeek": _periods_told(by_period(trades, curve, capital, WEEKS)),
         "byMonth": _periods_told(by_period(trades, curve, capital, MONTHS)),
         "byYear": _periods_told(by_period(trades, curve, capital, YEARS)),
     }

@@ -11,7 +11,7 @@ marked (empyrical, backtesting.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
@@ -21,10 +21,8 @@ from numpy.typing import NDArray
 from apps.engine import benchmark_figures as beside
 from apps.engine import equity_figures as equity
 from apps.engine import trade_figures as trade
-from apps.engine.candles import Candles
 from apps.engine.facts import Facts
 from apps.engine.reasons import EXIT_REASONS
-from apps.engine.records import Array
 from apps.engine.trade_figures import Floats, ratio, total
 
 Figure = float | int | None
@@ -270,16 +268,10 @@ METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
 
 
 def performance(
-    trades: Array,
-    curve: Array,
-    *,
-    capital: float,
-    rejected: Mapping[str, int],
-    paid: Mapping[str, float],
-    candles: Sequence[Candles] = (),
+    facts: Facts, *, rejected: Mapping[str, int], paid: Mapping[str, float]
 ) -> Performance:
     """Every figure of METRICS; `rejected` counts signals by reason, `paid` are charges by kind."""
-    found: Performance = {**figures(Facts(trades, curve, capital, candles), METRICS)}
+    found: Performance = {**figures(facts, METRICS)}
     return {**found, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
 
 

@@ -28,6 +28,10 @@ class Excursions(NamedTuple):
     adverse: Floats
     favorable: Floats
 
+    def of(self, rows: slice | NDArray[np.intp]) -> Excursions:
+        """Those of some of the trades."""
+        return Excursions(self.adverse[rows], self.favorable[rows])
+
 
 def excursions(trades: Array, candles: Sequence[Candles]) -> Excursions:
     """Of TRADE records, by the candles that were simulated, in the order of the symbols.

@@ -8,17 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.equity_figures import drawdowns
+from apps.engine.paths import Excursions
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
 from apps.engine.trade_figures import net_profits, trade_returns
 
 
-def trade_dicts(trades: Array, symbols: Sequence[str]) -> list[dict[str, object]]:
+def trade_dicts(
+    trades: Array, symbols: Sequence[str], excursions: Excursions | None
+) -> list[dict[str, object]]:
     """TRADE records as clients see them; `symbols` in the order of the simulation.
 
     Prices and money in rupees; `profit` is net of charges, `returnPercentage` is of the entry's
-    value; `bars` counts the bars the position lived through, the entry bar is 1.
+    value; `bars` counts the bars the position lived through, the entry bar is 1. The excursions,
+    MAE and MFE, are percent of the average entry price; null where they are not known.
     """
+    adverse, favorable = excursions or (None, None)
     columns = {
         "symbol": [symbols[index] for index in trades["symbol"]],
         "side": ["long" if side > 0 else "short" for side in trades["side"]],
@@ -33,8 +38,17 @@ def trade_dicts(trades: Array, symbols: Sequence[str]) -> list[dict[str, object]
         "profit": net_profits(trades).tolist(),
         "returnPercentage": (trade_returns(trades) * 100).tolist(),
         "bars": trades["bars"].tolist(),
+        "maxAdverseExcursion": _percents(adverse, len(trades)),
+        "maxFavorableExcursion": _percents(favorable, len(trades)),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _percents(fractions: NDArray[np.float64] | None, count: int) -> list[float] | list[None]:
+    if fractions is None:
+        return [None] * count
+    percents: list[float] = (fractions * 100).tolist()
+    return percents
 
 
 def curve_points(curve: Array, points: int) -> list[dict[str, object]]:

@@ -13,7 +13,9 @@ from apps.engine import errors, kernel
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.codes import RUINED
+from apps.engine.facts import Facts
 from apps.engine.metrics import Performance, performance
+from apps.engine.paths import Excursions
 from apps.engine.plan import (
     Contract,
     MissingCalendar,
@@ -57,13 +59,15 @@ class Result:
     """What a simulation found.
 
     `trades`: TRADE records in the order of their exits, `symbol` an index into `symbols`; `curve`:
-    CURVE records, one a row; `results` turns both into what clients read. `performance`: see
-    `metrics`. `receipt`: what the result rests on, with `notes` on how far it can be trusted.
+    CURVE records, one a row; `results` turns both into what clients read. `excursions`: how
+    far prices went beside each trade. `performance`: see `metrics`. `receipt`: what the result
+    rests on, with `notes` on how far it can be trusted.
     """
 
     symbols: tuple[str, ...]
     trades: Array
     curve: Array
+    excursions: Excursions | None
     performance: Performance
     receipt: dict[str, object]
 
@@ -120,18 +124,13 @@ def result_of(
 ) -> Result:
     """What was played, with its figures and its receipt."""
     trades, curve = played.trades, curve_of(played)
+    facts = Facts(trades, curve, capital, stage.candles)
     return Result(
         symbols=stage.symbols,
         trades=trades,
         curve=curve,
-        performance=performance(
-            trades,
-            curve,
-            capital=capital,
-            rejected=played.rejected,
-            paid=played.paid,
-            candles=stage.candles,
-        ),
+        excursions=facts.excursions,
+        performance=performance(facts, rejected=played.rejected, paid=played.paid),
         receipt=receipt(
             strategy,
             stage.histories,

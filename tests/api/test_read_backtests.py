@@ -6,6 +6,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.backtests import arrays
+from apps.backtests.models import TradeBlock
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
@@ -43,12 +44,31 @@ def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[
     assert list(trades[0]) == [
         "symbol", "side", "quantity", "entryTime", "entryPrice", "exitTime", "exitPrice",
         "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
+        "maxAdverseExcursion", "maxFavorableExcursion",
     ]  # fmt: skip
     profit = sum(trade["profit"] for trade in trades)
     assert profit == pytest.approx(completed["performance"]["netProfit"])
     pages = [client.get(path + f"?limit=2&page={n}").json()["data"] for n in (1, 2)]
     assert pages[0] + pages[1] == trades[:4]
     assert client.get(path + "?page=1000").json()["data"] == []
+
+
+def test_each_trade_tells_how_far_prices_went_beside_it_as_the_figures_do(
+    api: Api, alice: User, completed: dict[str, Any]
+) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}/trades?limit=100"
+    trades, performance = client.get(path).json()["data"], completed["performance"]
+    for name in ("AdverseExcursion", "FavorableExcursion"):
+        told = [trade["max" + name] for trade in trades]
+        assert sum(told) / len(told) == pytest.approx(performance["average" + name])
+        assert max(told) == performance["largest" + name] > 0
+    some = client.get(f"{path.partition('?')[0]}?limit=2&page=2").json()["data"]
+    assert some == trades[2:4]
+    TradeBlock.objects.update(excursions=None)  # as results were stored before
+    older = client.get(path).json()["data"]
+    nothing = {"maxAdverseExcursion": None, "maxFavorableExcursion": None}
+    assert older == [trade | nothing for trade in trades]
+    assert client.get(f"{PATH}/{completed['id']}/report").status_code == 200
 
 
 def test_the_curve_keeps_its_extremes_in_few_points(

@@ -7,8 +7,10 @@ import pytest
 from apps.backtests.report import tables, words
 from apps.backtests.report.candles import Drawn, legible_timeframe
 from apps.backtests.report.figures import equity_figure, price_figures
+from apps.backtests.results import Trades
 from apps.engine import breakdowns
 from apps.engine.metrics import Unit
+from apps.engine.paths import Excursions
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import CURVE, TRADE, Array
 from tests.backtests.waves import waves
@@ -78,10 +80,12 @@ def test_every_figure_is_told_in_its_unit_with_what_it_means() -> None:
 
 def test_the_largest_are_told_largest_first_and_never_on_the_wrong_side() -> None:
     symbols = ["NSE:A", "NSE:B"]
-    assert [row.profit for row in tables.largest_wins(THREE, symbols)] == [100.0]
-    losses = tables.largest_losses(THREE, symbols)
-    assert [(row.profit, row.symbol, row.side) for row in losses] == [
-        (-300.0, "NSE:A", "long"), (-50.0, "NSE:B", "short"),
+    prices = Excursions(np.array([0.01, 0.02, 0.03]), np.array([0.04, 0.05, 0.06]))
+    (win,) = tables.largest_wins(Trades(THREE, prices), symbols)
+    assert (win.profit, win.against, win.going_for) == (100.0, 1.0, 4.0)
+    losses = tables.largest_losses(Trades(THREE, None), symbols)
+    assert [(row.profit, row.symbol, row.side, row.against) for row in losses] == [
+        (-300.0, "NSE:A", "long", None), (-50.0, "NSE:B", "short", None),
     ]  # fmt: skip
 
 

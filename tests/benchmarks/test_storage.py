@@ -34,7 +34,7 @@ def completed(owner: User, algorithm: Algorithm) -> Backtest:
 
 
 def test_a_curve() -> None:
-    curve, none = curve_of_a_year(), np.empty(0, TRADE)
+    curve, none = curve_of_a_year(), results.Trades(np.empty(0, TRADE), None)
     owner = make.user()
     algorithm = make.algorithm(owner)
     backtests = iter([completed(owner, algorithm) for _ in range(2 * ROUNDS + 2)])

@@ -62,10 +62,31 @@ def test_periods_have_the_trades_that_ended_in_them_and_the_return_of_equity(fou
     assert [year["returnPercentage"] for year in found["byYear"]] == pytest.approx([10, -100 / 11])
 
 
+def test_days_are_indias_and_weeks_are_told_by_their_mondays(found: Any) -> None:
+    days = {"2023-12-01": 50, "2023-12-29": 0, "2024-01-01": -50, "2024-02-06": 0}
+    assert profits(found["byDay"]) == days
+    weeks = {"2023-11-27": 50, "2023-12-25": 0, "2024-01-01": -50, "2024-02-05": 0}
+    assert profits(found["byWeek"]) == weeks
+    for periods in (found["byDay"], found["byWeek"]):
+        returns = [period["returnPercentage"] for period in periods]
+        assert returns == pytest.approx([5, 100 * (1100 / 1050 - 1), -100 / 11, 0])
+
+
+def test_of_a_long_result_the_newest_periods_are_told() -> None:
+    curve = np.zeros(4_000, CURVE)
+    curve["time"] = at("2010-01-04T10:00")[0] + np.arange(4_000) * 86_400
+    curve["equity"] = np.arange(1.0, 4_001.0)
+    found: Any = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1.0)
+    told = [(found[name][0]["name"], len(found[name])) for name in ("byDay", "byWeek", "byMonth")]
+    assert told == [("2020-04-01", 260), ("2015-12-28", 260), ("2010-01", 132)]
+    assert found["byDay"][-1]["name"] == "2020-12-16"
+    assert found["byDay"][-1]["returnPercentage"] == pytest.approx(100 / 3_999)
+
+
 def test_a_result_without_trades_has_periods_alone() -> None:
     curve = np.zeros(2, CURVE)
     curve["time"], curve["equity"] = at("2024-01-01T10:00", "2024-02-01T10:00"), [0, 10]
     found = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1000.0)
-    assert [len(groups) for groups in found.values()] == [0, 0, 0, 0, 2, 1]
+    assert [len(groups) for groups in found.values()] == [0, 0, 0, 0, 2, 2, 2, 1]
     assert [month["returnPercentage"] for month in found["byMonth"]] == [-100, 0]
     assert found["byMonth"][0]["averageProfit"] is None

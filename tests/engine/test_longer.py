@@ -96,7 +96,7 @@ def test_a_condition_reads_the_last_closed_candle(
 ) -> None:
     wanted = strategy(entryConditions={"conditions": [condition]})
     result = simulate(wanted, [history()], start=0, end=2**40, capital=1e6)
-    assert trade_dicts(result.trades, result.symbols)[0]["entryTime"][11:16] == entered
+    assert trade_dicts(result.trades, result.symbols, None)[0]["entryTime"][11:16] == entered
 
 
 def test_a_falling_longer_candle_is_held_while_it_is_the_last() -> None:
@@ -111,7 +111,9 @@ def test_a_falling_longer_candle_is_held_while_it_is_the_last() -> None:
         exitConditions={"maxHoldingCandles": 1},
     )
     result = simulate(wanted, [history()], start=0, end=2**40, capital=1e6)
-    times = [trade["entryTime"][11:16] for trade in trade_dicts(result.trades, result.symbols)]
+    times = [
+        trade["entryTime"][11:16] for trade in trade_dicts(result.trades, result.symbols, None)
+    ]
     assert times[0] == "04:24"
     assert len(times) == 11
 

@@ -12,6 +12,7 @@ from apps.engine import equity_figures as of_equity
 from apps.engine import metrics
 from apps.engine import trade_figures as of_trades
 from apps.engine.candles import DAY, IST
+from apps.engine.facts import Facts
 from apps.engine.records import CURVE, TRADE
 
 PERCENT = [1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]
@@ -35,18 +36,13 @@ def curve(*equity: float) -> NDArray[Any]:
 
 
 def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given: float) -> Any:
-    return metrics.performance(
-        trades(*profits, **given),
-        curve(*equity),
-        capital=1000.0,
-        rejected={"both_sides": 2},
-        paid={"gst": 0.18},
-    )
+    facts = Facts(trades(*profits, **given), curve(*equity), 1000.0)
+    return metrics.performance(facts, rejected={"both_sides": 2}, paid={"gst": 0.18})
 
 
 def of_curve(made: NDArray[Any]) -> Any:
     """The figures beside one trade without result."""
-    return metrics.performance(trades(0.0), made, capital=1000.0, rejected={}, paid={})
+    return metrics.performance(Facts(trades(0.0), made, 1000.0), rejected={}, paid={})
 
 
 def test_counts_and_sums_are_of_net_profits() -> None:
@@ -106,7 +102,8 @@ def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
     made = trades(0.0, value=300.3)
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
     assert of_trades.net_profits(made).tolist() == [0.0]
-    found = metrics.performance(made, curve(1000.0, 1000.0), capital=1000.0, rejected={}, paid={})
+    facts = Facts(made, curve(1000.0, 1000.0), 1000.0)
+    found = metrics.performance(facts, rejected={}, paid={})
     assert (found["breakevenTrades"], found["winningTrades"]) == (1, 0)
     made["gross"] = 0.3001
     assert of_trades.net_profits(made).tolist() == [pytest.approx(0.0001)]

@@ -55,7 +55,7 @@ def sbin(market_data: Path) -> Result:
 
 
 def assert_trades(result: Result, candles: Candles, oracle: list[dict[str, str]]) -> None:
-    trades = trade_dicts(result.trades, result.symbols)
+    trades = trade_dicts(result.trades, result.symbols, result.excursions)
     assert len(trades) == len(oracle) + 1
     assert trades[-1]["exitReason"] == "end_of_data"
     for record, trade, row in zip(result.trades, trades, oracle, strict=False):

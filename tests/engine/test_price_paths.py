@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from apps.engine import metrics
 from apps.engine.candles import DAY, IST, Candles
+from apps.engine.facts import Facts
 from apps.engine.paths import buy_and_hold, excursions
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import CURVE, TRADE
@@ -109,9 +110,7 @@ def test_figures_of_who_only_holds_are_the_benchmarks_own() -> None:
     curve["time"], curve["equity"] = bars.time, close * 10
     trade = one(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))
     trade["exit_time"] = bars.time[-1]
-    found: Any = metrics.performance(
-        trade, curve, capital=1000.0, rejected={}, paid={}, candles=[bars]
-    )
+    found: Any = metrics.performance(Facts(trade, curve, 1000.0, [bars]), rejected={}, paid={})
     assert [found["beta"], found["correlation"]] == pytest.approx([1, 1])
     assert found["alpha"] == pytest.approx(0, abs=1e-9)
     assert found["trackingError"] == pytest.approx(0, abs=1e-9)

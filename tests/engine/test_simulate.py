@@ -65,7 +65,7 @@ def busy(**changes: Any) -> Strategy:
 
 
 def trades(result: Result) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = trade_dicts(result.trades, result.symbols)
+    found: list[dict[str, Any]] = trade_dicts(result.trades, result.symbols, result.excursions)
     return found
 
 
@@ -86,6 +86,8 @@ def test_a_trade_as_clients_read_it() -> None:
             "profit": pytest.approx(-2.05),
             "returnPercentage": pytest.approx(-2.05 / 101 * 100),
             "bars": 4,
+            "maxAdverseExcursion": pytest.approx(2.05 / 101 * 100),
+            "maxFavorableExcursion": pytest.approx(2 / 101 * 100),
         }
     ]
 

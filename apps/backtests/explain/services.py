@@ -10,13 +10,13 @@ from apps.backtests import results
 from apps.backtests.histories import MOST_BARS, histories_of
 from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
+from apps.backtests.results import Trades
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import strategy as engine
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.engine.explain import SideFound, ranges_known, sides_at
-from apps.engine.records import Array
-from apps.engine.results import trade_dicts, wire_times
+from apps.engine.results import wire_times
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import Track, track_of
 from apps.engine.verdict import Bar, Told, Verdict, verdict
@@ -87,7 +87,7 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
         strategy,
         _bar(track, place, backtest.symbols.index(symbol)),
         [one.side for one in sides if one.signal],
-        Told(trades, curve, float(backtest.initial_capital), _rejected(backtest)),
+        Told(trades.records, curve, float(backtest.initial_capital), _rejected(backtest)),
         ranges_known=known,
     )
     return Explanation(
@@ -149,7 +149,7 @@ def _candle(track: Track, place: int) -> dict[str, object]:
     return {"time": wire_times(one.time)[0], **prices}
 
 
-def _trade(trades: Array, found: Verdict, backtest: Backtest) -> dict[str, object] | None:
+def _trade(trades: Trades, found: Verdict, backtest: Backtest) -> dict[str, object] | None:
     if found.trade is None:
         return None
-    return trade_dicts(trades[found.trade : found.trade + 1], backtest.symbols)[0]
+    return trades.of(slice(found.trade, found.trade + 1)).told(backtest.symbols)[0]

@@ -22,7 +22,8 @@ _STEPS: Final = (
 
 def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
     """What the template is filled with, and the charts by name (any: JSON)."""
-    trades, curve = results.whole(backtest)
+    whole, curve = results.whole(backtest)
+    trades = whole.records
     capital = float(backtest.initial_capital)
     drawn = candles.drawn(
         backtest.symbols,
@@ -48,8 +49,8 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
         ),
         "groups": _groups(trades, backtest.symbols),
         "largest": {
-            "Largest wins": tables.largest_wins(trades, backtest.symbols),
-            "Largest losses": tables.largest_losses(trades, backtest.symbols),
+            "Largest wins": tables.largest_wins(whole, backtest.symbols),
+            "Largest losses": tables.largest_losses(whole, backtest.symbols),
         },
         "all_figures": tables.all_figures(backtest.performance or {}),
         "steps": _steps(backtest),

@@ -1,7 +1,6 @@
 """The tables of a report: breakdowns as it lays them out, and the trades that mattered most.
 
-`trades` are TRADE records, `curve` CURVE records, as the engine left them; amounts are rupees,
-profits net of charges.
+Amounts are rupees, profits net of charges.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,10 +9,10 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.backtests.report import words
+from apps.backtests.results import Trades
 from apps.engine.breakdowns import Group, Period
 from apps.engine.metrics import BENCHMARK, EQUITY, TRADES, Unit
 from apps.engine.reasons import EXIT_REASONS
-from apps.engine.records import Array
 from apps.engine.trade_figures import net_profits, trade_returns
 
 LARGEST: Final = 10
@@ -83,7 +82,9 @@ def _in_words(value: object, unit: Unit) -> str:
 
 
 class Row(NamedTuple):
-    """One trade as the report lists it; times are epoch seconds."""
+    """One trade as the report lists it; times are epoch seconds, how far prices went against it
+    and for it percent of its entry, None where that is not known.
+    """
 
     symbol: str
     side: str
@@ -93,25 +94,34 @@ class Row(NamedTuple):
     exit_time: int
     exit_price: float
     reason: str
+    against: float | None
+    going_for: float | None
     profit: float
     percent: float
 
 
-def largest_wins(trades: Array, symbols: Sequence[str]) -> list[Row]:
+def largest_wins(trades: Trades, symbols: Sequence[str]) -> list[Row]:
     """Largest first."""
-    profit = net_profits(trades)
+    profit = net_profits(trades.records)
     order = np.argsort(-profit, kind="stable")[:LARGEST]
-    return _rows(trades[order[profit[order] > 0]], symbols)
+    return _rows(trades.of(order[profit[order] > 0]), symbols)
 
 
-def largest_losses(trades: Array, symbols: Sequence[str]) -> list[Row]:
+def largest_losses(trades: Trades, symbols: Sequence[str]) -> list[Row]:
     """Largest first."""
-    profit = net_profits(trades)
+    profit = net_profits(trades.records)
     order = np.argsort(profit, kind="stable")[:LARGEST]
-    return _rows(trades[order[profit[order] < 0]], symbols)
+    return _rows(trades.of(order[profit[order] < 0]), symbols)
 
 
-def _rows(trades: Array, symbols: Sequence[str]) -> list[Row]:
+def _rows(chosen: Trades, symbols: Sequence[str]) -> list[Row]:
+    trades = chosen.records
+    unknown = [None] * len(trades)
+    against, going_for = (
+        (unknown, unknown)
+        if chosen.excursions is None
+        else ((one * 100).tolist() for one in chosen.excursions)
+    )
     columns = (
         [symbols[place] for place in trades["symbol"]],
         ["long" if side > 0 else "short" for side in trades["side"]],
@@ -121,6 +131,8 @@ def _rows(trades: Array, symbols: Sequence[str]) -> list[Row]:
         trades["exit_time"].tolist(),
         trades["exit_price"].tolist(),
         [EXIT_REASONS[code] for code in trades["reason"]],
+        against,
+        going_for,
         net_profits(trades).tolist(),
         (trade_returns(trades) * 100).tolist(),
     )
