@@ -18,7 +18,7 @@ from apps.algorithms.models import Algorithm
 from apps.core import audit, idempotency
 from apps.core.errors import ServiceError
 from apps.trading import services
-from apps.trading.models import Account, GlobalSwitch, KillSwitch, Run
+from apps.trading.models import Account, GlobalSwitch, KillSwitch, Posting, Run
 from apps.webhooks.models import Event
 from tests import make
 from tests.conftest import Api
@@ -126,7 +126,9 @@ def assert_sums_up(owner: User) -> None:
     """The reservation is what the runs hold, and the balance what the ledger says."""
     account = Account.objects.get(owner=owner)
     held = account.runs.holding().aggregate(total=Sum("capital"))["total"]
-    entered = account.entries.aggregate(total=Sum("amount"))["total"]
+    entered = Posting.objects.filter(entry__account=account, book="cash").aggregate(
+        total=Sum("amount")
+    )["total"]
     assert (account.reserved, account.balance) == (held or Decimal(0), entered)
 
 
