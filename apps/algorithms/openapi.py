@@ -23,6 +23,8 @@ from apps.core.openapi import (
     Answer,
     Operation,
     Sent,
+    array,
+    described,
     one_of,
     page_of,
     page_shown,
@@ -32,6 +34,7 @@ from apps.core.openapi import (
     sorted_by,
 )
 from apps.engine.indicators import LONGER_TIMEFRAMES, SOURCES
+from apps.engine.patterns import PATTERNS
 
 _TAG: Final = "algorithms"
 _ID: Final = place("algorithm_id", "The algorithm.")
@@ -214,7 +217,7 @@ TEMPLATES: Final = Operation(
 )
 INDICATORS: Final = Operation(
     name="listIndicators",
-    summary="The catalogue of indicators",
+    summary="The catalogue of indicators and candle patterns",
     text="Of outputs and sources the first is the default. On the short side of an algorithm that "
     "trades both, `opposite` takes its place, and a level becomes its `mirror`.",
     tag=_TAG,
@@ -222,7 +225,12 @@ INDICATORS: Final = Operation(
     answers={
         200: Answer(
             "One page.",
-            page_of(ref("CatalogueIndicator")),
+            page_of(
+                ref("CatalogueIndicator"),
+                candlePatterns=described(
+                    array(ref("CataloguePattern")), "All of them, on every page."
+                ),
+            ),
             page_shown(
                 {
                     "type": "SMA",
@@ -241,7 +249,8 @@ INDICATORS: Final = Operation(
                     "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
                     "opposite": "SMA",
                     "timeframes": list(LONGER_TIMEFRAMES),
-                }
+                },
+                candlePatterns=[serializers.pattern_out(PATTERNS["CDLHAMMER"])],
             ),
         )
     },

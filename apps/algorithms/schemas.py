@@ -29,6 +29,7 @@ from apps.core.openapi import (
     ref,
 )
 from apps.engine.indicators import LONGER_TIMEFRAMES, SOURCES, Mirror
+from apps.engine.patterns import BOTH, PATTERNS
 
 _DRAFT_STEPS: Final = step_schemas.step_refs(draft=True)
 _FREE: Final = described(FREE, "Any keys, up to 16 KiB as JSON.")
@@ -170,6 +171,16 @@ SCHEMAS: Final[dict[str, Schema]] = {
             ),
             "opposite": TEXT,
             "timeframes": array(one_of(LONGER_TIMEFRAMES)),
+        }
+    ),
+    "CataloguePattern": record(
+        {
+            "pattern": one_of(list(PATTERNS)),
+            "description": TEXT,
+            "directions": described(
+                array(one_of(BOTH)), "That it can have; none: it says nothing of direction."
+            ),
+            "opposite": one_of(list(PATTERNS)),
         }
     ),
 }

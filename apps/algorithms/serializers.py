@@ -25,6 +25,7 @@ from apps.engine.indicators import (
     Output,
     Parameter,
 )
+from apps.engine.patterns import Pattern
 
 MAX_FREE_OBJECT: Final = 16 * 1024
 SORTS: Final = {
@@ -246,6 +247,16 @@ def indicator_out(row: Indicator) -> dict[str, object]:
         "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
         "opposite": row.opposite,
         "timeframes": list(LONGER_TIMEFRAMES),
+    }
+
+
+def pattern_out(row: Pattern) -> dict[str, object]:
+    """One candle pattern; one without `directions` says nothing of direction."""
+    return {
+        "pattern": row.name,
+        "description": row.description,
+        "directions": list(row.directions),
+        "opposite": row.opposite,
     }
 
 

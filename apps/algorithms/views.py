@@ -17,6 +17,7 @@ from apps.algorithms.serializers import (
     indicator_out,
     item_out,
     name_in,
+    pattern_out,
     performance_out,
     review_out,
     template_out,
@@ -29,6 +30,7 @@ from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
 from apps.engine.catalogue import CATALOGUE
+from apps.engine.patterns import PATTERNS
 
 
 def shown(algorithm: Algorithm, *, status: int = 200) -> Response:
@@ -154,4 +156,6 @@ class LibraryView(ViewSet):
     def indicators(self, request: Request) -> Response:
         page = Query(request.query_params).page()
         data = [indicator_out(row) for row in list(CATALOGUE.values())[page.rows]]
-        return Response(page_with(data, page, total=len(CATALOGUE)))
+        patterns = [pattern_out(row) for row in PATTERNS.values()]
+        listed = page_with(data, page, total=len(CATALOGUE))
+        return Response({**listed, "candlePatterns": patterns})

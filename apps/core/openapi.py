@@ -116,14 +116,15 @@ def nullable(schema: Schema) -> Schema:
     return {**schema, "type": [kind, "null"]} if kind else {"anyOf": [schema, {"type": "null"}]}
 
 
-def page_of(item: Schema) -> Schema:
-    return record({"data": array(item), "pagination": ref("Pagination")})
+def page_of(item: Schema, **beside: Schema) -> Schema:
+    """A page of items; `beside` are fields that stand next to them."""
+    return record({"data": array(item), "pagination": ref("Pagination"), **beside})
 
 
-def page_shown(*items: object) -> dict[str, object]:
-    """A page of examples."""
+def page_shown(*items: object, **beside: object) -> dict[str, object]:
+    """A page of examples; `beside` as of `page_of`."""
     pagination = {"page": 1, "limit": DEFAULT_LIMIT, "total": len(items), "totalPages": 1}
-    return {"data": list(items), "pagination": pagination}
+    return {"data": list(items), "pagination": pagination, **beside}
 
 
 def query(name: str, schema: Schema, text: str, *, example: object = None) -> Schema:

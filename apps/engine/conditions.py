@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from apps.engine.fields import Level, Maybe, Part, TimeOfDay, Whole, at_most, incomplete, refused
 from apps.engine.operands import AnyIndicator
-from apps.engine.patterns import PATTERNS, pattern_series
+from apps.engine.patterns import PATTERNS, Direction, pattern_series
 from apps.engine.series import lookback
 
 MOST_TOGETHER = 400
@@ -27,7 +27,7 @@ MovementOperator: TypeAlias = Literal["rising", "falling"]
 if TYPE_CHECKING:
     PatternName: TypeAlias = str
 else:
-    PatternName = Literal[PATTERNS]
+    PatternName = Literal[tuple(PATTERNS)]
 
 
 Warmups: TypeAlias = tuple[tuple[str | None, int], ...]
@@ -87,7 +87,7 @@ class CandlePattern(Part):
 
     type: Literal["candle_pattern"]
     pattern: PatternName
-    direction: Maybe[Literal["bullish", "bearish"]] = None
+    direction: Maybe[Direction] = None
     side: Maybe[Side] = None
 
     @property

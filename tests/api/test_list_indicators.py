@@ -8,6 +8,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.engine.catalogue import CATALOGUE
+from apps.engine.patterns import PATTERNS
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -68,6 +69,31 @@ def test_what_it_shows_can_be_used(api: Api, alice: User) -> None:
         entry = {"positionType": "long", "conditions": conditions[begin : begin + 20]}
         answer = mine.post("/api/trading/algorithms", make.steps(entryConditions=entry)).json()
         assert answer["status"] == "stopped", answer
+
+
+def test_every_candle_pattern_stands_beside_each_page_and_can_be_used(
+    api: Api, alice: User
+) -> None:
+    mine = api(alice)
+    rows = mine.get(PATH).json()["candlePatterns"]
+    assert mine.get(PATH, {"page": 99}).json()["candlePatterns"] == rows
+    assert [row["pattern"] for row in rows] == list(PATTERNS)
+    assert rows[list(PATTERNS).index("CDLHAMMER")] == {
+        "pattern": "CDLHAMMER", "description": "Hammer", "directions": ["bullish"],
+        "opposite": "CDLSHOOTINGSTAR",
+    }  # fmt: skip
+    conditions = [
+        {"type": "candle_pattern", "pattern": row["pattern"]} | told
+        for row in rows
+        for told in [{}, *({"direction": direction} for direction in row["directions"])]
+    ]
+    groups = [
+        {"type": "group", "logicalOperator": "OR", "conditions": conditions[begin : begin + 20]}
+        for begin in range(0, len(conditions), 20)
+    ]
+    entry = {"positionType": "long", "conditions": groups}
+    answer = mine.post("/api/trading/algorithms", make.steps(entryConditions=entry)).json()
+    assert answer.get("status") == "stopped", answer
 
 
 def test_it_is_read_from_no_table(api: Api, alice: User) -> None:

@@ -28,9 +28,6 @@ from apps.engine.codes import (
     EXIT_SHORT,
 )
 from apps.engine.longer import Longer, longer_of
-from apps.engine.patterns import PATTERNS, pattern_series
-from apps.engine.patterns import mirrored as mirrored_pattern
-from apps.engine.series import compute
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.signals import atr_columns, signals_of
@@ -225,50 +222,6 @@ def test_a_pattern_is_seen_at_the_candle_that_ends_it() -> None:
 def test_a_pattern_is_confirmed_by_the_candles_after_it() -> None:
     assert pattern_bits(engulfing("bullish"), confirmationCandles=2) == [0, 0, 1, 0, 0]
     assert pattern_bits(engulfing("bullish"), confirmationCandles=3) == [0, 0, 0, 1, 0]
-
-
-def random_shapes(count: int) -> Candles:
-    """Bodies, shadows and gaps of a few exact sizes, so that many patterns come about."""
-    rng = np.random.default_rng(1)
-    gap = rng.choice([0, 0, 0, -2, -0.5, 0.5, 2], count)
-    body = rng.choice([0, 0.25, 0.5, 1, 4, -0.25, -0.5, -1, -4], count)
-    opens = 4096 + np.cumsum(gap + np.r_[0, body[:-1]])
-    closes = opens + body
-    up, down = (rng.choice([0, 0, 0.25, 2, 6], count) for _ in range(2))
-    return Candles.build(
-        60 * np.arange(count), open=opens, close=closes, volume=np.ones(count),
-        high=np.maximum(opens, closes) + up, low=np.minimum(opens, closes) - down,
-    )  # fmt: skip
-
-
-def test_patterns_with_a_name_of_their_own_upside_down_are_what_is_seen_there() -> None:
-    candles = random_shapes(200_000)
-    turned = Candles.build(
-        candles.time, open=8192 - candles.open, high=8192 - candles.low, low=8192 - candles.high,
-        close=8192 - candles.close, volume=candles.volume,
-    )  # fmt: skip
-    for name in (
-        "CDLMORNINGSTAR",
-        "CDLEVENINGDOJISTAR",
-        "CDLDRAGONFLYDOJI",
-        "CDLDOJI",
-        "CDLKICKING",
-    ):
-        here = compute(pattern_series(name), candles)[0]
-        there_name, sign = mirrored_pattern(name, 1)
-        there = compute(pattern_series(there_name), turned)[0]
-        assert np.nansum(np.abs(here)) > 0
-        np.testing.assert_array_equal(here[20:], sign * there[20:], err_msg=name)
-
-
-def test_no_pattern_depends_on_a_later_bar_and_each_mirrors_back() -> None:
-    candles = random_shapes(300)
-    for name in PATTERNS:
-        (whole,) = compute(pattern_series(name), candles)
-        for bars in (40, 150, 299):
-            (part,) = compute(pattern_series(name), candles.slice(0, bars))
-            assert part.tobytes() == whole[:bars].tobytes(), name
-        assert mirrored_pattern(*mirrored_pattern(name, 1)) == (name, 1)
 
 
 # Groups
