@@ -281,6 +281,12 @@ CACHES = {
 # django-ratelimit knows few caches. Ours count atomically: tests/core/test_counters.py.
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 
+# --------------------------------------------------------------------------------------- webhooks
+
+# For development: literal addresses that webhooks may go to although they are not public.
+WEBHOOK_ALLOW_CIDRS = env_networks("WEBHOOK_ALLOW_CIDRS", default="")
+WEBHOOK_ALLOW_HTTP = env_flag("WEBHOOK_ALLOW_HTTP", default=False)
+
 # ------------------------------------------------------------------------------------------- HTTP
 
 REST_FRAMEWORK = {

@@ -1,0 +1,114 @@
+"""Receivers of webhooks on this machine: good and hostile ones, with TLS and without."""
+
+import socket
+import ssl
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_network
+
+from apps.webhooks.targets import Exemptions
+
+Behaviour = Callable[[socket.socket], None]
+HERE = Exemptions(networks=[ip_network("127.0.0.0/8")], http=True)
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+@dataclass
+class Receiver:
+    """What came in: the bytes of each request, and the name that each TLS client asked for."""
+
+    port: int
+    connections: int = 0
+    requests: list[bytes] = field(default_factory=list)
+    names: list[str | None] = field(default_factory=list)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+
+@contextmanager
+def receiver(*behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> Iterator[Receiver]:
+    """Each connection is met by the next behaviour, in turns, after its request was read."""
+    with socket.create_server(("127.0.0.1", 0), backlog=512) as listening:
+        made = Receiver(listening.getsockname()[1])
+        if tls is not None:
+            tls.sni_callback = lambda _, name, __: made.names.append(name)
+        open_ones: list[socket.socket] = []
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    one, _ = listening.accept()
+                    open_ones.append(one)
+                    behaviour = behaviours[made.connections % len(behaviours)]
+                    made.connections += 1
+                    threading.Thread(target=meet, args=(one, behaviour), daemon=True).start()
+
+        def meet(plain: socket.socket, behaviour: Behaviour) -> None:
+            with suppress(OSError):
+                one = plain if tls is None else tls.wrap_socket(plain, server_side=True)
+                with one:
+                    made.requests.append(_request(one))
+                    behaviour(one)
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield made
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            for one in open_ones:
+                with suppress(OSError):
+                    one.shutdown(socket.SHUT_RDWR)
+
+
+def _request(one: socket.socket) -> bytes:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        data += one.recv(65_536) or b"\r\n\r\n"
+    head, _, body = data.partition(b"\r\n\r\n")
+    lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
+    length = int(lengths[0].split(b":")[1]) if lengths else 0
+    while len(body) < length:
+        body += one.recv(65_536)
+    return head + b"\r\n\r\n" + body
+
+
+def says(*parts: bytes) -> Behaviour:
+    """Sends these and closes."""
+
+    def behave(one: socket.socket) -> None:
+        for part in parts:
+            one.sendall(part)
+
+    return behave
+
+
+def goes_on_with(start: bytes, part: bytes, *, every: float = 0) -> Behaviour:
+    """Never comes to an end by itself."""
+
+    def behave(one: socket.socket) -> None:
+        one.sendall(start)
+        while True:
+            one.sendall(part)
+            time.sleep(every)
+
+    return behave
+
+
+def says_nothing(one: socket.socket) -> None:
+    """Until the other side has enough of it."""
+    one.recv(1)
+
+
+def resets_after(start: bytes) -> Behaviour:
+    def behave(one: socket.socket) -> None:
+        one.sendall(start)
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        one.close()
+
+    return behave

@@ -1,0 +1,216 @@
+"""One attempt: what reaches the receiver, and what the attempt comes to, whatever it does."""
+
+import socket
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from ipaddress import ip_address
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.webhooks import connecting, sending
+from apps.webhooks.public_addresses import Address
+from apps.webhooks.sending import Answer, Failure, seconds_to_wait, send
+from apps.webhooks.targets import NotPublic
+from tests.webhooks.receiver import (
+    HERE,
+    OK,
+    Behaviour,
+    goes_on_with,
+    receiver,
+    resets_after,
+    says,
+    says_nothing,
+)
+
+PUBLIC, PRIVATE = ip_address("93.184.216.34"), ip_address("127.0.0.1")
+LONG = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"
+
+
+def post(url: str, *addresses: Address) -> Answer:
+    def resolve(name: str, within: float) -> Sequence[Address]:
+        return addresses
+
+    return send(
+        url, body=b'{"a":1}', headers={"webhook-id": "m1"}, exemptions=HERE, resolve=resolve
+    )
+
+
+def outcome(behaviour: Behaviour) -> tuple[int | None, Failure | None]:
+    with receiver(behaviour) as listening:
+        answer = post(listening.url)
+        assert listening.connections == 1
+    return answer.status, answer.error
+
+
+def test_the_receiver_gets_the_message_and_nothing_else() -> None:
+    with receiver(says(OK)) as listening:
+        answer = post(listening.url + "?a=b%20c")
+    head, _, body = listening.requests[0].partition(b"\r\n\r\n")
+    assert body == b'{"a":1}'
+    assert head.decode().split("\r\n") == [
+        "POST /hook?a=b%20c HTTP/1.1",
+        f"Host: 127.0.0.1:{listening.port}",
+        "Connection: close",
+        "webhook-id: m1",
+        "Content-Length: 7",
+    ]
+    assert (answer.status, answer.error, answer.retry_after) == (200, None, None)
+    assert 0 < answer.seconds < 5
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "error"),
+    [
+        (says(b"HTTP/1.1 204 No Content\r\n\r\n"), 204, None),
+        (says(b"HTTP/1.0 200 OK\r\n\r\nto the end"), 200, None),
+        (says(b"HTTP/1.1 102 Wait\r\n\r\n" * 3, OK), 200, None),
+        (says(b"HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\n"), 500, Failure.STATUS),
+        (says(b"HTTP/1.1 410 Gone\r\n\r\n"), 410, Failure.STATUS),
+        (says(b"HTTP/1.1 101 Switching Protocols\r\n\r\n"), None, Failure.BAD_ANSWER),
+        (says(b"220 mail.example.com ESMTP\r\n"), None, Failure.BAD_ANSWER),
+        (says(b"HTTP/1.1 2"), None, Failure.BAD_ANSWER),
+        (says(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), 200, Failure.BAD_ANSWER),
+        (says(b"HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n"), None, Failure.BAD_ANSWER),
+        (says(b"HTTP/1.1 200 OK\r\nA: " + b"x" * 99_000), None, Failure.BAD_ANSWER),
+        (goes_on_with(LONG, b"x" * 65_536), 200, Failure.BAD_ANSWER),
+        (goes_on_with(b"HTTP/1.1 200 OK\r\n", b"A: b\r\n" * 999), None, Failure.BAD_ANSWER),
+        (goes_on_with(b"", b"HTTP/1.1 103 Hint\r\n\r\n" * 999), None, Failure.BAD_ANSWER),
+        (says(), None, Failure.RESET),
+        (resets_after(b""), None, Failure.RESET),
+        (resets_after(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), 200, Failure.RESET),
+    ],
+)
+def test_what_a_receiver_does_has_a_name(
+    behaviour: Behaviour, status: int | None, error: Failure | None
+) -> None:
+    assert outcome(behaviour) == (status, error)
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [
+        says_nothing,
+        goes_on_with(b"HTTP/1.1 200 OK\r\nA: ", b"x", every=0.01),
+        goes_on_with(LONG, b"x", every=0.01),
+    ],
+    ids=["silent", "dribbled headers", "dribbled body"],
+)
+def test_an_attempt_ends_in_its_time(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sending, "TOTAL", 0.2)
+    assert outcome(behaviour)[1] == Failure.TIMEOUT
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(status: int) -> None:
+    with receiver(says(OK)) as canary:
+        moved = f"HTTP/1.1 {status} Moved\r\nLocation: {canary.url}\r\n\r\n".encode()
+        assert outcome(says(moved)) == (status, Failure.REDIRECT)
+    assert canary.connections == 0
+
+
+def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiver(says(OK)) as proxy:
+        for name in ("http_proxy", "HTTP_PROXY", "https_proxy", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        assert outcome(says(OK)) == (200, None)
+    assert proxy.connections == 0
+
+
+def test_a_port_where_nobody_listens_refuses() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+    assert post(f"http://127.0.0.1:{port}/").error == Failure.REFUSED
+
+
+def test_an_address_that_is_not_public_is_not_connected_to() -> None:
+    assert post("https://hooks.example.com/", PUBLIC, PRIVATE).error == Failure.FORBIDDEN_ADDRESS
+    assert post("http://hooks.example.com/", PUBLIC).error == Failure.FORBIDDEN_ADDRESS
+    assert post("https://hooks.example.com/").error == Failure.DNS
+
+
+def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every connection but those to the machine itself is refused, none is made in earnest."""
+    asked: list[Address] = []
+    tried: list[str] = []
+    really = socket.socket.connect
+
+    def resolve(name: str, within: float) -> Sequence[Address]:
+        asked.append(PRIVATE if len(asked) % 2 else PUBLIC)
+        return [asked[-1]]
+
+    def connect(self: socket.socket, address: tuple[str, int]) -> None:
+        tried.append(address[0])
+        if address[0] != str(PRIVATE):
+            raise ConnectionRefusedError
+        really(self, (address[0], canary.port))
+
+    with receiver(says(OK)) as canary:
+        monkeypatch.setattr(socket.socket, "connect", connect)
+        outcomes = [
+            send(
+                "https://hooks.example.com/", body=b"", headers={}, exemptions=HERE, resolve=resolve
+            ).error
+            for _ in range(1000)
+        ]
+    assert outcomes == [Failure.REFUSED, Failure.FORBIDDEN_ADDRESS] * 500
+    assert len(asked) == 1000
+    assert tried == [str(PUBLIC)] * 500
+    assert canary.connections == 0
+
+
+def test_a_connection_that_came_out_elsewhere_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with receiver(says(OK)) as elsewhere:
+        really = socket.socket.connect
+        monkeypatch.setattr(
+            socket.socket, "connect", lambda self, _: really(self, ("127.0.0.1", elsewhere.port))
+        )
+        with pytest.raises(NotPublic):
+            connecting.connect([PUBLIC], 443, within=5)
+        assert elsewhere.requests == []
+
+
+def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
+    with receiver(says(OK)) as listening:
+        others = [ip_address("127.0.0.2"), ip_address("127.0.0.1")]
+        with connecting.connect(others, listening.port, within=5) as connected:
+            assert connected.getpeername()[0] == "127.0.0.1"
+
+
+def test_many_threads_send_at_once() -> None:
+    bad = says(b"HTTP/1.1 500 No\r\n\r\n")
+    with receiver(says(OK), bad) as listening, ThreadPoolExecutor(32) as threads:
+        answers = list(threads.map(lambda _: post(listening.url), range(200)))
+    assert sorted(answer.status or 0 for answer in answers) == [200] * 100 + [500] * 100
+
+
+def test_retry_after_is_told() -> None:
+    later = b"HTTP/1.1 503 Later\r\nRetry-After: 120\r\n\r\n"
+    with receiver(says(later)) as listening:
+        assert post(listening.url).retry_after == 120
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("0", 0),
+        ("120", 120),
+        ("Sat, 21 Nov 2026 10:00:30 GMT", 30),
+        ("Sat, 21 Nov 2026 09:00:00 GMT", 0),
+        ("soon", None),
+        ("-5", None),
+        ("1" * 5000, None),
+        ("", None),
+    ],
+)
+def test_what_retry_after_asks_for(text: str, seconds: float | None) -> None:
+    assert seconds_to_wait(text, datetime(2026, 11, 21, 10, tzinfo=UTC)) == seconds
+
+
+@given(st.text(max_size=40))
+def test_any_retry_after_is_read(text: str) -> None:
+    assert (seconds_to_wait(text, datetime(2026, 11, 21, tzinfo=UTC)) or 0) >= 0
