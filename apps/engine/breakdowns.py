@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import IST, ist_day
 from apps.engine.equity_figures import day_ends
+from apps.engine.money import rupees
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
 from apps.engine.trade_figures import net_profits, ratio
@@ -148,8 +149,8 @@ def _told(group: Group) -> dict[str, object]:
         "winningTrades": group.won,
         "losingTrades": group.lost,
         "winRate": group.win_rate,
-        "grossProfit": group.gross,
-        "charges": group.charges,
-        "netProfit": group.profit,
-        "averageProfit": group.average,
+        "grossProfit": rupees(group.gross),
+        "charges": rupees(group.charges),
+        "netProfit": rupees(group.profit),
+        "averageProfit": None if group.average is None else rupees(group.average),
     }

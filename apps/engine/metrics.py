@@ -22,6 +22,7 @@ from apps.engine import benchmark_figures as beside
 from apps.engine import equity_figures as equity
 from apps.engine import trade_figures as trade
 from apps.engine.facts import Facts
+from apps.engine.money import rupees
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.trade_figures import Floats, ratio, total
 
@@ -62,7 +63,9 @@ class Metric(NamedTuple):
     annual: bool = False
 
     def of(self, facts: Facts) -> Figure:
-        return None if self.annual and facts.days < LEAST_DAYS else self.formula(facts)
+        """Rupees as people write them, ratios as they are."""
+        value = None if self.annual and facts.days < LEAST_DAYS else self.formula(facts)
+        return rupees(value) if self.unit == RUPEES and value is not None else value
 
 
 def _percent(fraction: float | None) -> float | None:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.equity_figures import drawdowns
+from apps.engine.money import all_rupees
 from apps.engine.paths import Excursions
 from apps.engine.reasons import EXIT_REASONS
 from apps.engine.records import Array
@@ -27,21 +28,25 @@ def trade_dicts(
     columns = {
         "symbol": [symbols[index] for index in trades["symbol"]],
         "side": ["long" if side > 0 else "short" for side in trades["side"]],
-        "quantity": trades["quantity"].tolist(),
+        "quantity": [_whole(quantity) for quantity in trades["quantity"].tolist()],
         "entryTime": wire_times(trades["entry_time"]),
-        "entryPrice": trades["entry_price"].tolist(),
+        "entryPrice": all_rupees(trades["entry_price"]),
         "exitTime": wire_times(trades["exit_time"]),
-        "exitPrice": trades["exit_price"].tolist(),
+        "exitPrice": all_rupees(trades["exit_price"]),
         "exitReason": [EXIT_REASONS[code] for code in trades["reason"]],
-        "grossProfit": trades["gross"].tolist(),
-        "charges": trades["charges"].tolist(),
-        "profit": net_profits(trades).tolist(),
+        "grossProfit": all_rupees(trades["gross"]),
+        "charges": all_rupees(trades["charges"]),
+        "profit": all_rupees(net_profits(trades)),
         "returnPercentage": (trade_returns(trades) * 100).tolist(),
         "bars": trades["bars"].tolist(),
         "maxAdverseExcursion": _percents(adverse, len(trades)),
         "maxFavorableExcursion": _percents(favorable, len(trades)),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _whole(quantity: float) -> float:
+    return int(quantity) if quantity.is_integer() else quantity
 
 
 def _percents(fractions: NDArray[np.float64] | None, count: int) -> list[float] | list[None]:
@@ -64,9 +69,9 @@ def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
     equity = curve["equity"]
     columns = {
         "time": wire_times(curve["time"][last]),
-        "equity": equity[last].tolist(),
-        "low": np.minimum.reduceat(equity, first).tolist(),
-        "high": np.maximum.reduceat(equity, first).tolist(),
+        "equity": all_rupees(equity[last]),
+        "low": all_rupees(np.minimum.reduceat(equity, first)),
+        "high": all_rupees(np.maximum.reduceat(equity, first)),
         "drawdown": (np.maximum.reduceat(drawdowns(equity), first) * 100).tolist(),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

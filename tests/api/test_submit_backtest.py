@@ -93,7 +93,7 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
     assert done["startedAt"] <= done["completedAt"]
     assert done["performance"]["totalTrades"] > 3
     traded = done["performance"]["totalTrades"] + done["performance"]["breakevenTrades"]
-    assert len(done["breakdowns"]) == 6
+    assert len(done["breakdowns"]) == 8
     for groups in done["breakdowns"].values():
         assert sum(group["trades"] for group in groups) == traded
     assert "breakdowns" not in client.get(PATH).json()["data"][0]

@@ -8,6 +8,7 @@ import pytest
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.errors import InsufficientData
+from apps.engine.money import rupees
 from apps.engine.results import curve_points, trade_dicts
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulate import (
@@ -145,9 +146,9 @@ def test_the_last_equity_is_the_capital_and_the_net_profit() -> None:
     result = run(busy(executionSettings={"slippage": 0.1}), history(walk(600)), schedule=schedule)
     figures = result.performance
     assert trades(result)[-1]["exitReason"] == "end_of_data"
-    assert result.curve["equity"][-1] == figures["finalEquity"]
-    assert figures["finalEquity"] == 10_000 + figures["netProfit"]  # type: ignore[operator]
-    assert figures["netProfit"] == figures["totalProfit"] - figures["totalLoss"]  # type: ignore[operator]
+    net, won, lost = (float(figures[name]) for name in ("netProfit", "totalProfit", "totalLoss"))  # type: ignore[arg-type]
+    assert rupees(result.curve["equity"][-1]) == figures["finalEquity"] == rupees(10_000 + net)
+    assert net == pytest.approx(won - lost, abs=2e-4)
 
 
 def test_symbols_of_different_timelines_share_one() -> None:
@@ -348,7 +349,8 @@ def test_rule_15_the_curve_in_buckets_keeps_its_lows_highs_and_drawdowns() -> No
     under = 1 - equity / np.maximum.accumulate(equity)
     for point, first, stop in zip(points, edges[:-1], edges[1:], strict=True):
         part = equity[first:stop]
-        assert (point["equity"], point["low"], point["high"]) == (part[-1], part.min(), part.max())
+        told = (point["equity"], point["low"], point["high"])
+        assert told == tuple(map(rupees, (part[-1], part.min(), part.max())))
         assert point["drawdown"] == pytest.approx(under[first:stop].max() * 100)
     assert points[-1]["time"] == "2024-01-01T20:24:00.000Z"
     assert max(p["drawdown"] for p in points) == result.performance["maxDrawdown"]  # type: ignore[type-var]

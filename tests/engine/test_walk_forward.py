@@ -7,6 +7,7 @@ import pytest
 
 from apps.engine.grid import Grid, applied
 from apps.engine.metrics import Figure
+from apps.engine.money import rupees
 from apps.engine.simulate import Contract, History, Result, simulate
 from apps.engine.strategy import parse
 from apps.engine.studies import WalkForwardConfig
@@ -73,9 +74,9 @@ def test_every_window_is_simulations_of_its_days(anchored: bool) -> None:
         capital, trades = float(tested.curve["equity"][-1]), trades + len(tested.trades)
     assert len(found["windows"]) == 5
     assert len(joined.trades) == trades > 20
-    assert joined.performance["finalEquity"] == capital
+    assert joined.performance["finalEquity"] == rupees(capital)
     assert capital == pytest.approx(1e6 + float(joined.performance["netProfit"]))  # type: ignore[arg-type]
-    assert found["equity"][-1]["equity"] == capital
+    assert found["equity"][-1]["equity"] == rupees(capital)
     assert joined.curve["time"][0] == CANDLES.time[7 * 75]
 
 
