@@ -94,11 +94,11 @@ def whole_out(backtest: Backtest) -> dict[str, Any]:
 
 def performance_out(figures: Mapping[str, Any]) -> dict[str, Any]:
     """In the order of the table, whatever the database keeps it in; null for a figure that was not
-    told of when the result was made. Any: numbers, None, counts and rupees by kind.
+    told of when the result was made, and 0 of a kind. Any: numbers, None, counts, rupees by kind.
     """
     told = {name: figures.get(name) for name in METRICS}
     return told | {
-        name: {kind: figures[name][kind] for kind in kinds if kind in figures[name]}
+        name: {kind: figures[name].get(kind, 0) for kind in kinds}
         for name, kinds in BY_KIND.items()
         if name in figures
     }

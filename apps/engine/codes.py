@@ -8,7 +8,7 @@ Compiled code has them as constants; `reasons.py` has the names of reasons on th
 ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT, CLOSE_LONG, CLOSE_SHORT = 1, 2, 4, 8, 32, 64
 ENTER = ENTER_LONG | ENTER_SHORT
 FLATTEN = 16
-"""Not a signal: the kernel's own mark on a position that a breach of the daily loss closes."""
+"""Not a signal: the mark on a position that is closed for what POSITION's `asked` says."""
 
 # What is special about a bar where positions are squared off (rule 9).
 AFTER_SQUARE_OFF, LAST_OF_SESSION = 1, 2
@@ -16,15 +16,17 @@ AFTER_SQUARE_OFF, LAST_OF_SESSION = 1, 2
 # The column of each average true range (rule 5).
 SIZE, STOP, TARGET, TRAIL = range(4)
 
-# Why a position was closed, and why an entry was not traded.
+# Why a position was closed, OPEN while it is not, and why an entry was not traded.
 (
     OPEN, BY_STOP, BY_TARGET, BY_TRAIL, BY_OPPOSITE,
     BY_SQUARE_OFF, BY_HOLDING, BY_DAILY_LOSS, BY_END_OF_DATA, BY_SIGNAL,
-) = range(10)  # fmt: skip
+    BY_STOPPED, BY_EXPIRY,
+) = range(12)  # fmt: skip
 (
     POSITION_LIMIT, INSUFFICIENT_CASH, BELOW_ONE_LOT,
     DAILY_LOSS_LIMIT, OUTSIDE_SESSION, BOTH_SIDES, LIMIT_NOT_REACHED,
-) = range(7)  # fmt: skip
+    KILL_SWITCH, STALE_DATA,
+) = range(9)  # fmt: skip
 TRADED, IGNORED = -1, -2
 
 # How an entry is filled (rule 12).

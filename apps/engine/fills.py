@@ -14,7 +14,6 @@ from apps.engine.codes import (
     AFTER_SQUARE_OFF,
     AT_LIMIT,
     AT_MARKET,
-    BY_DAILY_LOSS,
     BY_HOLDING,
     BY_OPPOSITE,
     BY_SIGNAL,
@@ -90,6 +89,22 @@ def pay(account: Record, items: Paise) -> float:
     for i in range(len(items)):
         account.paid[i] += items[i]
     return sum(items) / 100
+
+
+@step
+def tell(
+    fills: Array, n: int, time: int, symbol: int, side: float, reason: int, quantity: float,
+    price: float, items: Paise,
+) -> int:  # fmt: skip
+    """Write a fill, where anybody asks for them; returns how many there are now."""
+    if fills.size == 0:
+        return 0
+    fill = fills[n]
+    fill.time, fill.symbol, fill.side, fill.reason = time, symbol, side, reason
+    fill.quantity, fill.price, fill.charges = quantity, price, sum(items) / 100
+    for i in range(len(items)):
+        fill.paid[i] = items[i]
+    return n + 1
 
 
 @step
@@ -192,7 +207,7 @@ def ordered_exit(p: Record, plan: Plan) -> int:
         return BY_OPPOSITE
     if plan.reverse and p.pending & (ENTER_SHORT if long else ENTER_LONG):
         return BY_OPPOSITE
-    return BY_DAILY_LOSS if p.pending & FLATTEN else OPEN
+    return p.asked if p.pending & FLATTEN else OPEN
 
 
 @step

@@ -4,8 +4,8 @@ A backtest is `run` over all rows and then `finish`; trading live is `run` over 
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
-Compiled code of the simulation stands here and in `fills.py`. The cache of a kernel notices a
-change in its own file; `_notice` adds the others.
+Compiled code of the simulation stands here, in `entries.py` and in `fills.py`. The cache of a
+kernel notices a change in its own file; `_notice` adds the others.
 """
 
 from __future__ import annotations
@@ -16,42 +16,27 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.engine import codes, fills
+from apps.engine import codes, entries, fills
 from apps.engine.codes import (
-    AFTER_SQUARE_OFF,
-    AT_LIMIT,
     AT_MARKET,
-    BELOW_ONE_LOT,
-    BOTH_SIDES,
-    BY_AMOUNT,
+    BY_DAILY_LOSS,
     BY_END_OF_DATA,
-    BY_EQUITY,
-    BY_QUANTITY,
-    BY_RISK,
     BY_SQUARE_OFF,
     CLOSE_LONG,
     CLOSE_SHORT,
     DAILY_LOSS_LIMIT,
     DUST,
     ENTER,
-    ENTER_LONG,
-    ENTER_SHORT,
     FLATTEN,
-    IGNORED,
-    INSUFFICIENT_CASH,
     LAST_OF_SESSION,
     LIMIT_NOT_REACHED,
     OPEN,
-    OUTSIDE_SESSION,
-    POSITION_LIMIT,
     RUINED,
     RUNNING,
-    SIZE,
-    STOP,
     TRADED,
 )  # fmt: skip
+from apps.engine.entries import admit, drop, enter, idle_signal, refusal, reject
 from apps.engine.fills import (
-    Paise,
     Record,
     charges_on,
     exit_at_open,
@@ -62,14 +47,13 @@ from apps.engine.fills import (
     order_price,
     pay,
     quiet_range,
-    set_levels,
     slipped,
     step,
-    stop_distance,
+    tell,
     trail,
     worth,
 )  # fmt: skip
-from apps.engine.records import Bar, Plan
+from apps.engine.records import Bar, Plan, Ran
 
 if TYPE_CHECKING:
     from apps.engine.records import Array, Market, Out, State
@@ -78,11 +62,13 @@ if TYPE_CHECKING:
 @step
 def leave(
     account: Record, p: Record, symbol: int, price: float, reason: int, time: int, day: int,
-    contract: Record, rates: Array, trade: Record,
-) -> None:  # fmt: skip
-    """Close the whole position and write its trade."""
+    contract: Record, rates: Array, trade: Record, fills: Array, n_fills: int,
+) -> int:  # fmt: skip
+    """Close the whole position, write its trade and tell the fill; returns the fills told."""
     value = p.quantity * price * contract.multiplier
-    fee = pay(account, charges_on(value, p.side < 0, contract.segment, day, rates))
+    items = charges_on(value, p.side < 0, contract.segment, day, rates)
+    fee = pay(account, items)
+    n_fills = tell(fills, n_fills, time, symbol, -p.side, reason, p.quantity, price, items)
     gross = p.exposure * (price - p.average)
     account.cash += p.locked + gross - fee
     account.trades += 1
@@ -92,109 +78,7 @@ def leave(
     trade.value = p.average * p.quantity * contract.multiplier
     trade.gross, trade.charges = gross, p.charges + fee
     p.side, p.quantity, p.exposure, p.locked = 0.0, 0.0, 0.0, 0.0
-
-
-@step
-def refusal(p: Record, flag: int, n_open: int, plan: Plan) -> int:
-    """Why the entry that waits may not trade before any price is known; TRADED when it may."""
-    long = p.pending & ENTER_LONG != 0
-    if p.side != 0 and (p.entries >= plan.max_entries or (p.side > 0) != long):
-        return IGNORED
-    if flag & AFTER_SQUARE_OFF:
-        return OUTSIDE_SESSION
-    if p.side == 0 and n_open >= plan.max_positions:
-        return POSITION_LIMIT
-    return TRADED
-
-
-@step
-def cost(
-    lots: float, price: float, side: float, day: int, contract: Record, rates: Array
-) -> tuple[float, Paise]:
-    """(money locked, charges) of an entry of so many lots."""
-    value = lots * contract.lot * price * contract.multiplier
-    return value * contract.margin, charges_on(value, side > 0, contract.segment, day, rates)
-
-
-@step
-def affordable(
-    lots: float, cash: float, price: float, side: float, day: int, contract: Record, rates: Array
-) -> float:
-    """The most lots, at most `lots`, that `cash` pays with their own charges; by bisection."""
-    paid, beyond = 0.0, lots + 1.0
-    middle = lots
-    while beyond - paid > 1:
-        locked, items = cost(middle, price, side, day, contract, rates)
-        if locked + sum(items) / 100 <= cash + DUST:
-            paid = middle
-        else:
-            beyond = middle
-        middle = np.floor((paid + beyond) / 2)
-    return paid
-
-
-@step
-def lots_for(
-    p: Record, price: float, side: float, atr: Array, equity: float, cash: float, day: int,
-    plan: Plan, contract: Record, rates: Array,
-) -> tuple[int, float]:  # fmt: skip
-    """(reason, lots): the wanted, then the position's limit, then what cash pays (rule 6)."""
-    unit = price * contract.multiplier
-    if plan.size_by == BY_QUANTITY:
-        wanted = plan.size
-    elif plan.size_by == BY_AMOUNT:
-        wanted = plan.size / unit
-    elif plan.size_by == BY_EQUITY:
-        wanted = equity * plan.size / unit
-    elif plan.size_by == BY_RISK:
-        distance = stop_distance(price, atr[STOP], plan)
-        wanted = equity * plan.size / (distance * contract.multiplier)
-    else:
-        wanted = equity * plan.size / (plan.size_atr * atr[SIZE] * contract.multiplier)
-    lots = np.floor(wanted / contract.lot + 1e-9)
-    if not lots >= 1:
-        return BELOW_ONE_LOT, 0.0
-    room = np.floor((plan.max_position_value / unit - p.quantity) / contract.lot + 1e-9)
-    lots = min(lots, room)
-    if lots < 1:
-        return POSITION_LIMIT, 0.0
-    lots = affordable(lots, cash, price, side, day, contract, rates)
-    if lots < 1:
-        return INSUFFICIENT_CASH, 0.0
-    return TRADED, lots
-
-
-@step
-def enter(
-    account: Record, p: Record, price: float, equity: float, time: int, plan: Plan,
-    contract: Record, rates: Array,
-) -> int:  # fmt: skip
-    """Fill the entry that waits on `p` at `price`, or say why not (rules 3 to 7)."""
-    side = 1.0 if p.pending & ENTER_LONG else -1.0
-    if plan.order_by != AT_LIMIT:
-        price = price * (1 + side * plan.slippage)
-    atr = p.order_atr if p.side == 0 else p.atr
-    cash, day = account.cash, account.day
-    reason, lots = lots_for(p, price, side, atr, equity, cash, day, plan, contract, rates)
-    if reason != TRADED:
-        return reason
-    locked, items = cost(lots, price, side, day, contract, rates)
-    quantity, fee = lots * contract.lot, pay(account, items)
-    account.cash -= locked + fee
-    if p.side == 0:
-        p.side, p.average, p.quantity, p.locked, p.charges = side, price, quantity, locked, fee
-        p.entry_time, p.extreme, p.stop, p.target = time, price, np.nan, np.nan
-        p.entries, p.bars, p.trailed = 1, 0, 0
-        p.atr[:] = p.order_atr
-    else:
-        p.average = (p.average * p.quantity + price * quantity) / (p.quantity + quantity)
-        p.quantity += quantity
-        p.locked += locked
-        p.charges += fee
-        p.entries += 1
-    p.exposure = side * p.quantity * contract.multiplier
-    set_levels(p, plan, contract)
-    return TRADED
+    return n_fills
 
 
 @step
@@ -224,10 +108,39 @@ def recall(positions: Array, opened: Array, waiting: Array) -> tuple[int, int]:
 
 
 @step
-def halt(
-    account: Record, positions: Array, opened: Array, n_open: int, waiting: Array, n_wait: int
+def drop_waiting(
+    account: Record, positions: Array, waiting: Array, time: int, plan: Plan, refusals: Array
 ) -> int:
-    """A breach of the daily loss: close what is open, drop the entries that wait (rule 8)."""
+    """Drop the entries that wait, as they are barred; how many refusals are written (rule 20)."""
+    n_refused = 0
+    for s in waiting:
+        p = positions[s]
+        if p.pending & ENTER:
+            p.pending, n_refused = drop(account, p, s, p.pending, time, plan, refusals, n_refused)
+    return n_refused
+
+
+@step
+def most_written(
+    symbols: int, trades: Array, fills: Array, refusals: Array
+) -> tuple[int, int, int]:
+    """How many trades, fills and refusals may be written before a row is run; what is empty is not
+    written to.
+    """
+    most_fills = fills.size - 3 * symbols if fills.size > 0 else 0
+    most_refused = refusals.size - 2 * symbols if refusals.size > 0 else 0
+    return trades.size - 2 * symbols, most_fills, most_refused
+
+
+@step
+def halt(
+    account: Record, positions: Array, opened: Array, n_open: int, waiting: Array, n_wait: int,
+    time: int, refusals: Array, n_refused: int,
+) -> tuple[int, int]:  # fmt: skip
+    """A breach of the daily loss: close what is open, drop the entries that wait (rule 8).
+
+    Returns how many symbols wait, and how many refusals are written.
+    """
     account.halted = 1
     for k in range(n_open):
         p = positions[opened[k]]
@@ -235,20 +148,14 @@ def halt(
             insert(waiting, n_wait, opened[k])
             n_wait += 1
         p.pending |= FLATTEN
+        p.asked = BY_DAILY_LOSS
     for k in range(n_wait):
-        p = positions[waiting[k]]
+        s = waiting[k]
+        p = positions[s]
         if p.pending & ENTER:
-            account.rejected[DAILY_LOSS_LIMIT] += 1
+            n_refused = reject(account, refusals, n_refused, time, s, DAILY_LOSS_LIMIT, p.pending)
             p.pending &= ~ENTER
-    return n_wait
-
-
-@step
-def idle_signal(p: Record, plan: Plan) -> int:
-    """The entry that the next bar ignores: in the held direction, with no add left (rule 7)."""
-    if p.entries < plan.max_entries:
-        return 0
-    return ENTER_LONG if p.side > 0 else ENTER_SHORT
+    return n_wait, n_refused
 
 
 @step
@@ -269,7 +176,8 @@ def pass_quiet(
     most = min(most, held, highs.size - first)
     high, low, close, special = highs[first:], lows[first:], closes[first:], flags[first:]
     below, above = quiet_range(p, trailing)
-    idle = idle_signal(p, plan) if account.halted == 0 and not noting else 0
+    heard = noting or account.halted != 0 or account.barred != 0
+    idle = 0 if heard else idle_signal(p, plan)
     idle |= CLOSE_SHORT if p.side > 0 else CLOSE_LONG
     bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
     cash, locked, exposure, average = account.cash, p.locked, p.exposure, p.average
@@ -295,28 +203,15 @@ def pass_quiet(
     return passed, equity
 
 
-@step
-def admit(account: Record, p: Record, signal: int) -> int:
-    """A signal less both sides, entries after a breach, and exits that nothing held answers to."""
-    signal &= ~(CLOSE_LONG if p.side <= 0 else 0) & ~(CLOSE_SHORT if p.side >= 0 else 0)
-    if signal & ENTER == ENTER:
-        account.rejected[BOTH_SIDES] += 1
-        signal &= ~ENTER
-    if signal & ENTER and account.halted:
-        account.rejected[DAILY_LOSS_LIMIT] += 1
-        signal &= ~ENTER
-    return signal
-
-
 @kernel
 def run(
     state: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
     contracts: Array, rates: Array, out: Out,
-) -> tuple[int, int]:  # fmt: skip
-    """Rows [start, stop). Returns (next row, trades written).
+) -> Ran:  # fmt: skip
+    """Rows [start, stop).
 
-    The next row is before `stop` when `out.trades` might not hold another row's trades (drain it
-    and go on from there), or when the money is gone (rule 6: then no further row is run).
+    The next row is before `stop` when `out` might not hold what another row writes (drain it and
+    go on from there), or when the money is gone (rule 6: then no further row is run).
 
     The phases of a row stand here in one loop: handed to functions in a tuple, every array's
     references are counted at every call, for ten times the work of the rules.
@@ -325,7 +220,8 @@ def run(
     opens, highs, lows, closes = market.bars
     time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
     signals, curve = signals[start:stop], out.equity[start:stop]
-    size, full = positions.size, out.trades.size - 2 * positions.size
+    size, fills, refusals = positions.size, out.fills, out.refusals
+    most_trades, most_fills, most_refused = most_written(size, out.trades, fills, refusals)
     trailing = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
     squaring, ranged = flags.size > 0, market.atr.size > 0
     priced = plan.order_by != AT_MARKET
@@ -333,8 +229,11 @@ def run(
     opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
     inside = np.zeros(size, np.bool_)  # filled inside the bar of this row
     n_open, n_wait = recall(positions, opened, waiting)
-    n_trades = t = 0
+    n_trades = n_fills = n_refused = t = 0
     rows = day.size if account.status == RUNNING else 0
+    if rows > 0 and account.barred:
+        n_refused = drop_waiting(account, positions, waiting[:n_wait], time[0], plan, refusals)
+        n_open, n_wait = recall(positions, opened, waiting)
     while t < rows:
         if n_open == 1 and n_wait == 0:  # pass the rows in which one position is only marked
             s = opened[0]
@@ -369,7 +268,10 @@ def run(
                     reason, fill = exit_at_open(p, opens[at], flag, plan)
             if reason != OPEN:
                 trade = out.trades[n_trades]
-                leave(account, p, s, fill, reason, when, date, contracts[s], rates, trade)
+                n_fills = leave(
+                    account, p, s, fill, reason, when, date, contracts[s], rates, trade,
+                    fills, n_fills,
+                )  # fmt: skip
                 n_trades += 1
             else:
                 if still < k:
@@ -397,13 +299,16 @@ def run(
                         q, b = positions[opened[j]], cell[t, opened[j]]
                         funds += worth(q, opens[b] if b >= 0 else q.close)
                     flat = p.side == 0
-                    reason = enter(account, p, price, funds, time[t], plan, contracts[s], rates)
+                    reason, n_fills = enter(
+                        account, p, s, price, funds, time[t], plan, contracts[s], rates,
+                        fills, n_fills,
+                    )  # fmt: skip
                     if reason == TRADED and flat:
                         insert(opened, n_open, s)
                         n_open += 1
                 inside[s] &= reason == TRADED
                 if reason >= 0:
-                    account.rejected[reason] += 1
+                    n_refused = reject(account, refusals, n_refused, time[t], s, reason, p.pending)
             p.pending = 0
         n_wait = still
 
@@ -424,7 +329,10 @@ def run(
                     reason, fill = BY_SQUARE_OFF, slipped(p, bar.close, plan)
                 if reason != OPEN:
                     trade = out.trades[n_trades]
-                    leave(account, p, s, fill, reason, time[t], day[t], contracts[s], rates, trade)
+                    n_fills = leave(
+                        account, p, s, fill, reason, time[t], day[t], contracts[s], rates, trade,
+                        fills, n_fills,
+                    )  # fmt: skip
                     n_trades += 1
                     continue
                 p.close, p.time, p.day = bar.close, time[t], day[t]
@@ -442,10 +350,15 @@ def run(
         if curve.size > 0:
             curve[t] = equity
         if account.day_start - equity >= plan.max_daily_loss - DUST and account.halted == 0:
-            n_wait = halt(account, positions, opened, n_open, waiting, n_wait)
+            n_wait, n_refused = halt(
+                account, positions, opened, n_open, waiting, n_wait, time[t], refusals, n_refused
+            )
         for s in range(size):
             if signals[t, s] != 0:
-                p, signal = positions[s], admit(account, positions[s], signals[t, s])
+                p = positions[s]
+                signal, n_refused = admit(
+                    account, p, s, signals[t, s], time[t], plan, refusals, n_refused
+                )
                 if p.pending == 0 and signal != 0:
                     insert(waiting, n_wait, s)
                     n_wait += 1
@@ -457,23 +370,53 @@ def run(
         t += 1
         if equity <= 0:
             account.status = RUINED
-        if equity <= 0 or n_trades > full:
+        full = n_trades > most_trades or n_fills > most_fills or n_refused > most_refused
+        if full or equity <= 0:
             break
     account.equity = equity
     account.rows += t
-    return start + t, n_trades
+    return Ran(start + t, n_trades, n_fills, n_refused)
+
+
+@step
+def settle_at_close(
+    account: Record, p: Record, symbol: int, reason: int, contract: Record, rates: Array, out: Out,
+    n: int,
+) -> int:  # fmt: skip
+    """Close `p`, if it is held, at its last close; how many trades and fills there are now."""
+    if p.side == 0:
+        return n
+    leave(
+        account, p, symbol, p.close, reason, p.time, p.day, contract, rates, out.trades[n],
+        out.fills, n,
+    )  # fmt: skip
+    return n + 1
 
 
 @kernel
-def finish(state: State, contracts: Array, rates: Array, trades: Array) -> int:
-    """Close what is open at its last close (rule 13); returns how many trades were written."""
+def settle(state: State, symbol: int, reason: int, contracts: Array, rates: Array, out: Out) -> int:
+    """Close one symbol at its last close without slippage, as an expiry does, and forget what waits
+    on it; returns how many trades, and as many fills, were written.
+    """
+    account, positions, p = state.account[0], state.positions, state.positions[symbol]
+    n = settle_at_close(account, p, symbol, reason, contracts[symbol], rates, out, 0)
+    p.pending, held = 0, 0.0
+    for s in range(positions.size):
+        if positions[s].side != 0:
+            held += worth(positions[s], positions[s].close)
+    account.equity = account.cash + held
+    return n
+
+
+@kernel
+def finish(state: State, contracts: Array, rates: Array, out: Out) -> int:
+    """Close what is open at its last close (rule 13); returns how many trades, and as many fills,
+    were written.
+    """
     account, n = state.account[0], 0
     for s in range(state.positions.size):
         p = state.positions[s]
-        if p.side != 0:
-            trade = trades[n]
-            leave(account, p, s, p.close, BY_END_OF_DATA, p.time, p.day, contracts[s], rates, trade)
-            n += 1
+        n = settle_at_close(account, p, s, BY_END_OF_DATA, contracts[s], rates, out, n)
     account.equity = account.cash
     return n
 
@@ -481,8 +424,8 @@ def finish(state: State, contracts: Array, rates: Array, trades: Array) -> int:
 def _notice(*files: str | None) -> None:
     """Let the cache of the kernels notice a change in these files; Numba has no public way."""
     digest = sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
-    for one in (run, finish):
+    for one in (run, settle, finish):
         getattr(one, "_cache")._cache_file._source_stamp = digest  # noqa: B009
 
 
-_notice(__file__, fills.__file__, codes.__file__)
+_notice(__file__, entries.__file__, fills.__file__, codes.__file__)

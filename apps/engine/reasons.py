@@ -8,10 +8,12 @@ The kernel counts them by number (`codes`): a reason's number is its place here,
 EXIT_REASONS = (
     "", "stop_loss", "take_profit", "trailing_stop", "opposite_signal",
     "square_off", "max_holding", "daily_loss_limit", "end_of_data", "signal",
+    "stopped", "expiry",
 )  # fmt: skip
 REJECTIONS = (
     "position_limit", "insufficient_cash", "below_one_lot",
     "daily_loss_limit", "outside_session", "both_sides", "limit_not_reached",
+    "kill_switch", "stale_data",
 )  # fmt: skip
 CHARGE_KINDS = (
     "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.codes import FLATTEN
 from apps.engine.errors import EngineError
 from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 
-ENGINE_VERSION = 3
+ENGINE_VERSION = 4
 """Goes up with every change of a rule, of a figure in a result or of what State holds."""
 
 Array = NDArray[Any]
@@ -29,6 +31,7 @@ ACCOUNT = np.dtype(
         ("day", "i4"),
         ("status", "i2"),
         ("halted", "i2"),  # a breach of the daily loss today
+        ("barred", "i2"),  # entries, from outside: 1 + the number of the rejection, 0 for none
     ]
 )
 POSITION = np.dtype(
@@ -53,6 +56,7 @@ POSITION = np.dtype(
         ("bars", "i4"),
         ("day", "i4"),
         ("entries", "i2"),
+        ("asked", "i2"),  # why `pending` has FLATTEN: the reason that its exit gets
         ("trailed", "u1"),  # the stop is where trailing put it
         ("pending", "u1"),  # signals that wait for the symbol's next bar
     ]
@@ -91,6 +95,28 @@ TRADE = np.dtype(
         ("value", "f8"),  # average entry x quantity x multiplier
         ("gross", "f8"),
         ("charges", "f8"),
+    ]
+)
+FILL = np.dtype(
+    # One for every entry, add and exit, in the order in which they happened.
+    [
+        ("time", "i8"),  # the start of the bar that it happened in, or at the close of
+        ("symbol", "i4"),
+        ("side", "i2"),  # 1 bought, -1 sold
+        ("reason", "i2"),  # of an exit; codes.OPEN of an entry or an add
+        ("quantity", "f8"),
+        ("price", "f8"),
+        ("charges", "f8"),  # rupees, the sum of
+        ("paid", "f8", (len(CHARGE_KINDS),)),  # paise, by kind
+    ]
+)
+REFUSAL = np.dtype(
+    # An entry that was not traded.
+    [
+        ("time", "i8"),  # the start of the bar at whose open it was refused, or at whose close
+        ("symbol", "i4"),
+        ("reason", "i2"),
+        ("side", "i2"),  # 1 long, -1 short, 0 both at once
     ]
 )
 CURVE = np.dtype([("time", "i8"), ("equity", "f8")])
@@ -177,11 +203,25 @@ class Market(NamedTuple):
     flags: NDArray[np.uint8]  # [bars], or empty: nothing is squared off
 
 
+NO_FILLS, NO_REFUSALS = np.empty(0, FILL), np.empty(0, REFUSAL)
+
+
 class Out(NamedTuple):
-    """Where results are written."""
+    """Where results are written; what is empty nobody asks for."""
 
     trades: Array  # TRADE[at least 2 x symbols]
-    equity: NDArray[np.float64]  # [rows], or empty: no curve is wanted
+    equity: NDArray[np.float64]  # [rows], or empty
+    fills: Array = NO_FILLS  # FILL[at least 3 x symbols], or empty
+    refusals: Array = NO_REFUSALS  # REFUSAL[at least 2 x symbols], or empty
+
+
+class Ran(NamedTuple):
+    """What `run` did: the next row, and how much of each it wrote to Out."""
+
+    row: int
+    trades: int
+    fills: int
+    refusals: int
 
 
 def new_state(*, symbols: int, cash: float) -> State:
@@ -191,6 +231,26 @@ def new_state(*, symbols: int, cash: float) -> State:
         account[field] = cash
     account["day"] = -1
     return State(account, positions)
+
+
+def bar_entries(state: State, reason: int | None) -> None:
+    """Let nothing be entered from the next row on, for a rejection of `codes`; None lets it again.
+
+    Entries that wait are dropped in the next row. Exits go on.
+    """
+    state.account["barred"] = 0 if reason is None else reason + 1
+
+
+def ask_to_close(state: State, symbols: Iterable[int], reason: int) -> None:
+    """Close what is held of these symbols at each one's next open, for an exit reason of `codes`.
+
+    Each may be entered again, even at that open, unless entries are barred.
+    """
+    for symbol in symbols:
+        position = state.positions[symbol]
+        if position["side"] != 0:
+            position["pending"] |= FLATTEN
+            position["asked"] = reason
 
 
 _LAYOUT = repr((ENGINE_VERSION, ACCOUNT.descr, POSITION.descr)).encode()
@@ -227,6 +287,8 @@ def check(state: State, market: Market, signals: Array, contracts: Array, out: O
         and market.cell.max(initial=-1) < bars
         and out.trades.size >= 2 * symbols
         and out.equity.size in (0, rows)
+        and (out.fills.size == 0 or out.fills.size >= 3 * symbols)
+        and (out.refusals.size == 0 or out.refusals.size >= 2 * symbols)
     )
     if not fits or (market.cell.min(initial=0) < 0 and np.any(signals[market.cell < 0])):
         raise Misfit("The arrays of the simulation do not fit each other.")

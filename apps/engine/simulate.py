@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from apps.engine import errors, kernel
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
-from apps.engine.codes import RUINED
+from apps.engine.codes import BY_EXPIRY, RUINED
 from apps.engine.facts import Facts
 from apps.engine.metrics import Performance, performance
 from apps.engine.paths import Excursions
@@ -179,12 +179,13 @@ def play(
         day = int(market.day[row])
         units = contract_rows([contract.on(day) for contract in contracts], segments)
         stop = min(row + ROWS_AT_A_TIME, last, *changes[changes > row])
-        row, written = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
-        drained.append(out.trades[:written].tobytes())
+        ran = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
+        row = ran.row
+        drained.append(out.trades[: ran.trades].tobytes())
         if account["trades"] > errors.MOST_TRADES:
             raise errors.TooManyTrades
         report((row - first) / (last - first))
-    drained.append(out.trades[: kernel.finish(state, units, rates, out.trades)].tobytes())
+    drained.append(out.trades[: kernel.finish(state, units, rates, out)].tobytes())
     # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
     trades = np.frombuffer(b"".join(drained), TRADE)
     trades = trades.take(np.argsort(trades["exit_time"], kind="stable"))
@@ -219,3 +220,7 @@ def warm_up() -> None:
     cues = Cues(np.zeros(2, np.uint8), np.empty((0, 4)))
     cued = cue(join([track]), [cues])
     play(Plan(), *cued, [Contract()], NO_CHARGES, capital=1.0, report=to_nobody)
+    units, rates = contract_rows([Contract()], {"": 0}), rate_rows(NO_CHARGES, {"": 0})
+    kernel.settle(
+        new_state(symbols=1, cash=1.0), 0, BY_EXPIRY, units, rates, Out(np.empty(2, TRADE), one)
+    )

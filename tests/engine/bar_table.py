@@ -9,9 +9,11 @@
 A line is: bar (its time in minutes) | open high low close | marks | expected. Marks are signals
 (long, short, exit_long, exit_short, close_long, close_short), `late` (the bar starts after the
 square-off), `last` (the session's last bar) and `atr 1` or `atr 1,2,3,4` (of size, stop, target,
-trail). Expected are the fills of that bar: a side with the position's average entry, or an exit
-reason with its price. What is still open after the last line is closed there (`end_of_data`).
-Every table is also played by the plain twin, which must agree to the last bit.
+trail). What is asked from the outside before the bar: `kill_switch` or `stale_data` (entries are
+barred for it), `let` (no longer), `stop` (what is held is to be closed), `expire`. Expected are the
+fills of that bar: a side with the position's average entry, or an exit reason with its price. What
+is still open after the last line is closed there (`end_of_data`). Every table is also played by the
+plain twin, which must agree to the last bit.
 """
 
 from collections.abc import Mapping
@@ -26,7 +28,7 @@ from apps.engine import kernel as k
 from apps.engine import records as r
 from apps.engine.candles import frozen
 from apps.engine.reasons import EXIT_REASONS, REJECTIONS
-from tests.engine.cases import Case, bars_of, twin_of
+from tests.engine.cases import Case, Outside, bars_of, fills_of, rejected, run_to, twin_of
 
 SIGNALS = {
     "long": c.ENTER_LONG,
@@ -36,6 +38,7 @@ SIGNALS = {
     "close_long": c.CLOSE_LONG,
     "close_short": c.CLOSE_SHORT,
 }
+ASKED = ("kill_switch", "stale_data", "let", "stop", "expire")
 FLAGS = {"late": c.AFTER_SQUARE_OFF, "last": c.LAST_OF_SESSION}
 NO_RATES = np.zeros(0, r.RATE)
 
@@ -47,6 +50,7 @@ class Line:
     bar: tuple[float, ...]
     expected: list[str]
     signal: int = 0
+    asked: str = ""
     flag: int = 0
     atr: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
 
@@ -77,6 +81,7 @@ def play(
         _contracts(len(tables), **(contract or {})),
         rates,
         cash,
+        _outside(lines),
     )
     played = _run(case)
     for symbol, own in enumerate(lines):
@@ -106,6 +111,8 @@ def _mark(line: Line, marks: list[str]) -> None:
         if mark == "atr":
             atr = tuple(map(float, marks.pop(0).split(",")))
             line.atr = atr * 4 if len(atr) == 1 else atr
+        elif mark in ASKED:
+            line.asked = mark
         elif mark in FLAGS:
             line.flag |= FLAGS[mark]
         else:
@@ -132,6 +139,20 @@ def _market(lines: list[list[Line]], squaring: bool) -> tuple[r.Market, NDArray[
     return market, signals
 
 
+def _outside(lines: list[list[Line]]) -> dict[int, Outside]:
+    """Of one symbol: what is asked before which row."""
+    found, barred = {}, None
+    for row, line in enumerate(lines[0]):
+        if line.asked in REJECTIONS:
+            barred = REJECTIONS.index(line.asked)
+        if line.asked == "let":
+            barred = None
+        expired, closed = ((0,) if line.asked == what else () for what in ("expire", "stop"))
+        if line.asked:
+            found[row] = Outside(expired, barred, closed)
+    return found
+
+
 def _contracts(symbols: int, **fields: float) -> NDArray[Any]:
     contract = {"lot": 1.0, "multiplier": 1.0, "margin": 1.0, "tick": 500.0, "segment": 0, **fields}
     return np.array(
@@ -140,22 +161,20 @@ def _contracts(symbols: int, **fields: float) -> NDArray[Any]:
 
 
 def _run(case: Case) -> Played:
-    market, signals, plan, contracts, rates, cash = case
-    state = r.new_state(symbols=signals.shape[1], cash=cash)
-    out = r.Out(np.zeros(200, r.TRADE), np.zeros(len(market.time)))
-    r.check(state, market, signals, contracts, out)
-    rows, written = k.run(state, market, signals, 0, len(market.time), plan, contracts, rates, out)
-    account = state.account[0]
-    twin = twin_of(case)
-    assert out.equity[:rows].tolist() == twin.curve
-    written += k.finish(state, contracts, rates, out.trades[written:])
+    rows = len(case.signals)
+    fills, refusals = np.zeros(400, r.FILL), np.zeros(400, r.REFUSAL)
+    running = run_to(case, out=r.Out(np.zeros(200, r.TRADE), np.zeros(rows), fills, refusals))
+    running.finish()
+    twin, outcome = twin_of(case), running.outcome
     twin.finish()
-    assert out.trades[:written].tolist() == twin.trades
+    trades, account = np.frombuffer(outcome.trades, r.TRADE), r.load(outcome.state).account[0]
+    assert trades.tolist() == twin.trades
+    assert np.frombuffer(outcome.curve).tolist() == twin.curve
+    assert outcome.fills == fills_of(twin)
+    assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == twin.refusals
     assert account["paid"].tolist() == twin.paid
-    rejected = dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True))
-    rejected = {name: count for name, count in rejected.items() if count}
-    assert rejected == twin.rejected
-    return Played(out.trades[:written], out.equity[:rows].tolist(), account, rejected)
+    assert rejected(outcome) == twin.rejected
+    return Played(trades, twin.curve, account, twin.rejected)
 
 
 def _fills(trades: NDArray[Any], time: int) -> list[str]:

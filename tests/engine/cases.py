@@ -9,11 +9,20 @@ from apps.engine import codes as c
 from apps.engine import kernel as k
 from apps.engine import records as r
 from apps.engine.candles import frozen
+from apps.engine.reasons import REJECTIONS
 from tests.engine.twin import Bar, Contract, Ranges, Rate, Seen, Twin
 
 
+class Outside(NamedTuple):
+    """What is asked before a row: symbols that expire, entries barred or let, closes."""
+
+    settle: tuple[int, ...] = ()
+    barred: int | None = None  # the number of a rejection
+    close: tuple[int, ...] = ()
+
+
 class Case(NamedTuple):
-    """Everything `kernel.run` is given, and the opening cash."""
+    """Everything `kernel.run` is given, the opening cash, and what is asked before which row."""
 
     market: r.Market
     signals: NDArray[np.uint8]
@@ -21,6 +30,7 @@ class Case(NamedTuple):
     contracts: NDArray[Any]
     rates: NDArray[Any]
     cash: float
+    outside: dict[int, Outside]
 
 
 class Outcome(NamedTuple):
@@ -29,6 +39,8 @@ class Outcome(NamedTuple):
     state: bytes
     trades: bytes
     curve: bytes
+    fills: bytes
+    refusals: bytes
 
 
 ROWS_A_DAY = 37
@@ -54,7 +66,8 @@ def random_case(rng: np.random.Generator, *, symbols: int | None = None) -> Case
     if rng.random() < 0.5:  # exits by conditions
         drawn |= rng.choice([0, 32, 64, 96], drawn.size, p=[0.6, 0.15, 0.15, 0.1])
     signals[there] = drawn
-    return Case(market, signals, _plan(rng), _contracts(rng, symbols), RATES, _cash(rng))
+    plan, contracts, cash = _plan(rng), _contracts(rng, symbols), _cash(rng)
+    return Case(market, signals, plan, contracts, RATES, cash, _outside(rng, rows, symbols))
 
 
 def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
@@ -136,6 +149,20 @@ def _contracts(rng: np.random.Generator, symbols: int) -> NDArray[Any]:
     return contracts
 
 
+def _outside(rng: np.random.Generator, rows: int, symbols: int) -> dict[int, Outside]:
+    """Nothing in half of the cases, else something at six rows."""
+
+    def some(chance: float) -> tuple[int, ...]:
+        return tuple(np.flatnonzero(rng.random(symbols) < chance).tolist())
+
+    drawn = rng.integers(0, rows, 6).tolist() if rng.random() < 0.5 else []
+    barred = rng.permutation([c.KILL_SWITCH, c.STALE_DATA, -1, -1, -1, -1]).tolist()
+    return {
+        row: Outside(some(0.2), None if reason < 0 else reason, some(0.6))
+        for row, reason in zip(drawn, barred, strict=False)
+    }
+
+
 def _cash(rng: np.random.Generator) -> float:
     return float(rng.choice([4_000.0, 30_000.0, 100_000.0, 2_000_000.0]))
 
@@ -150,59 +177,111 @@ RATES = np.array(  # segment 0 changes during the run, 1 has no cap, 2 has no ro
 )
 
 
+class Running:
+    """A simulation of which only bytes go on from one call of the kernel to the next."""
+
+    def __init__(self, case: Case, out: r.Out) -> None:
+        self.case, self.out = case, out
+        self.state = r.save(r.new_state(symbols=case.signals.shape[1], cash=case.cash))
+        self.parts: list[tuple[bytes, bytes, bytes, bytes]] = []  # as in Outcome
+        r.check(r.load(self.state), case.market, case.signals, case.contracts, out)
+
+    def run(self, market: r.Market, signals: NDArray[np.uint8], row: int, stop: int) -> int:
+        """The next row, which is `stop` when the money is gone."""
+        case, state, out = self.case, r.load(self.state), self.out
+        ran = k.run(state, market, signals, row, stop, case.plan, case.contracts, case.rates, out)
+        self._keep(state, ran.trades, out.equity[row : ran.row].tobytes(), ran.fills, ran.refusals)
+        return stop if self.ruined else ran.row
+
+    def ask(self, outside: Outside) -> None:
+        case, state = self.case, r.load(self.state)
+        for symbol in outside.settle:
+            n = k.settle(state, symbol, c.BY_EXPIRY, case.contracts, case.rates, self.out)
+            self._keep(state, n, b"", n, 0)
+        r.bar_entries(state, outside.barred)
+        r.ask_to_close(state, outside.close, c.BY_STOPPED)
+        self._keep(state, 0, b"", 0, 0)
+
+    def finish(self) -> None:
+        state = r.load(self.state)
+        n = k.finish(state, self.case.contracts, self.case.rates, self.out)
+        self._keep(state, n, b"", n, 0)
+
+    @property
+    def ruined(self) -> bool:
+        return bool(r.load(self.state).account[0]["status"] == c.RUINED)
+
+    @property
+    def outcome(self) -> Outcome:
+        trades, curve, fills, refusals = (b"".join(part) for part in zip(*self.parts, strict=True))
+        return Outcome(self.state, trades, curve, fills, refusals)
+
+    def _keep(self, state: r.State, trades: int, curve: bytes, fills: int, refusals: int) -> None:
+        self.state, out = r.save(state), self.out
+        told = out.fills[:fills].tobytes(), out.refusals[:refusals].tobytes()
+        self.parts.append((out.trades[:trades].tobytes(), curve, *told))
+
+
 def whole(case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None) -> Outcome:
-    """Run to row `end`; at every cut only saved bytes go on."""
-    market, signals, plan, contracts, rates, cash = case
-    end = market.time.size if end is None else end
-    symbols, trades = signals.shape[1], b""
-    out = r.Out(np.zeros(4 * symbols + 8, r.TRADE), np.zeros(market.time.size))  # small: fills up
-    data, row = r.save(r.new_state(symbols=symbols, cash=cash)), 0
-    r.check(r.load(data), market, signals, contracts, out)
-    for stop in (*cuts, end):
-        while row < stop:
-            state = r.load(data)
-            row, written = k.run(state, market, signals, row, stop, plan, contracts, rates, out)
-            data, trades = r.save(state), trades + out.trades[:written].tobytes()
-            if state.account[0]["status"] == c.RUINED:
-                return Outcome(data, trades, out.equity[:row].tobytes())
-    return Outcome(data, trades, out.equity[:end].tobytes())
+    """Run to row `end`; at every cut, and where anything is asked, only saved bytes go on."""
+    return run_to(case, cuts=cuts, end=end).outcome
+
+
+def run_to(
+    case: Case, *, cuts: tuple[int, ...] = (), end: int | None = None, out: r.Out | None = None
+) -> Running:
+    rows, symbols = case.signals.shape
+    end = rows if end is None else end
+    running, row = Running(case, out or small_out(symbols, rows)), 0
+    for stop in sorted({*cuts, *(asked for asked in case.outside if asked < end), end}):
+        while row < stop and not running.ruined:
+            row = running.run(case.market, case.signals, row, stop)
+        if stop in case.outside and stop < end and not running.ruined:
+            running.ask(case.outside[stop])
+    return running
+
+
+def small_out(symbols: int, rows: int) -> r.Out:
+    """It fills up now and then."""
+    trades, fills = np.zeros(4 * symbols + 8, r.TRADE), np.zeros(5 * symbols + 8, r.FILL)
+    return r.Out(trades, np.zeros(rows), fills, np.zeros(2 * symbols + 5, r.REFUSAL))
 
 
 def row_by_row(case: Case) -> Outcome:
     """As live trading does it: each row is a market of its own; nothing but the bytes goes on."""
-    market, signals, plan, contracts, rates, cash = case
-    symbols = signals.shape[1]
-    data, trades, curve = r.save(r.new_state(symbols=symbols, cash=cash)), b"", b""
-    out = r.Out(np.zeros(2 * symbols, r.TRADE), np.zeros(1))
+    market, symbols = case.market, case.signals.shape[1]
+    running = Running(case, small_out(symbols, market.time.size))
     for t in range(market.time.size):
-        seen = np.flatnonzero(market.cell[t] >= 0)
-        cells = market.cell[t, seen]
-        cell = np.full((1, symbols), -1, np.int32)
-        cell[0, seen] = np.arange(seen.size)
-        flags = market.flags[cells] if market.flags.size else market.flags
-        now = r.Market(
-            market.time[t : t + 1],
-            market.day[t : t + 1],
-            cell,
-            r.Bars(*(frozen(column[cells]) for column in market.bars)),
-            market.atr[cells],
-            flags,
-        )
-        state = r.load(data)
-        done, written = k.run(state, now, signals[t : t + 1], 0, 1, plan, contracts, rates, out)
-        data, trades = r.save(state), trades + out.trades[:written].tobytes()
-        curve += out.equity[:done].tobytes()
-        if state.account[0]["status"] == c.RUINED:
+        if t in case.outside:
+            running.ask(case.outside[t])
+        running.run(row_alone(market, t), case.signals[t : t + 1], 0, 1)
+        if running.ruined:
             break
-    return Outcome(data, trades, curve)
+    return running.outcome
+
+
+def row_alone(market: r.Market, t: int) -> r.Market:
+    """A row with its bars and nothing else."""
+    seen = np.flatnonzero(market.cell[t] >= 0)
+    cells = market.cell[t, seen]
+    cell = np.full((1, market.cell.shape[1]), -1, np.int32)
+    cell[0, seen] = np.arange(seen.size)
+    return r.Market(
+        market.time[t : t + 1],
+        market.day[t : t + 1],
+        cell,
+        r.Bars(*(frozen(column[cells]) for column in market.bars)),
+        market.atr[cells],
+        market.flags[cells] if market.flags.size else market.flags,
+    )
 
 
 def twin_of(case: Case) -> Twin:
     """The case, run by the plain rules."""
-    market, signals, plan, contracts, rates, cash = case
+    market, signals, contracts, rates = case.market, case.signals, case.contracts, case.rates
     twin = Twin(
-        cash,
-        plan,
+        case.cash,
+        case.plan,
         [Contract(*row) for row in contracts.tolist()],
         [Rate(*row) for row in rates.tolist()],
         squaring=market.flags.size > 0,
@@ -211,6 +290,8 @@ def twin_of(case: Case) -> Twin:
     ranges = [Ranges(*row) for row in market.atr.tolist()]
     flags = market.flags.tolist()
     for t in range(market.time.size):
+        if t in case.outside and not twin.ruined:
+            ask_twin(twin, case.outside[t])
         seen = {
             s: Seen(bars[c], int(signals[t, s]), ranges[c], flags[c] if flags else 0)
             for s, c in enumerate(market.cell[t].tolist())
@@ -220,9 +301,26 @@ def twin_of(case: Case) -> Twin:
     return twin
 
 
+def ask_twin(twin: Twin, outside: Outside) -> None:
+    for symbol in outside.settle:
+        twin.settle(symbol, c.BY_EXPIRY)
+    twin.bar(None if outside.barred is None else REJECTIONS[outside.barred])
+    for symbol in outside.close:
+        twin.close(symbol, c.BY_STOPPED)
+
+
+def fills_of(twin: Twin) -> bytes:
+    return np.array(twin.fills, r.FILL).tobytes()
+
+
+def rejected(outcome: Outcome) -> dict[str, int]:
+    counts = r.load(outcome.state).account[0]["rejected"].tolist()
+    return {name: count for name, count in zip(REJECTIONS, counts, strict=True) if count}
+
+
 def with_idle_symbols(case: Case, more: int) -> Case:
     """The same symbols and idle ones: one with a bar on every row, the others with none."""
-    market, signals, plan, contracts, rates, cash = case
+    market, contracts = case.market, case.contracts
     n, rows = market.bars.open.size, market.time.size
     cell = np.concatenate([market.cell, np.full((rows, more), -1, np.int32)], axis=1)
     cell[:, market.cell.shape[1]] = n + np.arange(rows)
@@ -232,11 +330,8 @@ def with_idle_symbols(case: Case, more: int) -> Case:
     if flags.size:
         flags = np.concatenate([flags, np.zeros(rows, np.uint8)])
     wide = market._replace(cell=cell, bars=bars, atr=atr, flags=flags)
-    return Case(
-        wide,
-        np.pad(signals, ((0, 0), (0, more))),
-        plan,
-        np.concatenate([contracts, contracts[:1].repeat(more)]),
-        rates,
-        cash,
+    return case._replace(
+        market=wide,
+        signals=np.pad(case.signals, ((0, 0), (0, more))),
+        contracts=np.concatenate([contracts, contracts[:1].repeat(more)]),
     )

@@ -1,22 +1,27 @@
 """Properties that hold of every simulation, over random strategies and random paths."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from apps.engine import codes as c
-from apps.engine import kernel as k
 from apps.engine import records as r
 from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
     Outcome,
     bars_of,
+    fills_of,
     random_case,
+    rejected,
     row_by_row,
+    run_to,
     twin_of,
     whole,
     with_idle_symbols,
 )
+from tests.engine.ledger import Ledger
 
 QUICK, LONG = range(25), range(1000, 4000)
 seeds = pytest.mark.parametrize(
@@ -37,6 +42,8 @@ def test_the_kernel_equals_the_twin_bit_for_bit(seeds: range) -> None:
         account = r.load(outcome.state).account[0]
         assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
         assert np.frombuffer(outcome.curve).tolist() == twin.curve
+        assert outcome.fills == fills_of(twin)
+        assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == twin.refusals
         for name in ("cash", "equity", "day_start", "day"):
             assert account[name] == getattr(twin, name), name
         assert account["paid"].tolist() == twin.paid
@@ -48,12 +55,13 @@ def test_the_kernel_equals_the_twin_bit_for_bit(seeds: range) -> None:
 @pytest.mark.timeout(1800)
 def test_the_end_of_data_equals_the_twins(seeds: range) -> None:
     for case, _ in cases(seeds):
-        twin, state = twin_of(case), r.load(whole(case).state)
-        trades, before = np.zeros(2 * len(state.positions), r.TRADE), len(twin.trades)
-        written = k.finish(state, case.contracts, case.rates, trades)
+        twin, running = twin_of(case), run_to(case)
+        running.finish()
         twin.finish()
-        assert trades[:written].tolist() == twin.trades[before:]
-        assert state.account[0]["equity"] == twin.equity
+        outcome = running.outcome
+        assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
+        assert outcome.fills == fills_of(twin)
+        assert r.load(outcome.state).account[0]["equity"] == twin.equity
 
 
 @seeds
@@ -103,16 +111,54 @@ def test_symbols_that_never_signal_change_nothing(seeds: range) -> None:
 @pytest.mark.timeout(1800)
 def test_money_is_neither_made_nor_lost(seeds: range) -> None:
     for case, _ in cases(seeds):
-        outcome = whole(case)
-        state, trades = r.load(outcome.state), np.frombuffer(outcome.trades, r.TRADE)
-        rest = np.zeros(2 * len(state.positions), r.TRADE)
-        rest = rest[: k.finish(state, case.contracts, case.rates, rest)]
-        profit = sum((t["gross"] - t["charges"]).sum() for t in (trades, rest))
-        account = state.account[0]
+        running = run_to(case)
+        running.finish()
+        account = r.load(running.state).account[0]
+        trades = np.frombuffer(running.outcome.trades, r.TRADE)
+        profit = (trades["gross"] - trades["charges"]).sum()
         assert account["cash"] == account["equity"]
         assert account["cash"] == pytest.approx(case.cash + profit, rel=1e-11, abs=1e-6)
-        paid = trades["charges"].sum() + rest["charges"].sum()
-        assert account["paid"].sum() / 100 == pytest.approx(paid, rel=1e-11)
+        assert account["paid"].sum() / 100 == pytest.approx(trades["charges"].sum(), rel=1e-11)
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_fills_rebuild_trades_cash_and_charges_to_the_last_bit(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        running = run_to(case)
+        running.finish()
+        outcome, account, ledger = running.outcome, r.load(running.state).account[0], Ledger(case)
+        for fill in np.frombuffer(outcome.fills, r.FILL):
+            ledger.post(fill)
+        assert ledger.trades == [list(told[:3]) + list(told[4:]) for told in trades_of(outcome)]
+        assert ledger.cash == account["cash"]
+        assert ledger.paid.tolist() == account["paid"].tolist()
+
+
+def trades_of(outcome: Outcome) -> list[tuple[float, ...]]:
+    trades: list[tuple[float, ...]] = np.frombuffer(outcome.trades, r.TRADE).tolist()
+    return trades
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_refusals_are_as_many_as_are_counted(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        outcome = whole(case)
+        told = Counter(np.frombuffer(outcome.refusals, r.REFUSAL)["reason"].tolist())
+        assert {REJECTIONS[reason]: count for reason, count in told.items()} == rejected(outcome)
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_to_ask_for_nothing_changes_nothing(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        symbols, rows = case.signals.shape[1], case.market.time.size
+        quiet = r.Out(np.zeros(2 * symbols, r.TRADE), np.zeros(rows))
+        told = run_to(case)
+        untold = run_to(case, out=quiet)
+        assert untold.outcome[:3] == told.outcome[:3]
+        assert untold.outcome[3:] == (b"", b"")
 
 
 @seeds
@@ -161,7 +207,7 @@ def test_no_fill_lies_outside_its_bar_before_slippage(seeds: range) -> None:
         for trade in np.frombuffer(whole(case).trades, r.TRADE):
             row = int((trade["exit_time"] - market.time[0]) // 60)
             bar = market.cell[row, trade["symbol"]]
-            slips = trade["reason"] != c.BY_TARGET
+            slips = trade["reason"] not in {c.BY_TARGET, c.BY_EXPIRY}
             price = trade["exit_price"] / (1 - slips * trade["side"] * slippage)
             assert market.bars.low[bar] - 1e-6 <= price <= market.bars.high[bar] + 1e-6
 
@@ -175,8 +221,3 @@ def test_the_random_cases_meet_every_reason() -> None:
         rejections |= set(rejected(outcome))
     assert reasons == set(EXIT_REASONS[1:]) - {"end_of_data"}
     assert rejections == set(REJECTIONS)
-
-
-def rejected(outcome: Outcome) -> dict[str, int]:
-    counts = r.load(outcome.state).account[0]["rejected"].tolist()
-    return {name: count for name, count in zip(REJECTIONS, counts, strict=True) if count}

@@ -139,9 +139,9 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
         )
         state = r.load(data)
         r.check(state, market, signals, contracts, out)
-        _, written = k.run(state, market, signals, 0, 1, plan, contracts, np.zeros(0, r.RATE), out)
+        ran = k.run(state, market, signals, 0, 1, plan, contracts, np.zeros(0, r.RATE), out)
         data = r.save(state)
-        trades += out.trades[:written].tobytes()
+        trades += out.trades[: ran.trades].tobytes()
         curve += out.equity.tobytes()
     return trades, curve
 

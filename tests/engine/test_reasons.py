@@ -17,6 +17,7 @@ def test_every_exit_reason_has_the_kernels_number() -> None:
         c.BY_OPPOSITE: "opposite_signal", c.BY_SQUARE_OFF: "square_off",
         c.BY_HOLDING: "max_holding", c.BY_DAILY_LOSS: "daily_loss_limit",
         c.BY_END_OF_DATA: "end_of_data", c.BY_SIGNAL: "signal",
+        c.BY_STOPPED: "stopped", c.BY_EXPIRY: "expiry",
     }  # fmt: skip
     assert named == dict(enumerate(EXIT_REASONS))
 
@@ -27,6 +28,7 @@ def test_every_rejection_has_the_kernels_number() -> None:
         c.BELOW_ONE_LOT: "below_one_lot", c.DAILY_LOSS_LIMIT: "daily_loss_limit",
         c.OUTSIDE_SESSION: "outside_session", c.BOTH_SIDES: "both_sides",
         c.LIMIT_NOT_REACHED: "limit_not_reached",
+        c.KILL_SWITCH: "kill_switch", c.STALE_DATA: "stale_data",
     }  # fmt: skip
     assert named == dict(enumerate(REJECTIONS))
 

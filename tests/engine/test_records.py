@@ -55,9 +55,16 @@ def test_results_must_be_writable_and_large_enough() -> None:
     rows = case.market.time.size
     frozen = np.zeros(rows)
     frozen.flags.writeable = False
-    for trades, equity in ((3, np.zeros(rows)), (4, np.zeros(rows - 1)), (4, frozen)):
+    trades = np.zeros(4, r.TRADE)
+    for wrong in (
+        r.Out(np.zeros(3, r.TRADE), np.zeros(rows)),
+        r.Out(trades, np.zeros(rows - 1)),
+        r.Out(trades, frozen),
+        r.Out(trades, np.zeros(rows), fills=np.zeros(5, r.FILL)),
+        r.Out(trades, np.zeros(rows), refusals=np.zeros(3, r.REFUSAL)),
+    ):
         with pytest.raises(r.Misfit):
-            check(case, r.Out(np.zeros(trades, r.TRADE), equity))
+            check(case, wrong)
 
 
 def check(case: Case, out: r.Out | None = None) -> None:

@@ -225,6 +225,8 @@ def test_an_entry_without_any_range_is_not_sized_by_it() -> None:
         "outside_session": 0,
         "both_sides": 0,
         "limit_not_reached": 0,
+        "kill_switch": 0,
+        "stale_data": 0,
     }
 
 

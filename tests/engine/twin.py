@@ -1,8 +1,8 @@
 """The rules once more, in slow plain Python: no NumPy, no Numba, no code of the kernel's.
 
-It shares the kernel's codes and the names of a plan's fields, nothing else. Read it beside the
-README of the engine: each block is one sentence of it. Arithmetic is written in the kernel's order,
-because results must be equal to the last bit, not close.
+It shares the kernel's codes, the names of reasons and of a plan's fields, nothing else. Read it
+beside the README of the engine: each block is one sentence of it. Arithmetic is written in the
+kernel's order, because results must be equal to the last bit, not close.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from apps.engine import codes as c
 from apps.engine import kernel as k
+from apps.engine.reasons import REJECTIONS
 
 DUST = 1e-6
 """What binary fractions may owe of a bound in rupees that decimals meet."""
@@ -113,6 +114,10 @@ class Twin:
     inside: set[int] = field(default_factory=set)  # symbols filled inside the bar of this row
     rejected: dict[str, int] = field(default_factory=dict)
     paid: list[float] = field(default_factory=lambda: [0.0] * 7)  # paise by kind of charge
+    fills: list[tuple[object, ...]] = field(default_factory=list)
+    refusals: list[tuple[int, ...]] = field(default_factory=list)  # time, symbol, reason, side
+    asked: dict[int, int] = field(default_factory=dict)  # why a symbol is closed at its next open
+    barred: str | None = None
     day: int = -1
     halted: bool = False
     ruined: bool = False
@@ -125,20 +130,21 @@ class Twin:
             return
         if day != self.day:
             self.day, self.day_start, self.halted = day, self.equity, False
+        if self.barred:
+            for s in sorted(self.waiting):
+                self.waiting[s] = self.without_entry(s, self.waiting[s], time)
         for s in self.held_in(seen):
             self.exit_at_open(s, time, seen[s])
         for s in sorted(self.waiting.keys() & seen.keys()):
             self.try_entry(s, time, seen)
         for s in self.held_in(seen):
             self.live_through(s, time, seen[s])
-        self.equity = self.cash + in_order(
-            self.worth(s, self.held[s].close) for s in sorted(self.held)
-        )
+        self.equity = self.marked()
         self.curve.append(self.equity)
         if not self.halted and self.day_start - self.equity >= self.plan.max_daily_loss - DUST:
-            self.halt()
+            self.halt(time)
         for s in sorted(seen):
-            self.read(s, seen[s])
+            self.read(s, seen[s], time)
         self.ruined = self.equity <= 0
 
     def held_in(self, seen: Mapping[int, Seen]) -> list[int]:
@@ -146,23 +152,43 @@ class Twin:
 
     def finish(self) -> None:
         for s in sorted(self.held):
+            self.settle(s, c.BY_END_OF_DATA)
+
+    def settle(self, s: int, reason: int) -> None:
+        """Close a symbol at its last close, and forget what waits on it."""
+        if s in self.held:
             held = self.held[s]
-            self.leave(s, Exit(c.BY_END_OF_DATA, held.close), held.time, held.day)
-        self.equity = self.cash
+            self.leave(s, Exit(reason, held.close), held.time, held.day)
+        self.waiting.pop(s, None)
+        self.equity = self.marked()
+
+    def marked(self) -> float:
+        return self.cash + in_order(self.worth(s, self.held[s].close) for s in sorted(self.held))
+
+    # -------------------------------------------------------------------------- from the outside
+
+    def bar(self, reason: str | None) -> None:
+        self.barred = reason
+
+    def close(self, s: int, reason: int) -> None:
+        """Whatever is held of a symbol is closed at its next open."""
+        if s in self.held:
+            self.waiting[s] = self.waiting.get(s, 0) | c.FLATTEN
+            self.asked[s] = reason
 
     # ---------------------------------------------------------------------- the close of a row
 
-    def halt(self) -> None:
+    def halt(self, time: int) -> None:
         """A breach of the daily loss: close what is open, drop every entry that waits."""
         self.halted = True
-        for s, signal in self.waiting.items():
-            if signal & c.ENTER:
-                self.reject("daily_loss_limit")
-                self.waiting[s] = signal & ~c.ENTER
+        for s in sorted(self.waiting):
+            if self.waiting[s] & c.ENTER:
+                self.reject("daily_loss_limit", s, self.waiting[s], time)
+                self.waiting[s] &= ~c.ENTER
         for s in self.held:
-            self.waiting[s] = self.waiting.get(s, 0) | c.FLATTEN
+            self.close(s, c.BY_DAILY_LOSS)
 
-    def read(self, s: int, seen: Seen) -> None:
+    def read(self, s: int, seen: Seen, time: int) -> None:
         """A signal known at this close, to be traded in the symbol's next bar."""
         signal = seen.signal
         held = self.held.get(s)
@@ -171,11 +197,13 @@ class Twin:
         if held is None or held.side > 0:
             signal &= ~c.CLOSE_SHORT
         if signal & c.ENTER == c.ENTER:
-            self.reject("both_sides")
+            self.reject("both_sides", s, signal, time)
             signal &= ~c.ENTER
         if signal & c.ENTER and self.halted:
-            self.reject("daily_loss_limit")
+            self.reject("daily_loss_limit", s, signal, time)
             signal &= ~c.ENTER
+        if self.barred:
+            signal = self.without_entry(s, signal, time)
         if signal:
             self.waiting[s] = self.waiting.get(s, 0) | signal
         if signal & c.ENTER:
@@ -189,8 +217,26 @@ class Twin:
             return self.away_from(s, close * (1 - self.plan.order_offset), down=True)
         return self.away_from(s, close * (1 + self.plan.order_offset), down=False)
 
-    def reject(self, reason: str) -> None:
+    def without_entry(self, s: int, signal: int, time: int) -> int:
+        """A signal while entries are barred: what would reverse still closes."""
+        if not self.barred or not signal & c.ENTER:
+            return signal
+        held, long = self.held.get(s), bool(signal & c.ENTER_LONG)
+        ignored = False
+        if held and long == (held.side > 0):
+            ignored = held.entries >= self.plan.max_entries
+        elif held:
+            ignored = not self.plan.reverse
+            if self.plan.reverse:
+                signal |= c.EXIT_SHORT if long else c.EXIT_LONG
+        if not ignored:
+            self.reject(self.barred, s, signal, time)
+        return signal & ~c.ENTER
+
+    def reject(self, reason: str, s: int, signal: int, time: int) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
+        side = bool(signal & c.ENTER_LONG) - bool(signal & c.ENTER_SHORT)
+        self.refusals.append((time, s, REJECTIONS.index(reason), side))
 
     # ------------------------------------------------------------------------------------ exits
 
@@ -210,7 +256,7 @@ class Twin:
         ):
             reason = c.BY_OPPOSITE
         elif signal & c.FLATTEN:
-            reason = c.BY_DAILY_LOSS
+            reason = self.asked[s]
         elif seen.flag & c.AFTER_SQUARE_OFF:
             reason = c.BY_SQUARE_OFF
         elif self.plan.max_holding and held.bars >= self.plan.max_holding:
@@ -280,7 +326,9 @@ class Twin:
 
     def leave(self, s: int, exit_: Exit, time: int, day: int) -> None:
         held, multiplier = self.held.pop(s), self.contracts[s].multiplier
-        fee = self.pay(s, held.quantity * exit_.price * multiplier, held.side < 0, day)
+        items = self.charges(s, held.quantity * exit_.price * multiplier, held.side < 0, day)
+        fee = self.pay(items)
+        self.tell(time, s, -held.side, exit_, held.quantity, items)
         gross = held.side * held.quantity * multiplier * (exit_.price - held.average)
         self.cash += held.locked + gross - fee
         self.trades.append(
@@ -308,7 +356,7 @@ class Twin:
             side = 1 if signal & c.ENTER_LONG else -1
             rejection = self.enter(s, side, time, seen)
             if rejection:
-                self.reject(rejection)
+                self.reject(rejection, s, signal, time)
 
     def enter(self, s: int, side: int, time: int, seen: Mapping[int, Seen]) -> str | None:
         """Why the entry is rejected; None when it is filled, or is none to a position like this."""
@@ -340,7 +388,7 @@ class Twin:
             return "insufficient_cash"
         if not held:
             held = self.held[s] = Held(side, time, ranges, price)
-        self.fill(s, held, lots, price)
+        self.fill(s, held, lots, price, time)
         if inside:
             self.inside.add(s)
         return None
@@ -401,11 +449,12 @@ class Twin:
             lots -= 1
         return lots
 
-    def fill(self, s: int, held: Held, lots: float, price: float) -> None:
+    def fill(self, s: int, held: Held, lots: float, price: float, time: int) -> None:
         lot, multiplier, margin, *_ = self.contracts[s]
         value = lots * lot * price * multiplier
-        fee = self.pay(s, value, held.side > 0, self.day)
-        quantity = lots * lot
+        items = self.charges(s, value, held.side > 0, self.day)
+        fee, quantity = self.pay(items), lots * lot
+        self.tell(time, s, held.side, Exit(c.OPEN, price), quantity, items)
         self.cash -= value * margin + fee
         if held.entries:
             held.average = (held.average * held.quantity + price * quantity) / (
@@ -451,8 +500,14 @@ class Twin:
         exposure = held.side * held.quantity * self.contracts[s].multiplier
         return held.locked + exposure * (price - held.average)
 
-    def pay(self, s: int, value: float, buying: bool, day: int) -> float:
-        items = self.charges(s, value, buying, day)
+    def tell(  # noqa: PLR0917
+        self, time: int, s: int, side: int, at: Exit, quantity: float, items: list[float]
+    ) -> None:
+        """A fill: bought (1) or sold (-1), `at` a price for the reason of an exit, or OPEN."""
+        charges = sum(items) / 100
+        self.fills.append((time, s, side, at.reason, quantity, at.price, charges, items))
+
+    def pay(self, items: list[float]) -> float:
         self.paid = [before + item for before, item in zip(self.paid, items, strict=True)]
         return sum(items) / 100
 

@@ -1,0 +1,63 @@
+"""Books fills and knows nothing of the market: what a paper account would do with them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from apps.engine import codes as c
+from tests.engine.cases import Case
+
+
+@dataclass
+class Held:
+    entry_time: int
+    side: int
+    quantity: float = 0.0
+    average: float = 0.0
+    locked: float = 0.0
+    charges: float = 0.0
+
+
+class Ledger:
+    def __init__(self, case: Case) -> None:
+        self.contracts, self.cash, self.paid = case.contracts, case.cash, np.zeros(7)
+        self.held: dict[int, Held] = {}
+        self.trades: list[list[float]] = []
+        """As TRADE records, without the bars, of which fills know nothing."""
+
+    def post(self, fill: Any) -> None:  # Any: a FILL record
+        assert fill["charges"] == fill["paid"].sum() / 100
+        self.paid += fill["paid"]
+        if fill["reason"] == c.OPEN:
+            self._enter(fill)
+        else:
+            self._leave(fill)
+
+    def _enter(self, fill: Any) -> None:
+        contract = self.contracts[fill["symbol"]]
+        locked = fill["quantity"] * fill["price"] * contract["multiplier"] * contract["margin"]
+        self.cash -= locked + fill["charges"]
+        new = Held(int(fill["time"]), int(fill["side"]))
+        held = self.held.setdefault(int(fill["symbol"]), new)
+        bought, before = fill["quantity"], held.quantity
+        held.average = (
+            (held.average * before + fill["price"] * bought) / (before + bought)
+            if before
+            else fill["price"]
+        )
+        held.quantity += bought
+        held.locked += locked
+        held.charges += fill["charges"]
+
+    def _leave(self, fill: Any) -> None:
+        held = self.held.pop(int(fill["symbol"]))
+        multiplier = self.contracts[fill["symbol"]]["multiplier"]
+        gross = held.side * held.quantity * multiplier * (fill["price"] - held.average)
+        self.cash += held.locked + gross - fill["charges"]
+        assert (fill["side"], fill["quantity"]) == (-held.side, held.quantity)
+        self.trades.append([
+            held.entry_time, fill["time"], fill["symbol"], held.side, fill["reason"],
+            held.quantity, held.average, fill["price"], held.average * held.quantity * multiplier,
+            gross, held.charges + fill["charges"],
+        ])  # fmt: skip
