@@ -5,12 +5,14 @@ access tokens. Neither is stored: a token is good while its signature and its ti
 the session that it names lives. Which refresh token of a session is the good one stands in its row.
 """
 
+import hmac
+import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, TypeGuard
+from typing import Any, Final, TypeGuard
 
+import orjson
 from jwt.utils import base64url_decode, base64url_encode
-from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.settings import api_settings
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken, Token
 
@@ -23,9 +25,11 @@ REFRESH_LIFETIME: Final[timedelta] = api_settings.REFRESH_TOKEN_LIFETIME
 _ID: Final = "jti"
 _SESSION: Final = "sid"
 _USER: Final = "sub"
-_CLAIMS: Final = {"token_type", "exp", "iat", _ID, _USER, _SESSION}
+_KIND: Final = api_settings.TOKEN_TYPE_CLAIM
+_CLAIMS: Final = {_KIND, "exp", "iat", _ID, _USER, _SESSION}
 
 _HEADER: Final = str(AccessToken()).partition(".")[0]
+_KEY: Final = api_settings.SIGNING_KEY.encode()
 
 Kind = type[AccessToken] | type[RefreshToken]
 
@@ -110,40 +114,50 @@ def read(text: str | None, kind: Kind) -> Claims:
     """The claims of a good token of this kind; raises `TokenRefused`. The session is not read."""
     if text is None:
         raise NoToken
-    token = _verified(text, kind)
-    session_id, user_id = token.get(_SESSION), token.get(_USER)
+    claims = _verified(text)
+    session_id, user_id, token_id = claims[_SESSION], claims[_USER], claims[_ID]
+    if claims[_KIND] != kind.token_type or not isinstance(token_id, str):
+        raise InvalidToken
+    _check_times(claims["iat"], claims["exp"], kind)
     if not (_is_id(session_id) and _is_id(user_id)):
         raise InvalidToken
-    return Claims(session_id=session_id, user_id=user_id, token_id=str(token[_ID]))
+    return Claims(session_id=session_id, user_id=user_id, token_id=token_id)
 
 
-def _verified(text: str, kind: Kind) -> Token:
-    try:
-        token = kind(text)  # type: ignore[arg-type]  # the library annotates text as a token
-    except ExpiredTokenError:
-        # Its signature is right, so its payload can be believed.
-        _check_kind(kind(text, verify=False))  # type: ignore[arg-type]
-        raise TokenExpired from None
-    except (TokenError, TypeError, ValueError, OverflowError, OSError) as error:
-        # The last four: a moment that is no number, or so large that it is no date.
-        raise InvalidToken from error
-    if not _is_our_spelling(text) or token.payload.keys() != _CLAIMS:
+def _verified(text: str) -> dict[str, Any]:
+    """What our signature vouches for: HMAC with SHA-256 (RFC 7515, A.1), the one algorithm that
+    our own header names, so no other header is read. The library takes ten times as long.
+
+    The signature is compared as it is spelled, as Base64 has several spellings of one. Any: JSON.
+    """
+    signed, _, signature = text.rpartition(".")
+    header, _, payload = signed.partition(".")
+    if not (text.isascii() and header == _HEADER):
         raise InvalidToken
-    return token
-
-
-def _is_our_spelling(text: str) -> bool:
-    """Base64 has several spellings of one signature; what it signs, it signs as it is spelled."""
-    header, _, rest = text.partition(".")
-    signature = rest.rpartition(".")[2].encode()
-    return header == _HEADER and base64url_encode(base64url_decode(signature)) == signature
-
-
-def _check_kind(token: Token) -> None:
+    if not hmac.compare_digest(signature.encode(), _signature(signed)):
+        raise InvalidToken
     try:
-        token.verify_token_type()
-    except TokenError as error:
+        claims = orjson.loads(base64url_decode(payload))
+    except ValueError as error:
         raise InvalidToken from error
+    if not isinstance(claims, dict) or claims.keys() != _CLAIMS:
+        raise InvalidToken
+    return claims
+
+
+def _signature(signed: str) -> bytes:
+    return base64url_encode(hmac.digest(_KEY, signed.encode(), "sha256"))
+
+
+def _check_times(issued: object, expires: object, kind: Kind) -> None:
+    """Seconds since 1970. No token comes from the future, or lives longer than its kind does."""
+    now = time.time()
+    if not (isinstance(issued, int) and isinstance(expires, int)):
+        raise InvalidToken
+    if issued > now or expires > issued + kind.lifetime.total_seconds():
+        raise InvalidToken
+    if expires <= now:
+        raise TokenExpired
 
 
 def _is_id(claim: object) -> TypeGuard[str]:

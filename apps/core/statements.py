@@ -39,9 +39,8 @@ class Statement(Generic[Row]):
     def rows(self, **arguments: object) -> list[Row]:
         """Run it; every Slot needs its argument."""
         values: list[Any] = [arguments[p] if isinstance(p, Slot) else p for p in self.parameters]
-        with connection.cursor() as cursor:
-            cursor.execute(self.text, values)
-            return [self.read(row) for row in cursor.fetchall()]
+        rows = connection.ask(self.text, values)  # type: ignore[attr-defined]  # of config.database
+        return [self.read(row) for row in rows]
 
     def first(self, **arguments: object) -> Row | None:
         return next(iter(self.rows(**arguments)), None)

@@ -190,7 +190,7 @@ def test_a_header_that_is_not_ours_is_invalid(
 @pytest.mark.parametrize(
     "changed",
     [
-        {"exp": None}, {"exp": "zzz"}, {"exp": "4102444800"}, {"exp": 10**30}, {"exp": 1e308},
+        {"exp": None}, {"exp": "zzz"}, {"exp": 4_102_444_800}, {"exp": 10**30}, {"exp": 1e308},
         {"exp": float("inf")}, {"exp": float("nan")}, {"exp": [1]}, {"exp": {}}, {"exp": True},
         {"sub": "\x00"}, {"sub": "x"}, {"sub": [1]}, {"sub": {}}, {"sub": None}, {"sub": 5},
         {"sid": "\x00"}, {"sid": "x"}, {"sid": [1]}, {"sid": {}}, {"sid": None},
