@@ -70,7 +70,7 @@ def _connection(address: Address, port: int, within: float) -> socket.socket:
 def with_tls(plain: socket.socket, name: str, within: float) -> ssl.SSLSocket:
     """The same connection under TLS, with a certificate of that name. Raises OSError."""
     # The handshake is asked for by itself: without a peer, wrapping would pass over it in silence.
-    made = _trust().wrap_socket(plain, server_hostname=name, do_handshake_on_connect=False)
+    made = trust().wrap_socket(plain, server_hostname=name, do_handshake_on_connect=False)
     try:
         made.settimeout(within)
         made.do_handshake()
@@ -81,7 +81,7 @@ def with_tls(plain: socket.socket, name: str, within: float) -> ssl.SSLSocket:
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def trust() -> ssl.SSLContext:
     """The authorities that this machine trusts, or those of SSL_CERT_FILE."""
     return httpcore2.default_ssl_context()
 

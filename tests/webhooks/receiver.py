@@ -67,8 +67,9 @@ def receiver(*behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> Itera
 
 
 def _request(one: socket.socket) -> bytes:
+    """Whole, or the beginning of a TLS handshake."""
     data = b""
-    while b"\r\n\r\n" not in data:
+    while b"\r\n\r\n" not in data and not data.startswith(b"\x16"):
         data += one.recv(65_536) or b"\r\n\r\n"
     head, _, body = data.partition(b"\r\n\r\n")
     lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]

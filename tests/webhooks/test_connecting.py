@@ -1,0 +1,93 @@
+"""TLS with whom a webhook is for, and with nobody else."""
+
+import ssl
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from ipaddress import ip_address
+from pathlib import Path
+
+import pytest
+
+from apps.webhooks import connecting, sending
+from apps.webhooks.public_addresses import Address
+from apps.webhooks.sending import Answer, Failure, send
+from tests.webhooks.certificates import NOW, Authority
+from tests.webhooks.receiver import HERE, OK, Receiver, receiver, resets_after, says, says_nothing
+
+NAME = "hooks.example.com"
+
+
+@pytest.fixture
+def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Authority]:
+    """One that is trusted."""
+    made = Authority(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(made.file))
+    connecting.trust.cache_clear()
+    yield made
+    connecting.trust.cache_clear()
+
+
+def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> Answer:
+    """As if the name led to a public address at which this receiver listens."""
+    public = ip_address("93.184.216.34")
+
+    def resolve(name: str, within: float) -> Sequence[Address]:
+        assert name == NAME
+        return [public]
+
+    def connect(addresses: Sequence[Address], port: int, within: float) -> object:
+        assert (addresses, port) == ([public], 443)
+        return connecting.connect([ip_address("127.0.0.1")], listening.port, within)
+
+    monkeypatch.setattr(sending, "connect", connect)
+    return send(f"https://{NAME}/hook", body=b"{}", headers={}, exemptions=HERE, resolve=resolve)
+
+
+def test_the_receiver_is_asked_for_by_its_name(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiver(says(OK), tls=authority.context(NAME)) as listening:
+        answer = post_to_name(listening, monkeypatch)
+    assert (answer.status, answer.error) == (200, None)
+    assert listening.names == [NAME]
+    assert f"\r\nHost: {NAME}\r\n".encode() in listening.requests[0]
+
+
+def test_an_address_may_have_a_certificate(authority: Authority) -> None:
+    with receiver(says(OK), tls=authority.context("127.0.0.1")) as listening:
+        url = f"https://127.0.0.1:{listening.port}/"
+        answer = send(url, body=b"{}", headers={}, exemptions=HERE)
+    assert (answer.status, answer.error) == (200, None)
+
+
+@pytest.mark.parametrize("wrong", ["another name", "expired", "authority", "not TLS at all"])
+def test_nothing_is_sent_to_who_cannot_prove_the_name(
+    wrong: str, authority: Authority, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stranger = tmp_path / "stranger"
+    stranger.mkdir()
+    tls: dict[str, ssl.SSLContext | None] = {
+        "another name": authority.context("example.com"),
+        "expired": authority.context(NAME, until=NOW - timedelta(days=1)),
+        "authority": Authority(stranger).context(NAME),
+        "not TLS at all": None,
+    }
+    with receiver(says(b"not TLS at all\r\n\r\n"), tls=tls[wrong]) as listening:
+        answer = post_to_name(listening, monkeypatch)
+        assert (answer.status, answer.error) == (None, Failure.TLS)
+    assert all(b"POST" not in request for request in listening.requests)
+
+
+def test_a_handshake_ends_in_its_time(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "TOTAL", 0.2)
+    with receiver(says_nothing) as listening:
+        assert post_to_name(listening, monkeypatch).error == Failure.TIMEOUT
+
+
+def test_a_receiver_that_hangs_up_under_tls_has_reset(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiver(resets_after(b""), tls=authority.context(NAME)) as listening:
+        assert post_to_name(listening, monkeypatch).error == Failure.RESET
