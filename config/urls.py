@@ -27,6 +27,7 @@ urlpatterns = [
     path("metrics", metrics.show),
     path("openapi.json", docs.document, name="openapi"),
     path("docs", docs.page),
+    path("docs/webhooks", docs.webhooks),
     path("admin/", admin.site.urls),
     # ----------------------------------------------------------------------------------- accounts
     path("api/auth/signup", EntryView.as_view({"post": "sign_up"})),

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from typing import Final
 
 import httpcore2
 
 from apps.webhooks.connecting import AnswerTooLong, BoundedStream, Deadline, connect, with_tls
+from apps.webhooks.failures import Failure
 from apps.webhooks.resolving import look_up
 from apps.webhooks.targets import (
     Exemptions,
@@ -36,31 +36,6 @@ CONNECT: Final = 5.0
 """Seconds to look the name up in, and as many again to connect in."""
 LONGEST_ANSWER: Final = 64 * 1024
 """Bytes of an answer that are read, headers included."""
-
-
-class Failure(StrEnum):
-    """Why an attempt did not bring the webhook to its receiver."""
-
-    FORBIDDEN_ADDRESS = "forbidden_address"
-    """Its URL must not be called, or its name now leads somewhere that is not public."""
-    DNS = "dns"
-    """Its name has no address, or no name server tells it in time."""
-    REFUSED = "refused"
-    """Nothing listens there."""
-    UNREACHABLE = "unreachable"
-    """No way leads there."""
-    TIMEOUT = "timeout"
-    """It did not take the connection, or not answer to the end, in time."""
-    TLS = "tls"
-    """Its certificate is not one for that name by an authority that is trusted, or TLS failed."""
-    RESET = "reset"
-    """It closed the connection."""
-    BAD_ANSWER = "bad_answer"
-    """It answered with something else than HTTP, half of an answer, or more than 64 KiB."""
-    REDIRECT = "redirect"
-    """It answered with a 3xx, which is not followed."""
-    STATUS = "status"
-    """It answered with another status than 2xx."""
 
 
 _FAILURES: Final[tuple[tuple[type[Exception], Failure], ...]] = (

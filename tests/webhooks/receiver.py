@@ -70,13 +70,20 @@ def _request(one: socket.socket) -> bytes:
     """Whole, or the beginning of a TLS handshake."""
     data = b""
     while b"\r\n\r\n" not in data and not data.startswith(b"\x16"):
-        data += one.recv(65_536) or b"\r\n\r\n"
+        data += _received(one)
     head, _, body = data.partition(b"\r\n\r\n")
     lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
     length = int(lengths[0].split(b":")[1]) if lengths else 0
     while len(body) < length:
-        body += one.recv(65_536)
+        body += _received(one)
     return head + b"\r\n\r\n" + body
+
+
+def _received(one: socket.socket) -> bytes:
+    data = one.recv(65_536)
+    if not data:
+        raise ConnectionResetError
+    return data
 
 
 def says(*parts: bytes) -> Behaviour:

@@ -1,0 +1,124 @@
+"""/docs/webhooks: what it shows is true, and its samples work as they stand there."""
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from html import unescape
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from standardwebhooks.webhooks import Webhook
+
+from apps.webhooks.event_types import EventType
+from apps.webhooks.failures import MEANINGS, Failure
+from apps.webhooks.sending import send
+from apps.webhooks.signing import new_secret, sign
+from tests.webhooks.receiver import HERE, OK, receiver, says
+
+SECRET = new_secret()
+BODY = '{"id":"1","type":"webhook.test","sequence":7,"data":{"name":"₹"}}'.encode()
+COMMANDS = {"python": [sys.executable], "node": ["node"]}
+
+
+@pytest.fixture
+def page(db: None) -> str:
+    return Client().get("/docs/webhooks").content.decode()
+
+
+def sample(page: str, name: str) -> str:
+    found = re.search(rf'<pre id="{name}">(.*?)</pre>', page, re.DOTALL)
+    assert found is not None
+    return unescape(found[1])
+
+
+def headers(*secrets: str, id: str = "m1", at: int | None = None) -> dict[str, str]:
+    moment = int(time.time()) if at is None else at
+    return {
+        "content-type": "application/json",
+        "webhook-id": id,
+        "webhook-timestamp": str(moment),
+        "webhook-signature": sign(secrets, id=id, at=moment, body=BODY),
+    }
+
+
+def test_the_page_tells_every_type_and_every_failure_and_loads_nothing(page: str) -> None:
+    assert [one for one in EventType if f"<code>{one}</code>" not in page] == []
+    assert set(MEANINGS) == set(Failure)
+    assert [one for one in Failure if f"<code>{one}</code>" not in page] == []
+    assert re.findall(r"(?:src=|<link|<script|@import|url\()", page) == []
+
+
+@contextmanager
+def running(command: list[str], file: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The URL at which it listens."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        port = found.getsockname()[1]
+    environment = {**os.environ, "WEBHOOK_SECRET": SECRET, "PORT": str(port)}
+    process = subprocess.Popen(
+        [*command, str(file)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True,
+    )  # fmt: skip
+    try:
+        url = f"http://127.0.0.1:{port}/"
+        while send(url, body=b"", headers={}, exemptions=HERE).error == Failure.REFUSED:
+            assert process.poll() is None
+        yield url, process
+    finally:
+        process.terminate()
+        process.communicate(timeout=10)
+
+
+@pytest.mark.parametrize("language", ["python", "node"])
+def test_the_receiver_takes_what_we_sign_and_nothing_else(
+    language: str, page: str, tmp_path: Path
+) -> None:
+    command = COMMANDS[language]
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"no {command[0]} on this machine")
+    file = tmp_path / {"python": "receiver.py", "node": "receiver.mjs"}[language]
+    file.write_text(sample(page, language))
+    with running(command, file) as (url, process):
+
+        def status(sent: dict[str, str], body: bytes = BODY) -> int | None:
+            return send(url, body=body, headers=sent, exemptions=HERE).status
+
+        good = headers(SECRET)
+        assert status(good) == 204
+        assert status(good) == 204  # the same message again
+        assert status(headers(new_secret(), SECRET, id="m2")) == 204
+        assert status(headers(new_secret())) == 401
+        assert status(good, BODY + b" ") == 401
+        assert status(good | {"webhook-id": "m3"}) == 401
+        assert status(headers(SECRET, at=int(time.time()) - 400)) == 401
+        for lost in ("webhook-id", "webhook-timestamp", "webhook-signature"):
+            assert status({name: good[name] for name in good if name != lost}) == 401
+        assert status(good | {"webhook-timestamp": "soon"}) == 401
+        assert status(good | {"webhook-signature": "garbage v1, v1,%%% v2,a"}) == 401
+        process.terminate()
+        told = process.communicate(timeout=10)[0].splitlines()
+    assert [line.split()[:2] for line in told] == [["webhook.test", "7"]] * 2
+
+
+@pytest.mark.skipif(
+    not (shutil.which("curl") and shutil.which("openssl")), reason="no curl or no openssl here"
+)
+def test_the_message_of_the_shell_is_signed_as_ours_are(page: str, tmp_path: Path) -> None:
+    file = tmp_path / "send.sh"
+    file.write_text(sample(page, "curl"))
+    with receiver(says(OK)) as listening:
+        told = subprocess.run(
+            ["sh", str(file), listening.url],
+            env={**os.environ, "WEBHOOK_SECRET": SECRET},
+            capture_output=True, text=True, check=True, timeout=30,
+        )  # fmt: skip
+    assert told.stdout == "200\n"
+    head, _, body = listening.requests[0].partition(b"\r\n\r\n")
+    sent = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    assert Webhook(SECRET).verify(body, sent)["type"] == "webhook.test"
