@@ -16,7 +16,10 @@ seen: set[str] = set()  # in earnest: a unique column of your database
 
 
 def verify(secret: str, headers: Mapping[str, str], body: bytes) -> None:
-    """Raises ValueError unless the message is ours, unchanged and new. `body`: as it was read."""
+    """Raises ValueError unless the message is ours, unchanged and new.
+
+    `headers` have names in lower case; `body` is as it was read, before anything parses it.
+    """
     message_id = headers.get("webhook-id") or ""
     timestamp = headers.get("webhook-timestamp") or ""
     if not (timestamp.isascii() and timestamp.isdigit()):
@@ -37,7 +40,7 @@ class Receiver(BaseHTTPRequestHandler):
         length = int(self.headers.get("Content-Length", 0))
         body = self.rfile.read(min(length, MOST))
         try:
-            verify(SECRET, self.headers, body)
+            verify(SECRET, {name.lower(): text for name, text in self.headers.items()}, body)
         except ValueError as refused:
             self.send_error(401, str(refused))
             return
