@@ -1,5 +1,6 @@
 """Where webhooks may be sent: by how a URL is written, and by where its name leads."""
 
+import socket
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
@@ -146,6 +147,18 @@ def test_any_text_is_a_target_or_is_refused(text: str, start: str) -> None:
         return
     assert target.port == 443
     assert target.literal is None or is_public(target.literal)
+
+
+@given(st.text(alphabet="0123456789abfxX.:[]%-_", min_size=1, max_size=20))
+def test_what_the_system_takes_for_an_address_is_that_very_address(host: str) -> None:
+    """Or is refused: no spelling of an address passes for a name."""
+    try:
+        target = parse(f"https://{host}/", NONE)
+    except TargetRefused:
+        return
+    if target.literal is None:
+        with pytest.raises(OSError, match=r"\w"):
+            socket.getaddrinfo(target.host, 443, flags=socket.AI_NUMERICHOST)
 
 
 @pytest.mark.parametrize(
