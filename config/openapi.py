@@ -40,6 +40,7 @@ from apps.core.openapi import (
     ref,
 )
 from apps.market import openapi as market
+from apps.market.feeds import openapi as feeds
 from apps.symbols import openapi as symbols
 from apps.trading import openapi as trading
 
@@ -47,7 +48,7 @@ TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",
     "algorithms": "What an algorithm is made of, and how it does.",
     "backtests": "What would have happened.",
-    "market": "History.",
+    "market": "History, and bars as they close.",
     "symbols": "What can be traded.",
     "trading": "Running algorithms on paper; the account, and the switch that stops everything.",
 }
@@ -255,7 +256,7 @@ def _schemas() -> dict[str, Schema]:
         "Nothing": body_schema(EmptyBody),
         **step_schemas.schemas(),
     }
-    for app in (accounts, symbols, market, algorithms, trading, backtests, report, explain):
+    for app in (accounts, symbols, market, feeds, algorithms, trading, backtests, report, explain):
         if twice := found.keys() & app.SCHEMAS.keys():
             raise ValueError(f"two components are called {', '.join(sorted(twice))}")
         found |= app.SCHEMAS

@@ -16,6 +16,7 @@ from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
 from apps.backtests.explain.views import ExplainView
 from apps.backtests.report.views import ReportLinkView, ReportView, shared_report
 from apps.backtests.views import BacktestView, ResultView
+from apps.market.feeds.views import CandlesView
 from apps.market.views import MarketView, RulebookView
 from apps.symbols.views import SymbolView
 from apps.trading.views import AccountView, KillSwitchView, TradingView
@@ -45,7 +46,7 @@ urlpatterns = [
     path("api/symbols/search", SymbolView.as_view({"get": "search"})),
     path("api/symbols/<str:symbol>", SymbolView.as_view({"get": "show"})),
     # ------------------------------------------------------------------------------------- market
-    path("api/market/candles", MarketView.as_view({"get": "candles"})),
+    path("api/market/candles", CandlesView.as_view({"get": "candles", "post": "receive"})),
     path("api/market/coverage", MarketView.as_view({"get": "coverage"})),
     path("api/market/sessions", RulebookView.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookView.as_view({"get": "charges"})),

@@ -11,7 +11,7 @@ from apps.accounts import scopes, services, session_cookie
 from apps.accounts.models import ApiKey, Session, User
 from apps.accounts.services import Credential
 from apps.core import request_origin
-from apps.core.errors import ServiceError
+from apps.core.errors import Forbidden, ServiceError
 
 
 def bearer_token(request: HttpRequest | Request) -> str | None:
@@ -24,6 +24,14 @@ def caller(request: Request) -> User:
     """The user behind a call that needs a token; REST framework's type also allows for none."""
     user = request.user
     assert isinstance(user, User), "this address answers calls without a token"
+    return user
+
+
+def operator_of(request: Request) -> User:
+    """The user behind a call that is for operators alone. Raises Forbidden."""
+    user = caller(request)
+    if not user.is_staff:
+        raise Forbidden(reason="This call is for operators.")
     return user
 
 

@@ -239,7 +239,7 @@ _WHOLE_SHOWN: Final = {**_BACKTEST_SHOWN, "breakdowns": None}
 _CANCELLED_SHOWN: Final = {
     **_WHOLE_SHOWN, "status": "cancelled", "completedAt": MOMENT_SHOWN,
 }  # fmt: skip
-TRADE_SHOWN: Final = {
+_TRADE_SHOWN: Final = {
     "symbol": "NSE:RELIANCE",
     "side": "long",
     "quantity": 100,
@@ -347,8 +347,8 @@ TRADES: Final = Operation(
         200: Answer(
             "One page.",
             page_of(ref("Trade")),
-            page_shown(TRADE_SHOWN),
-            table=table_of(TRADE_COLUMNS, [TRADE_SHOWN]),
+            page_shown(_TRADE_SHOWN),
+            table=table_of(TRADE_COLUMNS, [_TRADE_SHOWN]),
         )
     },
     refusals=_GONE,

@@ -44,6 +44,7 @@ class Action(StrEnum):
     BACKTEST_RETRIED = "backtest_retried"
     BACKTEST_DELETED = "backtest_deleted"
     REPORT_SHARED = "report_shared"
+    CANDLES_RECEIVED = "candles_received"
     INSTRUMENT_ENABLED = "instrument_enabled"
     INSTRUMENT_DISABLED = "instrument_disabled"
     LIMIT_HIT = "limit_hit"

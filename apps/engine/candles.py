@@ -213,7 +213,7 @@ def resample(
         raise CannotResample(f"{source_timeframe} bars cannot make {target_timeframe} bars.")
     if target == source or not len(candles):
         return candles
-    start, end = _buckets(candles.time, target, sessions)
+    start, end = buckets(candles.time, target, sessions)
     first = np.flatnonzero(np.diff(start, prepend=start[0] - 1))
     if until is not None:
         kept = int(np.count_nonzero(end[first] <= until))
@@ -237,7 +237,7 @@ def _gather(candles: Candles, first: NDArray[np.int64], start: NDArray[np.int64]
     )
 
 
-def _buckets(
+def buckets(
     time: NDArray[np.int64], length: int, sessions: Sessions | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Start and end (epoch seconds) of the bucket each bar belongs to."""

@@ -5,7 +5,14 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from apps.core.operator_pages import OperatorAdmin
-from apps.market.models import CandleBlock, CandleFile, CorporateAction, Edition
+from apps.market.models import (
+    CandleBlock,
+    CandleFile,
+    CorporateAction,
+    Edition,
+    LiveCandle,
+    Replay,
+)
 
 
 @admin.register(CandleBlock)
@@ -23,6 +30,24 @@ class CandleBlockAdmin(OperatorAdmin):
 
     def matching(self, term: str) -> Q:
         return Q(symbol=term.upper())
+
+
+@admin.register(LiveCandle)
+class LiveCandleAdmin(OperatorAdmin):
+    list_display = (
+        "symbol", "timeframe", "time", "open", "high", "low", "close", "volume", "received_at",
+    )  # fmt: skip
+    list_filter = ("timeframe",)
+    search_fields = ("symbol",)
+    search_help_text = "A whole symbol, such as NSE:RELIANCE."
+
+    def matching(self, term: str) -> Q:
+        return Q(symbol=term.upper())
+
+
+@admin.register(Replay)
+class ReplayAdmin(OperatorAdmin):
+    list_display = ("__str__", "moved_at")
 
 
 @admin.register(Edition)

@@ -10,9 +10,9 @@ from typing import Final
 
 import numpy as np
 
-from apps.engine.candles import Candles
+from apps.engine.candles import TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
-from apps.market import blocks, editions, store
+from apps.market import blocks, editions, live, store
 from apps.market.models import CandleBlock
 from apps.market.moments import midnight
 from apps.market.quality import Days, Quality, inspect, missing_days, year_of
@@ -48,7 +48,7 @@ def gaps_of(symbol: str) -> Mapping[str, Gaps]:
     """By timeframe that is held but weeks, told by the catalogue of blocks without reading one."""
     sessions = sessions_of(symbol, book=editions.current())
     return {
-        timeframe: _gaps(np.sort(np.concatenate(days)), sessions)
+        timeframe: _gaps(np.unique(np.concatenate(days)), sessions)
         for timeframe, days in _days_held(symbol).items()
     }
 
@@ -70,6 +70,8 @@ def _days_held(symbol: str) -> Mapping[str, list[Days]]:
     held: dict[str, list[Days]] = defaultdict(list)
     for timeframe, start, bits in rows.values_list("timeframe", "block_start", "days"):
         held[timeframe].append(blocks.days_of(bytes(bits), midnight(start)))
+    for timeframe, bars in live.held(symbol, [name for name in TIMEFRAMES if name != "1w"]).items():
+        held[timeframe].append(ist_days(bars.time))
     return held
 
 

@@ -22,9 +22,9 @@ from apps.engine.candles import (
     resample,
 )
 from apps.engine.sessions import Sessions
-from apps.market import adjustment, blocks, editions
+from apps.market import adjustment, blocks, editions, live
 from apps.market.adjustment import Adjustment, Change
-from apps.market.blocks import decode, joined, picked
+from apps.market.blocks import EMPTY, decode, joined, overlaid, picked
 from apps.market.models import CandleBlock, CorporateAction
 from apps.market.moments import midnight
 from apps.market.rulebook.dates import day_number
@@ -40,6 +40,10 @@ class History(Protocol):
     """Blocks of rule 11, each named by its first moment (epoch seconds), oldest first."""
 
     @property
+    def sessions(self) -> Sessions:
+        """The calendar that it is read by."""
+
+    @property
     def blocks(self) -> Sequence[int]:
         """The blocks that may have bars."""
 
@@ -50,10 +54,13 @@ class History(Protocol):
         """How many bars a block has, None where only reading it can tell."""
 
 
-def history_of(symbol: str, timeframe: str) -> History:
-    """The history as stored now, with its prices as they were traded."""
+def history_of(symbol: str, timeframe: str, *, until: int = 0) -> History:
+    """The history as stored now, with its prices as they were traded.
+
+    A longer bar that ends by `until` (epoch seconds) is finished, whatever its last bars are.
+    """
     sessions = sessions_of(symbol, book=editions.current())
-    return _with(adjustment.NONE, sessions, timeframe, _parts(symbol, timeframe))
+    return _with(adjustment.NONE, sessions, timeframe, _parts(symbol, timeframe, until))
 
 
 def adjusted_history_of(
@@ -62,7 +69,7 @@ def adjusted_history_of(
     """The history in the terms of the last day before `until` (epoch seconds), or of the last that
     is held, and the splits and bonuses up to that day.
     """
-    parts = _parts(symbol, timeframe)
+    parts = _parts(symbol, timeframe, 0)
     actions = list(CorporateAction.objects.filter(symbol=symbol)) if _any_as_traded(parts) else []
     newest = _newest_day(symbol, until) if actions else 0
     known = [action for action in actions if day_number(action.ex_date) <= newest]
@@ -80,10 +87,11 @@ _Parts = Mapping[str, dict[int, list["_Stored"]]]
 """By timeframe (of weeks two: themselves, and the days that others are made from)."""
 
 
-def _parts(symbol: str, timeframe: str) -> _Parts:
+def _parts(symbol: str, timeframe: str, until: int) -> _Parts:
     if timeframe != "1w":
-        return {timeframe: _planned(symbol, timeframe)}
-    return {"1w": _grouped("1w", _stored(symbol, ["1w"])), "1d": _planned(symbol, "1d")}
+        return {timeframe: _planned(symbol, timeframe, until)}
+    weeks = _grouped("1w", _stored(symbol, ["1w"], until))
+    return {"1w": weeks, "1d": _planned(symbol, "1d", until)}
 
 
 def _with(terms: Adjustment, sessions: Sessions, timeframe: str, parts: _Parts) -> History:
@@ -101,25 +109,28 @@ def _newest_day(symbol: str, until: int) -> int:
     that their prices are of one kind.
     """
     held = CandleBlock.objects.filter(symbol=symbol).aggregate(last=Max("last_time"))["last"]
-    last = min(until - 1, int(held.timestamp()) if held is not None else 0)
+    in_blocks = int(held.timestamp()) if held is not None else 0
+    last = min(until - 1, max(in_blocks, live.newest(symbol) or 0))
     return int(ist_day(np.array([last], dtype=np.int64))[0])
 
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """One stored block. `days` are the days it serves, `whole` says that these are all it has.
+    """One stored block, and the live bars that lie in it; of a block that has only these, `pk` is
+    None. `days` are the days it serves, `whole` says that these are all it has.
 
     `known_until` is the end of the last bar its timeframe holds: a longer bar that would end later
     is not finished. `adjusted` prices are as their source adjusted them.
     """
 
-    pk: int
+    pk: int | None
     timeframe: str
     bars: int
     days: Days
-    whole: bool
     known_until: int
-    adjusted: bool
+    whole: bool = True
+    adjusted: bool = False
+    live: Candles = EMPTY
 
     def serving(self, days: Days) -> "_Stored":
         whole = len(days) == len(self.days)
@@ -139,9 +150,13 @@ class _SessionBars:
         terms: Adjustment,
     ) -> None:
         self.timeframe = timeframe
-        self.sessions = sessions
+        self._sessions = sessions
         self._parts = parts
         self._terms = terms
+
+    @property
+    def sessions(self) -> Sessions:
+        return self._sessions
 
     @property
     def blocks(self) -> Sequence[int]:
@@ -149,10 +164,10 @@ class _SessionBars:
 
     def bars(self, wanted: Collection[int]) -> Candles:
         parts = [part for block in wanted for part in self._parts.get(block, [])]
-        data = _data([part.pk for part in parts])
+        data = _data([part.pk for part in parts if part.pk is not None])
         by_source: dict[str, list[_Stored]] = defaultdict(list)
         for part in parts:
-            if part.pk in data:
+            if part.pk in data or len(part.live):
                 by_source[part.timeframe].append(part)
         return joined(self._made(source, data, found) for source, found in by_source.items())
 
@@ -170,7 +185,7 @@ class _SessionBars:
     def _made(self, source: str, data: Mapping[int, bytes], parts: Sequence[_Stored]) -> Candles:
         """The bars of one stored timeframe, of the days it serves."""
         ordered = sorted(parts, key=lambda part: int(part.days[0]))
-        bars = decode(*(data[part.pk] for part in ordered))
+        bars = _read(ordered, data)
         if not all(part.whole for part in ordered):
             served = np.concatenate([part.days for part in ordered])
             bars = picked(bars, np.isin(ist_day(bars.time), served))
@@ -191,6 +206,10 @@ class _Weeks:
     def __init__(self, stored: _SessionBars, days: _SessionBars) -> None:
         self._stored = stored
         self._days = days
+
+    @property
+    def sessions(self) -> Sessions:
+        return self._days.sessions
 
     @property
     def blocks(self) -> Sequence[int]:
@@ -229,15 +248,22 @@ class _Weeks:
         return int(day_start(open_days[:1] if len(open_days) else coming[:1])[0])
 
 
+def _read(parts: Sequence[_Stored], data: Mapping[int, bytes]) -> Candles:
+    """The bars of parts in order. What is folded meanwhile is seen in its block too, and is one."""
+    stored = decode(*(data[part.pk] for part in parts if part.pk is not None and part.pk in data))
+    came_in = [part.live for part in parts if len(part.live)]
+    return overlaid([stored, *came_in]) if came_in else stored
+
+
 def _mondays(days: Days) -> NDArray[np.int64]:
     """00:00 in Asia/Kolkata of the Monday on or before each day."""
     return day_start(days - (days + 3) % 7)  # 1970-01-01 was a Thursday
 
 
-def _planned(symbol: str, timeframe: str) -> dict[int, list[_Stored]]:
+def _planned(symbol: str, timeframe: str, until: int) -> dict[int, list[_Stored]]:
     """Which stored block serves which days: those of the coarsest timeframe first."""
-    sources = [name for name, seconds in TIMEFRAMES.items() if seconds <= TIMEFRAMES[timeframe]]
-    stored = _stored(symbol, sources)
+    sources = live.sources_of(timeframe)
+    stored = _stored(symbol, sources, until)
     served = np.empty(0, dtype=np.int32)
     chosen: list[_Stored] = []
     for source in reversed(sources):
@@ -260,28 +286,44 @@ def _grouped(timeframe: str, parts: Iterable[_Stored]) -> dict[int, list[_Stored
     return groups
 
 
-def _stored(symbol: str, timeframes: Sequence[str]) -> list[_Stored]:
-    rows = list(
-        CandleBlock.objects.filter(symbol=symbol, timeframe__in=timeframes).values_list(
-            "pk", "timeframe", "bars", "block_start", "days", "last_time", "adjusted"
-        )
+def _stored(symbol: str, timeframes: Sequence[str], until: int) -> list[_Stored]:
+    # What came in is read before the blocks: if it is folded in between, it is seen twice, and
+    # not missed.
+    came_in = live.held(symbol, timeframes)
+    found: dict[tuple[str, int], _Stored] = {}
+    for row in CandleBlock.objects.filter(symbol=symbol, timeframe__in=timeframes).values_list(
+        "pk", "timeframe", "bars", "block_start", "days", "last_time", "adjusted"
+    ):
+        pk, timeframe, bars, first, bits, last, adjusted = row
+        start, end = midnight(first), int(last.timestamp()) + TIMEFRAMES[timeframe]
+        days = blocks.days_of(bytes(bits), start)
+        found[timeframe, start] = _Stored(pk, timeframe, bars, days, end, adjusted=adjusted)
+    for timeframe, candles in came_in.items():
+        for block in blocks.split(candles, timeframe):
+            key = (timeframe, block.start)
+            found[key] = _with_live(found.get(key), timeframe, block.candles)
+    return _all_known(found.values(), until)
+
+
+def _with_live(part: _Stored | None, timeframe: str, bars: Candles) -> _Stored:
+    days, end = np.unique(ist_day(bars.time)), int(bars.time[-1]) + TIMEFRAMES[timeframe]
+    if part is None:
+        return _Stored(None, timeframe, len(bars), days, end, live=bars)
+    return replace(
+        part,
+        bars=part.bars + len(bars),
+        days=np.union1d(part.days, days),
+        known_until=max(part.known_until, end),
+        live=bars,
     )
-    ends: dict[str, int] = {}
-    for _, timeframe, _, _, _, last, _ in rows:
-        end = int(last.timestamp()) + TIMEFRAMES[timeframe]
-        ends[timeframe] = max(end, ends.get(timeframe, 0))
-    return [
-        _Stored(
-            pk,
-            timeframe,
-            bars,
-            blocks.days_of(bytes(bits), midnight(first)),
-            True,
-            ends[timeframe],
-            adjusted,
-        )
-        for pk, timeframe, bars, first, bits, _, adjusted in rows
-    ]
+
+
+def _all_known(parts: Collection[_Stored], until: int) -> list[_Stored]:
+    """With one moment up to which each timeframe is known."""
+    ends: dict[str, int] = defaultdict(lambda: until)
+    for part in parts:
+        ends[part.timeframe] = max(ends[part.timeframe], part.known_until)
+    return [replace(part, known_until=ends[part.timeframe]) for part in parts]
 
 
 def _data(wanted: Sequence[int]) -> dict[int, bytes]:

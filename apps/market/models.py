@@ -1,5 +1,6 @@
-"""Market history as stored: blocks of bars, each one Parquet file in a column, as traded; and the
-splits and bonuses by which they are adjusted when they are read.
+"""Market history as stored: blocks of bars, each one Parquet file in a column, as traded; bars that
+came in since the last blocks were written; and the splits and bonuses by which they are adjusted
+when they are read.
 """
 
 from typing import Final
@@ -53,6 +54,59 @@ class CandleBlock(models.Model):
 
     def __str__(self) -> str:
         return f"{self.symbol} {self.timeframe} {self.block_start}"
+
+
+class LiveCandle(models.Model):
+    """One bar that came in from a feed, until it is folded into its block after the session.
+
+    Readers see blocks and these as one history; where both hold a moment, this one stands.
+    """
+
+    symbol = models.CharField(max_length=MAX_LENGTH)
+    timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
+    time = models.BigIntegerField(help_text="Start, epoch seconds")
+    open = models.FloatField()
+    high = models.FloatField()
+    low = models.FloatField()
+    close = models.FloatField()
+    volume = models.FloatField()
+    received_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["symbol", "timeframe", "time"], name="one_live_candle_of_a_moment"
+            ),
+            models.CheckConstraint(
+                condition=Q(timeframe__in=list(TIMEFRAMES)), name="live_timeframe_is_known"
+            ),
+            models.CheckConstraint(
+                condition=Q(low__gt=0, low__lte=F("open"), open__lte=F("high"), volume__gte=0)
+                & Q(low__lte=F("close"), close__lte=F("high")),
+                name="live_candle_is_one",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.symbol} {self.timeframe} {self.time}"
+
+
+class Replay(models.Model):
+    """The market's time while stored or filed history is played as if it came in now: one row,
+    or none where the market's time is the time.
+    """
+
+    THE_ONE: Final = 1
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=THE_ONE, editable=False)
+    moment = models.BigIntegerField(help_text="Epoch seconds up to which bars are known")
+    moved_at = models.DateTimeField(help_text="When it was last moved")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_replay_at_most")]
+
+    def __str__(self) -> str:
+        return f"Replay at {self.moment}"
 
 
 class Edition(models.Model):

@@ -5,8 +5,8 @@ stored bars in it, else the coarsest finer one that has. Weeks are stored, else 
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Final
 
 import numpy as np
@@ -20,15 +20,20 @@ from apps.engine.candles import (
     Candles,
     block_id,
     block_start,
+    buckets,
     ist_day,
     ist_days,
     start_of_block,
 )
-from apps.market.blocks import joined
+from apps.market import live
+from apps.market.blocks import EMPTY, joined
 from apps.market.bounds import at_least
 from apps.market.history import History, adjusted_history_of, history_of
 from apps.market.models import CandleBlock, CorporateAction
 from apps.market.rulebook.dates import day_number
+
+PATIENCE: Final = 20
+"""Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16)."""
 
 _ALWAYS: Final = 2**62
 
@@ -48,6 +53,37 @@ def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = Fa
     from the beginning of the block that holds `start`, and WARMUP_BARS before that block.
     """
     return _read(history_of(symbol, timeframe), timeframe, start, end, warmup=warmup)
+
+
+def closed(
+    symbol: str, timeframe: str, *, start: int, clock: int, patience: int = PATIENCE
+) -> Candles:
+    """Bars from `start` on that are over at `clock`, as one sees them who trades (engine rule 16).
+
+    A bar is over at its nominal end. One that is made of shorter ones is there when they reach its
+    end, or `patience` seconds after it. `clock` is the market's time (`clock.market_time`): while
+    history is replayed, more is held than may be seen.
+    """
+    history = history_of(symbol, timeframe, until=clock - patience)
+    bars = _read(history, timeframe, start, clock, warmup=False)
+    ends = buckets(bars.time, TIMEFRAMES[timeframe], history.sessions)[1]
+    return bars.slice(0, int(np.searchsorted(ends, clock, side="right")))
+
+
+def known_until(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+    """By symbol, the end (epoch seconds) of the last bar that `timeframe` is read or made from;
+    symbols of which none is held are left out. Two queries, however many symbols.
+    """
+    found = dict(live.known_until(symbols, timeframe))
+    stored = CandleBlock.objects.filter(
+        symbol__in=list(symbols), timeframe__in=live.sources_of(timeframe)
+    ).order_by()
+    for symbol, source, last in stored.values_list("symbol", "timeframe").annotate(
+        Max("last_time")
+    ):
+        end = int(last.timestamp()) + TIMEFRAMES[source]
+        found[symbol] = max(found.get(symbol, 0), end)
+    return found
 
 
 def read_adjusted(
@@ -169,31 +205,50 @@ def coverage(symbol: str) -> Sequence[Mapping[str, object]]:
     `synthetic: True` stands only on bars that were generated, `adjusted: True` only on prices that
     their source had adjusted.
     """
+    came_in = dict(live.held(symbol, list(TIMEFRAMES)))
     stored = CandleBlock.objects.filter(symbol=symbol).order_by()
-    found = stored.values("timeframe", "synthetic", "adjusted").annotate(
-        first=Min("first_time"), last=Max("last_time"), count=Sum("bars")
+    found = stored.values_list("timeframe", "synthetic", "adjusted").annotate(
+        Min("first_time"), Max("last_time"), Sum("bars")
     )
-    rows = sorted(found, key=lambda row: TIMEFRAMES[row["timeframe"]])
-    return [_coverage_row(**row) for row in rows]
+    spans = [_Span(*row).with_live(came_in.pop(row[0], EMPTY)) for row in found]
+    spans += [_Span.of_live(timeframe, bars) for timeframe, bars in came_in.items()]
+    return [span.row() for span in sorted(spans, key=lambda span: TIMEFRAMES[span.timeframe])]
 
 
-def _coverage_row(
-    *,
-    timeframe: str,
-    synthetic: bool,
-    adjusted: bool,
-    first: datetime,
-    last: datetime,
-    count: int,
-) -> Mapping[str, object]:
-    row: dict[str, object] = {
-        "timeframe": timeframe,
-        "first": wire_time(first),
-        "last": wire_time(last),
-        "bars": count,
-    }
-    marks = {"synthetic": synthetic, "adjusted": adjusted}
-    return row | {name: True for name, holds in marks.items() if holds}
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """What is held of one timeframe; a symbol has one kind of bars in it."""
+
+    timeframe: str
+    synthetic: bool
+    adjusted: bool
+    first: datetime
+    last: datetime
+    bars: int
+
+    @classmethod
+    def of_live(cls, timeframe: str, bars: Candles) -> "_Span":
+        first, last = (datetime.fromtimestamp(time, tz=UTC) for time in bars.time[[0, -1]].tolist())
+        return cls(
+            timeframe, synthetic=False, adjusted=False, first=first, last=last, bars=len(bars)
+        )
+
+    def with_live(self, bars: Candles) -> "_Span":
+        if not len(bars):
+            return self
+        other = _Span.of_live(self.timeframe, bars)
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return replace(self, first=first, last=last, bars=self.bars + other.bars)
+
+    def row(self) -> Mapping[str, object]:
+        row: dict[str, object] = {
+            "timeframe": self.timeframe,
+            "first": wire_time(self.first),
+            "last": wire_time(self.last),
+            "bars": self.bars,
+        }
+        marks = {"synthetic": self.synthetic, "adjusted": self.adjusted}
+        return row | {name: True for name, holds in marks.items() if holds}
 
 
 def synthetic_among(symbols: Iterable[str]) -> list[str]:

@@ -54,6 +54,11 @@ def paused(user: User) -> str:
     return standing(user, "paused").pk
 
 
+def operator(user: User) -> str:
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    return ""
+
+
 def switched_on(user: User) -> str:
     trading.stop_everything(owner=user, reason="", close_positions=False, now=make.NOW)
     return ""
@@ -91,6 +96,9 @@ NAME = {"name": "New"}
 PASSWORDS = {"currentPassword": make.PASSWORD, "newPassword": "another long one"}
 KEY = {"name": "robot", "scopes": ["read"]}
 ALERTS = {"alerts": {"winRate": {"threshold": 40, "action": "send_notification"}}}
+CANDLES = {
+    "symbol": "NSE:NIFTY", "timeframe": "1d", "candles": [["2024-06-03", 100, 101, 99, 100, 5]],
+}  # fmt: skip
 MONTH = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 
 CHANGES = [
@@ -118,6 +126,7 @@ CHANGES = [
     Change("post", "/api/trading/account/reset", Action.ACCOUNT_RESET, {}),
     Change("post", "/api/trading/kill-switch", Action.KILL_SWITCH_ON, {}),
     Change("delete", "/api/trading/kill-switch", Action.KILL_SWITCH_OFF, {}, switched_on),
+    Change("post", "/api/market/candles", Action.CANDLES_RECEIVED, CANDLES, operator),
     Change("post", "/api/backtests", Action.BACKTEST_SUBMITTED, MONTH, algorithm),
     Change("patch", "/api/backtests/{}", Action.BACKTEST_RENAMED, NAME, ended_backtest),
     Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),

@@ -13,6 +13,7 @@ from django.urls import URLPattern, get_resolver
 from drf_spectacular.validation import validate_schema
 from rest_framework.test import APIClient
 
+from apps.accounts.models import User
 from apps.core.errors import Code
 from apps.engine import strategy
 from apps.symbols import openapi as symbols
@@ -245,12 +246,15 @@ class Reader:
 
 @pytest.fixture
 def reader(api: Api) -> Reader:
-    """One who has read the document: signed in, with a key, an algorithm and a backtest."""
+    """One who has read the document: signed in, with a key, an algorithm and a backtest; and an
+    operator, for whom alone some calls are.
+    """
     equity("NSE:RELIANCE")
     hold("NSE:RELIANCE", "5m", waves("2024-01-01", 5, step=300))
     reader = Reader(api())
     issued = reader.follow("signUp").json()
     reader.client.credentials(HTTP_AUTHORIZATION=f"Bearer {issued['accessToken']}")
+    User.objects.update(is_staff=True)
     reader.ids["session_id"] = reader.follow("listSessions").json()["data"][0]["id"]
     reader.ids["key_id"] = reader.follow("createKey").json()["id"]
     reader.ids["algorithm_id"] = reader.follow("createAlgorithm").json()["id"]

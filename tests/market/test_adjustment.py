@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.candles import Candles, ist_day
-from apps.market import actions, services, store
+from apps.market import actions, services, store, writing
 from apps.market.adjustment import Adjustment, Change
 from apps.market.importers.actions import ActionRow
 from apps.market.rulebook.dates import day_number
@@ -124,7 +124,7 @@ def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
 
 @pytest.mark.django_db
 def test_prices_that_their_source_adjusted_are_left_alone() -> None:
-    kind = services.Kind(adjusted=True)
+    kind = writing.Kind(adjusted=True)
     bars = days("2024-01-01", 100, 101, 102)
     services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)
     act("2024-01-03", 10)
@@ -147,9 +147,8 @@ def test_an_adjusted_read_asks_for_the_actions_once(
     django_assert_num_queries: Callable[[int], Any],
 ) -> None:
     hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
-    with django_assert_num_queries(
-        3
-    ):  # the edition's too, and the blocks, by a cursor of their own
+    # The edition's and that of live bars too; and the blocks, by a cursor of their own.
+    with django_assert_num_queries(4):
         adjusted("1d")
 
 

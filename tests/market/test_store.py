@@ -7,7 +7,8 @@ from apps.engine.candles import WARMUP_BARS, resample
 from apps.market import blocks, store
 from apps.market.models import CandleBlock
 from apps.market.rulebook.sessions import sessions_of
-from apps.market.services import Appended, RealHistoryHeld, append
+from apps.market.services import append
+from apps.market.writing import Appended, RealHistoryHeld
 from tests.market.bars import NOW, at, flat, hold, minutes, same
 
 SBIN = "NSE:SBIN"

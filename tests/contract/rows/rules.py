@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tests.contract.rows.row import ALGORITHM, BACKTESTS, INVALID, NO_DATA, Row, shown
+from tests.contract.rows.row import ALGORITHM, BACKTESTS, FORBIDDEN, INVALID, NO_DATA, Row, shown
 
 RANGE: Final = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 ALERTS: Final = "/api/algorithms/{algorithm}/performance/alerts"
@@ -27,6 +27,12 @@ def _alert(name: str, place: str, alerts: object) -> Row:
 
 
 ALL: Final = [
+    Row(
+        "candles from one who is no operator",
+        FORBIDDEN,
+        path="/api/market/candles",
+        body={"symbol": "NSE:NIFTY", "timeframe": "1d", "candles": [["2024-06-03", 1, 1, 1, 1, 0]]},
+    ),
     _date(31, "from after to", "endDate", "2024-01-31"),
     _date(31, "in the future", "startDate", "2999-01-01"),
     _date(31, "from 1970", "startDate", "1970-01-01"),

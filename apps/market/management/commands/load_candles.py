@@ -19,7 +19,7 @@ from apps.market.importers import Given, Loaded, Side, read_candle_files
 from apps.market.load_report import lines_of
 from apps.market.loading import Loading
 from apps.market.sample import samples
-from apps.market.services import Appended, Kind
+from apps.market.writing import Appended, Kind, RealHistoryHeld
 
 
 class Command(BaseCommand):
@@ -102,7 +102,7 @@ class Command(BaseCommand):
                     kind=Kind(synthetic=True),
                     now=now,
                 )
-            except services.RealHistoryHeld as held:
+            except RealHistoryHeld as held:
                 self.stdout.write(str(held))
             else:
                 bars = len(sample.candles)

@@ -1,0 +1,24 @@
+"""What time it is on the market: the time, or where a replay of history stands."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from apps.market import live
+from apps.market.models import Replay
+
+
+def market_time(*, now: datetime) -> int:
+    """Epoch seconds. Bars that end later are not seen by whoever trades (`store.closed`)."""
+    replay = Replay.objects.first()
+    return replay.moment if replay is not None else int(now.timestamp())
+
+
+def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) -> None:
+    """Let the replay stand at a moment, and tell that these symbols have new bars."""
+    Replay.objects.update_or_create(id=Replay.THE_ONE, defaults={"moment": moment, "moved_at": now})
+    live.tell(symbols, timeframe)
+
+
+def end_replay() -> bool:
+    """Back to the time as it is; whether there was a replay."""
+    return Replay.objects.all().delete()[0] > 0

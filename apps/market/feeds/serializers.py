@@ -1,0 +1,118 @@
+"""Bars that a feed sends, and what became of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any, Final
+
+from apps.core.errors import Fault, InvalidInput
+from apps.core.input import Body, ChoiceField, ListField, TextField
+from apps.core.times import wire_time
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.symbols import InvalidSymbol, parse
+from apps.market.feeds.incoming import Received, Refused
+from apps.market.live import Row
+from apps.market.moments import read_moment
+
+MOST_CANDLES: Final = 5000
+MOST_RUPEES: Final = 1e9
+MOST_VOLUME: Final = 1e15
+_MOST_FAULTS: Final = 100
+_NUMBERS: Final = ("open", "high", "low", "close", "volume")
+
+
+class CandlesBody(Body):
+    refuses_unknown = True
+    symbol = TextField()
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES))
+    candles = ListField()
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Bars of one symbol, in the order in which they were sent."""
+
+    symbol: str
+    timeframe: str
+    rows: Sequence[Row]
+
+
+def candles_in(data: Any) -> Sent:
+    """Any: as of `Body.read`. Raises InvalidInput: then no bar is taken."""
+    read = CandlesBody.read(data)
+    sent: list[object] = read["candles"]
+    if not 1 <= len(sent) <= MOST_CANDLES:
+        message = f"must hold 1 to {MOST_CANDLES} candles, and holds {len(sent)}"
+        raise InvalidInput(Fault("candles", message))
+    rows: list[Row] = []
+    faults: list[Fault] = []
+    for index, item in enumerate(sent):
+        try:
+            rows.append(_row(f"candles[{index}]", item))
+        except InvalidInput as error:
+            faults += error.faults
+    if faults:
+        raise InvalidInput(*faults[:_MOST_FAULTS])
+    return Sent(_symbol(read["symbol"]), read["timeframe"], rows)
+
+
+def _symbol(text: str) -> str:
+    try:
+        return str(parse(text))
+    except InvalidSymbol as error:
+        raise InvalidInput(Fault("symbol", error.reason, text)) from None
+
+
+def _row(place: str, item: object) -> Row:
+    """Raises InvalidInput."""
+    if not isinstance(item, list) or len(item) != 1 + len(_NUMBERS):
+        raise InvalidInput(Fault(place, "must be [time, open, high, low, close, volume]", item))
+    faults = list(islice(_wrong_numbers(place, item[1:]), len(_NUMBERS)))
+    if faults:
+        raise InvalidInput(*faults)
+    opened, high, low, close, volume = map(float, item[1:])
+    if not low <= min(opened, close) <= max(opened, close) <= high:
+        raise InvalidInput(Fault(place, "has an open or close outside its low and high", item))
+    return _time(f"{place}[0]", item[0]), opened, high, low, close, volume
+
+
+def _wrong_numbers(place: str, numbers: Sequence[object]) -> Iterator[Fault]:
+    for at, (name, value) in enumerate(zip(_NUMBERS, numbers, strict=True), start=1):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if name == "volume":
+            if not (is_number and 0 <= value <= MOST_VOLUME):  # type: ignore[operator]  # a number
+                yield Fault(f"{place}[{at}]", f"must be a volume from 0 to {MOST_VOLUME:g}", value)
+        elif not (is_number and 0 < value <= MOST_RUPEES):  # type: ignore[operator]  # a number
+            yield Fault(f"{place}[{at}]", f"must be a price above 0, to {MOST_RUPEES:g}", value)
+
+
+def _time(place: str, value: object) -> int:
+    """A date is 00:00 of it in Asia/Kolkata, as days and weeks are stamped."""
+    if not isinstance(value, str):
+        raise InvalidInput(Fault(place, "must be the start of the bar as text", value))
+    return read_moment(place, value, last=False)
+
+
+def received_out(sent: Sent, received: Received) -> dict[str, object]:
+    return {
+        "symbol": sent.symbol,
+        "timeframe": sent.timeframe,
+        "received": len(sent.rows),
+        "added": received.added,
+        "repeated": received.repeated,
+        "changed": received.changed,
+        "late": received.late,
+        "outOfOrder": received.out_of_order,
+        "offSession": received.off_session,
+        "sampleDropped": received.dropped,
+        "refused": [_refused(each) for each in received.refused],
+    }
+
+
+def _refused(each: Refused) -> dict[str, object]:
+    return {
+        "index": each.index,
+        "time": wire_time(datetime.fromtimestamp(each.time, tz=UTC)),
+        "reason": each.flaw.value,
+    }

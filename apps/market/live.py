@@ -1,0 +1,112 @@
+"""Bars that came in and are not in their blocks yet: reading and keeping their rows."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from django.db import connection
+from django.db.models import Max
+
+from apps.engine.candles import TIMEFRAMES, Candles
+from apps.market.blocks import EMPTY
+from apps.market.models import LiveCandle
+
+CHANNEL: Final = "live_bars"
+"""Where it is told that bars came in; the payload is `symbol timeframe`."""
+
+_TABLE: Final = LiveCandle._meta.db_table
+_COLUMNS: Final = "time, open, high, low, close, volume"
+_KEEP: Final = f"""
+    INSERT INTO {_TABLE} (symbol, timeframe, {_COLUMNS}, received_at)
+    SELECT %s, %s, bar.*, %s
+    FROM unnest(%s::int8[], {", ".join(["%s::float8[]"] * 5)}) AS bar
+    ON CONFLICT (symbol, timeframe, time) DO UPDATE
+    SET open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close,
+        volume = excluded.volume, received_at = excluded.received_at
+"""
+_TAKE: Final = (
+    f"DELETE FROM {_TABLE} WHERE symbol = ANY(%s) RETURNING symbol, timeframe, {_COLUMNS}"
+)
+_TELL: Final = "SELECT pg_notify(%s, symbol || ' ' || %s) FROM unnest(%s::text[]) AS symbol"
+
+Row = tuple[int, float, float, float, float, float]
+"""Start in epoch seconds, open, high, low, close, volume."""
+
+
+def held(symbol: str, timeframes: Collection[str]) -> Mapping[str, Candles]:
+    """The bars of one symbol by timeframe, those alone that have any."""
+    rows = LiveCandle.objects.filter(symbol=symbol, timeframe__in=timeframes).order_by("time")
+    found: dict[str, list[Row]] = defaultdict(list)
+    for timeframe, time, opened, high, low, close, volume in rows.values_list(
+        "timeframe", "time", "open", "high", "low", "close", "volume"
+    ):
+        found[timeframe].append((time, opened, high, low, close, volume))
+    return {timeframe: candles_of(bars) for timeframe, bars in found.items()}
+
+
+def newest(symbol: str) -> int | None:
+    """The start of the last bar, in whatever timeframe."""
+    last: int | None = LiveCandle.objects.filter(symbol=symbol).aggregate(last=Max("time"))["last"]
+    return last
+
+
+def keep(symbol: str, timeframe: str, bars: Candles, *, now: datetime) -> None:
+    """At a moment that is held already, the newer values win."""
+    columns = (bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume)
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [symbol, timeframe, now, *(column.tolist() for column in columns)])
+
+
+def take(symbols: Iterable[str]) -> Mapping[str, Mapping[str, Candles]]:
+    """Remove all bars of the symbols: by timeframe, then by symbol."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TAKE, [list(symbols)])
+        rows = cursor.fetchall()
+    found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for symbol, timeframe, *bar in rows:
+        found[timeframe][symbol].append(tuple(bar))
+    return {
+        timeframe: {symbol: candles_of(sorted(bars)) for symbol, bars in series.items()}
+        for timeframe, series in found.items()
+    }
+
+
+def tell(symbols: Iterable[str], timeframe: str) -> None:
+    """Wake whoever listens, when the transaction commits."""
+    with connection.cursor() as cursor:
+        cursor.execute(_TELL, [CHANNEL, timeframe, list(symbols)])
+
+
+def known_until(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+    """By symbol, the end (epoch seconds) of the last bar that `timeframe` is read or made from."""
+    rows = LiveCandle.objects.filter(
+        symbol__in=list(symbols), timeframe__in=sources_of(timeframe)
+    ).order_by()
+    found: dict[str, int] = {}
+    for symbol, source, last in rows.values_list("symbol", "timeframe").annotate(Max("time")):
+        found[symbol] = max(found.get(symbol, 0), last + TIMEFRAMES[source])
+    return found
+
+
+def sources_of(timeframe: str) -> Sequence[str]:
+    """The timeframe, and those that its bars can be made from."""
+    longest = TIMEFRAMES[timeframe]
+    return [name for name, seconds in TIMEFRAMES.items() if seconds <= longest]
+
+
+def candles_of(rows: Sequence[Row]) -> Candles:
+    """Rows in order of time as a series."""
+    if not rows:
+        return EMPTY
+    time, *numbers = zip(*rows, strict=True)
+    opens, highs, lows, closes, volumes = numbers
+    return Candles.build(
+        np.array(time, dtype=np.int64),
+        open=opens,
+        high=highs,
+        low=lows,
+        close=closes,
+        volume=volumes,
+    )

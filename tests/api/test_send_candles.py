@@ -1,0 +1,83 @@
+"""POST /api/market/candles"""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from apps.accounts.models import User
+from apps.market import clock
+from apps.market.models import CandleBlock, LiveCandle
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.market.bars import NOW, at
+
+PATH = "/api/market/candles"
+BAR = ["2026-10-30T03:45:00Z", 100, 101.5, 99.95, 100.5, 1200]
+
+
+@pytest.fixture
+def operator(api: Api) -> APIClient:
+    user = make.user("olga")
+    User.objects.filter(pk=user.pk).update(is_staff=True)
+    return api(user)
+
+
+def sent(*candles: Any, **fields: Any) -> dict[str, Any]:
+    return {"symbol": "NSE:SBIN", "timeframe": "1m", "candles": list(candles)} | fields
+
+
+def test_bars_that_are_sent_are_read(operator: APIClient) -> None:
+    later = ["2026-10-30T03:46:00Z", *BAR[1:]]
+    answer = operator.post(PATH, sent(later, BAR, ["2199-01-01T03:45:00Z", *BAR[1:]])).json()
+    assert (answer["received"], answer["added"], answer["outOfOrder"]) == (3, 2, 1)
+    assert answer["refused"] == [
+        {"index": 2, "time": "2199-01-01T03:45:00.000Z", "reason": "not_closed"}
+    ]
+    read = operator.get(PATH, {"symbol": "NSE:SBIN", "timeframe": "1m"}).json()
+    assert [candle[1:] for candle in read["candles"]] == [BAR[1:], later[1:]]
+    assert read["candles"][0][0] == "2026-10-30T03:45:00.000Z"
+
+
+def test_it_is_for_operators(api: Api, alice: User) -> None:
+    assert_error(api(alice).post(PATH, sent(BAR)), 403, "FORBIDDEN")
+    assert not LiveCandle.objects.exists()
+
+
+def test_what_is_no_candle_refuses_the_call_and_each_is_named(operator: APIClient) -> None:
+    faults = {
+        "candles[0]": BAR[:5],
+        "candles[1]": "2026-10-30",
+        "candles[2][1]": [BAR[0], 0, *BAR[2:]],
+        "candles[3][4]": [*BAR[:4], True, 5],
+        "candles[4][5]": [*BAR[:5], -1],
+        "candles[5]": [BAR[0], 100, 100, 99, 101, 5],
+        "candles[6][0]": ["2026-10-30T03:45:00", *BAR[1:]],
+        "candles[7][0]": [1793353500, *BAR[1:]],
+    }
+    answer = operator.post(PATH, sent(*faults.values(), BAR))
+    error = assert_error(answer, 400, "VALIDATION_ERROR")
+    assert [one["field"] for one in error["details"]["errors"]] == list(faults)
+    assert_error(operator.post(PATH, sent()), 400, "VALIDATION_ERROR", field="candles")
+    assert_error(operator.post(PATH, sent(*[BAR] * 5001)), 400, "VALIDATION_ERROR")
+    for field, value in {"symbol": "SBIN", "timeframe": "2m", "bars": []}.items():
+        answer = operator.post(PATH, sent(BAR, **{field: value}))
+        assert_error(answer, 400, "VALIDATION_ERROR", field=field)
+    assert not LiveCandle.objects.exists()
+
+
+def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
+    bars = [[f"20{y:02}-{m:02}-{d:02}", *BAR[1:]] for y in range(9, 25) for m in range(1, 13)
+            for d in range(1, 28)][:5000]  # fmt: skip
+    answer = operator.post(PATH, sent(*bars, timeframe="1d")).json()
+    assert (answer["received"], answer["added"]) == (5000, 5000)
+    assert CandleBlock.objects.count() == 3
+
+
+def test_it_waits_while_history_is_replayed(operator: APIClient) -> None:
+    clock.move(at("2026-10-30 09:15"), symbols=["NSE:SBIN"], timeframe="1m", now=NOW)
+    error = assert_error(operator.post(PATH, sent(BAR)), 409, "CONFLICT")
+    assert error["details"]["marketTime"] == "2026-10-30T03:45:00.000Z"
+    assert clock.end_replay()
+    assert operator.post(PATH, sent(BAR)).json()["added"] == 1

@@ -1,0 +1,179 @@
+"""Bars that came in: how they are taken, and that readers see them as they see blocks."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import psycopg
+import pytest
+from django.db import connection, transaction
+
+from apps.engine.candles import Candles
+from apps.market import coverage, live, store
+from apps.market.feeds import services
+from apps.market.feeds.incoming import Flaw, Received
+from apps.market.live import Row
+from apps.market.models import CandleBlock, LiveCandle
+from apps.market.services import append
+from apps.market.writing import Kind, OtherPricesHeld
+from tests.market.bars import NOW, at, hold, minutes, same
+
+SBIN = "NSE:SBIN"
+DAY = "2026-10-30"
+"""A Friday; NOW is the Monday after it."""
+pytestmark = pytest.mark.django_db
+
+
+def rows_of(bars: Candles) -> list[Row]:
+    columns = (bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def receive(bars: Candles, timeframe: str = "1m", *, now: datetime = NOW) -> Received:
+    return services.receive(symbol=SBIN, timeframe=timeframe, rows=rows_of(bars), now=now)
+
+
+def everything(timeframe: str) -> Candles:
+    return store.read(SBIN, timeframe, start=0, end=2**33)
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromtimestamp(at(text), tz=UTC)
+
+
+def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
+    days = [minutes(f"2026-10-{day} 09:15", 375) for day in (28, 29, 30)]
+    for day in days:
+        hold(SBIN, "1m", day)
+    hold(SBIN, "5m", minutes("2026-09-01 09:15", 75, step=300))
+    whole = {name: everything(name) for name in ("1m", "5m", "15m", "1d", "1w")}
+    counts = {name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole}
+    told, gaps = store.coverage(SBIN), coverage.gaps_of(SBIN)
+    CandleBlock.objects.filter(timeframe="1m").delete()
+    for day in days:
+        assert receive(day).added == 375
+    for held in ("live", "folded"):
+        assert {name: same(everything(name), whole[name]) for name in whole} == dict.fromkeys(
+            whole, True
+        )
+        assert counts == {
+            name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
+        }
+        assert (store.coverage(SBIN), coverage.gaps_of(SBIN)) == (told, gaps), held
+        services.fold(symbols=[SBIN], now=NOW)
+    assert not LiveCandle.objects.exists()
+    assert services.fold(symbols=[SBIN], now=NOW) == 0
+
+
+def test_each_bar_is_added_repeated_changed_or_refused() -> None:
+    bars = minutes(f"{DAY} 09:15", 10)
+    hold(SBIN, "1m", bars.slice(0, 2))
+    assert receive(bars.slice(3, 6)).added == 3
+    done = receive(bars)
+    assert (done.added, done.repeated, done.changed, done.late) == (5, 5, 0, 1)
+    other = minutes(f"{DAY} 09:15", 10, first_price=200)
+    done = receive(other)
+    assert (done.added, done.repeated, done.changed) == (0, 0, 10)
+    assert same(everything("1m"), other)
+    assert LiveCandle.objects.count() == 8
+    assert store.coverage(SBIN)[0]["bars"] == 10
+
+
+def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_taken() -> None:
+    good = rows_of(minutes(f"{DAY} 09:15", 3, step=300))
+    rows = [
+        good[1],
+        (at(f"{DAY} 09:17"), *good[0][1:]),
+        good[0],
+        good[2],
+        (at("2026-10-31 09:15"), *good[0][1:]),
+        good[0],
+    ]
+    now = moment(f"{DAY} 09:29")
+    done = services.receive(symbol=SBIN, timeframe="5m", rows=rows, now=now)
+    assert [(one.index, one.flaw) for one in done.refused] == [
+        (1, Flaw.UNALIGNED),
+        (3, Flaw.NOT_CLOSED),
+        (4, Flaw.NOT_CLOSED),
+    ]
+    assert (done.added, done.repeated, done.out_of_order) == (2, 1, 3)
+    assert everything("5m").time.tolist() == [good[0][0], good[1][0]]
+
+
+def test_bars_outside_the_session_are_taken_and_counted() -> None:
+    early = minutes(f"{DAY} 09:10", 10)
+    assert receive(early).off_session == 5
+    assert receive(minutes("2026-10-31 10:00", 3)).off_session == 3
+    assert receive(minutes("2026-10-31 00:00", 1), "1d").off_session == 0
+
+
+def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
+    """Of the time before the closing auction of 2026-08-03."""
+    last = minutes("2026-07-31 15:15", 1)
+    assert receive(last, "1h", now=moment("2026-07-31 15:29")).refused
+    assert receive(last, "1h", now=moment("2026-07-31 15:30")).added == 1
+
+
+def test_real_bars_end_a_sample_and_do_not_mix_with_adjusted_prices() -> None:
+    hold(SBIN, "1m", minutes("2026-09-01 09:15", 5), synthetic=True)
+    assert receive(minutes(f"{DAY} 09:15", 1)).dropped == 5
+    assert store.synthetic_among([SBIN]) == []
+    append(
+        symbol=SBIN, timeframe="1d", candles=minutes("2026-09-01 00:00", 1),
+        kind=Kind(adjusted=True), now=NOW,
+    )  # fmt: skip
+    with pytest.raises(OtherPricesHeld):
+        receive(minutes(f"{DAY} 00:00", 1), "1d")
+
+
+def test_a_file_that_is_loaded_later_stands() -> None:
+    receive(minutes(f"{DAY} 09:15", 10))
+    file = minutes(f"{DAY} 09:15", 5, first_price=200)
+    done = append(symbol=SBIN, timeframe="1m", candles=file, now=NOW)
+    assert (done.added, done.replaced) == (0, 5)
+    assert np.array_equal(everything("1m").close[:5], file.close)
+    assert len(everything("1m")) == 10
+
+
+def test_many_bars_at_once_go_into_blocks() -> None:
+    receive(minutes(f"{DAY} 09:15", 1))
+    bars = minutes("2026-10-01 09:15", 1200)
+    assert receive(bars).added == 1200
+    assert not LiveCandle.objects.exists()
+    assert len(everything("1m")) == 1201
+
+
+def test_one_who_trades_sees_bars_that_are_over() -> None:
+    receive(minutes(f"{DAY} 09:15", 7))
+    start = at(f"{DAY} 09:15")
+
+    def seen(timeframe: str, clock: str) -> int:
+        return len(store.closed(SBIN, timeframe, start=start, clock=at(f"{DAY} {clock}")))
+
+    assert [seen("1m", clock) for clock in ("09:15:59", "09:16", "09:30")] == [0, 1, 7]
+    # The second bar of five minutes has only two of them: the rest is waited for, not forever.
+    assert [seen("5m", clock) for clock in ("09:20", "09:25", "09:25:19", "09:25:20")] == [
+        1,
+        1,
+        1,
+        2,
+    ]
+    assert store.known_until([SBIN, "NSE:TCS"], "5m") == {SBIN: at(f"{DAY} 09:22")}
+    hold("NSE:TCS", "5m", minutes(f"{DAY} 09:15", 1, step=300))
+    assert store.known_until(["NSE:TCS"], "15m") == {"NSE:TCS": at(f"{DAY} 09:20")}
+    assert store.known_until(["NSE:TCS"], "1m") == {}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_whoever_listens_is_told_when_bars_are_committed() -> None:
+    settings = connection.get_connection_params()
+    kept = ("dbname", "user", "password", "host", "port")
+    options = {name: settings[name] for name in kept if name in settings}
+    with psycopg.connect(**options, autocommit=True) as listener:
+        listener.execute(f"LISTEN {live.CHANNEL}")
+        with transaction.atomic():
+            receive(minutes(f"{DAY} 09:15", 2))
+            assert list(listener.notifies(timeout=0)) == []
+        told = list(listener.notifies(timeout=5, stop_after=1))
+        assert [each.payload for each in told] == ["NSE:SBIN 1m"]
+        receive(minutes(f"{DAY} 09:15", 2))
+        assert list(listener.notifies(timeout=0)) == []
