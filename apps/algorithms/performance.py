@@ -5,6 +5,7 @@ None; before the first trade all are 0.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Final
 
 Record = dict[str, float | None]
@@ -36,3 +37,55 @@ def new() -> Record:
 def in_order(record: Mapping[str, float | None]) -> Record:
     """As said above, whatever order the database keeps it in."""
     return {name: record[name] for name in BEFORE_THE_FIRST_TRADE}
+
+
+@dataclass(frozen=True, slots=True)
+class Achieved:
+    """What the record is made of: counts, rupees, and the mean and deviation of trades' returns.
+
+    `drawdown` is in percent of the peak, `fall` in rupees; `deviation` is None under two trades.
+    """
+
+    trades: int
+    won: int
+    lost: int
+    profit: float
+    loss: float
+    capital: float
+    mean: float
+    deviation: float | None
+    drawdown: float
+    fall: float
+
+
+def of(achieved: Achieved) -> Record:
+    """The record, by the formulas of the interface."""
+    falls: Record = {"maxDrawdown": achieved.drawdown, "maxDrawdownAmount": achieved.fall}
+    if not achieved.trades:
+        return in_order(new() | falls)
+    won, lost, profit, loss = achieved.won, achieved.lost, achieved.profit, achieved.loss
+    net, win, average_loss = profit - loss, _ratio(profit, won), _ratio(loss, lost)
+    rate = _ratio(won, won + lost)
+    return in_order(
+        falls
+        | {
+            "totalTrades": won + lost,
+            "winningTrades": won,
+            "losingTrades": lost,
+            "totalProfit": profit,
+            "totalLoss": loss,
+            "winRate": None if rate is None else rate * 100,
+            "profitFactor": _ratio(profit, loss),
+            "sharpeRatio": _ratio(achieved.mean, achieved.deviation),
+            "averageWin": win,
+            "averageLoss": average_loss,
+            "netProfit": net,
+            "roi": net / achieved.capital * 100,
+            "expectancy": _ratio(net, won + lost),
+            "riskRewardRatio": _ratio(win, average_loss) if win is not None else None,
+        }
+    )
+
+
+def _ratio(part: float, whole: float | None) -> float | None:
+    return part / whole if whole else None

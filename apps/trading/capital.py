@@ -12,7 +12,9 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.core.errors import Code, ServiceError
 from apps.trading import ledger
+from apps.trading.ledger import Fact
 from apps.trading.models import Account, Book, EntryKind, Run
+from apps.trading.money import NOTHING
 
 
 class InsufficientBalance(ServiceError):
@@ -67,6 +69,28 @@ def release(account: Account, run: Run, *, now: datetime) -> None:
     run.released_at = now
     account.reserved -= run.capital
     account.save(update_fields=["reserved"])
+
+
+def settle(account: Account, run: Run, amount: Decimal) -> None:
+    """What a run has won, or below 0 lost, is its own part's; neither row is stored here.
+
+    A run can lose more than its part: a short position has no bound. The rest of the account pays
+    that, and `lend_what_is_missing` what this lacks.
+    """
+    before = run.capital
+    run.capital = max(before + amount, NOTHING)
+    account.balance += amount
+    account.reserved += run.capital - before
+
+
+def lend_what_is_missing(account: Account) -> Fact | None:
+    """Paper has no debts: the service lends what the account lacks to cover what its runs hold."""
+    missing = account.reserved - account.balance
+    if missing <= 0:
+        return None
+    account.balance += missing
+    amounts = {Book.CASH: missing, Book.CAPITAL: -missing}
+    return Fact(account.pk, EntryKind.ADJUSTMENT, amounts)
 
 
 def reset(account: Account, *, now: datetime) -> None:

@@ -11,6 +11,7 @@ from apps.algorithms.models import Algorithm
 from apps.trading.models import Run
 from apps.webhooks import services as events
 from apps.webhooks.event_types import EventType
+from apps.webhooks.services import Draft
 
 TOLD: Final[Mapping[Move, EventType]] = {
     Move.START: EventType.ALGORITHM_STARTED,
@@ -36,9 +37,23 @@ def make(
     """`run` is the one that starts, goes on or ends with it. The event is the last of what is
     locked here, so this comes last. Raises WrongStatus.
     """
+    told = change(move, algorithm, run=run, actor=actor, reason=reason, now=now)
+    events.write_all([told], now=now)
+
+
+def change(
+    move: Move,
+    algorithm: Algorithm,
+    *,
+    run: Run | None,
+    actor: User | None,
+    reason: str,
+    now: datetime,
+) -> Draft:
+    """As `make`, for whoever writes several events: the one that is still to be written."""
     before = algorithm.status
     algorithms.move(algorithm=algorithm, move=move, actor=actor, reason=reason, now=now)
-    events.write(
+    return Draft(
         TOLD[move],
         owner_id=algorithm.owner_id,
         algorithm_id=algorithm.pk,
@@ -49,5 +64,4 @@ def make(
             "previousStatus": before,
             "reason": reason,
         },
-        now=now,
     )

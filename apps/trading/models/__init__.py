@@ -11,6 +11,7 @@ from apps.trading.models.orders import (
     OrderStatus,
     Position,
     Signal,
+    Tally,
     Trade,
 )
 from apps.trading.models.runs import EndReason, Lane, LaneRow, Run, RunState, SessionStart
@@ -38,5 +39,6 @@ __all__ = [
     "RunState",
     "SessionStart",
     "Signal",
+    "Tally",
     "Trade",
 ]

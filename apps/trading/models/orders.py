@@ -59,6 +59,9 @@ class Order(models.Model):
     bar_time = models.DateTimeField(help_text="Start of the bar whose close or range made it")
     placed_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
+    cancel_asked_at = models.DateTimeField(
+        null=True, help_text="When its owner asked for it to be cancelled"
+    )
 
     class Meta:
         constraints = [
@@ -131,6 +134,9 @@ class Position(models.Model):
     target = models.DecimalField(max_digits=18, decimal_places=4, null=True)
     opened_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
+    close_asked_at = models.DateTimeField(
+        null=True, help_text="When its owner asked for it to be closed"
+    )
 
     objects = PositionQuerySet.as_manager()
 
@@ -177,6 +183,47 @@ class Trade(models.Model):
 
     def __str__(self) -> str:
         return f"{self.side} {self.symbol} {self.profit}"
+
+
+class Tally(models.Model):
+    """What all trades of an algorithm add up to, so that one more costs the same after a million.
+
+    Returns are fractions of the entry's value; `return_mean` and `return_squares` (the squared
+    differences from it, summed) are carried on as Welford does (1962).
+    """
+
+    algorithm = models.OneToOneField(
+        "algorithms.Algorithm", models.CASCADE, primary_key=True, related_name="tally"
+    )
+    trades = models.PositiveBigIntegerField(default=0)
+    won = models.PositiveBigIntegerField(default=0)
+    lost = models.PositiveBigIntegerField(default=0)
+    profit = models.DecimalField(max_digits=18, decimal_places=2, default=NOTHING)
+    loss = models.DecimalField(max_digits=18, decimal_places=2, default=NOTHING)
+    return_mean = models.FloatField(default=0)
+    return_squares = models.FloatField(default=0)
+
+    class Meta:
+        verbose_name_plural = "tallies"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(trades__gte=F("won") + F("lost")), name="a_trade_counts_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.trades} trades of {self.algorithm_id}"
+
+    def add(self, trade: Trade) -> None:
+        """One that neither won nor lost counts on neither side."""
+        self.trades += 1
+        self.won += trade.profit > 0
+        self.lost += trade.profit < 0
+        self.profit += max(trade.profit, NOTHING)
+        self.loss += max(-trade.profit, NOTHING)
+        away = trade.return_percentage / 100 - self.return_mean
+        self.return_mean += away / self.trades
+        self.return_squares += away * (trade.return_percentage / 100 - self.return_mean)
 
 
 class Signal(models.Model):

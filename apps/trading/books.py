@@ -1,0 +1,219 @@
+"""Writing down what steps have done: orders and fills, money, positions, trades, signals, what the
+algorithms have achieved, and the events that tell of it. However many steps there are, it takes a
+few statements.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from typing import Final
+
+from django.db import connection, transaction
+
+from apps.engine.reasons import CHARGE_KINDS
+from apps.trading import achievement, capital, holdings, ledger, order_book
+from apps.trading.ledger import Fact
+from apps.trading.models import (
+    Account,
+    Book,
+    EntryKind,
+    Fill,
+    Intent,
+    Order,
+    Signal,
+    Trade,
+)
+from apps.trading.money import price, rupees
+from apps.trading.order_book import Booked, moment
+from apps.trading.outcome import Execution, Outcome, outcome_of
+from apps.trading.stepping import Step
+from apps.webhooks import services as events
+from apps.webhooks.event_types import EventType
+from apps.webhooks.services import Draft
+
+KINDS: Final = {
+    Intent.ENTRY: EntryKind.ENTRY,
+    Intent.ADD: EntryKind.ENTRY,
+    Intent.EXIT: EntryKind.EXIT,
+}
+EXIT_REASON: Final = {Intent.ENTRY: "entry", Intent.ADD: "add"}
+SIDES: Final = {"buy": "long", "sell": "short"}
+
+UNFOLLOW: Final = """
+    UPDATE trading_signal AS one SET followed = false, reason = new.reason
+    FROM unnest(%s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[])
+        AS new (run_id, bar_time, symbol, side, reason)
+    WHERE one.run_id = new.run_id AND one.bar_time = new.bar_time AND one.symbol = new.symbol
+        AND one.side = new.side AND one.action = 'entry'
+"""
+CAPITALS: Final = """
+    UPDATE trading_run AS one SET capital = new.capital
+    FROM unnest(%s::text[], %s::numeric[]) AS new (id, capital) WHERE one.id = new.id
+"""
+BALANCES: Final = """
+    UPDATE trading_account AS one SET balance = new.balance, reserved = new.reserved
+    FROM unnest(%s::text[], %s::numeric[], %s::numeric[]) AS new (id, balance, reserved)
+    WHERE one.owner_id = new.id
+"""
+
+Filled = list[tuple[Outcome, Execution, Fill]]
+"""Each execution as it is stored, in the order of the steps."""
+
+
+@transaction.atomic(savepoint=False)
+def record(steps: Sequence[Step], *, now: datetime) -> None:
+    """Write what the steps did; at most one step of a run, the caller holds their lanes, and has
+    not yet stored the states after them.
+
+    Locks accounts, then algorithms, by their ids; the events come last. The `capital` of the steps'
+    runs is afterwards as it is stored; accounts and algorithms are to be read again.
+    """
+    outcomes = [outcome_of(step) for step in steps]
+    accounts = _accounts(outcomes)
+    booked = order_book.keep(outcomes, now=now)
+    filled = _fills(outcomes, booked.filled)
+    _keep_money(filled, accounts, now)
+    holdings.keep(outcomes)
+    trades = Trade.objects.bulk_create(_trades(outcomes))
+    _keep_signals(outcomes, booked)
+    told = [_told(outcome, execution) for outcome, execution, _ in filled]
+    told += achievement.keep(outcomes, trades, now=now)
+    if told:
+        told.sort(key=lambda draft: draft.algorithm_id)
+        events.write_all(told, now=now)
+
+
+# ------------------------------------------------------------------------------------------- fills
+
+
+def _fills(outcomes: Sequence[Outcome], orders: Sequence[Order]) -> Filled:
+    """`orders` are those of all executions, in their order."""
+    executions = [(outcome, one) for outcome in outcomes for one in outcome.executions]
+    fills = Fill.objects.bulk_create(
+        Fill(
+            order=order,
+            quantity=one.quantity,
+            price=price(one.price),
+            charges=one.charges,
+            charges_by_kind=_by_kind(one),
+            at=moment(one.time),
+        )
+        for (_, one), order in zip(executions, orders, strict=True)
+    )
+    return [(*pair, fill) for pair, fill in zip(executions, fills, strict=True)]
+
+
+def _by_kind(execution: Execution) -> dict[str, str]:
+    return {
+        kind: str(Decimal(paise).scaleb(-2))
+        for kind, paise in zip(CHARGE_KINDS, execution.paid, strict=True)
+    }
+
+
+def _told(outcome: Outcome, execution: Execution) -> Draft:
+    run = outcome.step.run
+    data = {
+        "algorithmId": run.algorithm_id,
+        "runId": run.pk,
+        "symbol": execution.symbol,
+        "side": execution.side,
+        "quantity": execution.quantity,
+        "price": execution.price,
+        "reason": execution.reason or execution.intent.value,
+    }
+    return Draft(EventType.TRADE_EXECUTED, run.account_id, run.algorithm_id, data)
+
+
+# ------------------------------------------------------------------------------------------- money
+
+
+def _accounts(outcomes: Sequence[Outcome]) -> dict[str, Account]:
+    """Of those that were filled, locked."""
+    owners = {outcome.step.run.account_id for outcome in outcomes if outcome.executions}
+    locked = Account.objects.filter(pk__in=owners).order_by("pk").locked()
+    return {account.pk: account for account in locked}
+
+
+def _keep_money(filled: Filled, accounts: dict[str, Account], now: datetime) -> None:
+    if not filled:
+        return
+    runs = {outcome.step.run.pk: outcome.step.run for outcome, _, _ in filled}
+    results = dict.fromkeys(runs, Decimal(0))
+    facts = []
+    for outcome, one, fill in filled:
+        run = outcome.step.run
+        facts.append(Fact(run.account_id, KINDS[one.intent], _amounts(one), fill))
+        results[run.pk] += one.gross - one.charges
+    for key, run in runs.items():
+        capital.settle(accounts[run.account_id], run, results[key])
+    lent = [capital.lend_what_is_missing(account) for account in accounts.values()]
+    ledger.enter_all([*facts, *(fact for fact in lent if fact is not None)], now=now)
+    with connection.cursor() as cursor:
+        cursor.execute(CAPITALS, [list(runs), [run.capital for run in runs.values()]])
+        cursor.execute(BALANCES, [*map(list, zip(*map(_sums, accounts.values()), strict=True))])
+
+
+def _amounts(one: Execution) -> dict[Book, Decimal]:
+    return {
+        Book.CASH: one.gross - one.locked - one.charges,
+        Book.LOCKED: one.locked,
+        Book.RESULT: -one.gross,
+        Book.CHARGES: one.charges,
+    }
+
+
+def _sums(account: Account) -> tuple[str, Decimal, Decimal]:
+    return account.pk, account.balance, account.reserved
+
+
+# ------------------------------------------------------------------------------- trades and signals
+
+
+def _trades(outcomes: Sequence[Outcome]) -> Iterator[Trade]:
+    for outcome in outcomes:
+        step = outcome.step
+        exits = (one for one in outcome.executions if one.intent is Intent.EXIT)
+        for trade, execution in zip(step.trades, exits, strict=True):
+            net = float(trade["gross"] - trade["charges"])
+            charges = rupees(float(trade["charges"]))
+            yield Trade(
+                run=step.run,
+                algorithm_id=step.run.algorithm_id,
+                symbol=execution.symbol,
+                side="long" if trade["side"] > 0 else "short",
+                quantity=execution.quantity,
+                entry_time=moment(int(trade["entry_time"])),
+                entry_price=price(float(trade["entry_price"])),
+                exit_time=moment(int(trade["exit_time"])),
+                exit_price=price(float(trade["exit_price"])),
+                exit_reason=execution.reason,
+                gross_profit=execution.gross,
+                charges=charges,
+                profit=execution.gross - charges,
+                return_percentage=net / float(trade["value"]) * 100,
+                bars=int(trade["bars"]),
+            )
+
+
+def _keep_signals(outcomes: Sequence[Outcome], booked: Booked) -> None:
+    Signal.objects.bulk_create(
+        Signal(
+            run=outcome.step.run,
+            algorithm_id=outcome.step.run.algorithm_id,
+            symbol=one.symbol,
+            bar_time=moment(outcome.step.time),
+            side=one.side,
+            action=one.action,
+            followed=not one.reason,
+            reason=one.reason,
+        )
+        for outcome in outcomes
+        for one in outcome.heard
+    )
+    rows = [
+        (one.run_id, one.bar_time, one.symbol, SIDES[one.side], one.reason)
+        for one in booked.unfollowed
+    ]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.execute(UNFOLLOW, [list(column) for column in zip(*rows, strict=True)])

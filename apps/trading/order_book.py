@@ -1,0 +1,165 @@
+"""The orders of runs: placed, filled, refused and withdrawn as their steps say."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.db import connection
+
+from apps.trading.models import Intent, Order, OrderStatus, Run
+from apps.trading.money import price
+from apps.trading.outcome import (
+    Execution,
+    Leg,
+    Outcome,
+    Placed,
+    Refused,
+    client_order_id,
+)
+
+WITHDRAWN: Final = frozenset({"limit_not_reached", "daily_loss_limit", "kill_switch", "stale_data"})
+"""Reasons for which an order is taken back; of the others it is rejected."""
+CANCELLED: Final = "cancelled"
+"""Why an order was not filled that its owner, or the end of its contract, took back."""
+TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "limit"}
+"""Of exits, unless at market."""
+
+END: Final = """
+    UPDATE trading_order AS one
+    SET status = new.status, quantity = new.quantity, reason = new.reason, intent = new.intent,
+        ended_at = %s
+    FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[])
+        AS new (id, status, quantity, reason, intent)
+    WHERE one.id = new.id AND one.status = 'open'
+"""
+
+Waiting = dict[tuple[str, bool], Order]
+"""The open orders of a run by symbol and whether it is an exit: of each there is one at most."""
+
+
+@dataclass(slots=True)
+class Booked:
+    """What became of the orders of some steps. `filled` are the orders of all executions, in their
+    order; `unfollowed` are entries that came to nothing.
+    """
+
+    made: list[Order] = field(default_factory=list)
+    ended: list[Order] = field(default_factory=list)
+    filled: list[Order] = field(default_factory=list)
+    unfollowed: list[Order] = field(default_factory=list)
+
+
+def keep(outcomes: Sequence[Outcome], *, now: datetime) -> Booked:
+    """Write the orders; the caller holds the lanes of their runs."""
+    waiting = _open_orders(outcome.step.run for outcome in outcomes)
+    booked = Booked()
+    for outcome in outcomes:
+        _Desk(outcome, waiting[outcome.step.run.pk], booked, now).work()
+    Order.objects.bulk_create(booked.made)
+    _end(booked.ended, now)
+    return booked
+
+
+def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:
+    waiting: dict[str, Waiting] = defaultdict(dict)
+    for one in Order.objects.filter(run__in=list(runs), status=OrderStatus.OPEN):
+        waiting[one.run_id][one.symbol, one.intent == Intent.EXIT] = one
+    return waiting
+
+
+class _Desk:
+    """The orders of one step."""
+
+    def __init__(self, outcome: Outcome, waiting: Waiting, booked: Booked, now: datetime) -> None:
+        self._outcome, self._run = outcome, outcome.step.run
+        self._waiting, self._booked, self._now = waiting, booked, now
+
+    def work(self) -> None:
+        for execution in self._outcome.executions:
+            self._fill(execution)
+        for refused in self._outcome.refused:
+            self._refuse(refused)
+        self._withdraw()
+        for placed in self._outcome.placed:
+            if (placed.symbol, placed.leg is Leg.EXIT) not in self._waiting:
+                self._place(placed)
+
+    def _fill(self, execution: Execution) -> None:
+        is_exit = execution.intent is Intent.EXIT
+        order = self._waiting.pop((execution.symbol, is_exit), None)
+        order = self._finish(order or self._of_fill(execution), OrderStatus.FILLED)
+        order.quantity, order.reason = execution.quantity, execution.reason
+        order.intent = execution.intent
+        self._booked.filled.append(order)
+
+    def _of_fill(self, one: Execution) -> Order:
+        """One that was not placed before: made by the bar itself, or of a signal that the position
+        of its close would have ignored, had it lived.
+        """
+        bar_time = self._outcome.step.time if one.intent is Intent.EXIT else one.held_since
+        placed = Placed(one.symbol, one.side, one.intent, one.leg, one.reason, one.level)
+        return self._order(placed, bar_time)
+
+    def _refuse(self, refused: Refused) -> None:
+        order = self._waiting.pop((refused.symbol, False), None)
+        if order is None:
+            side = "buy" if refused.side == "long" else "sell"
+            placed = Placed(refused.symbol, side, Intent.ENTRY, Leg.ENTRY)
+            order = self._order(placed, refused.held_since)
+        is_withdrawn = refused.reason in WITHDRAWN
+        self._finish(order, OrderStatus.CANCELLED if is_withdrawn else OrderStatus.REJECTED)
+        order.reason = refused.reason
+        self._booked.unfollowed.append(order)
+
+    def _withdraw(self) -> None:
+        """What waited before and does so no more: taken back by its owner, or expired."""
+        for key in self._waiting.keys() - self._outcome.waiting:
+            order = self._finish(self._waiting.pop(key), OrderStatus.CANCELLED)
+            order.reason = CANCELLED
+            if order.intent != Intent.EXIT:
+                self._booked.unfollowed.append(order)
+
+    def _place(self, placed: Placed) -> None:
+        self._booked.made.append(self._order(placed, self._outcome.step.time))
+
+    def _order(self, placed: Placed, bar_time: int) -> Order:
+        run, settings = self._run, self._outcome.step.strategy.executionSettings
+        is_exit = placed.intent is Intent.EXIT
+        return Order(
+            id=client_order_id(run.pk, bar_time, placed.symbol, placed.leg),
+            run=run,
+            algorithm_id=run.algorithm_id,
+            symbol=placed.symbol,
+            side=placed.side,
+            intent=placed.intent,
+            type=TYPES.get(placed.reason, "market") if is_exit else settings.orderType,
+            price=None if placed.price is None else price(placed.price),
+            reason=placed.reason,
+            bar_time=moment(bar_time),
+            placed_at=self._now,
+        )
+
+    def _finish(self, order: Order, status: OrderStatus) -> Order:
+        is_known = not order._state.adding
+        (self._booked.ended if is_known else self._booked.made).append(order)
+        order.status, order.ended_at = status, self._now
+        return order
+
+
+def _end(orders: Sequence[Order], now: datetime) -> None:
+    if not orders:
+        return
+    columns: tuple[Any, ...] = tuple(
+        zip(
+            *((one.pk, one.status, one.quantity, one.reason, one.intent) for one in orders),
+            strict=True,
+        )
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(END, [now, *map(list, columns)])
+
+
+def moment(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

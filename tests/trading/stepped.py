@@ -1,0 +1,168 @@
+"""A run stepped by the engine itself over bars that a test writes down, and recorded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from apps.accounts.models import User
+from apps.engine import kernel, records
+from apps.engine import strategy as engine
+from apps.engine.candles import frozen, ist_day
+from apps.engine.codes import BY_EXPIRY
+from apps.engine.plan import Contract, contract_rows, plan_of
+from apps.trading import books
+from apps.trading.models import Lane, Run, RunState
+from apps.trading.stepping import Step
+from tests import make
+from tests.trading.standing import start
+
+OPENING = int(datetime(2026, 11, 2, 3, 45, tzinfo=UTC).timestamp())
+BAR = 900
+RATE = (0, 0, 0.001, 20.0, 0.0, 0.001, 0.0003, 0.0, 0.0, 0.0, 0.18, 0.0)
+"""Brokerage 0.1 % up to 20 rupees, 0.1 % tax of sales, 0.03 % to the exchange, GST."""
+
+Bar = tuple[float, float, float, float]
+SILENT: Mapping[str, int] = {}
+
+
+def steps_of(*symbols: str, **replaced: Any) -> dict[str, Any]:
+    """Ten at a time, stop 2 %, target 4 %, both sides."""
+    return make.steps(
+        basicInfo={"strategyType": "momentum", "timeframe": "15m", "symbols": list(symbols)},
+        positionSizing={"method": "fixed_quantity", "quantity": 10},
+        exitConditions={
+            "stopLoss": {"type": "percentage", "percentage": 2},
+            "takeProfit": {"type": "percentage", "percentage": 4},
+        },
+        executionSettings={
+            "mode": "paper", "exchange": "NSE", "orderType": "market",
+            "productType": "carryforward",
+        },
+    ) | replaced  # fmt: skip
+
+
+@dataclass
+class Stepper:
+    """One run, and where it stands."""
+
+    run: Run
+    state: records.State
+    contracts: tuple[Contract, ...]
+    time: int = OPENING
+
+    @property
+    def now(self) -> datetime:
+        """When the next row is recorded."""
+        return datetime.fromtimestamp(self.time, UTC) + timedelta(seconds=BAR + 1)
+
+    @property
+    def before(self) -> datetime:
+        """When the last one was."""
+        return self.now - timedelta(seconds=BAR)
+
+    def step(self, bars: Mapping[str, Bar], heard: Mapping[str, int] = SILENT) -> Step:
+        """The next row, of the symbols that have a bar."""
+        strategy = engine.parse(self.run.configuration)
+        symbols = strategy.basicInfo.symbols
+        there = [symbol for symbol in symbols if symbol in bars]
+        cell = np.array([[there.index(s) if s in bars else -1 for s in symbols]], np.int32)
+        signals = np.array([[heard.get(symbol, 0) for symbol in symbols]], np.uint8)
+        prices = np.array([bars[symbol] for symbol in there], float).reshape(-1, 4)
+        columns = records.Bars(*(frozen(prices[:, k].copy()) for k in range(4)))
+        time = frozen(np.array([self.time]))
+        flags, ranges = np.empty(0, np.uint8), np.empty((0, 4))
+        market = records.Market(time, ist_day(time), cell, columns, ranges, flags)
+        out, contracts, rates = self._arrays()
+        before, state = self.state, records.load(records.save(self.state))
+        ran = kernel.run(state, market, signals, 0, 1, plan_of(strategy), contracts, rates, out)
+        self.state = state
+        written = out.fills[: ran.fills], out.refusals[: ran.refusals], out.trades[: ran.trades]
+        return self._told(before, signals[0], *written)
+
+    def expire(self, symbol: str) -> Step:
+        """It is settled at its last close, in a step of its own."""
+        symbols = engine.parse(self.run.configuration).basicInfo.symbols
+        out, contracts, rates = self._arrays()
+        before, self.state = self.state, records.load(records.save(self.state))
+        at = symbols.index(symbol)
+        n = kernel.settle(self.state, at, BY_EXPIRY, contracts, rates, out)
+        return self._told(
+            before, np.zeros(len(symbols), np.uint8), out.fills[:n], out.refusals[:0],
+            out.trades[:n],
+        )  # fmt: skip
+
+    def _arrays(self) -> tuple[records.Out, records.Array, records.Array]:
+        n = len(self.state.positions)
+        out = records.Out(
+            np.empty(2 * n, records.TRADE), np.empty(0), np.empty(3 * n, records.FILL),
+            np.empty(2 * n, records.REFUSAL),
+        )  # fmt: skip
+        return out, contract_rows(list(self.contracts), {"": 0}), np.array([RATE], records.RATE)
+
+    def _told(
+        self, before: records.State, heard: records.Array, fills: records.Array,
+        refusals: records.Array, trades: records.Array,
+    ) -> Step:  # fmt: skip
+        return Step(
+            run=self.run,
+            strategy=engine.parse(self.run.configuration),
+            contracts=self.contracts,
+            time=self.time,
+            closes=self.time + BAR,
+            heard=heard,
+            before=before,
+            state=self.state,
+            fills=fills,
+            refusals=refusals,
+            trades=trades,
+        )
+
+    def store(self) -> None:
+        """As whoever runs it stores where it stands."""
+        equity = float(self.state.account["equity"][0])
+        stored = RunState.objects.get(run=self.run)
+        stored.peak = max(stored.peak, equity)
+        fall = stored.peak - equity
+        stored.drawdown = max(stored.drawdown, fall / stored.peak * 100)
+        stored.drawdown_amount = max(stored.drawdown_amount, fall)
+        stored.equity, stored.data = equity, records.save(self.state)
+        stored.save()
+        self.time += BAR
+
+
+def stepper(owner: User, *symbols: str, contract: Contract | None = None, **steps: Any) -> Stepper:
+    """Of a new run on these symbols."""
+    names = symbols or ("NSE:SBIN",)
+    algorithm = make.algorithm(owner, **steps_of(*names, **steps))
+    run = start(algorithm)
+    lane, _ = Lane.objects.get_or_create(
+        key=" ".join(names), defaults={"symbols": list(names), "timeframe": "15m"}
+    )
+    capital = float(run.capital)
+    state = records.new_state(symbols=len(names), cash=capital)
+    RunState.objects.create(
+        run=run, lane=lane, data=records.save(state), equity=capital, peak=capital
+    )
+    return Stepper(run, state, (contract or Contract(),) * len(names))
+
+
+def play(
+    one: Stepper, *rows: tuple[Mapping[str, Bar], Mapping[str, int]] | Mapping[str, Bar]
+) -> None:
+    """Step and record row by row."""
+    for row in rows:
+        bars, heard = row if isinstance(row, tuple) else (row, SILENT)
+        record([one], [(bars, heard)])
+
+
+def record(
+    steppers: Sequence[Stepper], rows: Sequence[tuple[Mapping[str, Bar], Mapping[str, int]]]
+) -> None:
+    """One row of several runs at once."""
+    steps = [one.step(*row) for one, row in zip(steppers, rows, strict=True)]
+    books.record(steps, now=steppers[0].now)
+    for one in steppers:
+        one.store()

@@ -1,0 +1,362 @@
+"""What is written of a row: orders, fills, money, positions, trades, signals."""
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from django.db import connection
+from django.db.models import Sum
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from apps.engine import records
+from apps.engine.codes import (
+    CLOSE_LONG,
+    ENTER,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+    KILL_SWITCH,
+)
+from apps.engine.fills import ordered_exit
+from apps.engine.plan import Contract
+from apps.engine.reasons import EXIT_REASONS
+from apps.engine.records import Plan, bar_entries
+from apps.trading import books
+from apps.trading.models import (
+    Account,
+    Fill,
+    LedgerEntry,
+    Order,
+    Position,
+    Posting,
+    Signal,
+    Trade,
+)
+from apps.trading.outcome import Leg, client_order_id, exit_that_waits
+from apps.webhooks.models import Event
+from tests.trading.stepped import OPENING, play, record, stepper
+
+FLAT = (100.0, 101.0, 99.0, 100.0)
+SBIN, INFY = "NSE:SBIN", "NSE:INFY"
+LONG = {SBIN: ENTER_LONG}
+
+
+def row(*bars: tuple[float, float, float, float]) -> dict[str, Any]:
+    return dict(zip((SBIN, INFY), bars, strict=False))
+
+
+def balances() -> dict[str, Decimal]:
+    """Of each book, what all postings add up to."""
+    sums = Posting.objects.values_list("book").annotate(total=Sum("amount"))
+    return dict(sums.values_list("book", "total"))
+
+
+def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG))
+    order, signal = Order.objects.get(), Signal.objects.get()
+    assert (order.status, order.side, order.intent, order.type) == (
+        "open",
+        "buy",
+        "entry",
+        "market",
+    )
+    assert (order.quantity, order.ended_at, order.price) == (None, None, None)
+    assert order.pk == client_order_id(one.run.pk, OPENING, SBIN, Leg.ENTRY)
+    assert (signal.side, signal.action, signal.followed, signal.reason) == (
+        "long", "entry", True, "",
+    )  # fmt: skip
+    assert not Fill.objects.exists()
+
+
+def test_a_fill_is_told_with_its_charges_and_its_money(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), row(FLAT))
+    order, fill = Order.objects.get(), Fill.objects.get()
+    assert (order.status, order.quantity, order.ended_at) == ("filled", 10, one.before)
+    assert (fill.quantity, fill.price, fill.charges) == (10, 100, Decimal("1.53"))
+    assert fill.charges_by_kind["gst"] == "0.23"
+    assert sum(map(Decimal, fill.charges_by_kind.values())) == fill.charges
+    assert balances() == {
+        "cash": 10_000_000 - 1000 - Decimal("1.53"), "locked": 1000, "capital": -10_000_000,
+        "charges": Decimal("1.53"),
+    }  # fmt: skip
+    account = Account.objects.get()
+    assert account.balance == 10_000_000 - Decimal("1.53")
+    assert account.reserved == 1_000_000 - Decimal("1.53") == one.run.capital
+    one.run.refresh_from_db()
+    assert one.run.capital == account.reserved
+
+
+def test_a_position_is_marked_until_it_is_closed(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), row(FLAT), row((100, 103, 100, 103)))
+    position = Position.objects.get()
+    assert (position.quantity, position.entry_price, position.mark) == (10, 100, 103)
+    assert (position.stop, position.target, position.unrealised) == (98, 104, 30)
+    play(one, row((103, 105, 103, 105)))
+    position.refresh_from_db()
+    assert (position.mark, position.unrealised) == (104, 0)
+    assert position.closed_at is not None
+    trade = Trade.objects.get()
+    assert (trade.side, trade.exit_reason, trade.quantity, trade.bars) == (
+        "long", "take_profit", 10, 3,
+    )  # fmt: skip
+    assert (trade.gross_profit, trade.profit) == (40, 40 - trade.charges)
+    assert trade.return_percentage == pytest.approx(float(trade.profit) / 10)
+    exit = Order.objects.get(intent="exit")
+    assert (exit.type, exit.price, exit.reason, exit.side) == ("limit", 104, "take_profit", "sell")
+
+
+def test_what_was_locked_is_free_again_and_the_ledger_says_why(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
+    trade = Trade.objects.get()
+    sums = balances()
+    assert sums["locked"] == 0
+    assert sums["result"] == -trade.gross_profit
+    assert sums["charges"] == trade.charges
+    assert sum(sums.values()) == 0
+    account = Account.objects.get()
+    assert account.balance == sums["cash"] == 10_000_000 + trade.profit
+    assert account.reserved == 1_000_000 + trade.profit
+    kinds = LedgerEntry.objects.exclude(fill=None).order_by("id").values_list("kind", flat=True)
+    assert list(kinds) == ["entry", "exit"]
+
+
+def test_an_exit_that_waits_is_an_order_of_its_own(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: CLOSE_LONG}))
+    exit = Order.objects.get(intent="exit")
+    assert (exit.status, exit.reason, exit.side) == ("open", "signal", "sell")
+    heard = Signal.objects.get(action="exit")
+    assert (heard.side, heard.followed) == ("long", True)
+    play(one, row(FLAT))
+    exit.refresh_from_db()
+    assert (exit.status, exit.quantity) == ("filled", 10)
+    assert Order.objects.count() == 2
+
+
+def test_a_reversal_is_an_exit_and_an_entry(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT))
+    orders = Order.objects.order_by("placed_at", "-intent")
+    assert [(o.intent, o.side, o.status, o.reason) for o in orders] == [
+        ("entry", "buy", "filled", ""),
+        ("exit", "sell", "filled", "opposite_signal"),
+        ("entry", "sell", "filled", ""),
+    ]
+    assert Position.objects.open().get().quantity == -10
+    assert not Signal.objects.filter(action="exit").exists()
+
+
+def test_what_is_entered_and_left_in_one_bar_is_told_whole(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), row((100, 100, 97, 99)))
+    position = Position.objects.get()
+    assert (position.quantity, position.entry_price, position.mark) == (10, 100, 98)
+    assert position.closed_at is not None
+    exit = Order.objects.get(intent="exit")
+    assert (exit.type, exit.price, exit.reason) == ("stop", 98, "stop_loss")
+    assert balances()["locked"] == 0
+
+
+def test_a_gap_and_a_new_entry_in_the_same_bar_have_orders_of_their_own(alice: User) -> None:
+    """Out at the open, in again at the open, and stopped inside the bar."""
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), (row(FLAT), LONG), row((90, 90, 80, 85)))
+    assert Order.objects.filter(intent="exit", status="filled").count() == 2
+    assert Order.objects.filter(intent="entry", status="filled").count() == 2
+    assert Position.objects.filter(closed_at=None).count() == 0
+    assert Position.objects.count() == Trade.objects.count() == 2
+    assert balances()["locked"] == 0
+
+
+def test_a_signal_in_the_held_direction_is_none(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), (row(FLAT), LONG), row(FLAT))
+    assert Order.objects.count() == Signal.objects.count() == 1
+
+
+def test_an_add_is_locked_by_the_paisa(alice: User) -> None:
+    adds = {
+        "method": "fixed_quantity", "quantity": 3,
+        "pyramiding": {"enabled": True, "maxEntries": 2},
+    }  # fmt: skip
+    odd = (33.335, 34.0, 33.0, 33.335)
+    one = stepper(alice, positionSizing=adds)
+    play(one, (row(odd), LONG), (row(odd), LONG), row(odd))
+    assert Order.objects.filter(intent="add", status="filled").count() == 1
+    assert balances()["locked"] == Decimal("200.01")
+    play(one, row((30, 30, 30, 30)))
+    assert balances()["locked"] == 0
+    assert Trade.objects.get().quantity == 6
+
+
+def at_limit(offset: float) -> dict[str, Any]:
+    return {
+        "mode": "paper", "exchange": "NSE", "orderType": "limit", "limitOffset": offset,
+        "productType": "carryforward",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("steps", "reason", "status"),
+    [
+        (
+            {"positionSizing": {"method": "fixed_amount", "amount": 50}},
+            "below_one_lot",
+            "rejected",
+        ),
+        ({"executionSettings": at_limit(5)}, "limit_not_reached", "cancelled"),
+    ],
+)
+def test_an_order_that_comes_to_nothing_says_why(
+    alice: User, steps: dict[str, Any], reason: str, status: str
+) -> None:
+    one = stepper(alice, **steps)
+    play(one, (row(FLAT), LONG), row(FLAT))
+    order, signal = Order.objects.get(), Signal.objects.get()
+    assert (order.status, order.reason, order.quantity) == (status, reason, None)
+    assert (signal.followed, signal.reason) == (False, reason)
+
+
+def test_an_order_at_a_price_tells_it(alice: User) -> None:
+    play(stepper(alice, executionSettings=at_limit(1)), (row(FLAT), LONG))
+    order = Order.objects.get()
+    assert (order.type, order.price) == ("limit", 99)
+
+
+def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
+    one = stepper(alice)
+    bar_entries(one.state, KILL_SWITCH)
+    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER}))
+    assert not Order.objects.exists()
+    told = Signal.objects.order_by("bar_time", "side").values_list("side", "followed", "reason")
+    assert list(told) == [
+        ("long", False, "kill_switch"), ("long", False, "both_sides"),
+        ("short", False, "both_sides"),
+    ]  # fmt: skip
+
+
+def test_entries_that_wait_are_taken_back_when_entries_are_barred(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG))
+    bar_entries(one.state, KILL_SWITCH)
+    play(one, (row(FLAT), LONG))
+    order = Order.objects.get()
+    assert (order.status, order.reason) == ("cancelled", "kill_switch")
+    told = Signal.objects.order_by("bar_time").values_list("followed", "reason")
+    assert list(told) == [(False, "kill_switch"), (False, "kill_switch")]
+
+
+def test_an_order_waits_while_its_symbol_has_no_bar(alice: User) -> None:
+    one = stepper(alice, SBIN, INFY)
+    play(one, (row(FLAT, FLAT), LONG), {INFY: FLAT})
+    assert Order.objects.get().status == "open"
+    play(one, row(FLAT, FLAT))
+    assert Order.objects.get().status == "filled"
+
+
+def test_an_order_that_waits_no_more_was_cancelled(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG))
+    one.state.positions["pending"] = 0
+    play(one, row(FLAT))
+    order, signal = Order.objects.get(), Signal.objects.get()
+    assert (order.status, order.reason) == ("cancelled", "cancelled")
+    assert (signal.followed, signal.reason) == (False, "cancelled")
+
+
+def test_a_contract_is_settled_when_it_expires(alice: User) -> None:
+    one = stepper(alice, contract=Contract(multiplier=5, margin=0.2))
+    play(one, (row(FLAT), LONG), row((100, 103, 99, 102)))
+    assert balances()["locked"] == 10 * 100 * 5 * Decimal("0.2")
+    books.record([one.expire(SBIN)], now=one.now)
+    trade = Trade.objects.get()
+    assert (trade.exit_reason, trade.exit_price, trade.gross_profit) == ("expiry", 102, 100)
+    assert balances()["locked"] == 0
+    assert not Position.objects.open().exists()
+
+
+def test_what_a_run_loses_beyond_its_part_the_rest_of_the_account_pays(alice: User) -> None:
+    """A short of all its money, and a market that doubles twice over night."""
+    short = {"method": "percentage_of_equity", "percentage": 100}
+    risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
+    one = stepper(alice, positionSizing=short, riskParameters=risk)
+    play(one, (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT), row((400, 400, 400, 400)))
+    trade, account = Trade.objects.get(), Account.objects.get()
+    assert trade.profit < -2_900_000
+    assert (one.run.capital, account.reserved) == (0, 0)
+    assert account.balance == 10_000_000 + trade.profit
+    assert sum(balances().values()) == 0
+
+
+def test_what_an_account_lacks_is_lent(alice: User) -> None:
+    short = {"method": "percentage_of_equity", "percentage": 100}
+    risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
+    one, other = stepper(alice, positionSizing=short, riskParameters=risk), stepper(alice)
+    play(one, (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT), row((1300, 1300, 1300, 1300)))
+    account = Account.objects.get()
+    assert account.balance == account.reserved == other.run.capital
+    lent = LedgerEntry.objects.get(kind="adjustment")
+    assert lent.postings.get(book="cash").amount > 1_000_000
+    assert balances()["cash"] + balances()["locked"] == account.balance
+
+
+def test_each_fill_is_told(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
+    told = Event.objects.filter(type="trade.executed").order_by("sequence")
+    assert [event.sequence for event in told] == [2, 3]
+    assert told[0].data == {
+        "algorithmId": one.run.algorithm_id, "runId": one.run.pk, "symbol": SBIN, "side": "buy",
+        "quantity": 10, "price": 100, "reason": "entry",
+    }  # fmt: skip
+    assert told[1].data["reason"] == "take_profit"
+
+
+def test_many_runs_take_as_many_statements_as_one(alice: User, bob: User) -> None:
+    def statements(steppers: list[Any]) -> int:
+        record(steppers, [(row(FLAT), LONG)] * len(steppers))
+        record(steppers, [(row(FLAT), {})] * len(steppers))
+        steps = [one.step(row((103, 105, 103, 105)), LONG) for one in steppers]
+        with CaptureQueriesContext(connection) as captured:
+            books.record(steps, now=steppers[0].now)
+        return len(captured)
+
+    few = statements([stepper(alice)])
+    assert statements([stepper(owner) for owner in (alice, bob, bob, alice)]) == few
+
+
+def test_what_waits_to_be_closed_is_read_as_the_engine_does() -> None:
+    position = np.zeros(1, records.POSITION)[0]
+    for side in (1.0, -1.0):
+        for reverse in (True, False):
+            for pending in range(128):
+                if pending & ENTER == ENTER:
+                    continue
+                position["side"], position["pending"], position["asked"] = side, pending, 7
+                plan = Plan(reverse=reverse)
+                expected = EXIT_REASONS[ordered_exit.py_func(view(position), plan)]
+                assert exit_that_waits(position, reverse=reverse) == expected
+
+
+def view(position: Any) -> Any:
+    return np.rec.array(position.reshape(1), copy=False)[0]
+
+
+def test_an_opposite_exit_of_one_side_is_a_signal(alice: User) -> None:
+    entries = {
+        "positionType": "long", "conditions": [{
+            "type": "indicator_value", "indicator": {"type": "RSI", "period": 14},
+            "operator": "above", "value": 50,
+        }],
+    }  # fmt: skip
+    one = stepper(alice, entryConditions=entries)
+    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: EXIT_LONG | EXIT_SHORT}))
+    assert Order.objects.get(intent="exit").reason == "opposite_signal"
+    assert Signal.objects.get(action="exit").side == "long"
