@@ -17,6 +17,12 @@ def sbin_daily(folder: Path) -> Candles:
     return _daily(folder / "nse_raw_SBIN_2008-26.csv.gz", *names)
 
 
+def backtraders_daily(folder: Path) -> Candles:
+    """A European index of 2006."""
+    names = ("Date", "Open", "High", "Low", "Close", "Volume")
+    return _daily(folder / "oracle_backtrader_2006_day.csv", *names)
+
+
 def rows_of(path: Path) -> list[dict[str, str]]:
     with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
         return list(csv.DictReader(file))

@@ -16,6 +16,7 @@ from apps.engine.candles import Candles
 from apps.engine.catalogue import CATALOGUE
 from apps.engine.indicators import AVERAGES, SOURCES, Indicator, Mirror
 from apps.engine.series import compute, lookback, series
+from tests.engine.market_files import backtraders_daily
 
 Column = NDArray[np.float64]
 EVERY_OUTPUT = [(row, output) for row in CATALOGUE.values() for output in row.outputs]
@@ -76,6 +77,7 @@ def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path
     for name, type, output, changes in (
         ("sma20", "SMA", "", {}),
         ("ema9", "EMA", "", {"period": 9}),
+        ("ema20", "EMA", "", {}),
         ("ema21", "EMA", "", {"period": 21}),
         ("wma20", "WMA", "", {}),
         ("rsi14", "RSI", "", {}),
@@ -85,6 +87,7 @@ def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path
         ("bb_up", "BBANDS", "upper", {}),
         ("bb_mid", "BBANDS", "middle", {}),
         ("bb_low", "BBANDS", "lower", {}),
+        ("tr", "TRANGE", "", {}),
         ("atr14", "ATR", "", {}),
         ("adx14", "ADX", "adx", {}),
         ("pdi14", "ADX", "plusDI", {}),
@@ -105,6 +108,29 @@ def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path
     for name, type, source in (("max20", "MAX", "high"), ("min20", "MIN", "low")):
         theirs = np.array([float(row[name] or "nan") for row in outside])
         np.testing.assert_array_equal(column(sbin, type, source=source), theirs)
+
+
+def test_indicators_equal_those_of_backtraders_test_suite(market_data: Path) -> None:
+    """At the first bar that has a value, in the middle and at the last bar; ADX is seeded in
+    another way there, and has met ours by the end.
+    """
+    candles = backtraders_daily(market_data)
+    for type, changes, middle, expected in (
+        ("SMA", {"period": 30}, 141, (3644.444667, 3554.693333, 4063.463000)),
+        ("EMA", {"period": 30}, 141, (3644.444667, 3581.728712, 4070.115719)),
+        ("RSI", {"period": 14}, 134, (41.630968, 53.352553, 57.644284)),
+        ("ATR", {"period": 14}, 134, (34.264286, 54.329064, 35.866308)),
+    ):
+        found = column(candles, type, **changes)
+        first = np.flatnonzero(~np.isnan(found))[0]
+        assert found[[first, middle, -1]] == pytest.approx(expected, abs=1e-6), type
+    for type, outputs, last in (
+        ("BBANDS", ("middle", "upper", "lower"), (4065.884000, 4190.782310, 3940.985690)),
+        ("STOCH", ("k", "d"), (88.667626, 82.845850)),
+        ("ADX", ("adx", "plusDI", "minusDI"), (15.302485, 28.809535, 24.638772)),
+    ):
+        found = np.array([column(candles, type, output)[-1] for output in outputs])
+        assert found == pytest.approx(last, abs=1e-6), type
 
 
 def quotes(path: Path) -> tuple[list[str], dict[str, list[float]]]:
@@ -132,8 +158,10 @@ def published(market_data: Path) -> tuple[Candles, dict[str, list[dict[str, Any]
         ("kama", "kama", "KAMA", "", {}),
         ("vwma", "vwma", "VWMA", "", {"period": 14}),
         ("rsi", "rsi", "RSI", "", {}),
+        ("bb", "sma", "BBANDS", "middle", {}),
         ("bb", "upperBand", "BBANDS", "upper", {}),
         ("bb", "lowerBand", "BBANDS", "lower", {}),
+        ("tr", "tr", "TRANGE", "", {}),
         ("atr", "atr", "ATR", "", {}),
         ("atr", "atrp", "NATR", "", {}),
         ("stoch", "k", "STOCH", "k", {}),
@@ -150,6 +178,8 @@ def published(market_data: Path) -> tuple[Candles, dict[str, list[dict[str, Any]
         ("stdev", "stdDev", "STDDEV", "", {"period": 14}),
         ("heikinashi", "open", "HA", "open", {}),
         ("heikinashi", "high", "HA", "high", {}),
+        ("heikinashi", "low", "HA", "low", {}),
+        ("heikinashi", "close", "HA", "close", {}),
     ],
 )
 def test_indicators_equal_another_librarys(  # noqa: PLR0917
@@ -173,12 +203,15 @@ def test_indicators_equal_another_librarys(  # noqa: PLR0917
     [
         ("macd", "macd", "MACD", "macd", {}),
         ("macd", "signal", "MACD", "signal", {}),
+        ("macd", "histogram", "MACD", "histogram", {}),
         ("dema", "dema", "DEMA", "", {"period": 14}),
         ("tema", "tema", "TEMA", "", {}),
         ("adx", "adx", "ADX", "adx", {}),
         ("adx", "pdi", "PLUS_DI", "", {}),
+        ("adx", "mdi", "MINUS_DI", "", {}),
         ("psar", "sar", "SAR", "", {}),
         ("aroon", "aroonUp", "AROON", "aroonUp", {}),
+        ("aroon", "aroonDown", "AROON", "aroonDown", {}),
         ("aroon", "oscillator", "AROONOSC", "", {}),
     ],
 )

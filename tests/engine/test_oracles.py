@@ -1,7 +1,7 @@
-"""Trades of another program on real prices, reproduced through the public `simulate`.
+"""Trades of other programs on real prices, reproduced through the public `simulate`.
 
-The other program is backtesting.py: signals at the close, fills at the next open. Its list leaves
-out what is open after the last bar; here that is one more trade, `end_of_data`.
+backtesting.py and backtrader: signals at the close, fills at the next open. Their lists leave out
+what is open after the last bar; here that is one more trade, `end_of_data`.
 """
 
 from pathlib import Path
@@ -13,13 +13,19 @@ from apps.engine.results import trade_dicts
 from apps.engine.simulate import (
     NO_CHARGES,
     ChargeRow,
+    Contract,
     History,
     Result,
     Schedule,
     simulate,
 )
-from apps.engine.trade_figures import exposure, net_profits, system_quality
-from tests.engine.market_files import goog_daily, rows_of, sbin_daily
+from apps.engine.trade_figures import (
+    exposure,
+    net_profits,
+    system_quality,
+    trade_returns,
+)
+from tests.engine.market_files import backtraders_daily, goog_daily, rows_of, sbin_daily
 from tests.engine.strategies import sma_cross, strategy
 
 FOREVER = 2**40
@@ -30,12 +36,13 @@ def reversing(
     sizing: dict[str, object],
     capital: float,
     schedule: Schedule = NO_CHARGES,
+    slow: int = 20,
 ) -> Result:
     """Long on the cross of SMA 10 above SMA 20, short on the cross below, never flat."""
     always = strategy(
         basicInfo={"timeframe": "1d"},
         positionSizing={"quantity": None, **sizing},
-        entryConditions={"positionType": "both", "conditions": [sma_cross(10, 20)]},
+        entryConditions={"positionType": "both", "conditions": [sma_cross(10, slow)]},
         exitConditions={"stopLoss": None, "exitOnOppositeSignal": True},
     )
     history = History("NSE:TEST", candles)
@@ -54,10 +61,15 @@ def sbin(market_data: Path) -> Result:
     return reversing(sbin_daily(market_data), sizing, 10_000_000.0)
 
 
-def assert_trades(result: Result, candles: Candles, oracle: list[dict[str, str]]) -> None:
+def assert_trades(
+    result: Result,
+    candles: Candles,
+    oracle: list[dict[str, str]],
+    reason: str = "opposite_signal",
+) -> None:
+    """Those of the list, and at most one more that was still open."""
     trades = trade_dicts(result.trades, result.symbols, result.excursions)
-    assert len(trades) == len(oracle) + 1
-    assert trades[-1]["exitReason"] == "end_of_data"
+    assert [one["exitReason"] for one in trades[len(oracle) :]] in ([], ["end_of_data"])
     for record, trade, row in zip(result.trades, trades, oracle, strict=False):
         signed = record["quantity"] * record["side"]
         assert signed == float(row["Size"])
@@ -67,7 +79,7 @@ def assert_trades(result: Result, candles: Candles, oracle: list[dict[str, str]]
         assert trade["exitPrice"] == float(row["ExitPrice"])
         assert trade["profit"] == pytest.approx(float(row["PnL"]), abs=1e-6)
         assert trade["returnPercentage"] == pytest.approx(float(row["ReturnPct"]) * 100)
-        assert trade["exitReason"] == "opposite_signal"
+        assert trade["exitReason"] == reason
         assert trade["bars"] == int(row["ExitBar"]) - int(row["EntryBar"])
 
 
@@ -136,3 +148,123 @@ def test_exposure_of_the_closed_trades_is_the_published_one(goog: Result) -> Non
 def test_sbin_has_one_trade_that_breaks_even(sbin: Result) -> None:
     figures = sbin.performance
     assert (figures["breakevenTrades"], figures["totalTrades"]) == (1, 241)
+
+
+def test_goog_in_the_test_suite_of_backtesting_py(market_data: Path) -> None:
+    """SMA 10 and 30: the list and the figures of its `test_compute_stats` that mean what ours do.
+
+    It closes what is open at the end at the last bar's open, and we at its close, so that bar is
+    its open here. Its expectancy is our average return, and its profit factor is of returns.
+    """
+    sizing: dict[str, object] = {"method": "percentage_of_equity", "percentage": 100}
+    candles = ended_at_its_open(goog_daily(market_data))
+    result = reversing(candles, sizing, 10_000.0, slow=30)
+    oracle = rows_of(market_data / "oracle_bt_goog_sma10_30_testsuite.csv")
+    *closed, last = oracle
+    assert_trades(result, candles, closed)
+    assert result.trades[-1]["quantity"] == float(last["Size"])
+    assert result.trades[-1]["exit_price"] == float(last["ExitPrice"])
+    returns, found = trade_returns(result.trades), result.performance
+    assert returns[returns > 0].sum() / -returns[returns < 0].sum() == pytest.approx(
+        2.167945974262033
+    )
+    assert (returns.max() * 100, returns.min() * 100) == pytest.approx(
+        (53.59595229490424, -18.39887353835481)
+    )
+    assert {name: found[name] for name in SUITE} == pytest.approx(SUITE)
+
+
+def ended_at_its_open(candles: Candles) -> Candles:
+    prices = {name: getattr(candles, name).copy() for name in ("open", "high", "low", "close")}
+    for column in prices.values():
+        column[-1] = candles.open[-1]
+    return Candles.build(candles.time, volume=candles.volume, **prices)
+
+
+SUITE = {
+    "finalEquity": 51422.98999999996,
+    "roi": 414.2298999999996,
+    "maxDrawdown": 47.98012705007589,
+    "averageDrawdown": 5.925851581948801,
+    "maxDrawdownDays": 584,
+    "totalTrades": 66,
+    "winRate": 46.96969696969697,
+    "averageReturn": 3.2748078066748834,
+    "systemQuality": 1.0766187356697705,
+    "kellyCriterion": 15.18705127029717,
+    "exposure": 96.74115456238361,
+}
+
+
+def test_sbin_by_its_relative_strength_gives_the_16_trades_of_another_program(
+    market_data: Path,
+) -> None:
+    """In as RSI 14 rises through 30, out as it falls through 70."""
+
+    def through(operator: str, value: float) -> dict[str, object]:
+        of = {"type": "indicator_value", "indicator": {"type": "RSI", "period": 14}}
+        return {**of, "operator": operator, "value": value}
+
+    candles = sbin_daily(market_data)
+    patient = strategy(
+        basicInfo={"timeframe": "1d"},
+        positionSizing={"quantity": 100},
+        entryConditions={"conditions": [through("crosses_above", 30)]},
+        exitConditions={"stopLoss": None, "conditions": [through("crosses_below", 70)]},
+    )
+    history = [History("NSE:TEST", candles)]
+    result = simulate(patient, history, start=0, end=FOREVER, capital=10_000_000.0)
+    oracle = rows_of(market_data / "oracle_bt_sbin_daily_rsi14.csv")
+    assert len(oracle) == 16
+    assert_trades(result, candles, oracle, reason="signal")
+    assert result.performance["finalEquity"] == pytest.approx(9877695.0)
+    assert result.performance["maxDrawdown"] == pytest.approx(1.784013, abs=5e-7)
+    profit = net_profits(result.trades[: len(oracle)])
+    assert (profit > 0).mean() * 100 == pytest.approx(62.5)
+
+
+BOUGHT = [
+    3643.35, 3801.03, 3872.37, 3863.57, 3845.32, 3656.43, 3542.65, 3639.65, 3799.86, 3840.20,
+    4047.63, 4052.55,
+]  # fmt: skip
+SOLD = [
+    3763.95, 3811.85, 3822.35, 3822.57, 3829.82, 3598.58, 3545.92, 3766.80, 3782.15, 3979.73,
+    4045.05,
+]  # fmt: skip
+
+
+def crossing(candles: Candles, contract: Contract, schedule: Schedule = NO_CHARGES) -> Result:
+    """In as the close crosses above its SMA 15, out as it crosses below."""
+    average, price = {"type": "SMA", "period": 15}, {"type": "PRICE"}
+    of = {"type": "indicator_indicator", "indicator1": price, "indicator2": average}
+    simple = strategy(
+        basicInfo={"timeframe": "1d"},
+        entryConditions={"conditions": [{**of, "operator": "crosses_above"}]},
+        exitConditions={"stopLoss": None, "conditions": [{**of, "operator": "crosses_below"}]},
+    )
+    history = [History("NSE:TEST", candles, contract=contract)]
+    return simulate(simple, history, start=0, end=FOREVER, capital=10_000.0, schedule=schedule)
+
+
+def test_the_test_suite_of_backtrader_on_a_stock(market_data: Path) -> None:
+    """tests/test_strategy_unoptimized.py: every fill, and the value at the end."""
+    result = crossing(backtraders_daily(market_data), Contract())
+    assert result.trades["entry_price"].tolist() == BOUGHT
+    assert result.trades["exit_price"][:-1].tolist() == SOLD
+    assert result.performance["finalEquity"] == pytest.approx(10284.10)
+    cash = 10_000 - sum(BOUGHT) + sum(SOLD)
+    assert cash == pytest.approx(6164.16)
+
+
+def test_the_test_suite_of_backtrader_on_a_future(market_data: Path) -> None:
+    """Ten times the price, two a unit each way. Its margin is 1,000 a unit, ours a share of the
+    value; it does not pay for closing what is open at the end, and its SQN is by the deviation of
+    a population.
+    """
+    future, fee = Contract(multiplier=10, margin=0.02), ChargeRow("", 0, brokerage_flat=2.0)
+    result = crossing(backtraders_daily(market_data), future, (fee,))
+    assert result.trades["entry_price"].tolist() == BOUGHT
+    assert result.performance["finalEquity"] == pytest.approx(12795.00 - 2)
+    quality = system_quality(net_profits(result.trades[:-1]))
+    assert quality is not None
+    assert quality * (11 / 10) ** 0.5 == pytest.approx(0.912550316439)
