@@ -7,10 +7,15 @@ from apps.market import live
 from apps.market.models import Replay
 
 
-def market_time(*, now: datetime) -> int:
+def market_time(now: datetime) -> int:
     """Epoch seconds. Bars that end later are not seen by whoever trades (`store.closed`)."""
-    replay = Replay.objects.first()
-    return replay.moment if replay is not None else int(now.timestamp())
+    replayed = replayed_until()
+    return replayed if replayed is not None else int(now.timestamp())
+
+
+def replayed_until() -> int | None:
+    """Where a replay stands; None without one."""
+    return Replay.objects.values_list("moment", flat=True).first()
 
 
 def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) -> None:

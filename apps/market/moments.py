@@ -8,7 +8,7 @@ from typing import Final
 from apps.core.errors import Fault, InvalidInput
 from apps.engine.candles import IST
 
-_INDIA: Final = timezone(timedelta(seconds=IST))
+INDIA: Final = timezone(timedelta(seconds=IST))
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:45:00Z"
 
@@ -21,7 +21,7 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
     """
     try:
         if _DATE.fullmatch(text):
-            day = datetime.fromisoformat(text).replace(tzinfo=_INDIA)
+            day = datetime.fromisoformat(text).replace(tzinfo=INDIA)
             return int((day + timedelta(days=1 if last else 0)).timestamp())
         moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
@@ -33,7 +33,7 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
 
 def day_in_india(seconds: int) -> date:
     """The date in Asia/Kolkata at a moment."""
-    return datetime.fromtimestamp(seconds, tz=_INDIA).date()
+    return datetime.fromtimestamp(seconds, tz=INDIA).date()
 
 
 def midnight(day: date) -> int:

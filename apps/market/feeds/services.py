@@ -18,12 +18,14 @@ from apps.market import blocks, editions, live, writing
 from apps.market.blocks import EMPTY, overlaid, picked
 from apps.market.feeds.incoming import Received, sift
 from apps.market.live import Row
-from apps.market.models import CandleBlock, Replay
-from apps.market.moments import midnight
+from apps.market.models import CandleBlock, LiveCandle, Replay
+from apps.market.moments import day_in_india, midnight
 from apps.market.rulebook.sessions import sessions_of
 
 _MANY: Final = 1000
 """More bars at once than a feed has of one symbol; beside the blocks they would slow readers."""
+_AT_ONCE: Final = 200
+"""Symbols of one transaction."""
 
 
 class ReplayRuns(ServiceError):
@@ -91,6 +93,19 @@ def fold(*, symbols: Collection[str], now: datetime) -> int:
     """Put the bars that came in into their blocks; readers see no difference. How many."""
     writing.lock(symbols)
     return writing.fold(symbols, now=now)
+
+
+def fold_ended(*, now: datetime) -> int:
+    """Fold what came in before today in Asia/Kolkata, some symbols at a time. How many bars.
+
+    It can be called again at any time, and by several at once: what is folded is not there to be
+    folded again.
+    """
+    today = midnight(day_in_india(int(now.timestamp())))
+    ended = LiveCandle.objects.filter(time__lt=today).order_by("symbol")
+    symbols = list(ended.values_list("symbol", flat=True).distinct())
+    parts = (symbols[first : first + _AT_ONCE] for first in range(0, len(symbols), _AT_ONCE))
+    return sum(fold(symbols=part, now=now) for part in parts)
 
 
 def _in_blocks(symbol: str, timeframe: str, bars: Candles) -> Candles:

@@ -1,0 +1,145 @@
+"""Play history as if it came in now."""
+
+import argparse
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from apps.core.errors import InvalidInput, ServiceError
+from apps.engine.candles import TIMEFRAMES, Candles
+from apps.engine.symbols import InvalidSymbol, parse
+from apps.market import clock, store
+from apps.market.feeds import replay
+from apps.market.importers import Given, read_candle_files
+from apps.market.moments import INDIA, read_moment
+
+SECONDS_A_LINE: Final = 1.0
+_ALWAYS: Final = 2**62
+
+
+class Command(BaseCommand):
+    help = (
+        "Play stored candles, or those of files, as if they came in now: whoever trades on paper"
+        " sees the market's time move. Ctrl-C stops, and the market's time stands still; a later"
+        " call goes on from there, --end goes back to the time as it is."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+        parser.add_argument("--symbols", nargs="+", type=_symbol, default=[], metavar="SYMBOL")
+        parser.add_argument("--timeframe", choices=list(TIMEFRAMES), default=None)
+        parser.add_argument("--from", dest="start", type=_moment(last=False), help="date or moment")
+        parser.add_argument("--to", dest="end_at", type=_moment(last=True), help="date or moment")
+        parser.add_argument(
+            "--speed",
+            type=_speed,
+            default=1.0,
+            help="market seconds a second, 1 unless told otherwise; or max",
+        )
+        parser.add_argument("--end", action="store_true", help="end the replay")
+
+    # Any: the options as Django passes them.
+    def handle(self, **options: Any) -> None:
+        if options["end"]:
+            ended = clock.end_replay()
+            self.stdout.write("the replay has ended" if ended else "there is no replay")
+            return
+        try:
+            self._play(**options)
+        except ServiceError as error:
+            raise CommandError(str(error)) from error
+
+    def _play(self, *, files: Sequence[Path], speed: float, **options: Any) -> None:
+        timeframe, series = self._files(files, options) if files else self._stored(options)
+        start, end = _range(options, stored=not files)
+        chosen = {symbol: bars.between(start, end) for symbol, bars in series.items()}
+        moments = replay.moments_of(chosen, timeframe)
+        told, reached = 0.0, None
+        try:
+            for moment in replay.paced(moments, speed=speed, wait=time.sleep):
+                replay.reach(moment, timeframe, held=not files, now=timezone.now())
+                reached = moment.time
+                if time.monotonic() - told >= SECONDS_A_LINE:
+                    told = time.monotonic()
+                    self.stdout.write(f"{_shown(reached)}  {', '.join(moment.bars)}")
+        except KeyboardInterrupt:
+            pass
+        if reached is None:
+            raise CommandError("there is no candle to play: look at --symbols, --from and --to")
+        self.stdout.write(f"the market's time is {_shown(reached)}, until --end")
+
+    def _files(
+        self, files: Sequence[Path], options: Mapping[str, Any]
+    ) -> tuple[str, Mapping[str, Candles]]:
+        """Any: as in `handle`."""
+        given = Given(
+            symbol=options["symbols"][0] if len(options["symbols"]) == 1 else None,
+            timeframe=options["timeframe"],
+        )
+        loaded = [one for path in files for one in read_candle_files(path, given)]
+        timeframes = {one.timeframe for one in loaded}
+        if len(timeframes) != 1:
+            raise CommandError(f"the files are of several timeframes: {sorted(timeframes)}")
+        series = {part.symbol: part.candles for one in loaded for part in one.parts}
+        wanted = options["symbols"] or series
+        return timeframes.pop(), {name: bars for name, bars in series.items() if name in wanted}
+
+    def _stored(self, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Candles]]:
+        """Any: as in `handle`."""
+        timeframe: str = options["timeframe"] or "1m"
+        if not options["symbols"]:
+            raise CommandError("give FILEs to play, or --symbols whose stored candles to play")
+        start, end = _range(options, stored=True)
+        return timeframe, {
+            symbol: store.read(symbol, timeframe, start=start, end=end)
+            for symbol in options["symbols"]
+        }
+
+
+# Any: the options as Django passes them.
+def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
+    """From where an earlier replay stands, or from --from."""
+    start = options["start"]
+    if start is None:
+        start = clock.replayed_until()
+    if start is None and stored:
+        raise CommandError("give --from: there is no replay to go on with")
+    return start or 0, options["end_at"] or _ALWAYS
+
+
+def _symbol(text: str) -> str:
+    try:
+        return str(parse(text))
+    except InvalidSymbol as error:
+        raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
+
+
+def _moment(*, last: bool) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        try:
+            return read_moment("moment", text, last=last)
+        except InvalidInput as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return read
+
+
+def _speed(text: str) -> float:
+    if text == "max":
+        return replay.FASTEST
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < replay.FASTEST:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0, and not max")
+    return speed
+
+
+def _shown(moment: int) -> str:
+    return f"{datetime.fromtimestamp(moment, tz=INDIA):%Y-%m-%d %H:%M:%S %a}"

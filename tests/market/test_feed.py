@@ -1,0 +1,103 @@
+"""manage.py feed: history played by the market's clock; and the folding of what came in."""
+
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from apps.market import clock, live, store
+from apps.market.feeds import replay, services
+from apps.market.models import LiveCandle
+from apps.market.tasks import fold
+from tests.market.bars import NOW, at, flat, hold, minutes, same, written
+
+SBIN, TCS = "NSE:SBIN", "NSE:TCS"
+pytestmark = pytest.mark.django_db
+
+
+def feed(*words: object) -> str:
+    told = StringIO()
+    call_command("feed", *map(str, words), stdout=told)
+    return told.getvalue()
+
+
+def seen(symbol: str = SBIN, timeframe: str = "1m") -> Sequence[int]:
+    time = clock.market_time(NOW)
+    bars = store.closed(symbol, timeframe, start=at("2026-10-29 00:00"), clock=time)
+    found: list[int] = bars.time.tolist()
+    return found
+
+
+def test_stored_candles_are_seen_as_the_clock_moves() -> None:
+    hold(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    hold(TCS, "1m", minutes("2026-10-29 09:15", 5))
+    assert len(seen()) == 10
+    told = feed("--symbols", SBIN, TCS, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
+                "--speed", "max")  # fmt: skip
+    assert "the market's time is 2026-10-29 09:18:00 Thu" in told
+    assert seen() == [at(f"2026-10-29 09:{m}") for m in (15, 16, 17)]
+    assert seen(timeframe="5m") == []
+    feed("--symbols", SBIN, "--speed", "max")
+    assert len(seen()) == 10
+    assert seen(timeframe="5m") == [at("2026-10-29 09:15"), at("2026-10-29 09:20")]
+    assert feed("--end") == "the replay has ended\n"
+    assert feed("--end") == "there is no replay\n"
+    assert clock.market_time(NOW) == int(NOW.timestamp())
+
+
+def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
+    lines = [f"2026-10-29 09:{m}:00,100,101,99,100,5" for m in range(15, 25)]
+    text = "\n".join(["date,open,high,low,close,volume", *lines, ""])
+    path = written(tmp_path, text, "SBIN_1m.csv")
+    feed(path, "--symbols", SBIN, "--to", "2026-10-29T09:20:00+05:30", "--speed", "max")
+    assert LiveCandle.objects.count() == len(seen()) == 5
+    assert store.known_until([SBIN], "1m") == {SBIN: at("2026-10-29 09:20")}
+    feed(path, "--symbols", SBIN, "--speed", "max")
+    assert len(seen()) == 10
+
+
+def test_it_waits_as_long_as_the_market_did_but_not_overnight() -> None:
+    bars = flat([at("2026-10-29 15:28"), at("2026-10-29 15:29"), at("2026-10-30 09:15")])
+    waits: list[float] = []
+    moments = replay.moments_of({SBIN: bars, TCS: bars.slice(1, 3)}, "1m")
+    played = list(replay.paced(moments, speed=30, wait=waits.append))
+    assert [sorted(moment.bars) for moment in played] == [[SBIN], [SBIN, TCS], [SBIN, TCS]]
+    assert waits == [2.0]
+
+
+def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    hold(SBIN, "1m", minutes("2026-10-29 09:15", 3))
+
+    def interrupt(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", interrupt)
+    told = feed("--symbols", SBIN, "--from", "2026-10-29")
+    assert told.endswith("the market's time is 2026-10-29 09:16:00 Thu, until --end\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "give FILEs"),
+        (["--symbols", SBIN], "give --from"),
+        (["--symbols", SBIN, "--from", "2026-10-29"], "no candle"),
+        (["--symbols", SBIN, "--speed", "0"], "no number above 0"),
+        (["--symbols", "SBIN"], "SBIN"),
+    ],
+)
+def test_what_cannot_be_played_is_told(words: list[str], told: str) -> None:
+    with pytest.raises(CommandError, match=told):
+        feed(*words)
+
+
+def test_what_came_in_before_today_is_folded() -> None:
+    yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
+    live.keep(SBIN, "1m", yesterday, now=NOW)
+    live.keep(TCS, "1m", today, now=NOW)
+    fold(timestamp=int(NOW.timestamp()))
+    assert set(LiveCandle.objects.values_list("symbol", flat=True)) == {TCS}
+    assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)
+    assert services.fold_ended(now=NOW) == 0
