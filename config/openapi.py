@@ -43,6 +43,7 @@ from apps.market import openapi as market
 from apps.market.feeds import openapi as feeds
 from apps.symbols import openapi as symbols
 from apps.trading import openapi as trading
+from apps.webhooks import openapi as webhooks
 
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",
@@ -51,6 +52,7 @@ TAGS: Final = {
     "market": "History, and bars as they close.",
     "symbols": "What can be traded.",
     "trading": "Running algorithms on paper; the account, and the switch that stops everything.",
+    "webhooks": "Being told of events, by signed HTTP requests or by e-mail.",
 }
 FAULT: Final = {
     "field": described(TEXT, "The dotted path of what is wrong."),
@@ -256,7 +258,9 @@ def _schemas() -> dict[str, Schema]:
         "Nothing": body_schema(EmptyBody),
         **step_schemas.schemas(),
     }
-    for app in (accounts, symbols, market, feeds, algorithms, trading, backtests, report, explain):
+    for app in (
+        accounts, symbols, market, feeds, algorithms, trading, backtests, report, explain, webhooks,
+    ):  # fmt: skip
         if twice := found.keys() & app.SCHEMAS.keys():
             raise ValueError(f"two components are called {', '.join(sorted(twice))}")
         found |= app.SCHEMAS
@@ -267,6 +271,7 @@ def complete(result: Schema, **_: object) -> Schema:
     """drf-spectacular's hook at the end: the components that the operations refer to."""
     named = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
+    result["webhooks"] = webhooks.messages()
     result["components"] = {
         "schemas": _schemas(),
         "responses": {name: _refusal(name) for name in sorted(named)},

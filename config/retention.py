@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from apps.accounts import retention as accounts
 from apps.core import retention as core
+from apps.webhooks import retention as webhooks
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,7 @@ class Purge(Protocol):
 PURGES: Final[Mapping[str, Purge]] = {
     "accounts": accounts.purge,
     "core": core.purge,
+    "webhooks": webhooks.purge,
 }
 
 

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from config.mail import mail_server
 from config.postgres import socket_directory
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -286,6 +287,15 @@ SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 # For development: literal addresses that webhooks may go to although they are not public.
 WEBHOOK_ALLOW_CIDRS = env_networks("WEBHOOK_ALLOW_CIDRS", default="")
 WEBHOOK_ALLOW_HTTP = env_flag("WEBHOOK_ALLOW_HTTP", default=False)
+
+# Notices by e-mail; without a server they go to the console.
+_mail = mail_server(os.environ.get("EMAIL_URL", "").strip())
+EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if _mail.host else 'console'}.EmailBackend"
+EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
+EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
+EMAIL_USE_TLS, EMAIL_USE_SSL = _mail.starttls, _mail.tls
+EMAIL_TIMEOUT = 10
+DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "").strip() or "algotrade@localhost"
 
 # ------------------------------------------------------------------------------------------- HTTP
 

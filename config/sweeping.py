@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final, Protocol
@@ -10,7 +10,9 @@ from typing import Final, Protocol
 from django.db import connection
 from django.utils import timezone
 
+from apps.backtests import recovery as backtests
 from apps.core.database_errors import meaning_of
+from apps.webhooks import recovery as webhooks
 
 SECONDS_BETWEEN: Final = 5.0
 
@@ -23,14 +25,18 @@ class Sweep(Protocol):
     def __call__(self, *, now: datetime) -> int: ...
 
 
+SWEEPS: Final[Sequence[Sweep]] = (backtests.sweep, webhooks.sweep)
+
+
 @contextmanager
-def sweeping(sweep: Sweep, *, every: float = SECONDS_BETWEEN) -> Iterator[None]:
-    """While it lasts, `sweep` runs every so many seconds, on a connection of its own.
+def sweeping(*sweeps: Sweep, every: float = SECONDS_BETWEEN) -> Iterator[None]:
+    """While it lasts, `sweeps` run every so many seconds, one after another, on a connection of
+    their own.
 
     The thread never keeps the process from ending: what a sweep does can stop at any point.
     """
     done = threading.Event()
-    arguments = (sweep, done, every)
+    arguments = (sweeps, done, every)
     threading.Thread(target=_keep_sweeping, args=arguments, name="sweep", daemon=True).start()
     try:
         yield
@@ -38,20 +44,22 @@ def sweeping(sweep: Sweep, *, every: float = SECONDS_BETWEEN) -> Iterator[None]:
         done.set()
 
 
-def _keep_sweeping(sweep: Sweep, done: threading.Event, every: float) -> None:
-    """Whatever a sweep meets, the next one is tried: a thread that ended would not be missed.
+def _keep_sweeping(sweeps: Sequence[Sweep], done: threading.Event, every: float) -> None:
+    """Whatever a sweep meets, the others and the next one are tried: a thread that ended would not
+    be missed.
 
-    A warning is logged when sweeps begin to fail, not again until one has gone well.
+    A warning is logged when a sweep begins to fail, not again until it has gone well.
     """
-    failing = False
+    failing: set[Sweep] = set()
     while not done.wait(every):
-        try:
-            sweep(now=timezone.now())
-            failing = False
-        except Exception as error:
-            if not failing:
-                surprise = meaning_of(error) is None
-                log.warning("the sweep fails and is tried again: %s", error, exc_info=surprise)
-            failing = True
-            connection.close()
+        for sweep in sweeps:
+            try:
+                sweep(now=timezone.now())
+                failing.discard(sweep)
+            except Exception as error:
+                if sweep not in failing:
+                    surprise = meaning_of(error) is None
+                    log.warning("the sweep fails and is tried again: %s", error, exc_info=surprise)
+                failing.add(sweep)
+                connection.close()
     connection.close()

@@ -20,6 +20,7 @@ from apps.market.feeds.views import CandlesView
 from apps.market.views import MarketView, RulebookView
 from apps.symbols.views import SymbolView
 from apps.trading.views import AccountView, KillSwitchView, TradingView
+from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
 from config import docs, health, metrics
 
 urlpatterns = [
@@ -111,6 +112,24 @@ urlpatterns = [
     path("api/backtests/<str:backtest_id>/report-link", ReportLinkView.as_view({"post": "share"})),
     path("api/backtests/<str:backtest_id>/explain", ExplainView.as_view({"get": "explain"})),
     path("reports/<str:signed>", shared_report),
+    # ----------------------------------------------------------------------------------- webhooks
+    path("api/webhooks", WebhookView.as_view({"get": "list", "post": "create"})),
+    path("api/webhooks/email", NoticesView.as_view({"get": "show", "put": "replace"})),
+    path(
+        "api/webhooks/<str:webhook_id>",
+        WebhookView.as_view({"get": "show", "patch": "change", "delete": "discard"}),
+    ),
+    path(
+        "api/webhooks/<str:webhook_id>/rotate-secret",
+        WebhookView.as_view({"post": "rotate_secret"}),
+    ),
+    path("api/webhooks/<str:webhook_id>/test", DeliveryView.as_view({"post": "test"})),
+    path("api/webhooks/<str:webhook_id>/deliveries", DeliveryView.as_view({"get": "list"})),
+    path("api/webhooks/<str:webhook_id>/recover", DeliveryView.as_view({"post": "recover"})),
+    path(
+        "api/webhooks/deliveries/<str:delivery_id>/redeliver",
+        DeliveryView.as_view({"post": "redeliver"}),
+    ),
 ]
 
 handler400 = "apps.core.envelope.bad_request"

@@ -22,12 +22,14 @@ from procrastinate.worker import Worker
 
 from config.supervisor import Backoff
 
-# A backtest is all computation and gets a process to itself; the small jobs mostly wait.
+# A backtest is all computation and gets a process to itself; the small jobs mostly wait. A turn at
+# webhooks has threads of its own.
 QUEUES: Final[Mapping[str, list[str]]] = {
     "small": ["small", "default", "builtin"],
+    "webhooks": ["webhooks"],
     "backtests": ["backtests"],
 }
-CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "backtests": 1}
+CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests": 1}
 SECONDS_TO_FINISH: Final = 5.0
 """Then a backtest that still runs gives itself back to the queue."""
 SECONDS_FOR_A_CONNECTION: Final = 3.0

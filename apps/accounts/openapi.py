@@ -71,9 +71,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "LogIn": body_schema(serializers.LogInBody),
     "ProfileChange": body_schema(serializers.ProfileBody),
     "PasswordChange": body_schema(serializers.PasswordBody),
-    "NewKey": body_schema(
-        serializers.KeyBody, scopes={**_SCOPES, "uniqueItems": True}, expiresAt=MOMENT
-    ),
+    "NewKey": body_schema(serializers.KeyBody, scopes={**_SCOPES, "uniqueItems": True}),
     "NewUser": record({**_IDENTITY, "createdAt": MOMENT}),
     "KnownUser": record({**_IDENTITY, "role": _ROLE}),
     "Profile": record({**_IDENTITY, "role": _ROLE, "createdAt": MOMENT}),

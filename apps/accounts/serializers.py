@@ -1,7 +1,6 @@
 """The bodies of the authentication calls, and users, sessions and keys as they answer them."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -10,7 +9,7 @@ from apps.accounts import addresses, passwords, tokens
 from apps.accounts.models import ApiKey, Session, User
 from apps.accounts.scopes import Scope
 from apps.core.errors import Fault, InvalidInput
-from apps.core.input import Body, FlagField, ListField, SecretField, TextField
+from apps.core.input import Body, FlagField, ListField, MomentField, SecretField, TextField
 
 
 class AddressField(serializers.Field[str, str, str, Any]):
@@ -43,19 +42,6 @@ class ProfileBody(Body):
 class PasswordBody(Body):
     currentPassword = SecretField()
     newPassword = SecretField(min_length=passwords.LEAST, max_length=passwords.MOST)
-
-
-class MomentField(serializers.Field[datetime, str, str, Any]):
-    """An ISO 8601 timestamp with its zone."""
-
-    def to_internal_value(self, data: object) -> datetime:
-        try:
-            moment = datetime.fromisoformat(data) if isinstance(data, str) else None
-            if moment is not None and moment.tzinfo is not None:
-                return moment.astimezone(UTC)
-        except (ValueError, OverflowError):
-            pass
-        raise serializers.ValidationError("must be a timestamp such as 2027-01-31T18:30:00Z")
 
 
 class KeyBody(Body):

@@ -4,6 +4,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -85,6 +86,19 @@ class ChoiceField(serializers.Field[str, str, str, Any]):
         if not isinstance(data, str) or data not in self.choices:
             raise serializers.ValidationError("is not one of the allowed values")
         return data
+
+
+class MomentField(serializers.Field[datetime, str, str, Any]):
+    """An ISO 8601 timestamp with its zone."""
+
+    def to_internal_value(self, data: object) -> datetime:
+        try:
+            moment = datetime.fromisoformat(data) if isinstance(data, str) else None
+            if moment is not None and moment.tzinfo is not None:
+                return moment.astimezone(UTC)
+        except (ValueError, OverflowError):
+            pass
+        raise serializers.ValidationError("must be a timestamp such as 2027-01-31T18:30:00Z")
 
 
 class ListField(serializers.Field[list[object], list[object], list[object], Any]):

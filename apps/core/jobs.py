@@ -52,6 +52,12 @@ def unfinished(queue: str) -> int:
     return ProcrastinateJob.objects.filter(queue_name=queue, status__in=states).count()
 
 
+def waiting(queue: str) -> bool:
+    """Whether any job waits to be begun."""
+    jobs = ProcrastinateJob.objects.filter(queue_name=queue, status=Status.TODO.value)
+    return jobs.exists()
+
+
 def counts() -> dict[tuple[str, str], int]:
     """How many jobs there are of each queue and status."""
     rows = ProcrastinateJob.objects.values_list("queue_name", "status").order_by()

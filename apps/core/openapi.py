@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from rest_framework import serializers
 
 from apps.core.errors import Code
-from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
+from apps.core.input import Body, ChoiceField, FlagField, MomentField, NumberField, TextField
 from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
 from apps.core.strict_json import MAX_DEPTH, MAX_NUMBER
 
@@ -272,6 +272,8 @@ def _field(one: object) -> Schema:
             return STRING | _lengths(one)
         case FlagField():
             return FLAG
+        case MomentField():
+            return MOMENT
         case NumberField():
             return {"type": "number", "minimum": one.least, "maximum": one.most}
         case ChoiceField():

@@ -1,10 +1,17 @@
-"""Events for operators: to be looked at."""
+"""Events, endpoints and deliveries for operators: to be looked at, switched off and sent again."""
+
+from datetime import datetime
+from typing import Any, ClassVar
 
 from django.contrib import admin
-from django.db.models import Q
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
 
-from apps.core.operator_pages import OperatorAdmin
-from apps.webhooks.models import Event
+from apps.core import audit
+from apps.core.operator_pages import OperatorAdmin, Verb
+from apps.webhooks import endpoints
+from apps.webhooks.lifecycle import EndpointStatus, Status
+from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 
 
 @admin.register(Event)
@@ -17,3 +24,77 @@ class EventAdmin(OperatorAdmin):
 
     def matching(self, term: str) -> Q:
         return Q(pk=term) | Q(algorithm_id=term) | Q(owner_id=term)
+
+
+class Failing(admin.SimpleListFilter):
+    """Endpoints whose last answer was a failure."""
+
+    title = "failing"
+    parameter_name = "failing"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """Any: as Django has it."""
+        return [("1", "Yes")]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> QuerySet[Endpoint]:
+        return queryset.exclude(failing_since=None) if self.value() == "1" else queryset
+
+
+def _off(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
+    endpoints.switch(endpoint=endpoint, on=False, operator=operator, reason=reason, now=now)
+
+
+def _on(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
+    endpoints.switch(endpoint=endpoint, on=True, operator=operator, reason=reason, now=now)
+
+
+@admin.register(Endpoint)
+class EndpointAdmin(OperatorAdmin):
+    """The secrets are not shown."""
+
+    verbs = (
+        Verb("off", "Switch off", _off, lambda one: one.status == EndpointStatus.ENABLED),
+        Verb("on", "Switch on", _on, lambda one: one.status == EndpointStatus.DISABLED),
+    )
+    exclude = ("secret", "previous_secret")
+    list_display = (
+        "id", "owner", "url", "status", "disabled_reason", "failing_since", "failures", "slow",
+    )  # fmt: skip
+    list_filter = ("status", Failing, "slow")
+    list_select_related = ("owner",)
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "The id of a webhook or a user, or a user's e-mail address."
+
+    def matching(self, term: str) -> Q:
+        return Q(owner__email=term.lower()) if "@" in term else Q(pk=term) | Q(owner_id=term)
+
+
+class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
+    model = Attempt
+    fields = readonly_fields = ("number", "at", "http_status", "seconds", "error")
+    ordering = ("number",)
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
+        return False
+
+
+def _replay(delivery: Delivery, operator: audit.Actor, reason: str, now: datetime) -> None:
+    endpoints.replay(delivery=delivery, operator=operator, reason=reason, now=now)
+
+
+@admin.register(Delivery)
+class DeliveryAdmin(OperatorAdmin):
+    verbs = (Verb("replay", "Send again", _replay, lambda one: one.status != Status.SENDING),)
+    inlines: ClassVar = [AttemptInline]
+    list_display = ("id", "event", "endpoint", "status", "attempts", "failures", "due_at")
+    list_filter = ("status",)
+    list_select_related = ("event", "endpoint")
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "The id of a delivery, an event or a webhook."
+
+    def matching(self, term: str) -> Q:
+        return Q(pk=term) | Q(event_id=term) | Q(endpoint_id=term)

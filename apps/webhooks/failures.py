@@ -16,6 +16,9 @@ class Failure(StrEnum):
     BAD_ANSWER = "bad_answer"
     REDIRECT = "redirect"
     STATUS = "status"
+    LOST = "lost"
+    UNREADABLE_SECRET = "unreadable_secret"
+    INTERNAL = "internal"
 
 
 MEANINGS: Final[Mapping[Failure, str]] = {
@@ -33,4 +36,7 @@ MEANINGS: Final[Mapping[Failure, str]] = {
     "more than 64 KiB.",
     Failure.REDIRECT: "It answered with a 3xx, which is not followed.",
     Failure.STATUS: "It answered with another status than 2xx.",
+    Failure.LOST: "Our process ended in the middle of it: it may have arrived, and is sent again.",
+    Failure.UNREADABLE_SECRET: "We cannot read the secret any more; rotate it.",
+    Failure.INTERNAL: "A mistake of ours.",
 }

@@ -1,10 +1,28 @@
-"""Facts on their way out: what has happened to a user's algorithms, in order."""
+"""Facts on their way out: what has happened to a user's algorithms, and who is told of it."""
+
+from datetime import datetime
+from typing import Self
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Func, Q
 
-from apps.core.ids import IdField
+from apps.core.errors import NotFound
+from apps.core.ids import IdField, is_id
 from apps.webhooks.event_types import EventType
+from apps.webhooks.lifecycle import (
+    ENDPOINT_MOVES,
+    MOVES,
+    DisabledReason,
+    EndpointMove,
+    EndpointStatus,
+    Lane,
+    Move,
+    Status,
+)
+
+MAX_URL = 2048
+MAX_DESCRIPTION = 200
+_TYPES = [type.value for type in EventType]
 
 
 class Sequence(models.Model):
@@ -23,7 +41,9 @@ class Event(models.Model):
     id = IdField()
     type = models.CharField(max_length=40, choices=[(t.value, t.value) for t in EventType])
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="+")
-    algorithm_id = models.CharField(max_length=24)
+    algorithm_id = models.CharField(
+        max_length=24, help_text="What it happened to; of a test, the endpoint"
+    )
     backtest_id = models.CharField(
         max_length=24, blank=True, help_text="Of the algorithm's backtest that it is about"
     )
@@ -36,10 +56,233 @@ class Event(models.Model):
             models.UniqueConstraint(
                 fields=["algorithm_id", "sequence"], name="one_event_in_each_place"
             ),
-            models.CheckConstraint(
-                condition=Q(type__in=[t.value for t in EventType]), name="event_type_is_known"
-            ),
+            models.CheckConstraint(condition=Q(type__in=_TYPES), name="event_type_is_known"),
         ]
 
     def __str__(self) -> str:
         return f"{self.type} {self.algorithm_id} {self.sequence}"
+
+
+class EndpointQuerySet(models.QuerySet["Endpoint"]):
+    """Reads of endpoints, and the one way in which their status changes."""
+
+    def owned_by(self, owner: models.Model) -> Self:
+        """The owner's endpoints; deleted ones are nobody's."""
+        return self.exclude(status=EndpointStatus.DELETED).filter(owner_id=owner.pk)
+
+    def locked(self) -> Self:
+        """Nobody else changes what is read until the transaction ends; rows may refer to it."""
+        return self.select_for_update(no_key=True)
+
+    def move(self, move: EndpointMove, **changes: object) -> bool:
+        """One conditional UPDATE: whether there was one in a state that the move starts from."""
+        sources, target = ENDPOINT_MOVES[move]
+        return bool(self.filter(status__in=sources).update(status=target, **changes))
+
+    def fetch(self, endpoint_id: str) -> "Endpoint":
+        """The one with this id; raises NotFound."""
+        found = self.filter(pk=endpoint_id).first() if is_id(endpoint_id) else None
+        if found is None:
+            raise NotFound
+        return found
+
+
+class Endpoint(models.Model):
+    """Where a user wants to be told of events, and what is known of how that goes.
+
+    `secret` is sealed, and so is the one before it, which signs too until `previous_until`. It is
+    `slow` when its last answer took long, `failing_since` its last success.
+    """
+
+    id = IdField()
+    owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="endpoints")
+    url = models.CharField(max_length=MAX_URL)
+    events = models.JSONField(help_text="The types it is told of")
+    description = models.CharField(max_length=MAX_DESCRIPTION, blank=True)
+    status = models.CharField(
+        max_length=8,
+        default=EndpointStatus.ENABLED.value,
+        choices=[(s.value, s.value) for s in EndpointStatus],
+    )
+    disabled_reason = models.CharField(
+        max_length=8, blank=True, choices=[(r.value, r.value) for r in DisabledReason]
+    )
+    secret = models.BinaryField()
+    previous_secret = models.BinaryField(null=True)
+    previous_until = models.DateTimeField(null=True)
+    failing_since = models.DateTimeField(null=True)
+    failures = models.PositiveIntegerField(default=0, help_text="Since the last success")
+    slow = models.BooleanField(default=False)
+    served_at = models.DateTimeField(null=True, help_text="When its turn was last")
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField(help_text="When its owner or its status last changed it")
+
+    objects = EndpointQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(status__in=[status.value for status in EndpointStatus]),
+                name="endpoint_status_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=EndpointStatus.DISABLED.value)
+                & Q(disabled_reason__in=[reason.value for reason in DisabledReason])
+                | ~Q(status=EndpointStatus.DISABLED.value) & Q(disabled_reason=""),
+                name="a_disabled_endpoint_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(events__contained_by=_TYPES) & ~Q(events=[]),
+                name="an_endpoint_wants_known_events",
+            ),
+        ]
+
+    def secrets(self, *, now: datetime) -> tuple[bytes, ...]:
+        """Those that sign now, sealed, the newest first."""
+        rotating = self.previous_until is not None and now < self.previous_until
+        sealed = [self.secret, self.previous_secret] if rotating else [self.secret]
+        return tuple(bytes(one) for one in sealed if one is not None)
+
+    def __str__(self) -> str:
+        return f"{self.url} ({self.pk})"
+
+
+class DeliveryQuerySet(models.QuerySet["Delivery"]):
+    """Reads of deliveries, and the one way in which their status changes."""
+
+    def owned_by(self, owner: models.Model) -> Self:
+        return self.filter(endpoint__owner_id=owner.pk).exclude(
+            endpoint__status=EndpointStatus.DELETED
+        )
+
+    def move(self, move: Move, **changes: object) -> int:
+        """One conditional UPDATE: how many there were in a state that the move starts from."""
+        sources, target = MOVES[move]
+        return self.filter(status__in=sources).update(status=target, **changes)
+
+    def claim(self, *, until: datetime) -> int:
+        """For this database connection, which ends with the process, and until then at most."""
+        return self.move(
+            Move.CLAIM,
+            attempts=F("attempts") + 1,
+            claimed_until=until,
+            claimed_by=Func(function="pg_backend_pid", output_field=models.IntegerField()),
+        )
+
+    def release(self, move: Move, **changes: object) -> int:
+        """A move that ends a claim."""
+        return self.move(move, claimed_until=None, claimed_by=None, **changes)
+
+    def fetch(self, delivery_id: str) -> "Delivery":
+        """The one with this id; raises NotFound."""
+        found = self.filter(pk=delivery_id).first() if is_id(delivery_id) else None
+        if found is None:
+            raise NotFound
+        return found
+
+
+class Delivery(models.Model):
+    """One event on its way to one endpoint.
+
+    `attempts` counts how often it was claimed, and whoever claimed it names that number in what it
+    writes: a sender that was given up on changes nothing any more. `failures` counts those that
+    came to nothing since it was queued, and sets the next wait. A claim ends at `claimed_until`, or
+    with the database connection `claimed_by` (a process id of the server's).
+    """
+
+    id = IdField()
+    event = models.ForeignKey(Event, models.CASCADE, related_name="deliveries", db_index=False)
+    endpoint = models.ForeignKey(
+        Endpoint, models.CASCADE, related_name="deliveries", db_index=False
+    )
+    status = models.CharField(max_length=9, choices=[(s.value, s.value) for s in Status])
+    lane = models.CharField(max_length=7, choices=[(lane.value, lane.value) for lane in Lane])
+    due_at = models.DateTimeField()
+    claimed_until = models.DateTimeField(null=True)
+    claimed_by = models.IntegerField(null=True)
+    attempts = models.PositiveIntegerField(default=0)
+    failures = models.PositiveSmallIntegerField(default=0)
+    created_at = models.DateTimeField()
+
+    objects = DeliveryQuerySet.as_manager()
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["event", "endpoint"], name="an_event_goes_to_an_endpoint_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=[status.value for status in Status]),
+                name="delivery_status_is_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(status=Status.SENDING.value)
+                & Q(claimed_until__isnull=False, claimed_by__isnull=False)
+                | ~Q(status=Status.SENDING.value) & Q(claimed_until=None, claimed_by=None),
+                name="what_is_being_sent_is_claimed",
+            ),
+        ]
+        indexes = [
+            models.Index(F("endpoint"), F("id").desc(), name="deliveries_newest_first"),
+            models.Index(
+                fields=["lane", "endpoint", "due_at"],
+                name="deliveries_waiting",
+                condition=Q(status=Status.WAITING.value),
+            ),
+            models.Index(
+                fields=["endpoint"],
+                name="deliveries_sending",
+                condition=Q(status=Status.SENDING.value),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event_id} to {self.endpoint_id}"
+
+
+class Attempt(models.Model):
+    """What came of one attempt. Nothing of what the receiver said is kept but the status."""
+
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="tries", db_index=False)
+    number = models.PositiveIntegerField()
+    at = models.DateTimeField()
+    seconds = models.FloatField(null=True)
+    http_status = models.PositiveSmallIntegerField(null=True)
+    error = models.CharField(max_length=40, blank=True, help_text="The class of what went wrong")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["delivery", "number"], name="an_attempt_has_its_number_once"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"Attempt {self.number} of {self.delivery_id}"
+
+
+class EmailNotices(models.Model):
+    """Of which types of events a user is told by e-mail, and how many mails went out that day."""
+
+    owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
+    events = models.JSONField(default=list)
+    day = models.DateField(null=True, help_text="In UTC")
+    sent = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        verbose_name_plural = "e-mail notices"
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(events__contained_by=_TYPES), name="notices_are_of_known_events"
+            ),
+        ]
+
+    def counted(self, *, most: int, now: datetime) -> bool:
+        """Count one more mail of today; False when there have been `most` already."""
+        today = now.date()
+        mine = EmailNotices.objects.filter(pk=self.pk)
+        return bool(
+            mine.filter(day=today, sent__lt=most).update(sent=F("sent") + 1)
+            or mine.exclude(day=today).update(day=today, sent=1)
+        )

@@ -8,6 +8,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
+from apps.webhooks import fan_out, payloads
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
 
@@ -50,11 +51,20 @@ def write_all(drafts: Sequence[Draft], *, now: datetime) -> list[Event]:
 
     From here to the commit nobody else writes an event of these algorithms, so its places have
     neither gaps nor doubles, and one that can be seen has none before it that cannot. Those of one
-    algorithm get their places in the order in which they stand here.
+    algorithm get their places in the order in which they stand here. Raises ValueError when data is
+    not what `payloads` says of the type.
     """
+    events = note(drafts, now=now)
+    fan_out.to_all(events, now=now)
+    return events
+
+
+def note(drafts: Sequence[Draft], *, now: datetime) -> list[Event]:
+    """Told to nobody yet."""
     places = _next_places(Counter(draft.algorithm_id for draft in drafts))
     events = []
     for draft in drafts:
+        payloads.check(draft.type, draft.data)
         events.append(
             Event(
                 type=draft.type,

@@ -19,14 +19,18 @@ from apps.accounts import services as accounts
 from apps.accounts import tokens
 from apps.accounts.models import User
 from apps.accounts.scopes import Scope
+from apps.core.times import wire_time
+from apps.webhooks import endpoints as webhooks
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.market.bars import hold
+from tests.webhooks.events import endpoint_of
 
+RECENTLY = wire_time(timezone.now())
 METHODS = ("get", "head", "post", "put", "patch", "delete", "propfind")
-BODIES = ({}, {"name": "Mine now"}, {"alerts": {}})
+BODIES = ({}, {"name": "Mine now"}, {"alerts": {}}, {"since": RECENTLY})
 """Among them is one that each method takes, so that it comes as far as looking for the id."""
 QUESTIONS = {"explain": "?symbol=NSE:NIFTY&at=2024-02-05T06:30:00Z"}
 """What a route that asks for more than an id is asked."""
@@ -57,11 +61,21 @@ def backtest_of(user: User) -> str:
     return submit(user, algorithm_of(user)).pk
 
 
+def webhook_of(user: User) -> str:
+    return endpoint_of(user, url="https://hooks.example.com/belongs-to-alice").pk
+
+
+def delivery_of(user: User) -> str:
+    return webhooks.test(owner=user, endpoint_id=webhook_of(user), now=make.NOW).pk
+
+
 OWNED: dict[str, Callable[[User], str]] = {
     "session_id": session_of,
     "key_id": key_of,
     "algorithm_id": algorithm_of,
     "backtest_id": backtest_of,
+    "webhook_id": webhook_of,
+    "delivery_id": delivery_of,
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
+from django.utils import timezone
 
 from apps.accounts.models import ApiKey, Session, User
 from apps.algorithms.models import Algorithm
@@ -11,7 +12,9 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
+from apps.core.times import wire_time
 from apps.trading import services as trading
+from apps.webhooks import endpoints as webhooks
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -19,6 +22,7 @@ from tests.conftest import Api
 from tests.contract.test_routes import routes
 from tests.market.bars import hold
 from tests.trading.standing import standing
+from tests.webhooks.events import endpoint_of
 
 READS = {"get", "head"}
 CHANGES_NOTHING = {
@@ -90,6 +94,14 @@ def key(user: User) -> str:
     return row.pk
 
 
+def webhook(user: User) -> str:
+    return endpoint_of(user).pk
+
+
+def delivery(user: User) -> str:
+    return webhooks.test(owner=user, endpoint_id=webhook(user), now=make.NOW).pk
+
+
 LOGIN = {"email": "alice@example.com", "password": make.PASSWORD}
 SIGNUP = LOGIN | {"email": "new@example.com", "name": "New"}
 NAME = {"name": "New"}
@@ -100,6 +112,10 @@ CANDLES = {
     "symbol": "NSE:NIFTY", "timeframe": "1d", "candles": [["2024-06-03", 100, 101, 99, 100, 5]],
 }  # fmt: skip
 MONTH = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+
+WEBHOOK = {"url": "https://hooks.example.com/", "events": ["algorithm.error"]}
+NOTICES = {"events": ["performance.alert"]}
+SINCE = {"since": wire_time(timezone.now())}
 
 CHANGES = [
     Change("post", "/api/auth/signup", Action.SIGNUP, SIGNUP),
@@ -132,6 +148,16 @@ CHANGES = [
     Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),
     Change("post", "/api/backtests/{}/cancel", Action.BACKTEST_CANCELLED, {}, backtest),
     Change("post", "/api/backtests/{}/report-link", Action.REPORT_SHARED, {}, completed_backtest),
+    Change("post", "/api/webhooks", Action.WEBHOOK_CREATED, WEBHOOK),
+    Change("put", "/api/webhooks/email", Action.NOTICES_CHANGED, NOTICES),
+    Change("patch", "/api/webhooks/{}", Action.WEBHOOK_CHANGED, WEBHOOK, webhook),
+    Change("delete", "/api/webhooks/{}", Action.WEBHOOK_DELETED, {}, webhook),
+    Change("post", "/api/webhooks/{}/rotate-secret", Action.WEBHOOK_SECRET_ROTATED, {}, webhook),
+    Change("post", "/api/webhooks/{}/test", Action.WEBHOOK_TESTED, {}, webhook),
+    Change("post", "/api/webhooks/{}/recover", Action.WEBHOOK_RECOVERED, SINCE, webhook),
+    Change(
+        "post", "/api/webhooks/deliveries/{}/redeliver", Action.WEBHOOK_REDELIVERED, {}, delivery
+    ),
 ]  # fmt: skip
 
 

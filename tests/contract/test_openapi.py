@@ -246,8 +246,8 @@ class Reader:
 
 @pytest.fixture
 def reader(api: Api) -> Reader:
-    """One who has read the document: signed in, with a key, an algorithm and a backtest; and an
-    operator, for whom alone some calls are.
+    """One who has read the document: signed in, with a key, an algorithm, a backtest and a webhook;
+    and an operator, for whom alone some calls are.
     """
     equity("NSE:RELIANCE")
     hold("NSE:RELIANCE", "5m", waves("2024-01-01", 5, step=300))
@@ -259,6 +259,8 @@ def reader(api: Api) -> Reader:
     reader.ids["key_id"] = reader.follow("createKey").json()["id"]
     reader.ids["algorithm_id"] = reader.follow("createAlgorithm").json()["id"]
     reader.ids["backtest_id"] = reader.follow("submitBacktest").json()["id"]
+    reader.ids["webhook_id"] = reader.follow("createWebhook").json()["id"]
+    reader.ids["delivery_id"] = reader.follow("testWebhook").json()["id"]
     return reader
 
 

@@ -10,6 +10,7 @@ from apps.core.ids import is_id, new_id
 from apps.webhooks import services
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
+from apps.webhooks.payloads import KINDS
 from tests import make
 
 ONE, OTHER = "1" * 24, "2" * 24
@@ -20,7 +21,7 @@ def write(owner: User, algorithm_id: str = ONE) -> Event:
         EventType.ALGORITHM_STARTED,
         owner_id=owner.pk,
         algorithm_id=algorithm_id,
-        data={"algorithmId": algorithm_id},
+        data=KINDS[EventType.ALGORITHM_STARTED].shown,
         now=make.NOW,
     )
 
@@ -35,7 +36,7 @@ def test_an_event_says_what_happened_to_whom_and_when(alice: User) -> None:
     assert is_id(event.pk)
     assert (event.type, event.owner, event.algorithm_id) == ("algorithm.started", alice, ONE)
     assert (event.backtest_id, event.sequence, event.created_at) == ("", 1, make.NOW)
-    assert event.data == {"algorithmId": ONE}
+    assert event.data == KINDS[EventType.ALGORITHM_STARTED].shown
 
 
 def test_each_algorithm_counts_for_itself(alice: User) -> None:

@@ -75,10 +75,11 @@ class Command(BaseCommand):
     def supervise(self, keep_database: Callable[[], None]) -> None:
         backtests = settings.BACKTEST_WORKERS
         self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
-        self.say(f"workers   1 for small jobs, {backtests} for backtests")
+        self.say(f"workers   1 for small jobs, 1 for webhooks, {backtests} for backtests")
         self.say("Ctrl-C stops everything")
         share_metrics()
-        workers = [worker("small"), *(worker("backtests") for _ in range(backtests))]
+        queues = ["small", "webhooks", *["backtests"] * backtests]
+        workers = [worker(queue) for queue in queues]
         announce = Announcement(self.say, workers)
 
         def each_round() -> None:

@@ -9,9 +9,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from apps.backtests.recovery import sweep
 from config import limits, worker
-from config.sweeping import sweeping
+from config.sweeping import SWEEPS, sweeping
 
 
 class Command(BaseCommand):
@@ -24,7 +23,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, queue: str, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         limits.apply(limits.WORKER)
-        with suppress(KeyboardInterrupt), sweeping(sweep):
+        with suppress(KeyboardInterrupt), sweeping(*SWEEPS):
             if queue == "backtests":
                 self.prepare()
             worker.work(queue)

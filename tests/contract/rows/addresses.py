@@ -124,7 +124,6 @@ MISSING: Final = [
     ("GET", ALGORITHMS + "/{algorithm}/orders", "the queries of pages"),
     ("GET", ALGORITHMS + "/{algorithm}/trades", "the queries of pages"),
     ("GET", ALGORITHMS + "/{algorithm}/signals", "the queries of pages"),
-    ("POST", "/api/webhooks", "addresses that must not be called"),
 ]
 """Operations that are to come, and what is to be sent to each: 404 or 405 until then.
 

@@ -1,0 +1,163 @@
+"""What each type of event tells: one table, which the docs, the writer of events and a test read.
+
+Payloads are thin: ids, states and amounts. What a user's algorithm rests on is not among them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from apps.core.times import wire_time
+from apps.webhooks.event_types import EventType
+
+Id = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
+
+
+class Data(BaseModel):
+    """`data` of a payload. Of the right types, without a field that is not named."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", alias_generator=to_camel, serialize_by_alias=True
+    )
+
+
+class AlgorithmMoved(Data):
+    algorithm_id: Id
+    run_id: Id | None = Field(description="Of the run that began, goes on or ended with it.")
+    status: str
+    previous_status: str
+    reason: str
+
+
+class TradeExecuted(Data):
+    algorithm_id: Id
+    run_id: Id
+    symbol: str
+    side: Literal["buy", "sell"]
+    quantity: int
+    price: float = Field(description="Rupees.")
+    reason: str
+
+
+class Problem(Data):
+    code: str
+    message: str
+
+
+class BacktestEnded(Data):
+    backtest_id: Id
+    algorithm_id: Id
+    status: str
+    error: Problem | None
+
+
+class DailyLossReached(Data):
+    algorithm_id: Id
+    run_id: Id
+    day: str = Field(description="In India, YYYY-MM-DD.")
+    loss: float = Field(description="Rupees.")
+    limit: float = Field(description="Rupees.")
+
+
+class AlertRaised(Data):
+    algorithm_id: Id
+    metric: str
+    value: float
+    threshold: float
+    action: str
+
+
+class Tested(Data):
+    webhook_id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a type of event means, what its data is, and such data."""
+
+    text: str
+    data: type[Data]
+    shown: Mapping[str, object]
+
+
+_ID: Final = "6a0ec3f1b2d4e5f60718293a"
+_RUN: Final = "6a0ec3f2c3d4e5f60718293b"
+
+
+def _moved(text: str, status: str, before: str, reason: str) -> Kind:
+    shown = {
+        "algorithmId": _ID,
+        "runId": _RUN,
+        "status": status,
+        "previousStatus": before,
+        "reason": reason,
+    }
+    return Kind(text, AlgorithmMoved, shown)
+
+
+def _ended(text: str, status: str, error: Mapping[str, str] | None) -> Kind:
+    shown = {"backtestId": _RUN, "algorithmId": _ID, "status": status, "error": error}
+    return Kind(text, BacktestEnded, shown)
+
+
+KINDS: Final[Mapping[EventType, Kind]] = {
+    EventType.ALGORITHM_STARTED: _moved(
+        "It was started, or resumed: then `previousStatus` is `paused`.",
+        "active", "stopped", "started",
+    ),
+    EventType.ALGORITHM_STOPPED: _moved("It was stopped.", "stopped", "active", "stopped"),
+    EventType.ALGORITHM_PAUSED: _moved("It takes no new entries.", "paused", "active", "paused"),
+    EventType.ALGORITHM_ERROR: _moved(
+        "It cannot go on; `reason` says why.", "error", "active", "no bars for an hour"
+    ),
+    EventType.TRADE_EXECUTED: Kind(
+        "An order was filled.",
+        TradeExecuted,
+        {"algorithmId": _ID, "runId": _RUN, "symbol": "NSE:RELIANCE", "side": "buy",
+         "quantity": 10, "price": 1412.5, "reason": "entry"},
+    ),
+    EventType.BACKTEST_COMPLETED: _ended("Its results can be read.", "completed", None),
+    EventType.BACKTEST_FAILED: _ended(
+        "It came to no result; `error` says why.",
+        "failed", {"code": "INSUFFICIENT_DATA", "message": "too few bars"},
+    ),
+    EventType.DAILY_LOSS_LIMIT_REACHED: Kind(
+        "It has lost `maxDailyLoss` or more that day, and its positions are closed.",
+        DailyLossReached,
+        {"algorithmId": _ID, "runId": _RUN, "day": "2026-11-20", "loss": 10250.4, "limit": 10000.0},
+    ),
+    EventType.PERFORMANCE_ALERT: Kind(
+        "A metric has reached the threshold of a performance alert.",
+        AlertRaised,
+        {"algorithmId": _ID, "metric": "maxDrawdown", "value": 12.5, "threshold": 10.0,
+         "action": "send_notification"},
+    ),
+    EventType.WEBHOOK_TEST: Kind(
+        "Its endpoint was asked to be tested. Such events count per endpoint.",
+        Tested, {"webhookId": _ID},
+    ),
+}  # fmt: skip
+
+
+def check(type: EventType, data: Mapping[str, object]) -> None:
+    """Raises ValueError when it is not what events of this type tell: our mistake."""
+    KINDS[type].data.model_validate(data)
+
+
+def body_of(
+    *, id: str, type: str, created_at: datetime, sequence: int, data: Mapping[str, Any]
+) -> bytes:
+    """The body of a webhook, the same bytes at each attempt. Any: JSON of any shape."""
+    payload = {
+        "id": id,
+        "type": type,
+        "createdAt": wire_time(created_at),
+        "sequence": sequence,
+        "data": data,
+    }
+    return orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)

@@ -1,0 +1,27 @@
+"""How long events and their deliveries are kept, for users to look up and to send again."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from apps.core.retention import delete_in_batches
+from apps.webhooks.lifecycle import EndpointStatus
+from apps.webhooks.models import Delivery, Endpoint, Event
+
+KEPT: Final = timedelta(days=30)
+
+
+def purge(*, now: datetime) -> int:
+    """Delete what is older, and endpoints so long after they were deleted.
+
+    Returns how many rows went. It can be stopped at any point and run twice at once.
+    """
+    before = now - KEPT
+    gone = Endpoint.objects.filter(status=EndpointStatus.DELETED, changed_at__lt=before)
+    return sum(
+        delete_in_batches(rows)
+        for rows in (
+            Delivery.objects.filter(created_at__lt=before),
+            Event.objects.filter(created_at__lt=before),
+            gone.filter(deliveries=None),
+        )
+    )

@@ -1,0 +1,61 @@
+"""Endpoints, events and attempts, as tests need them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.webhooks import delivery, endpoints, services
+from apps.webhooks.event_types import EventType
+from apps.webhooks.failures import Failure
+from apps.webhooks.lifecycle import Lane
+from apps.webhooks.models import Endpoint, Event
+from apps.webhooks.payloads import KINDS
+
+ONE = "1" * 24
+TOLD = (EventType.ALGORITHM_STARTED, EventType.ALGORITHM_STOPPED)
+
+
+def endpoint_of(
+    owner: User,
+    *,
+    url: str = "https://hooks.example.com/",
+    events: Sequence[EventType] = TOLD,
+    **fields: Any,
+) -> Endpoint:
+    """One that wants these events; `fields` are set as they are. Any: as the model has them."""
+    made, _ = endpoints.create(
+        owner=owner, url=url, types=events, description="", now=timezone.now()
+    )
+    if fields:
+        Endpoint.objects.filter(pk=made.pk).update(**fields)
+        made.refresh_from_db()
+    return made
+
+
+def emit(
+    owner: User,
+    algorithm_id: str = ONE,
+    *,
+    type: EventType = EventType.ALGORITHM_STARTED,
+    data: Mapping[str, object] | None = None,
+) -> Event:
+    return services.write(
+        type,
+        owner_id=owner.pk,
+        algorithm_id=algorithm_id,
+        data=data or KINDS[type].shown,
+        now=timezone.now(),
+    )
+
+
+def attempt(status: int | None, *, seconds: float = 0.02) -> int:
+    """Claim what is due, and record that it was answered so; None: nobody records it. How many."""
+    now = timezone.now()
+    claimed = [one for lane in Lane for one in delivery.claim(lane, most=100, now=now)]
+    error = None if status is not None and status < 300 else Failure.STATUS
+    if status is not None:
+        outcomes = [delivery.Outcome(one, now, seconds, error, status) for one in claimed]
+        delivery.record(outcomes, now=now)
+    return len(claimed)

@@ -1,0 +1,289 @@
+"""Claiming, recording, putting back: what becomes of a delivery and of its endpoint."""
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from threading import Barrier
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
+
+from apps.accounts.models import User
+from apps.core import audit
+from apps.core.models import AuditRecord
+from apps.webhooks import delivery, recovery, retention, turns
+from apps.webhooks.lifecycle import Lane, Status
+from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
+from tests import make
+from tests.webhooks.events import ONE, attempt, emit, endpoint_of
+
+OTHER = "2" * 24
+
+
+def claim(lane: Lane = Lane.PROMPT, *, most: int = 100, now: datetime | None = None) -> list[str]:
+    """The ids of the endpoints of what was claimed."""
+    claimed = delivery.claim(lane, most=most, now=now or timezone.now())
+    return [one.endpoint_id for one in claimed]
+
+
+def waiting_turns() -> int:
+    return ProcrastinateJob.objects.filter(queue_name=turns.QUEUE, status="todo").count()
+
+
+# ----------------------------------------------------------------------------------------- fan-out
+
+
+def test_an_event_goes_to_each_endpoint_that_wants_it_and_is_on(alice: User, bob: User) -> None:
+    mine = {endpoint_of(alice).pk, endpoint_of(alice).pk}
+    endpoint_of(alice, events=["trade.executed"])  # type: ignore[list-item]
+    endpoint_of(alice, status="disabled", disabled_reason="owner")
+    endpoint_of(bob)
+    event = emit(alice)
+    made = Delivery.objects.all()
+    assert {one.endpoint_id for one in made} == mine
+    assert {(one.event, one.status, one.attempts) for one in made} == {(event, "waiting", 0)}
+
+
+def test_one_turn_waits_however_many_events_there_are(alice: User) -> None:
+    emit(alice)
+    assert waiting_turns() == 0
+    endpoint_of(alice)
+    for _ in range(3):
+        emit(alice)
+    assert waiting_turns() == 1
+
+
+def test_what_is_undone_is_told_to_nobody(alice: User) -> None:
+    endpoint_of(alice)
+    with transaction.atomic():
+        emit(alice)
+        transaction.set_rollback(True)
+    assert not Delivery.objects.exists()
+    assert waiting_turns() == 0
+
+
+# ------------------------------------------------------------------------------------------- claim
+
+
+def test_a_claimed_one_has_all_that_is_needed_to_send_it(alice: User) -> None:
+    mine = endpoint_of(alice)
+    event = emit(alice)
+    (message,) = delivery.claim(Lane.PROMPT, most=2, now=timezone.now())
+    assert (message.url, message.attempt, message.event_id) == (mine.url, 1, event.pk)
+    assert message.secrets == (bytes(mine.secret),)
+    assert b'"sequence":1' in message.body
+
+
+def test_two_at_a_time_to_one_endpoint(alice: User) -> None:
+    endpoint_of(alice)
+    for _ in range(5):
+        emit(alice)
+    assert (len(claim()), len(claim())) == (2, 0)
+    assert Delivery.objects.filter(status=Status.SENDING).count() == 2
+
+
+def test_endpoints_take_turns(alice: User) -> None:
+    first, second, third = sorted(endpoint_of(alice).pk for _ in range(3))
+    for _ in range(3):
+        emit(alice)
+    assert claim(most=2) == [first, first]
+    Delivery.objects.filter(status=Status.SENDING).delete()
+    assert set(claim(most=4)) == {second, third}
+    Delivery.objects.filter(status=Status.SENDING).delete()
+    assert claim(most=2) == [first]
+
+
+def test_what_is_not_due_or_whose_endpoint_is_off_is_left(alice: User) -> None:
+    endpoint_of(alice)
+    emit(alice)
+    assert claim(now=timezone.now() - timedelta(hours=1)) == []
+    Endpoint.objects.update(status="disabled", disabled_reason="owner")
+    assert claim() == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
+    owner = make.user()
+    for _ in range(3):
+        endpoint_of(owner)
+    for _ in range(4):
+        emit(owner)
+    barrier = Barrier(8)
+
+    def work(_: int) -> list[str]:
+        try:
+            barrier.wait()
+            now = timezone.now()
+            return [one.delivery_id for one in delivery.claim(Lane.PROMPT, most=100, now=now)]
+        finally:
+            connection.close()
+
+    for _ in range(2):
+        with ThreadPoolExecutor(8) as pool:
+            claimed = [known for found in pool.map(work, range(8)) for known in found]
+        assert len(claimed) == len(set(claimed)) <= 6
+        sending = Delivery.objects.filter(status=Status.SENDING)
+        # Whoever finds all endpoints locked by others comes again in a moment.
+        assert all(sending.filter(endpoint=one).count() <= 2 for one in Endpoint.objects.all())
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "UPDATE webhooks_delivery SET status = 'delivered', claimed_until = NULL,"
+                " claimed_by = NULL WHERE status = 'sending'"
+            )
+
+
+# ------------------------------------------------------------------------------------------ record
+
+
+def test_a_success_is_delivered(alice: User) -> None:
+    endpoint_of(alice, failing_since=timezone.now(), failures=2)
+    emit(alice)
+    attempt(204)
+    done = Delivery.objects.get()
+    assert (done.status, done.claimed_until, done.claimed_by) == ("delivered", None, None)
+    (tried,) = Attempt.objects.all()
+    assert (tried.number, tried.http_status, tried.error, tried.seconds) == (1, 204, "", 0.02)
+    mine = Endpoint.objects.get()
+    assert (mine.failing_since, mine.failures) == (None, 0)
+
+
+def test_a_failure_waits_for_its_next_attempt_among_the_patient(alice: User) -> None:
+    endpoint_of(alice)
+    emit(alice)
+    before = timezone.now()
+    attempt(500)
+    put_off = Delivery.objects.get()
+    assert (put_off.status, put_off.lane, put_off.failures) == ("waiting", "patient", 1)
+    assert timedelta(seconds=3.9) < put_off.due_at - before < timedelta(seconds=7)
+    mine = Endpoint.objects.get()
+    assert mine.failing_since is not None
+    assert (mine.failures, mine.status) == (1, "enabled")
+
+
+def test_after_the_last_attempt_it_is_given_up(alice: User) -> None:
+    endpoint_of(alice)
+    emit(alice)
+    Delivery.objects.update(failures=9)
+    attempt(500)
+    given_up = Delivery.objects.get()
+    assert (given_up.status, given_up.failures) == ("failed", 10)
+
+
+def test_an_endpoint_that_is_gone_is_switched_off_at_once(alice: User) -> None:
+    mine = endpoint_of(alice)
+    emit(alice)
+    emit(alice)
+    emit(alice)
+    attempt(410)
+    mine.refresh_from_db()
+    assert (mine.status, mine.disabled_reason) == ("disabled", "gone")
+    record = AuditRecord.objects.latest("id")
+    assert (record.action, record.actor_kind) == (audit.Action.WEBHOOK_DISABLED, "system")
+    assert recovery.sweep(now=timezone.now()) == 1
+    assert set(Delivery.objects.values_list("status", flat=True)) == {Status.FAILED}
+
+
+@pytest.mark.parametrize(
+    ("days", "failures", "status", "expected"),
+    [
+        (5, 2, 500, "disabled"),
+        (4.9, 100, 500, "enabled"),
+        (5, 1, 500, "enabled"),
+        (6, 100, 204, "enabled"),
+    ],
+)
+def test_five_days_of_nothing_but_failure_switch_it_off(
+    alice: User, days: float, failures: int, status: int, expected: str
+) -> None:
+    since = timezone.now() - timedelta(days=days)
+    mine = endpoint_of(alice, failing_since=since, failures=failures)
+    emit(alice)
+    attempt(status)
+    mine.refresh_from_db()
+    assert mine.status == expected
+    assert mine.disabled_reason == ("failing" if expected == "disabled" else "")
+
+
+def test_one_that_lets_wait_steps_aside_until_it_answers_in_time(alice: User) -> None:
+    endpoint_of(alice)
+    for _ in range(3):
+        emit(alice)
+    attempt(204, seconds=4)
+    assert Delivery.objects.get(status=Status.WAITING).lane == Lane.PATIENT
+    emit(alice)
+    assert claim(Lane.PROMPT) == []
+    attempt(204)
+    emit(alice)
+    assert len(claim(Lane.PROMPT)) == 1
+
+
+def test_a_sender_that_was_given_up_on_changes_nothing(alice: User) -> None:
+    endpoint_of(alice)
+    emit(alice)
+    now = timezone.now()
+    (message,) = delivery.claim(Lane.PROMPT, most=2, now=now)
+    assert delivery.put_back_lost(now=now + delivery.CLAIMED) == 1
+    delivery.record([delivery.Outcome(message, now, 0.1, None, 204)], now=now)
+    again = Delivery.objects.get()
+    assert (again.status, again.attempts, again.failures) == ("waiting", 1, 0)
+    assert Attempt.objects.get().error == "lost"
+
+
+# ---------------------------------------------------------------------------------------- put back
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_a_lost_process_had_claimed_is_sent_by_others_at_once() -> None:
+    endpoint_of(make.user())
+    emit(Endpoint.objects.get().owner)
+
+    def claim_and_end() -> None:
+        assert attempt(None) == 1
+        connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(claim_and_end).result()
+    assert recovery.sweep(now=timezone.now()) == 1
+    assert attempt(204) == 1
+    tries = Attempt.objects.order_by("number").values_list("number", "error")
+    assert list(tries) == [(1, "lost"), (2, "")]
+
+
+def test_what_is_under_way_is_left_alone(alice: User) -> None:
+    endpoint_of(alice)
+    emit(alice)
+    attempt(None)
+    assert recovery.sweep(now=timezone.now()) == 0
+
+
+def test_what_has_come_due_gets_a_turn(alice: User) -> None:
+    endpoint_of(alice)
+    emit(alice)
+    attempt(500)
+    ProcrastinateJob.objects.all().delete()
+    recovery.sweep(now=timezone.now())
+    assert waiting_turns() == 0
+    recovery.sweep(now=timezone.now() + timedelta(seconds=10))
+    recovery.sweep(now=timezone.now() + timedelta(seconds=10))
+    assert waiting_turns() == 1
+
+
+# --------------------------------------------------------------------------------------- retention
+
+
+def test_events_and_deliveries_are_kept_for_thirty_days(alice: User) -> None:
+    endpoint_of(alice, status="deleted")
+    old, new = endpoint_of(alice), emit(alice, OTHER)
+    emit(alice, ONE)
+    for rows in (
+        Event.objects.filter(algorithm_id=ONE),
+        Delivery.objects.filter(event__algorithm_id=ONE),
+    ):
+        rows.update(created_at=timezone.now() - timedelta(days=31))
+    attempt(204)
+    assert retention.purge(now=timezone.now()) == 3
+    assert Event.objects.get() == new
+    assert Delivery.objects.get().event == new
+    assert retention.purge(now=timezone.now() + timedelta(days=31)) == 4
+    assert Endpoint.objects.get() == old

@@ -1,0 +1,112 @@
+"""A turn at sending."""
+
+import threading
+from collections.abc import Mapping
+
+import pytest
+from django.utils import timezone
+from standardwebhooks import Webhook
+
+from apps.accounts.models import User
+from apps.core import sealing
+from apps.webhooks import dispatch, endpoints
+from apps.webhooks.failures import Failure
+from apps.webhooks.models import Attempt, Delivery, Endpoint
+from apps.webhooks.sending import Answer
+from tests import make
+from tests.backtests.running import never
+from tests.webhooks.events import emit, endpoint_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dispatch, "LINGER_SECONDS", 0.0)
+    monkeypatch.setattr(dispatch, "POLL_SECONDS", 0.01)
+
+
+@pytest.fixture
+def alice() -> User:
+    return make.user("alice")
+
+
+def run(send: dispatch.Send) -> int:
+    return dispatch.Turn(send=send, clock=timezone.now).run(stopping=never)
+
+
+def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(alice: User) -> None:
+    mine = endpoint_of(alice)
+    old = sealing.unseal(bytes(mine.secret)).decode()
+    _, new = endpoints.rotate_secret(owner=alice, endpoint_id=mine.pk, now=timezone.now())
+    event = emit(alice)
+    sent: list[tuple[str, bytes, Mapping[str, str]]] = []
+
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        sent.append((url, body, headers))
+        return Answer(204, None, 0.01, None)
+
+    assert run(send) == 1
+    ((url, body, headers),) = sent
+    assert (url, headers["webhook-id"]) == (mine.url, event.pk)
+    for secret in (old, new):
+        payload = Webhook(secret).verify(body, dict(headers))
+        assert payload["data"] == event.data
+    assert Delivery.objects.get().status == "delivered"
+
+
+def test_one_that_hangs_delays_no_other(alice: User) -> None:
+    hangs = endpoint_of(alice, url="https://hangs.example.com/")
+    endpoint_of(alice, url="https://quick.example.com/")
+    for _ in range(5):
+        emit(alice)
+    others_are_done = threading.Event()
+    quick: list[str] = []
+
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        if url == hangs.url:
+            return Answer(None, Failure.TIMEOUT, 15.0, None) if others_are_done.wait(10) else broken
+        quick.append(url)
+        if len(quick) == 5:
+            others_are_done.set()
+        return Answer(204, None, 0.01, None)
+
+    broken = Answer(None, Failure.BAD_ANSWER, 0.0, None)
+    assert run(send) == 10
+    assert set(Attempt.objects.values_list("error", flat=True)) == {"", "timeout"}
+    assert Endpoint.objects.get(slow=True) == hangs
+
+
+def test_a_sender_that_breaks_is_a_failed_attempt(
+    alice: User, caplog: pytest.LogCaptureFixture
+) -> None:
+    endpoint_of(alice)
+    emit(alice)
+
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        raise RuntimeError("a mistake of ours")
+
+    assert run(send) == 1
+    assert Attempt.objects.get().error == "internal"
+    assert "the sender broke" in caplog.text
+
+
+def test_a_secret_that_cannot_be_read_is_said(alice: User) -> None:
+    endpoint_of(alice, secret=b"sealed by another")
+    emit(alice)
+
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        raise AssertionError("nothing is sent unsigned")
+
+    assert run(send) == 1
+    assert Attempt.objects.get().error == "unreadable_secret"
+
+
+def test_a_worker_that_stops_begins_nothing(alice: User) -> None:
+    endpoint_of(alice)
+    emit(alice)
+
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        raise AssertionError("it stops")
+
+    assert dispatch.Turn(send=send, clock=timezone.now).run(stopping=lambda: True) == 0
