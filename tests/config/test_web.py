@@ -4,7 +4,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import pytest
 from django.conf import settings
@@ -37,10 +37,10 @@ def listens(port: int) -> bool:
 
 
 def exchange(
-    port: int, request: bytes, *, ended: bool = False
+    port: int, request: bytes, *, ended: bool = False, timeout: float = 30
 ) -> tuple[int, dict[str, str], dict[str, object]]:
     """Status, headers and JSON of the answer to these very bytes; `ended`: none will follow."""
-    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=timeout)) as connection:
         connection.sendall(request)
         if ended:
             connection.shutdown(socket.SHUT_WR)
@@ -111,6 +111,19 @@ def test_a_client_that_falls_silent_does_not_hold_a_thread(
         connection.sendall(sent)
         lines = connection.makefile("rb").read().split(b"\r\n")
     assert [line.split()[1] for line in lines if line.startswith(b"HTTP/")] == [b"100", status]
+
+
+@pytest.mark.parametrize(
+    "half", [b"", LOG_IN + b"Content-Length: 40\r\n\r\n{"], ids=["none", "half"]
+)
+def test_requests_that_do_not_come_hold_up_no_others(port: int, half: bytes) -> None:
+    """Nothing sent holds no thread; half a request holds one of four, for ten seconds."""
+    with ExitStack() as held:
+        for _ in range(3 if half else 30):
+            connection = socket.create_connection(("127.0.0.1", port))
+            held.enter_context(connection).sendall(half)
+        status, _, _ = exchange(port, b"GET /api/x" + HEAD + b"\r\n", timeout=4)
+    assert status == 404
 
 
 def test_slashes_are_not_taken_together(port: int) -> None:
