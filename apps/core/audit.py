@@ -49,6 +49,7 @@ class Action(StrEnum):
     INSTRUMENT_DISABLED = "instrument_disabled"
     LIMIT_HIT = "limit_hit"
     ACCOUNT_RESET = "account_reset"
+    BROKER_DECLARED = "broker_declared"
     KILL_SWITCH_ON = "kill_switch_on"
     KILL_SWITCH_OFF = "kill_switch_off"
     WEBHOOK_CREATED = "webhook_created"

@@ -1,17 +1,22 @@
 """Trading for operators: accounts, runs and switches to be looked at, and the switch over all."""
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 
 from apps.core import audit
 from apps.core.operator_pages import OperatorAdmin, Verb
 from apps.trading import services
+from apps.trading.brokers import health
 from apps.trading.models import (
     Account,
+    BrokerHealth,
+    BrokerState,
     DailyLoss,
     GlobalSwitch,
     KillSwitch,
@@ -43,6 +48,39 @@ class GlobalSwitchAdmin(OperatorAdmin):
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
         """Any: as Django has it."""
         services.read_global_switch()
+        return super().changelist_view(request, extra_context)
+
+
+def _declare(state: BrokerState) -> Callable[[BrokerHealth, audit.Actor, str, datetime], object]:
+    def do(row: BrokerHealth, operator: audit.Actor, reason: str, now: datetime) -> object:
+        return health.declare(name=row.name, state=state, operator=operator, reason=reason, now=now)
+
+    return do
+
+
+def _is_well(row: BrokerHealth) -> bool:
+    return row.state == BrokerState.OK
+
+
+def _is_out(row: BrokerHealth) -> bool:
+    return not _is_well(row)
+
+
+@admin.register(BrokerHealth)
+class BrokerHealthAdmin(OperatorAdmin):
+    """What an operator declares holds until the broker itself reports another state."""
+
+    verbs = (
+        Verb("restore", "Take orders again", _declare(BrokerState.OK), _is_out),
+        Verb("limit", "Take no more orders", _declare(BrokerState.LIMITED), _is_well),
+        Verb("cut", "Count as unreachable", _declare(BrokerState.UNREACHABLE), _is_well),
+    )
+    list_display = ("name", "state", "detail", "since", "checked_at")
+    ordering = ("name",)
+
+    def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
+        """Any: as Django has it."""
+        health.paper(now=timezone.now())
         return super().changelist_view(request, extra_context)
 
 

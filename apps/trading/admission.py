@@ -11,7 +11,8 @@ from apps.engine.strategy import Strategy
 from apps.symbols import services as symbols
 from apps.symbols.models import Type
 from apps.symbols.services import INDIA, Verdict
-from apps.trading.models import DailyLoss, Position, Run
+from apps.trading.brokers.paper import PAPER, PaperBroker
+from apps.trading.models import BrokerState, DailyLoss, Position, Run
 from apps.trading.money import rupees
 
 RETRY_SECONDS: Final = 60
@@ -47,6 +48,20 @@ class PositionsLeft(ServiceError):
     message = (
         "{openPositions} positions of an earlier run are open; it can start when they are not."
     )
+
+
+class BrokerBusy(ServiceError):
+    """The broker takes no more orders for now."""
+
+    code = Code.BROKER_RATE_LIMIT
+    message = "The broker {broker} takes no more orders just now; try again later."
+
+
+class BrokerAway(ServiceError):
+    """The broker cannot be reached."""
+
+    code = Code.BROKER_CONNECTION_FAILED
+    message = "The broker {broker} cannot be reached just now; try again later."
 
 
 class NoBroker(ServiceError):
@@ -121,7 +136,12 @@ def check_positions(candidate: Candidate) -> None:
 
 
 def check_broker(candidate: Candidate) -> None:
-    """Raises NoBroker."""
+    """Raises NoBroker, BrokerAway, BrokerBusy."""
     if candidate.is_live:
         broker = candidate.strategy.executionSettings.broker
         raise NoBroker(broker=broker, retryAfter=RETRY_SECONDS)
+    match PaperBroker().health().state:
+        case BrokerState.UNREACHABLE:
+            raise BrokerAway(broker=PAPER, retryAfter=RETRY_SECONDS)
+        case BrokerState.LIMITED:
+            raise BrokerBusy(broker=PAPER, retryAfter=RETRY_SECONDS)

@@ -4,10 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from math import isnan
 from typing import Any, Final
 
 from django.db import connection
 
+from apps.engine.codes import ENTER
+from apps.trading.brokers.paper import PaperBroker
+from apps.trading.brokers.protocol import place_surely
 from apps.trading.models import Intent, Order, OrderStatus, Run
 from apps.trading.money import price
 from apps.trading.outcome import (
@@ -18,6 +22,7 @@ from apps.trading.outcome import (
     Refused,
     client_order_id,
 )
+from apps.trading.stepping import Step
 
 WITHDRAWN: Final = frozenset({"limit_not_reached", "daily_loss_limit", "kill_switch", "stale_data"})
 """Reasons for which an order is taken back; of the others it is rejected."""
@@ -57,9 +62,37 @@ def keep(outcomes: Sequence[Outcome], *, now: datetime) -> Booked:
     booked = Booked()
     for outcome in outcomes:
         _Desk(outcome, waiting[outcome.step.run.pk], booked, now).work()
-    Order.objects.bulk_create(booked.made)
+    _place(outcomes, booked, now)
     _end(booked.ended, now)
     return booked
+
+
+def _place(outcomes: Sequence[Outcome], booked: Booked, now: datetime) -> None:
+    """Hand the new orders to the broker; an entry that it refuses waits no more."""
+    ended = [order for order in booked.made if order.status != OrderStatus.OPEN]
+    Order.objects.bulk_create(ended)
+    wanted = [order for order in booked.made if order.status == OrderStatus.OPEN]
+    if not wanted:
+        return
+    last = {
+        symbol: close
+        for step in (outcome.step for outcome in outcomes)
+        for symbol, close in zip(step.strategy.basicInfo.symbols, step.last.tolist(), strict=False)
+        if not isnan(close)
+    }
+    receipts = place_surely(PaperBroker(), wanted, last=last, now=now)
+    steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
+    for order, receipt in zip(wanted, receipts, strict=True):
+        if receipt.status is OrderStatus.REJECTED:
+            _drop_entry(steps[order.run_id], order.symbol)
+            booked.unfollowed.append(order)
+
+
+def _drop_entry(step: Step, symbol: str) -> None:
+    """In the state after the step, which is not stored yet."""
+    index = step.strategy.basicInfo.symbols.index(symbol)
+    position = step.state.positions[index]
+    position["pending"] = int(position["pending"]) & ~ENTER
 
 
 def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:

@@ -1,6 +1,8 @@
 """What one row did to one run, as the engine tells it: what is written down follows from this."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from apps.engine.plan import Contract
 from apps.engine.records import Array, State
@@ -15,7 +17,8 @@ class Step:
     `time` is the start of the row's bars, `closes` their nominal end (epoch seconds). `heard` are
     the signal bits u1[symbols] of its close. `fills`, `refusals` and `trades` are FILL, REFUSAL and
     TRADE records in the order in which they happened; `state` is the state after the row, in which
-    `pending` says what waits for the next bar. Symbols are indices into `strategy`'s.
+    `pending` says what waits for the next bar. `last` f8[symbols] are the closes of the row, NaN
+    without a bar. Symbols are indices into `strategy`'s.
     """
 
     run: Run
@@ -29,3 +32,4 @@ class Step:
     fills: Array
     refusals: Array
     trades: Array
+    last: Array = field(default_factory=lambda: np.empty(0))

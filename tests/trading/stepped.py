@@ -1,7 +1,7 @@
 """A run stepped by the engine itself over bars that a test writes down, and recorded."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -80,7 +80,8 @@ class Stepper:
         ran = kernel.run(state, market, signals, 0, 1, plan_of(strategy), contracts, rates, out)
         self.state = state
         written = out.fills[: ran.fills], out.refusals[: ran.refusals], out.trades[: ran.trades]
-        return self._told(before, signals[0], *written)
+        last = np.array([bars[symbol][3] if symbol in bars else np.nan for symbol in symbols])
+        return replace(self._told(before, signals[0], *written), last=last)
 
     def expire(self, symbol: str) -> Step:
         """It is settled at its last close, in a step of its own."""

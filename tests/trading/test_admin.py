@@ -5,11 +5,14 @@ from django.test import Client
 
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
-from apps.trading.models import GlobalSwitch
+from apps.trading.models import BrokerHealth, GlobalSwitch
 from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
 from tests.trading.standing import hold, lose, ready, start
 
 SWITCH = "/admin/trading/globalswitch"
+BROKERS = "/admin/trading/brokerhealth"
 
 
 @pytest.fixture
@@ -96,3 +99,20 @@ def test_an_event_is_found_by_its_algorithm(operator: Client, alice: User) -> No
     listed = operator.get("/admin/webhooks/event/", {"q": algorithm.pk}).text
     assert algorithm.pk in listed
     assert other.pk not in listed
+
+
+def test_a_broker_that_is_cut_lets_nothing_start(operator: Client, alice: User, api: Api) -> None:
+    operator.get(f"{BROKERS}/")
+    algorithm = ready(alice)
+    refusals = {"cut": (503, "BROKER_CONNECTION_FAILED"), "limit": (429, "BROKER_RATE_LIMIT")}
+    path = f"/api/trading/algorithms/{algorithm.pk}/start"
+    for verb, refusal in refusals.items():
+        assert (
+            "Done"
+            in operator.post(f"{BROKERS}/paper/do/{verb}/", {"reason": "drill"}, follow=True).text
+        )
+        assert_error(api(alice).post(path, {}), *refusal, broker="paper")
+        assert BrokerHealth.objects.get().detail == "drill"
+        operator.post(f"{BROKERS}/paper/do/restore/", {"reason": "over"}, follow=True)
+    assert api(alice).post(path, {}).status_code == 200
+    assert AuditRecord.objects.filter(action="broker_declared").count() == 4

@@ -3,6 +3,7 @@ them, and the switches that stop them.
 """
 
 from apps.trading.models.accounts import Account, Book, EntryKind, LedgerEntry, Posting
+from apps.trading.models.brokers import BrokerHealth, BrokerState
 from apps.trading.models.orders import (
     DailyLoss,
     Fill,
@@ -21,6 +22,8 @@ __all__ = [
     "MAX_REASON",
     "Account",
     "Book",
+    "BrokerHealth",
+    "BrokerState",
     "DailyLoss",
     "EndReason",
     "EntryKind",

@@ -1,0 +1,112 @@
+"""The broker on paper. Its book is our own: orders and fills as they are stored.
+
+Whether an order is filled, at what price and of what size, the engine's rules decide at the next
+bar. What an exchange would say before that is said here: prices far off are refused, and orders
+that come too fast wait.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Final
+from zlib import crc32
+
+from django.db import connection, transaction
+from django.db.models import Count
+from django.db.models.functions import TruncSecond
+
+from apps.market.moments import day_in_india
+from apps.trading.brokers import bands
+from apps.trading.brokers.pace import paced
+from apps.trading.brokers.protocol import Health, Receipt, Told
+from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus
+
+PAPER: Final = "paper"
+PRICE_BAND: Final = "price_band"
+
+_LOCK: Final = "SELECT pg_advisory_xact_lock(%s, bucket) FROM unnest(%s::int[]) AS bucket"
+_LOCKS_OF_PACE: Final = 0x0BA0CE
+_BUCKETS: Final = 256
+
+
+class PaperBroker:
+    """In the caller's transaction, if there is one: an order is there when what made it is."""
+
+    name = PAPER
+
+    @transaction.atomic(savepoint=False)
+    def place(
+        self, orders: Sequence[Order], *, last: Mapping[str, float], now: datetime
+    ) -> Sequence[Receipt]:
+        """As the protocol has it. The pace holds over all that place orders at the same time, who
+        wait for one another here. Exits come first.
+        """
+        known = self.look_up([order.pk for order in orders])
+        fresh = [order for order in orders if order.pk not in known]
+        for order in fresh:
+            _check(order, last, now)
+        _pace([order for order in fresh if order.status == OrderStatus.OPEN], now)
+        Order.objects.bulk_create(fresh)
+        return [known.get(order.pk) or _receipt(order) for order in orders]
+
+    def cancel(self, order_id: str, *, now: datetime) -> bool:
+        open_one = Order.objects.filter(pk=order_id, status=OrderStatus.OPEN)
+        return bool(open_one.update(status=OrderStatus.CANCELLED, ended_at=now))
+
+    def look_up(self, order_ids: Collection[str]) -> Mapping[str, Receipt]:
+        return {order.pk: _receipt(order) for order in Order.objects.filter(pk__in=order_ids)}
+
+    def fills_after(self, number: int) -> Sequence[Told]:
+        later = Fill.objects.filter(pk__gt=number).order_by("pk")
+        rows = later.values_list("pk", "order_id", "quantity", "price")
+        return [Told(*row) for row in rows]
+
+    def health(self) -> Health:
+        """Well, unless an operator says otherwise."""
+        row = BrokerHealth.objects.filter(name=PAPER).first()
+        return Health(BrokerState(row.state), row.detail) if row else Health(BrokerState.OK)
+
+
+def _receipt(order: Order) -> Receipt:
+    return Receipt(order.pk, OrderStatus(order.status), order.placed_at, order.reason)
+
+
+def _check(order: Order, last: Mapping[str, float], now: datetime) -> None:
+    """An order at market has no price that could be far off."""
+    if order.price is None or order.intent == Intent.EXIT or order.symbol not in last:
+        return
+    day = day_in_india(int(order.bar_time.timestamp()))
+    if bands.is_outside(order.symbol, float(order.price), last=last[order.symbol], day=day):
+        order.status, order.reason, order.ended_at = OrderStatus.REJECTED, PRICE_BAND, now
+
+
+def _pace(orders: Sequence[Order], now: datetime) -> None:
+    """Say from when they count."""
+    by_account: dict[str, list[Order]] = defaultdict(list)
+    for order in sorted(orders, key=lambda order: order.intent != Intent.EXIT):
+        by_account[order.run.account_id].append(order)
+    if not by_account:
+        return
+    taken = _taken(by_account, now)
+    for account, waiting in by_account.items():
+        times = paced(len(waiting), taken[account], now=now)
+        for order, time in zip(waiting, times, strict=True):
+            order.placed_at = time
+
+
+def _taken(accounts: Iterable[str], now: datetime) -> Mapping[str, Counter[datetime]]:
+    """By account, the orders of this second and those to come. Accounts share some locks, which
+    are taken last of all and held until the transaction ends.
+    """
+    buckets = sorted({crc32(account.encode()) % _BUCKETS for account in accounts})
+    with connection.cursor() as cursor:
+        cursor.execute(_LOCK, [_LOCKS_OF_PACE, buckets])
+    recent = Order.objects.filter(
+        placed_at__gte=now.replace(microsecond=0), run__account__in=list(accounts)
+    ).order_by()
+    found: dict[str, Counter[datetime]] = defaultdict(Counter)
+    for account, second, count in recent.values_list(
+        "run__account", TruncSecond("placed_at")
+    ).annotate(Count("pk")):
+        found[account][second] = count
+    return found

@@ -1,0 +1,97 @@
+"""What any broker must do. An adapter's tests subclass `Conformance` and say how it is set up.
+
+`bench` makes a broker and what a test needs beside it: orders that could be sent, and a market in
+which one of them is filled.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from apps.trading.brokers.protocol import Broker
+from apps.trading.models import BrokerState, Order, OrderStatus
+from tests import make
+
+LAST = {"NSE:SBIN": 100.0}
+
+
+class Bench(Protocol):
+    """A broker, set up for one test."""
+
+    broker: Broker
+
+    def orders(self, count: int, *, account: int = 0, price: float | None = None) -> list[Order]:
+        """New orders to buy NSE:SBIN, of the first account or another."""
+
+    def fill(self, order: Order, quantity: int, price: float) -> None:
+        """Let the market fill a part of an order that was placed."""
+
+    def held(self) -> int:
+        """How many orders the broker itself has in its book."""
+
+
+class Conformance:
+    """Tests that pass for every adapter."""
+
+    def place(
+        self, bench: Bench, orders: Sequence[Order], now: datetime = make.NOW
+    ) -> list[OrderStatus]:
+        return [one.status for one in bench.broker.place(orders, last=LAST, now=now)]
+
+    def test_an_order_is_taken_once_however_often_it_is_sent(self, bench: Bench) -> None:
+        orders = bench.orders(2)
+        first = bench.broker.place(orders, last=LAST, now=make.NOW)
+        later = make.NOW + timedelta(seconds=5)
+        assert bench.broker.place(orders[:1], last=LAST, now=later) == first[:1]
+        assert [one.order_id for one in first] == [order.pk for order in orders]
+        assert bench.held() == 2
+
+    def test_an_order_that_is_open_is_cancelled_once(self, bench: Bench) -> None:
+        (order,) = bench.orders(1)
+        self.place(bench, [order])
+        assert bench.broker.cancel(order.pk, now=make.NOW)
+        assert not bench.broker.cancel(order.pk, now=make.NOW)
+        assert bench.broker.look_up([order.pk])[order.pk].status == OrderStatus.CANCELLED
+        assert not bench.broker.cancel("0" * 24, now=make.NOW)
+
+    def test_what_it_has_can_be_looked_up_and_nothing_else(self, bench: Bench) -> None:
+        known, unknown = bench.orders(2)
+        self.place(bench, [known])
+        found = bench.broker.look_up([known.pk, unknown.pk])
+        assert {key: one.status for key, one in found.items()} == {known.pk: OrderStatus.OPEN}
+
+    def test_each_fill_is_told_once_and_in_order(self, bench: Bench) -> None:
+        orders = bench.orders(2)
+        self.place(bench, orders)
+        bench.fill(orders[1], 3, 100.5)
+        first = bench.broker.fills_after(0)
+        bench.fill(orders[0], 10, 100.0)
+        bench.fill(orders[1], 7, 101.0)
+        later = bench.broker.fills_after(first[-1].number)
+        told = [(one.order_id, one.quantity, float(one.price)) for one in [*first, *later]]
+        assert told == [(orders[1].pk, 3, 100.5), (orders[0].pk, 10, 100.0),
+                        (orders[1].pk, 7, 101.0)]  # fmt: skip
+        assert not bench.broker.fills_after(later[-1].number)
+
+    def test_ten_orders_a_second_of_an_account_and_the_others_after(self, bench: Bench) -> None:
+        now = make.NOW + timedelta(milliseconds=300)
+        receipts = [*bench.broker.place(bench.orders(4), last=LAST, now=now)]
+        receipts += bench.broker.place(bench.orders(19), last=LAST, now=now)
+        second = timedelta(seconds=1)
+        assert [one.placed_at for one in receipts] == (
+            [now] * 10 + [make.NOW + second] * 10 + [make.NOW + 2 * second] * 3
+        )
+        other = bench.broker.place(bench.orders(1, account=1), last=LAST, now=now)
+        assert [one.placed_at for one in other] == [now]
+
+    def test_a_price_far_off_is_refused_and_the_others_are_taken(self, bench: Bench) -> None:
+        prices = (80.0, 79.95, 120.0, 120.05, None)
+        orders = [bench.orders(1, price=price)[0] for price in prices]
+        receipts = bench.broker.place(orders, last=LAST, now=make.NOW)
+        assert [one.reason for one in receipts] == ["", "price_band", "", "price_band", ""]
+        assert [one.status == OrderStatus.REJECTED for one in receipts] == [
+            False, True, False, True, False,
+        ]  # fmt: skip
+
+    def test_it_says_that_it_is_well(self, bench: Bench) -> None:
+        assert bench.broker.health().state is BrokerState.OK

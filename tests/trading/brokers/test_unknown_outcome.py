@@ -1,0 +1,117 @@
+"""An answer that was lost: the order is looked up before it is sent again. By a broker in memory,
+that passes what the one on paper passes.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Decimal
+
+import pytest
+
+from apps.trading.brokers import bands
+from apps.trading.brokers.pace import paced
+from apps.trading.brokers.protocol import (
+    ATTEMPTS,
+    Health,
+    OutcomeUnknown,
+    Receipt,
+    Told,
+    place_surely,
+)
+from apps.trading.models import BrokerState, Order, OrderStatus
+from tests import make
+from tests.trading.brokers.conformance import LAST, Conformance
+from tests.trading.brokers.test_paper import PaperBench
+
+
+@dataclass
+class Exchange:
+    """A broker elsewhere: its book outlives what it answers. `losses` are how many orders of each
+    of the next calls arrive before the connection breaks.
+    """
+
+    name: str = "elsewhere"
+    losses: list[int] = field(default_factory=list)
+    book: dict[str, Receipt] = field(default_factory=dict)
+    told: list[Told] = field(default_factory=list)
+    arrivals: list[str] = field(default_factory=list)
+    taken: dict[str, Counter[datetime]] = field(default_factory=lambda: defaultdict(Counter))
+
+    def place(
+        self, orders: Sequence[Order], *, last: Mapping[str, float], now: datetime
+    ) -> Sequence[Receipt]:
+        arrived = self.losses.pop(0) if self.losses else len(orders)
+        for order in orders[:arrived]:
+            self.arrivals.append(order.pk)
+            self._take(order, last, now)
+        if arrived < len(orders) or self.losses:
+            raise OutcomeUnknown
+        return [self.book[order.pk] for order in orders]
+
+    def _take(self, order: Order, last: Mapping[str, float], now: datetime) -> None:
+        if order.pk in self.book:
+            return
+        day = now.date()
+        if order.price and bands.is_outside(
+            order.symbol, float(order.price), last=last[order.symbol], day=day
+        ):
+            self.book[order.pk] = Receipt(order.pk, OrderStatus.REJECTED, now, "price_band")
+            return
+        (placed_at,) = paced(1, self.taken[order.run.account_id], now=now)
+        self.book[order.pk] = Receipt(order.pk, OrderStatus.OPEN, placed_at)
+
+    def cancel(self, order_id: str, *, now: datetime) -> bool:
+        known = self.book.get(order_id)
+        if known is None or known.status is not OrderStatus.OPEN:
+            return False
+        self.book[order_id] = replace(known, status=OrderStatus.CANCELLED)
+        return True
+
+    def look_up(self, order_ids: Collection[str]) -> Mapping[str, Receipt]:
+        return {key: self.book[key] for key in order_ids if key in self.book}
+
+    def fills_after(self, number: int) -> Sequence[Told]:
+        return [one for one in self.told if one.number > number]
+
+    def health(self) -> Health:
+        return Health(BrokerState.OK)
+
+
+class ExchangeBench(PaperBench):
+    def __init__(self) -> None:
+        super().__init__()
+        self.exchange = self.broker = Exchange()  # type: ignore[assignment]  # another broker
+
+    def fill(self, order: Order, quantity: int, price: float) -> None:
+        told = self.exchange.told
+        told.append(Told(len(told) + 1, order.pk, quantity, Decimal(str(price))))
+
+    def held(self) -> int:
+        return len(self.exchange.book)
+
+
+@pytest.fixture
+def bench(db: None) -> ExchangeBench:
+    return ExchangeBench()
+
+
+class TestElsewhere(Conformance):
+    pass
+
+
+def test_what_arrived_before_the_answer_was_lost_is_not_sent_again(bench: ExchangeBench) -> None:
+    orders = bench.orders(5)
+    bench.exchange.losses = [3, 1]
+    receipts = place_surely(bench.exchange, orders, last=LAST, now=make.NOW)
+    assert [one.order_id for one in receipts] == [order.pk for order in orders]
+    assert bench.exchange.arrivals == [order.pk for order in orders]
+
+
+def test_it_gives_up_without_having_sent_anything_twice(bench: ExchangeBench) -> None:
+    orders = bench.orders(5)
+    bench.exchange.losses = [1] + [0] * ATTEMPTS
+    with pytest.raises(OutcomeUnknown):
+        place_surely(bench.exchange, orders, last=LAST, now=make.NOW)
+    assert bench.exchange.arrivals == [orders[0].pk]
