@@ -7,9 +7,10 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Final
 
 import httpcore2
 
@@ -42,14 +43,11 @@ class Deadline:
 def connect(addresses: Sequence[Address], port: int, within: float) -> socket.socket:
     """A connection to the first of these addresses that takes one. Raises OSError."""
     deadline = Deadline(within)
-    tried = addresses[:_TRIED]
-    for others, address in zip(reversed(range(len(tried))), tried, strict=True):
-        try:
-            return _connection(address, port, deadline.left() / (others + 1))
-        except OSError:
-            if not others:
-                raise
-    raise TimeoutError
+    *others, last = addresses[:_TRIED]
+    for place, address in enumerate(others):
+        with suppress(OSError):
+            return _connection(address, port, deadline.left() / (len(others) + 1 - place))
+    return _connection(last, port, deadline.left())
 
 
 def _connection(address: Address, port: int, within: float) -> socket.socket:
@@ -118,7 +116,3 @@ class BoundedStream(httpcore2.NetworkStream):
 
     def close(self) -> None:
         self._connection.close()
-
-    def get_extra_info(self, info: str) -> Any:
-        """Any: httpcore2's own signature. It asks for nothing that a single request needs."""
-        return None

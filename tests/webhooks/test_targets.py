@@ -120,6 +120,7 @@ def test_an_exempt_address_may_have_any_port_and_go_without_tls() -> None:
         "http://127.1:9000/",
         "http://2130706433/",
         "http://127.0.0.1.:9000/",
+        "http://127.0.0.1:65536/",
         "http://a:b@127.0.0.1/",
         "http://10.0.0.1/",
         "http://8.8.8.8/",

@@ -14,7 +14,9 @@ BY_SPELLING: Final = [
     "https://example.com:99999/", "https://example.com:80/", "https://localhost./", "https://db/",
     "https://exa mple.com/", "https://example.com/\r\nX-A: b", "https://example.com/\x00",
     "https://ⓔxample.com/", "https://①②⑦.0.0.1/", "https://127。0。0。1/",
-    "https://example.com/" + "a" * 2980,
+    "https://[2606:4700:4700:0:0:0:0:1111]/", "https://example.com:0443/", "https://127.0.0.0x1/",
+    "https://" + "a." * 126 + "com/", "https://" + "a" * 64 + ".com/",
+    "https://example.com/a\\b", "https://example.com/" + "a" * 2980,
 ]  # fmt: skip
 BY_HOST: Final = [
     "https://localhost/", "https://LOCALHOST/", "https://a.localhost/", "https://127.0.0.1/",
@@ -30,6 +32,8 @@ BY_HOST: Final = [
     "https://[3fff::1]/", "https://[fc00::1]/", "https://[fd00:ec2::254]/", "https://[fe80::1]/",
     "https://[fec0::1]/", "https://[ff02::1]/", "https://[100::1]/", "https://[5f00::1]/",
     "https://metadata.google.internal/", "https://printer.local/", "https://168.63.129.16/",
+    "https://192.31.196.1/", "https://192.52.193.1/", "https://192.175.48.1/",
+    "https://[2620:4f:8000::1]/", "https://[4000::1]/",
 ]  # fmt: skip
 BY_NAME_SERVER: Final = {
     "https://private.example.com/": ["10.0.0.5"],
