@@ -106,13 +106,9 @@ class BoundedStream(httpcore2.NetworkStream):
         return data
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        try:
-            while buffer:
-                self._connection.settimeout(self._deadline.left())
-                buffer = buffer[self._connection.send(buffer) :]
-        except ConnectionError as error:
-            # Then httpcore2 looks whether there is an answer all the same.
-            raise httpcore2.WriteError from error
+        while buffer:
+            self._connection.settimeout(self._deadline.left())
+            buffer = buffer[self._connection.send(buffer) :]
 
     def close(self) -> None:
         self._connection.close()

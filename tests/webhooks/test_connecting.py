@@ -37,7 +37,7 @@ def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> Answer
 
     def connect(addresses: Sequence[Address], port: int, within: float) -> object:
         assert (addresses, port) == ([public], 443)
-        return connecting.connect([ip_address("127.0.0.1")], listening.port, within)
+        return connecting.connect([ip_address("127.0.0.1")], listening.port, 30)
 
     monkeypatch.setattr(sending, "connect", connect)
     return send(f"https://{NAME}/hook", body=b"{}", headers={}, exemptions=HERE, resolve=resolve)
@@ -58,6 +58,21 @@ def test_an_address_may_have_a_certificate(authority: Authority) -> None:
         url = f"https://127.0.0.1:{listening.port}/"
         answer = send(url, body=b"{}", headers={}, exemptions=HERE)
     assert (answer.status, answer.error) == (200, None)
+
+
+def test_three_addresses_share_the_time_to_connect_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: dict[Address, float] = {}
+
+    def hang(address: Address, port: int, within: float) -> None:
+        tried[address] = within
+        raise TimeoutError
+
+    monkeypatch.setattr(connecting, "_connection", hang)
+    addresses = [ip_address(f"8.8.8.{last}") for last in range(9)]
+    with pytest.raises(TimeoutError):
+        connecting.connect(addresses, 443, within=6)
+    assert list(tried) == addresses[:3]
+    assert [round(seconds) for seconds in tried.values()] == [2, 3, 6]
 
 
 @pytest.mark.parametrize("wrong", ["another name", "expired", "authority", "not TLS at all"])

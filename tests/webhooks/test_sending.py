@@ -103,6 +103,20 @@ def test_an_attempt_ends_in_its_time(behaviour: Behaviour, monkeypatch: pytest.M
     assert outcome(behaviour)[1] == Failure.TIMEOUT
 
 
+def test_a_name_server_has_no_more_time_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+
+    def resolve(name: str, within: float) -> Sequence[Address]:
+        given.append(within)
+        return []
+
+    for total in (15.0, 1.0):
+        monkeypatch.setattr(sending, "TOTAL", total)
+        send("https://hooks.example.com/", body=b"", headers={}, exemptions=HERE, resolve=resolve)
+    assert given[0] == sending.CONNECT
+    assert given[1] <= 1
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(status: int) -> None:
     with receiver(says(OK)) as canary:
