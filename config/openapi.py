@@ -43,8 +43,14 @@ from apps.market import openapi as market
 from apps.market.feeds import openapi as feeds
 from apps.symbols import openapi as symbols
 from apps.trading import openapi as trading
+from apps.trading.activity import openapi as activity
 from apps.webhooks import openapi as webhooks
 
+APPS: Final = (
+    accounts, symbols, market, feeds, algorithms, trading, activity, backtests, report, explain,
+    webhooks,
+)  # fmt: skip
+"""Those that bring components."""
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",
     "algorithms": "What an algorithm is made of, and how it does.",
@@ -258,9 +264,7 @@ def _schemas() -> dict[str, Schema]:
         "Nothing": body_schema(EmptyBody),
         **step_schemas.schemas(),
     }
-    for app in (
-        accounts, symbols, market, feeds, algorithms, trading, backtests, report, explain, webhooks,
-    ):  # fmt: skip
+    for app in APPS:
         if twice := found.keys() & app.SCHEMAS.keys():
             raise ValueError(f"two components are called {', '.join(sorted(twice))}")
         found |= app.SCHEMAS

@@ -19,6 +19,13 @@ from apps.backtests.views import BacktestView, ResultView
 from apps.market.feeds.views import CandlesView
 from apps.market.views import MarketView, RulebookView
 from apps.symbols.views import SymbolView
+from apps.trading.activity.views import (
+    OrdersView,
+    OrderView,
+    PositionView,
+    SignalsView,
+    TradesView,
+)
 from apps.trading.views import AccountView, KillSwitchView, TradingView
 from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
 from config import docs, health, metrics
@@ -93,6 +100,18 @@ urlpatterns = [
     path(
         "api/trading/algorithms/<str:algorithm_id>/resume", TradingView.as_view({"post": "resume"})
     ),
+    path(
+        "api/trading/algorithms/<str:algorithm_id>/positions",
+        PositionView.as_view({"get": "list"}),
+    ),
+    path(
+        "api/trading/algorithms/<str:algorithm_id>/positions/<str:symbol>/close",
+        PositionView.as_view({"post": "close"}),
+    ),
+    path("api/trading/algorithms/<str:algorithm_id>/orders", OrdersView.as_view({"get": "list"})),
+    path("api/trading/algorithms/<str:algorithm_id>/trades", TradesView.as_view({"get": "list"})),
+    path("api/trading/algorithms/<str:algorithm_id>/signals", SignalsView.as_view({"get": "list"})),
+    path("api/trading/orders/<str:order_id>/cancel", OrderView.as_view({"post": "cancel"})),
     path("api/trading/account", AccountView.as_view({"get": "show"})),
     path("api/trading/account/reset", AccountView.as_view({"post": "reset"})),
     path(

@@ -7,7 +7,7 @@ from apps.backtests import study_schemas
 from apps.backtests.kinds import ASKED
 from apps.backtests.lifecycle import Status
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn
-from apps.backtests.tables import POINT_COLUMNS, TRADE_COLUMNS, table_of
+from apps.backtests.tables import POINT_COLUMNS, TRADE_COLUMNS
 from apps.backtests.waiting import MOST_SECONDS
 from apps.core.errors import Code
 from apps.core.openapi import (
@@ -40,6 +40,7 @@ from apps.core.openapi import (
     ref,
     sorted_by,
 )
+from apps.core.tables import table_of
 from apps.engine.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.metrics import LEAST_DAYS, METRICS, Unit

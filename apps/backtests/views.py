@@ -15,7 +15,7 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out, whole_out
 from apps.backtests.span import read_span
-from apps.backtests.tables import TableRenderer
+from apps.backtests.tables import ResultTable
 from apps.core.idempotency import idempotent
 from apps.core.input import EmptyBody
 from apps.core.openapi import documented
@@ -98,7 +98,7 @@ class BacktestView(ViewSet):
 class ResultView(ViewSet):
     """What the caller's backtest did, also as tables."""
 
-    renderer_classes = [JsonRenderer, TableRenderer]
+    renderer_classes = [JsonRenderer, ResultTable]
 
     @documented(openapi.TRADES)
     def trades(self, request: Request, backtest_id: str) -> Response:

@@ -50,6 +50,8 @@ class Action(StrEnum):
     LIMIT_HIT = "limit_hit"
     ACCOUNT_RESET = "account_reset"
     BROKER_DECLARED = "broker_declared"
+    POSITION_CLOSE_ASKED = "position_close_asked"
+    ORDER_CANCEL_ASKED = "order_cancel_asked"
     KILL_SWITCH_ON = "kill_switch_on"
     KILL_SWITCH_OFF = "kill_switch_off"
     WEBHOOK_CREATED = "webhook_created"

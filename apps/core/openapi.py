@@ -161,9 +161,9 @@ IDEMPOTENCY_KEY: Final = header(
 IF_MATCH: Final = header("If-Match", TEXT, "Write only if the ETag is still this one; else 412.")
 
 
-def sorted_by(columns: Sequence[str]) -> tuple[Schema, Schema]:
+def sorted_by(columns: Sequence[str], *, default: str = "createdAt") -> tuple[Schema, Schema]:
     return (
-        query("sort", {**one_of(columns), "default": "createdAt"}, "The field to sort by."),
+        query("sort", {**one_of(columns), "default": default}, "The field to sort by."),
         query("order", {**one_of(("asc", "desc")), "default": "desc"}, "The direction."),
     )
 

@@ -28,6 +28,7 @@ from apps.engine.codes import (
     FLATTEN,
     OPEN,
 )
+from apps.engine.plan import Contract
 from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.strategy import Strategy
 from apps.trading.models import Intent
@@ -173,18 +174,23 @@ def _executions(step: Step) -> Iterator[Execution]:
             now = float(after["locked"]) if place in last else bound + _cost(step, fill)
             yield _entry(step, fill, added=bound > 0, locked=rupees(now) - rupees(bound))
         else:
-            now = 0.0
+            now, trade = 0.0, next(trades)
+            if is_first and not before["side"]:  # settled before the row began
+                bound = float(trade["value"]) * _terms(step, fill).margin
             position = step.state.positions[index] if place in last else before
-            was_held = is_first and bool(before["side"])
-            yield _exit(step, fill, next(trades), position, was_held, locked=-rupees(bound))
+            yield _exit(step, fill, trade, position, is_first, locked=-rupees(bound))
         locked[index] = now
 
 
 def _cost(step: Step, fill: Record) -> float:
     """What an entry locks (engine rule 6), where its position did not live to say it."""
-    index, day = int(fill["symbol"]), int(ist_day(np.array([fill["time"]]))[0])
-    terms = step.contracts[index].on(day)
+    terms = _terms(step, fill)
     return float(fill["quantity"] * fill["price"] * terms.multiplier * terms.margin)
+
+
+def _terms(step: Step, fill: Record) -> Contract:
+    day = int(ist_day(np.array([fill["time"]]))[0])
+    return step.contracts[int(fill["symbol"])].on(day)
 
 
 def _entry(step: Step, fill: Record, *, added: bool, locked: Decimal) -> Execution:

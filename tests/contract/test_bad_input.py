@@ -4,7 +4,6 @@ Whatever is sent, the answer is in the envelope, comes within a second, leaves e
 and the next good request works. Rows are named by what is wrong with them; `rows` holds them.
 """
 
-import json
 import logging
 import re
 import time
@@ -200,13 +199,3 @@ def test_a_verb_that_a_route_does_not_have(sender_with_backtest: Sender, path: s
         allowed = {word.strip().lower() for word in response["Allow"].split(",")}
         assert allowed - {"head", "options"} == known
         assert stored() == before
-
-
-@pytest.mark.parametrize(("method", "path", "rows"), addresses.MISSING)
-def test_what_is_not_built_yet(
-    sender_with_backtest: Sender, method: str, path: str, rows: str
-) -> None:
-    sent = sender_with_backtest.client.generic(
-        method, path.format_map(sender_with_backtest.ids), json.dumps({}), "application/json"
-    )
-    assert sent.status_code in (404, 405), f"it is there now: send it {rows or 'wrong requests'}"

@@ -19,6 +19,7 @@ from apps.accounts import services as accounts
 from apps.accounts import tokens
 from apps.accounts.models import User
 from apps.accounts.scopes import Scope
+from apps.algorithms.models import Algorithm
 from apps.core.times import wire_time
 from apps.webhooks import endpoints as webhooks
 from tests import make
@@ -26,6 +27,8 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.market.bars import hold
+from tests.trading.standing import hold as hold_position
+from tests.trading.standing import place, standing, start
 from tests.webhooks.events import endpoint_of
 
 RECENTLY = wire_time(timezone.now())
@@ -69,6 +72,10 @@ def delivery_of(user: User) -> str:
     return webhooks.test(owner=user, endpoint_id=webhook_of(user), now=make.NOW).pk
 
 
+def order_of(user: User) -> str:
+    return place(standing(user, "active").runs.get()).pk
+
+
 OWNED: dict[str, Callable[[User], str]] = {
     "session_id": session_of,
     "key_id": key_of,
@@ -76,7 +83,10 @@ OWNED: dict[str, Callable[[User], str]] = {
     "backtest_id": backtest_of,
     "webhook_id": webhook_of,
     "delivery_id": delivery_of,
+    "order_id": order_of,
 }
+SYMBOL = "NSE:NIFTY"
+"""Of what is private, where it is not told by an id of its own."""
 
 
 def owned(kind: str, user: User) -> str:
@@ -100,8 +110,15 @@ WITHOUT_ID = sorted(
 )
 
 
+def prepared(text: str, ids: dict[str, str]) -> dict[str, str]:
+    """The same ids, of what holds a position where the route is about one."""
+    if "<str:symbol>" in text:
+        hold_position(start(Algorithm.objects.get(pk=ids["algorithm_id"])), SYMBOL)
+    return ids
+
+
 def filled(text: str, ids: dict[str, str]) -> str:
-    path = re.sub(r"<\w+:(\w+)>", lambda found: ids[found[1]], text)
+    path = re.sub(r"<\w+:(\w+)>", lambda found: ids.get(found[1], SYMBOL), text)
     return path + QUESTIONS.get(text.rpartition("/")[2], "")
 
 
@@ -135,7 +152,7 @@ def intruders(bob: User) -> list[User]:
 @pytest.mark.parametrize("text", sorted(WITH_ID))
 def test_not_mine_is_not_there(api: Api, alice: User, intruders: list[User], text: str) -> None:
     kinds, known = WITH_ID[text]
-    mine = {kind: owned(kind, alice) for kind in kinds}
+    mine = prepared(text, {kind: owned(kind, alice) for kind in kinds})
     nothing = dict.fromkeys(kinds, ABSENT)
     names = {*mine.values(), ABSENT}
     clients = [api(user) for user in intruders]
@@ -159,7 +176,7 @@ def test_what_is_mine_is_there(api: Api, alice: User, text: str) -> None:
     kinds, known = WITH_ID[text]
     client = api(alice)
     for method in sorted(known):
-        ids = {kind: owned(kind, alice) for kind in kinds}
+        ids = prepared(text, {kind: owned(kind, alice) for kind in kinds})
         for body in BODIES:
             status = answer(client, method, filled(text, ids), body, set())[0]
             assert status != 404 or (method == "delete" and body != BODIES[0])

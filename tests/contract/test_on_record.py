@@ -21,7 +21,8 @@ from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.contract.test_routes import routes
 from tests.market.bars import hold
-from tests.trading.standing import standing
+from tests.trading.standing import hold as hold_position
+from tests.trading.standing import place, standing
 from tests.webhooks.events import endpoint_of
 
 READS = {"get", "head"}
@@ -61,6 +62,16 @@ def paused(user: User) -> str:
 def operator(user: User) -> str:
     User.objects.filter(pk=user.pk).update(is_staff=True)
     return ""
+
+
+def holding(user: User) -> str:
+    algorithm = standing(user, "active")
+    hold_position(algorithm.runs.get(), "NSE:TCS")
+    return algorithm.pk
+
+
+def waiting_order(user: User) -> str:
+    return place(standing(user, "active").runs.get()).pk
 
 
 def switched_on(user: User) -> str:
@@ -139,6 +150,11 @@ CHANGES = [
     Change("post", "/api/trading/algorithms/{}/stop", Action.ALGORITHM_STOPPED, {}, active),
     Change("post", "/api/trading/algorithms/{}/pause", Action.ALGORITHM_PAUSED, {}, active),
     Change("post", "/api/trading/algorithms/{}/resume", Action.ALGORITHM_RESUMED, {}, paused),
+    Change(
+        "post", "/api/trading/algorithms/{}/positions/NSE:TCS/close", Action.POSITION_CLOSE_ASKED,
+        {}, holding,
+    ),
+    Change("post", "/api/trading/orders/{}/cancel", Action.ORDER_CANCEL_ASKED, {}, waiting_order),
     Change("post", "/api/trading/account/reset", Action.ACCOUNT_RESET, {}),
     Change("post", "/api/trading/kill-switch", Action.KILL_SWITCH_ON, {}),
     Change("delete", "/api/trading/kill-switch", Action.KILL_SWITCH_OFF, {}, switched_on),

@@ -17,6 +17,7 @@ from apps.accounts.models import User
 from apps.core.errors import Code
 from apps.engine import strategy
 from apps.symbols import openapi as symbols
+from apps.trading.models import Run
 from config import openapi
 from tests import documented, make
 from tests.backtests.running import run_queued
@@ -25,6 +26,8 @@ from tests.conftest import Api
 from tests.documented import document
 from tests.market.bars import hold
 from tests.symbols.instruments import equity
+from tests.trading.standing import hold as hold_position
+from tests.trading.standing import place
 
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)
@@ -188,10 +191,14 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 
 OF_A_RESULT = {"readReport", "shareReport", "explainCandle"}
 """What only a completed backtest has."""
+OF_A_RUN = {"closePosition", "cancelOrder"}
+"""What is about what a run holds and has ordered."""
 BEFORE = {
     "stopAlgorithm": ["startAlgorithm"],
     "pauseAlgorithm": ["startAlgorithm"],
     "resumeAlgorithm": ["startAlgorithm", "pauseAlgorithm"],
+    "closePosition": ["startAlgorithm"],
+    "cancelOrder": ["startAlgorithm"],
     "renameBacktest": ["cancelBacktest"],
     "deleteBacktest": ["cancelBacktest"],
 }
@@ -270,6 +277,10 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
         reader.follow(earlier)
     if name in OF_A_RESULT:
         run_queued()
+    if name in OF_A_RUN:
+        run = Run.objects.get()
+        hold_position(run, "NSE:RELIANCE")
+        reader.ids["order_id"] = place(run).pk
     reader.follow(name)
 
 

@@ -8,7 +8,7 @@ from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
 from apps.trading import services
-from apps.trading.models import DailyLoss, Position, Run
+from apps.trading.models import DailyLoss, Order, Position, Run
 from tests import make
 
 NOW = make.NOW
@@ -54,6 +54,15 @@ def hold(run: Run, symbol: str = "NSE:NIFTY", **fields: Any) -> Position:
         "quantity": 10, "entry_price": Decimal("100"), "opened_at": NOW,
     }  # fmt: skip
     return run.positions.create(symbol=symbol, **facts | fields)
+
+
+def place(run: Run, **fields: Any) -> Order:
+    """An entry that waits."""
+    facts: dict[str, Any] = {
+        "symbol": "NSE:NIFTY", "side": "buy", "intent": "entry", "type": "market", "bar_time": NOW,
+        "placed_at": NOW, "algorithm": run.algorithm,
+    }  # fmt: skip
+    return run.orders.create(**facts | fields)
 
 
 def lose(algorithm: Algorithm, loss: int, *, now: datetime, breached: bool = False) -> DailyLoss:

@@ -3,6 +3,7 @@
 from typing import Final
 
 from tests.contract.rows.row import (
+    ALGORITHM,
     ALGORITHMS,
     BACKTESTS,
     INVALID,
@@ -115,17 +116,12 @@ QUERIES: Final = [
     *_queries("F44", "exchange", "nse&query=TCS", path=SEARCH),
     *_queries("F45", "exchange", "NYSE", "nse", "", path="/api/market/sessions"),
     *_queries("F46", "symbol", "SBIN", "", "%00", path="/api/market/charges"),
+    *_queries("F49", "status", "held", "OPEN", "", path=ALGORITHM + "/positions"),
+    *_queries("F52", "status", "OPEN", "closed", path=ALGORITHM + "/orders"),
+    *_queries("F54", "symbol", "SBIN", "", "%00", path=ALGORITHM + "/orders"),
+    *_queries("F57", "sort", "createdAt", "exit_time", path=ALGORITHM + "/trades"),
+    *_queries("F59", "page", "0", "x", path=ALGORITHM + "/trades"),
+    *_queries("F61", "followed", "1", "True", "", path=ALGORITHM + "/signals"),
 ]  # fmt: skip
-CLOSED: Final = ("status", "strategyType", "sort", "order", "exchange")
+CLOSED: Final = ("status", "strategyType", "sort", "order", "exchange", "followed")
 """A refusal of one of these names the allowed values."""
-
-MISSING: Final = [
-    ("GET", ALGORITHMS + "/{algorithm}/positions", "the queries of pages"),
-    ("GET", ALGORITHMS + "/{algorithm}/orders", "the queries of pages"),
-    ("GET", ALGORITHMS + "/{algorithm}/trades", "the queries of pages"),
-    ("GET", ALGORITHMS + "/{algorithm}/signals", "the queries of pages"),
-]
-"""Operations that are to come, and what is to be sent to each: 404 or 405 until then.
-
-On the day that one is there its entry here fails, and its wrong requests move into the rows.
-"""

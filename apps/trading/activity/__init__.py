@@ -1,0 +1,1 @@
+"""What runs did, as their owners read it, and what these ask for by hand."""

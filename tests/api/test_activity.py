@@ -1,0 +1,135 @@
+"""What an algorithm holds and did, as its owner reads it; closing and cancelling by hand."""
+
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.core.models import AuditRecord
+from apps.engine.codes import CLOSE_LONG, ENTER_LONG
+from apps.trading import wishes
+from apps.trading.models import Order, Position
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.trading.stepped import Stepper, play, stepper
+
+SBIN, INFY = "NSE:SBIN", "NSE:INFY"
+FLAT = (100.0, 101.0, 99.0, 100.0)
+BOTH = {SBIN: FLAT, INFY: FLAT}
+
+
+def path(one: Stepper, what: str) -> str:
+    return f"/api/trading/algorithms/{one.run.algorithm_id}/{what}"
+
+
+@pytest.fixture
+def holder(alice: User) -> Stepper:
+    """Holds SBIN after a trade in INFY, and has an order for INFY waiting."""
+    one = stepper(alice, SBIN, INFY)
+    play(
+        one,
+        (BOTH, {SBIN: ENTER_LONG, INFY: ENTER_LONG}),
+        BOTH,
+        {SBIN: FLAT, INFY: (103, 105, 103, 105)},
+        (BOTH, {INFY: ENTER_LONG}),
+    )
+    return one
+
+
+def test_positions_are_told_with_their_levels_and_marks(
+    api: Api, alice: User, holder: Stepper
+) -> None:
+    listed = api(alice).get(path(holder, "positions")).json()
+    assert listed["pagination"]["total"] == 2
+    (held,) = api(alice).get(path(holder, "positions?status=open")).json()["data"]
+    assert held == {
+        "runId": holder.run.pk, "symbol": SBIN, "status": "open", "side": "long", "quantity": 10,
+        "entryPrice": 100, "lastPrice": 100, "unrealisedProfit": 0, "stopLoss": 98,
+        "takeProfit": 104, "openedAt": "2026-11-02T04:00:00.000Z", "closedAt": None,
+        "closeRequestedAt": None,
+    }  # fmt: skip
+    (closed,) = api(alice).get(path(holder, "positions?status=closed")).json()["data"]
+    assert (closed["symbol"], closed["lastPrice"]) == (INFY, 104)
+
+
+def test_orders_are_told_with_what_they_were_filled_at(
+    api: Api, alice: User, holder: Stepper
+) -> None:
+    waiting = api(alice).get(path(holder, "orders?status=open")).json()["data"]
+    assert [(one["symbol"], one["quantity"], one["fillPrice"]) for one in waiting] == [
+        (INFY, None, None)
+    ]
+    (exit,) = [
+        one
+        for one in api(alice).get(path(holder, f"orders?symbol={INFY}")).json()["data"]
+        if one["intent"] == "exit"
+    ]
+    assert (exit["type"], exit["price"], exit["fillPrice"]) == ("limit", 104, 104)
+    assert exit["charges"] == pytest.approx(sum(exit["chargesByKind"].values()))
+
+
+def test_trades_and_signals_are_told(api: Api, alice: User, holder: Stepper) -> None:
+    (trade,) = api(alice).get(path(holder, "trades")).json()["data"]
+    assert (trade["symbol"], trade["exitReason"], trade["grossProfit"]) == (INFY, "take_profit", 40)
+    assert trade["profit"] == pytest.approx(40 - trade["charges"])
+    signals = api(alice).get(path(holder, "signals?order=asc&sort=time")).json()["data"]
+    assert [one["symbol"] for one in signals].count(INFY) == 2
+    assert api(alice).get(path(holder, "signals?followed=false")).json()["data"] == []
+
+
+@pytest.mark.parametrize("what", ["orders", "trades"])
+def test_they_are_tables_too(api: Api, alice: User, holder: Stepper, what: str) -> None:
+    answer = api(alice).get(path(holder, what), headers={"Accept": "text/csv"})
+    assert answer["Content-Type"] == "text/csv; charset=utf-8"
+    head, *lines = answer.text.splitlines()
+    assert head.startswith("id,runId,symbol,side")
+    assert len(lines) == api(alice).get(path(holder, what)).json()["pagination"]["total"]
+
+
+def ask(client: Any, one: Stepper, symbol: str = SBIN) -> Any:
+    return client.post(path(one, f"positions/{symbol}/close"))
+
+
+def test_a_position_is_closed_at_the_next_open(api: Api, alice: User, holder: Stepper) -> None:
+    client = api(alice)
+    asked = ask(client, holder).json()
+    assert asked["closeRequestedAt"] is not None
+    assert ask(client, holder).json() == asked
+    assert AuditRecord.objects.filter(action="position_close_asked").count() == 1
+    assert wishes.of([holder.run.pk])[holder.run.pk].closing == {SBIN}
+    play(holder, (BOTH, {SBIN: CLOSE_LONG}), BOTH)
+    assert not wishes.of([holder.run.pk])
+    assert_error(ask(client, holder), 404, "NOT_FOUND")
+
+
+def test_an_entry_that_waits_is_cancelled(api: Api, alice: User, holder: Stepper) -> None:
+    order = Order.objects.get(status="open")
+    client, address = api(alice), f"/api/trading/orders/{order.pk}/cancel"
+    asked = client.post(address).json()
+    assert (asked["status"], asked["cancelRequestedAt"] is None) == ("open", False)
+    assert client.post(address).json() == asked
+    assert AuditRecord.objects.filter(action="order_cancel_asked").count() == 1
+    assert wishes.of([holder.run.pk])[holder.run.pk].cancelled == {INFY}
+    holder.state.positions["pending"] = 0
+    play(holder, BOTH)
+    refused = client.post(address)
+    assert_error(refused, 422, "UNPROCESSABLE_ENTITY")
+    assert refused.json()["error"]["details"]["currentStatus"] == "cancelled"
+
+
+def test_an_exit_that_waits_goes_on(api: Api, alice: User, holder: Stepper) -> None:
+    play(holder, (BOTH, {SBIN: CLOSE_LONG}))
+    exit = Order.objects.get(status="open", intent="exit")
+    refused = api(alice).post(f"/api/trading/orders/{exit.pk}/cancel")
+    assert_error(refused, 422, "UNPROCESSABLE_ENTITY", reason="exit")
+
+
+@pytest.mark.parametrize("order_id", ["x", "0" * 24])
+def test_an_order_that_is_not_there_is_not_cancelled(api: Api, alice: User, order_id: str) -> None:
+    assert_error(api(alice).post(f"/api/trading/orders/{order_id}/cancel"), 404, "NOT_FOUND")
+
+
+def test_the_account_is_worth_what_is_held(api: Api, alice: User, holder: Stepper) -> None:
+    Position.objects.filter(closed_at=None).update(unrealised=250)
+    account = api(alice).get("/api/trading/account").json()
+    assert account["equity"] == pytest.approx(account["balance"] + 250)
