@@ -21,7 +21,7 @@ from apps.core.audit import Action
 from apps.core.errors import Code, Fault, ServiceError
 from apps.engine import strategy as engine
 from apps.engine.strategy import Strategy
-from apps.trading import admission, capital, moves, switches
+from apps.trading import admission, capital, clock, lanes, moves, switches
 from apps.trading.admission import Candidate
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import rupees
@@ -62,6 +62,7 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
     capital.reserve(account, required)
     admission.check_broker(candidate)
     run = _begin_run(candidate, account, required, now)
+    lanes.attach(run, candidate.strategy, since=clock.market_time(now))
     moves.make(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
     return Admitted(algorithm, warnings)
 
@@ -176,7 +177,15 @@ def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
     run.end(reason, now=now)
     if not run.positions.open().exists():
         capital.release(account, run, now=now)
+        lanes.detach(run, now=now)
     run.save(update_fields=["close_positions", "ended_at", "end_reason", "released_at"])
+
+
+def release(*, run: Run, now: datetime) -> None:
+    """What has ended holds nothing any more: its capital is free. The account is locked."""
+    capital.release(run.account, run, now=now)
+    lanes.detach(run, now=now)
+    run.save(update_fields=["released_at"])
 
 
 # ----------------------------------------------------------------------------------- the account

@@ -5,6 +5,8 @@ itself. So what starts before is seen, and paused, by whoever turns it on, and w
 sees that it is on.
 """
 
+from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Final
 
 from apps.accounts.models import User
@@ -18,6 +20,11 @@ RETRY_SECONDS: Final = 60
 SHARED: Final = 'SELECT * FROM "{table}" WHERE "{key}" = %s FOR SHARE'
 SHARED_OF_USER: Final = SHARED.format(table=KillSwitch._meta.db_table, key="owner_id")
 SHARED_BY_ALL: Final = SHARED.format(table=GlobalSwitch._meta.db_table, key="id")
+
+SHARED_OF_USERS: Final = (
+    f'SELECT * FROM "{KillSwitch._meta.db_table}" WHERE "owner_id" = ANY(%s)'
+    ' ORDER BY "owner_id" FOR SHARE'
+)
 
 
 class KillSwitchOn(ServiceError):
@@ -62,6 +69,16 @@ def lock_of_all() -> GlobalSwitch:
     """Waits for every start that has begun; later ones wait for us."""
     GlobalSwitch.objects.bulk_create([GlobalSwitch()], ignore_conflicts=True)
     return GlobalSwitch.objects.select_for_update().get(pk=GlobalSwitch.THE_ONE)
+
+
+def share_since(owners: Collection[str]) -> tuple[datetime | None, Mapping[str, datetime]]:
+    """Since when trading is halted for everybody, and for whom of the owners, as it stays until the
+    transaction ends. The switches are there: every start has looked at them.
+    """
+    of_all = next(iter(GlobalSwitch.objects.raw(SHARED_BY_ALL, [GlobalSwitch.THE_ONE])), None)
+    mine = KillSwitch.objects.raw(SHARED_OF_USERS, [list(owners)])
+    since = {switch.owner_id: switch.since for switch in mine if switch.since is not None}
+    return (of_all.since if of_all else None), since
 
 
 def require_off(mine: KillSwitch, of_all: GlobalSwitch) -> None:

@@ -105,9 +105,9 @@ class Lane(models.Model):
     whoever writes names the token that it took. `wake_at` is when somebody should look again: bars
     have come, a row's patience is over, or bars may be missing.
 
-    `began` is the first row of the present stretch, `row_time` the last one, both bars' starts in
-    epoch seconds. Rows of a stretch are without gaps: a lane that had no runs for a while begins a
-    new one.
+    `began` is the first row of the present stretch, `row_time` the last one that all runs have been
+    through, both bars' starts in epoch seconds. Rows of a stretch are without gaps: a lane that had
+    no runs for a while begins a new one.
     """
 
     symbols = models.JSONField()
@@ -124,7 +124,7 @@ class Lane(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(began=None, row_time=None) | Q(row_time__gte=F("began")),
+                condition=Q(row_time=None) | Q(began__isnull=False, row_time__gte=F("began")),
                 name="a_lane_goes_forward",
             ),
         ]
@@ -164,9 +164,14 @@ class RunState(models.Model):
     """
 
     run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="state")
-    lane = models.ForeignKey(Lane, models.PROTECT, related_name="states")
+    lane = models.ForeignKey(
+        Lane, models.PROTECT, null=True, related_name="states", help_text="None until it is found"
+    )
     data = models.BinaryField(help_text="As apps/engine/records.py saves it")
     row_time = models.BigIntegerField(null=True)
+    since = models.BigIntegerField(
+        help_text="The market's time when it started; it is stepped by rows that close later"
+    )
     equity = models.FloatField(help_text="Rupees, at the close of that row")
     peak = models.FloatField(help_text="The highest equity")
     drawdown = models.FloatField(default=0, help_text="The largest fall, in percent of its peak")

@@ -1,0 +1,187 @@
+"""What a runner keeps in memory of a lane from row to row. All of it can be made anew."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from fractions import Fraction
+from math import prod
+
+import numpy as np
+
+from apps.engine import strategy as engine
+from apps.engine.candles import DAY, TIMEFRAMES, frozen, ist_day
+from apps.engine.plan import plan_of, ranges_asked, square_off_flags, squares_off
+from apps.engine.records import Bars, Market
+from apps.engine.sessions import Sessions
+from apps.engine.strategy import longer_warmups
+from apps.engine.timeline import cues_at
+from apps.engine.values import ColumnCache
+from apps.market.history import change_of
+from apps.market.models import CorporateAction
+from apps.market.moments import day_in_india
+from apps.market.rulebook.sessions import sessions_of
+from apps.symbols.models import Instrument
+from apps.trading.models import Lane, Run
+from apps.trading.playing import Changes, Cue, Member
+from apps.trading.rows import Row
+from apps.trading.terms import Dealing, Terms, dealing_of, terms_of
+from apps.trading.windows import Window, window_of
+
+COLUMN_BYTES = 64 * 1024 * 1024
+"""Of indicators' columns that runs share while one row of one symbol is evaluated."""
+
+STALE_AFTER = 3
+"""So many bars may be missing before nothing is entered any more."""
+
+
+@dataclass(slots=True)
+class Desk:
+    """One lane: its calendars, its members, the terms they deal by, and its window with the first
+    and the last row of the stretch that it is of.
+    """
+
+    lane: Lane
+    calendars: Sequence[Sessions]
+    window: Window | None = None
+    stands_at: tuple[int, int | None] | None = None
+    members: dict[str, Member] = field(default_factory=dict)
+    terms: dict[tuple[date, Dealing], Terms] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, lane: Lane) -> "Desk":
+        return cls(lane, [sessions_of(symbol) for symbol in lane.symbols])
+
+    def enlist(self, run_ids: Iterable[str]) -> list[Member]:
+        """The members with these ids, in their order; those that are gone are forgotten."""
+        wanted = list(run_ids)
+        unknown = Run.objects.filter(pk__in=[pk for pk in wanted if pk not in self.members])
+        known = {pk: self.members[pk] for pk in wanted if pk in self.members}
+        self.members = known | {run.pk: member_of(run) for run in unknown}
+        return [self.members[pk] for pk in wanted if pk in self.members]
+
+    def open_window(self, row: Row) -> None:
+        """Have the bars before `row`, and then it: kept from the row before, or made anew."""
+        began = self.lane.began if self.lane.began is not None else row.time
+        if self.window is None or self.stands_at != (began, self.lane.row_time):
+            self.window = window_of(self.lane, began=began, before=row.time)
+        self.window.add(row)
+        self.stands_at = began, row.time
+
+    def cues(self, members: Iterable[Member], row: Row) -> Mapping[str, Cue]:
+        """What each ear hears at the row, whose bars the window ends with."""
+        caches = [ColumnCache(COLUMN_BYTES) for _ in self.lane.symbols]
+        found: dict[str, Cue] = {}
+        for member in members:
+            if member.ear not in found:
+                found[member.ear] = self._cue(member, row, caches)
+        return found
+
+    def terms_on(self, member: Member, row: Row) -> Terms:
+        """Kept for the day, once each symbol has a bar by whose price its tick is known."""
+        key = day_in_india(row.time), member.dealing
+        if key in self.terms:
+            return self.terms[key]
+        began = self.lane.began if self.lane.began is not None else row.time
+        terms = terms_of(member.strategy, self.lane, row, first=day_in_india(began))
+        if all(map(row.has, range(len(self.lane.symbols)))):
+            self.terms = {one: kept for one, kept in self.terms.items() if one[0] == key[0]}
+            self.terms[key] = terms
+        return terms
+
+    def changes(self, row: Row) -> Changes:
+        """What the row brings, as the lane's row before it tells."""
+        before = self.lane.row_time
+        return Changes(
+            ratios=self._ratios(row) if before is not None else {},
+            expiring=self._expiring(row),
+            stale=is_stale(self.lane.timeframe, self.calendars, before=before, row=row),
+        )
+
+    def _cue(self, member: Member, row: Row, caches: Sequence[ColumnCache]) -> Cue:
+        assert self.window is not None
+        terms = self.terms_on(member, row)
+        there = [s for s in range(len(self.lane.symbols)) if row.has(s)]
+        cell = np.full((1, len(self.lane.symbols)), -1, np.int32)
+        heard = np.zeros((1, len(self.lane.symbols)), np.uint8)
+        ranges, flags = [], []
+        for at, s in enumerate(there):
+            bars, calendar = self.window.bars(s), terms.calendars[s]
+            names = list(longer_warmups(member.strategy))
+            longer = self.window.longer(s, names, calendar, closes=row.closes)
+            last = len(bars)
+            cues = cues_at(
+                member.strategy, member.plan, bars, longer, last - 1, last, columns=caches[s]
+            )
+            cell[0, s], heard[0, s] = at, cues.signals[0]
+            ranges.append(cues.ranges)
+            flags.append(
+                square_off_flags(
+                    member.strategy, self.lane.symbols[s], bars.slice(last - 1, last), calendar
+                )
+            )
+        time = frozen(np.array([row.time]))
+        prices = (frozen(row.bars[there, column]) for column in range(4))
+        market = Market(
+            time, ist_day(time), cell, Bars(*prices), np.concatenate(ranges), np.concatenate(flags)
+        )
+        return Cue(market, heard)
+
+    def _ratios(self, row: Row) -> dict[int, Fraction]:
+        """Of splits and bonuses that count from this row's day on, and did not the row before."""
+        assert self.lane.row_time is not None
+        before, day = day_in_india(self.lane.row_time), day_in_india(row.time)
+        if before == day:
+            return {}
+        found = CorporateAction.objects.filter(
+            symbol__in=self.lane.symbols, ex_date__gt=before, ex_date__lte=day
+        )
+        by_symbol: dict[int, list[Fraction]] = {}
+        for action in found:
+            at = self.lane.symbols.index(action.symbol)
+            by_symbol.setdefault(at, []).append(change_of(action).ratio)
+        return {at: prod(ratios, start=Fraction(1)) for at, ratios in by_symbol.items()}
+
+    def _expiring(self, row: Row) -> list[int]:
+        """Contracts whose last session ends with this row, or has ended before it."""
+        day = day_in_india(row.time)
+        due = Instrument.objects.filter(symbol__in=self.lane.symbols, expiry__lte=day)
+        found = []
+        for symbol, expiry in due.values_list("symbol", "expiry"):
+            at = self.lane.symbols.index(symbol)
+            close = int(self.calendars[at].hours(np.array([row.day], np.int32))[1][0])
+            if (expiry is not None and expiry < day) or row.closes >= close:
+                found.append(at)
+        return found
+
+
+def member_of(run: Run) -> Member:
+    """Raises InvalidStrategy where the steps are valid no longer."""
+    strategy = engine.parse(run.configuration)
+    plan, dealing = plan_of(strategy), dealing_of(strategy)
+    ear = json.dumps(
+        [
+            run.configuration["entryConditions"],
+            run.configuration["exitConditions"],
+            strategy.atr_periods,
+            ranges_asked(plan).tolist(),
+            squares_off(strategy),
+            dealing,
+        ]
+    )
+    return Member(run, strategy, plan, dealing, ear)
+
+
+def is_stale(
+    timeframe: str, calendars: Sequence[Sessions], *, before: int | None, row: Row
+) -> bool:
+    """Whether no bar came for so long that what waits was decided too long ago.
+
+    Counted within the row's session: from the end of the row before, or from the opening.
+    """
+    length = TIMEFRAMES[timeframe]
+    if length >= DAY:
+        return False
+    opens = [int(calendar.hours(np.array([row.day], np.int32))[0][0]) for calendar in calendars]
+    since = max(min(opens), before + length if before is not None else 0)
+    return row.time - since >= STALE_AFTER * length

@@ -1,0 +1,143 @@
+"""Lanes: runs that see the same rows, and which runner works on them.
+
+A runner takes a lane for a few seconds at a time. Taking it raises the token; whoever writes for
+the lane names the token that it took, so that one that was given up on writes nothing any more.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from django.db import connection
+from django.db.models import Q
+
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.records import new_state, save
+from apps.engine.strategy import Strategy
+from apps.market.moments import day_in_india
+from apps.market.rulebook.dates import day_number
+from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
+
+LEASE: Final = timedelta(seconds=15)
+"""How long a lane is its taker's without a sign of life."""
+
+_LANE: Final = Lane._meta.db_table
+_STATE: Final = RunState._meta.db_table
+_WAKE: Final = f"""
+    UPDATE {_LANE} SET wake_at = %(now)s WHERE id IN (
+        SELECT id FROM {_LANE} AS lane
+        WHERE (wake_at IS NULL OR wake_at > %(now)s) AND timeframe = ANY(%(timeframes)s)
+            AND symbols ?| %(symbols)s
+            AND EXISTS (SELECT FROM {_STATE} WHERE lane_id = lane.id)
+        FOR NO KEY UPDATE SKIP LOCKED
+    )
+"""
+# Who is lost while it works leaves the lane to be looked at when its lease is over.
+_TAKE: Final = f"""
+    UPDATE {_LANE} SET lease_token = lease_token + 1, leased_until = %(until)s, wake_at = %(until)s
+    WHERE id = (
+        SELECT id FROM {_LANE}
+        WHERE wake_at <= %(now)s AND (leased_until IS NULL OR leased_until <= %(now)s)
+        ORDER BY wake_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
+    ) RETURNING *
+"""
+_HOLD: Final = f"UPDATE {_LANE} SET leased_until = %s WHERE id = %s AND lease_token = %s"
+# An earlier wake than the one that taking the lane has left came meanwhile, and stands.
+_LET_GO: Final = f"""
+    UPDATE {_LANE} SET leased_until = NULL,
+        wake_at = LEAST(NULLIF(wake_at, %(taken)s), %(next)s::timestamptz)
+    WHERE id = %(lane)s AND lease_token = %(token)s
+"""
+
+
+class LeaseLost(Exception):
+    """Another runner has taken the lane: what was about to be written must not be."""
+
+
+def attach(run: Run, strategy: Strategy, *, since: int) -> None:
+    """Let the run be stepped by every row that closes after `since`, the market's time (epoch
+    seconds). A runner finds its lane: one that is new would make starts wait for one another.
+    """
+    symbols = strategy.basicInfo.symbols
+    state = new_state(symbols=len(symbols), cash=float(run.capital))
+    lost = _lost_before(run, day := day_in_india(since))
+    state.account["day"], state.account["day_start"] = day_number(day), float(run.capital) + lost
+    RunState.objects.create(
+        run=run,
+        data=save(state),
+        since=since,
+        equity=float(run.capital),
+        peak=float(run.capital),
+    )
+
+
+def _lost_before(run: Run, day: date) -> float:
+    """What earlier runs of the algorithm have lost that day, which its limit counts too."""
+    lost = DailyLoss.objects.filter(algorithm_id=run.algorithm_id, day=day).first()
+    return float(lost.loss) if lost else 0.0
+
+
+def adopt() -> int:
+    """Put each run that has no lane yet on its own; returns how many there were."""
+    states = RunState.objects.filter(lane=None).order_by("run")
+    found = list(states.values_list("run_id", "run__configuration__basicInfo"))
+    for run_id, basics in found:
+        lane = _lane_of(basics["symbols"], basics["timeframe"])
+        RunState.objects.filter(run=run_id, lane=None).update(lane=lane)
+    return len(found)
+
+
+def _lane_of(symbols: Sequence[str], timeframe: str) -> Lane:
+    """It is there for good once it is."""
+    key = hashlib.sha256(json.dumps([timeframe, *symbols]).encode()).hexdigest()
+    fields = {"symbols": list(symbols), "timeframe": timeframe}
+    return Lane.objects.get_or_create(key=key, defaults=fields)[0]
+
+
+def detach(run: Run, *, now: datetime) -> None:
+    """The run holds nothing any more: no further row is its concern."""
+    RunState.objects.filter(run=run).delete()
+    run.orders.filter(status=OrderStatus.OPEN).update(
+        status=OrderStatus.CANCELLED, reason="stopped", ended_at=now
+    )
+
+
+def wake(symbols: Collection[str], timeframe: str, *, now: datetime) -> int:
+    """Have the lanes looked at that bars of `timeframe` concern; returns how many there are.
+
+    One that is being worked on is left out: it is woken again by whoever calls this again.
+    """
+    longer = [name for name, length in TIMEFRAMES.items() if length >= TIMEFRAMES[timeframe]]
+    with connection.cursor() as cursor:
+        cursor.execute(_WAKE, {"now": now, "timeframes": longer, "symbols": list(symbols)})
+        return int(cursor.rowcount)
+
+
+def wake_all(*, now: datetime) -> int:
+    """Have all lanes with runs looked at."""
+    return Lane.objects.filter(Q(wake_at=None) | Q(wake_at__gt=now), states__isnull=False).update(
+        wake_at=now
+    )
+
+
+def take(*, now: datetime) -> Lane | None:
+    """The lane that has waited longest to be looked at, for as long as LEASE."""
+    lanes = Lane.objects.raw(_TAKE, {"now": now, "until": now + LEASE})
+    return next(iter(lanes), None)
+
+
+def hold(lane: Lane, *, now: datetime) -> None:
+    """Lock the lane for the transaction, and keep it for another LEASE. Raises LeaseLost."""
+    with connection.cursor() as cursor:
+        cursor.execute(_HOLD, [now + LEASE, lane.pk, lane.lease_token])
+        if not cursor.rowcount:
+            raise LeaseLost
+
+
+def let_go(lane: Lane, *, next_look: datetime | None) -> None:
+    """Let others take it, when it is woken or at `next_look`."""
+    names = {"lane": lane.pk, "token": lane.lease_token, "taken": lane.wake_at, "next": next_look}
+    with connection.cursor() as cursor:
+        cursor.execute(_LET_GO, names)

@@ -1,0 +1,90 @@
+"""Rows of a lane: the bars of one moment, of all its symbols, once they are in (engine rule 16).
+
+A row closes when each symbol has its bar, or a later one, and at the latest PATIENCE after its
+nominal end. It is then used as it is; what comes later does not change it.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, ist_day
+from apps.engine.sessions import Sessions
+
+PATIENCE: Final = 20
+"""Seconds after its nominal end that a row waits for the bars of all symbols."""
+
+PRICES: Final = ("open", "high", "low", "close", "volume")
+
+
+class Row(NamedTuple):
+    """`time` and `closes` are the start and the nominal end of its bars (epoch seconds); `bars`
+    f8[symbols, 5] are open, high, low, close, volume, NaN without a bar.
+    """
+
+    time: int
+    closes: int
+    bars: NDArray[np.float64]
+
+    @property
+    def day(self) -> int:
+        """The date in Asia/Kolkata, as a day number."""
+        return int(ist_day(np.array([self.time]))[0])
+
+    def has(self, symbol: int) -> bool:
+        return not np.isnan(self.bars[symbol, 0])
+
+
+class Outlook(NamedTuple):
+    """The rows that are closed, in order, and when the next one's patience is over, if one waits
+    (the market's time, epoch seconds).
+    """
+
+    rows: list[Row]
+    next_look: int | None
+
+
+def closed(
+    series: Sequence[Candles], timeframe: str, calendars: Sequence[Sessions], *, now: int
+) -> Outlook:
+    """The rows of finished bars, one series a symbol, as things stand at `now`."""
+    rows: list[Row] = []
+    for time in np.unique(np.concatenate([bars.time for bars in series])).tolist():
+        closes = nominal_end(time, timeframe, calendars)
+        if closes > now:
+            return Outlook(rows, closes)
+        complete = all(len(bars) and bars.time[-1] >= time for bars in series)
+        if not complete and now < closes + PATIENCE:
+            return Outlook(rows, closes + PATIENCE)
+        rows.append(Row(time, closes, _bars_at(series, time)))
+    return Outlook(rows, None)
+
+
+def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int:
+    """When the last of the symbols' bars that start at `time` ends (epoch seconds)."""
+    start = np.array([time])
+    if TIMEFRAMES[timeframe] > DAY:
+        return time + TIMEFRAMES[timeframe]
+    if TIMEFRAMES[timeframe] == DAY:
+        ends = [int(calendar.hours(ist_day(start))[1][0]) for calendar in calendars]
+        return max(end if end >= 0 else time + DAY for end in ends)
+    return max(int(bar_ends(start, timeframe, calendar)[0]) for calendar in calendars)
+
+
+def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:
+    found = np.full((len(series), len(PRICES)), np.nan)
+    for symbol, bars in enumerate(series):
+        at = int(np.searchsorted(bars.time, time))
+        if at < len(bars) and bars.time[at] == time:
+            found[symbol] = [getattr(bars, name)[at] for name in PRICES]
+    return found
+
+
+def packed(row: Row) -> bytes:
+    return row.bars.tobytes()
+
+
+def unpacked(data: bytes, symbols: int) -> NDArray[np.float64]:
+    return np.frombuffer(data, np.float64).reshape(symbols, len(PRICES))

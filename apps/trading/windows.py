@@ -1,0 +1,206 @@
+"""What indicators at a row of a lane are computed over (engine rule 11): bars of the store before
+the lane's stretch began, and from there on those that its rows used.
+
+A window is kept in memory from row to row, or made anew from what is stored: both are the same to
+the last bit, as neither takes anything that came after a row was used.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from django.db.models import QuerySet
+from numpy.typing import NDArray
+
+from apps.engine.candles import (
+    DAY,
+    IST,
+    WARMUP_BARS,
+    Candles,
+    frozen,
+    resample,
+    start_of_block,
+)
+from apps.engine.longer import Longer, longer_of
+from apps.engine.sessions import Sessions
+from apps.market import store
+from apps.market.adjustment import NONE, Adjustment
+from apps.market.blocks import joined
+from apps.market.history import change_of
+from apps.market.models import CandleBlock, CorporateAction
+from apps.market.moments import day_in_india
+from apps.trading.models import Lane, LaneRow
+from apps.trading.rows import PRICES, Row, unpacked
+
+_ROWS_FIRST: Final = 3 * WARMUP_BARS
+"""Rows read for a window; more, if a symbol was missing in many of them."""
+
+
+class Used(NamedTuple):
+    """Rows as they were used: `time` i8[n], `bars` f8[n, symbols, 5]."""
+
+    time: NDArray[np.int64]
+    bars: NDArray[np.float64]
+
+    def of(self, symbol: int) -> Candles:
+        there = ~np.isnan(self.bars[:, symbol, 0])
+        columns = self.bars[there, symbol].T
+        return Candles(frozen(self.time[there]), *(frozen(column) for column in columns))
+
+
+class Base(NamedTuple):
+    """What candles of a longer timeframe are made of: stored ones, and the bars after those."""
+
+    stored: Candles
+    bars: Candles
+
+
+Source = Callable[[int, str], Base]
+"""By a symbol's index and a longer timeframe."""
+Adjusting = Callable[[int, Row], Adjustment]
+"""By a symbol's index, into the terms of the row's day."""
+
+
+class Window:
+    """The bars of a lane's symbols up to its last row, of each as traded and in order."""
+
+    def __init__(
+        self, timeframe: str, tapes: Sequence[Candles], *, bases: Source, adjusting: Adjusting
+    ) -> None:
+        self._timeframe, self._tapes = timeframe, list(tapes)
+        self._source, self._adjusting = bases, adjusting
+        self._bases: dict[tuple[int, str], Base] = {}
+        self._terms = [NONE for _ in tapes]
+        self._day: int | None = None
+
+    def add(self, row: Row) -> None:
+        """The next row; from here on it is the last one."""
+        symbols = range(len(self._tapes))
+        if row.day != self._day:
+            self._terms = [self._adjusting(s, row) for s in symbols]
+            self._day = row.day
+        begins = start_of_block(row.time, self._timeframe)
+        for s in filter(row.has, symbols):
+            self._tapes[s] = _trimmed(_extended(self._tapes[s], row.time, row.bars[s]), begins)
+        for (s, name), base in self._bases.items():
+            if row.has(s):
+                grown = _extended(base.bars, row.time, row.bars[s])
+                self._bases[s, name] = base._replace(bars=grown)
+
+    def bars(self, symbol: int) -> Candles:
+        """Those that rule 11 reads, the last row's at the end, in the terms of its day."""
+        return self._terms[symbol].apply(self._tapes[symbol])
+
+    def longer(
+        self, symbol: int, names: Sequence[str], calendar: Sessions, *, closes: int
+    ) -> Mapping[str, Longer]:
+        """Candles of longer timeframes that are finished by the moment `closes`, as they are seen
+        at the symbol's bars.
+        """
+        bars, found = self.bars(symbol), {}
+        for name in names:
+            if (symbol, name) not in self._bases:
+                base = self._source(symbol, name)
+                self._bases[symbol, name] = base._replace(bars=self._up_to_now(symbol, base.bars))
+            base = self._bases[symbol, name]
+            made = resample(base.bars, self._timeframe, name, calendar, until=closes)
+            whole = self._terms[symbol].apply(joined([base.stored, made]))
+            found[name] = longer_of(bars, self._timeframe, whole, name, calendar)
+        return found
+
+    def _up_to_now(self, symbol: int, known: Candles) -> Candles:
+        """With the bars that came after those."""
+        tape = self._tapes[symbol]
+        after = int(np.searchsorted(tape.time, known.time[-1], side="right")) if len(known) else 0
+        return joined([known, tape.slice(after, len(tape))])
+
+
+def window_of(lane: Lane, *, began: int, before: int) -> Window:
+    """As the rows before the moment `before` have left it, from what is stored. The stretch begins
+    at `began`.
+    """
+    reader = _Reader(lane, began, start_of_block(before, lane.timeframe))
+    used = reader.used_before(before)
+    tapes = [reader.tape(symbol, used) for symbol in range(len(lane.symbols))]
+    return Window(lane.timeframe, tapes, bases=reader.base, adjusting=reader.terms)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What is stored of a lane: `begins` is the first moment of the block to come."""
+
+    lane: Lane
+    began: int
+    begins: int
+
+    def used_before(self, moment: int) -> Used:
+        """Rows of the stretch: enough for every symbol's bars before the block, and those of the
+        block.
+        """
+        before = self.lane.rows.filter(time__gte=self.began, time__lt=moment)
+        inside = before.filter(time__gte=self.begins).count()
+        most = inside + _ROWS_FIRST
+        used = self._unpacked(before, most)
+        earlier = used.bars[: len(used.time) - inside, :, 0]
+        enough = (~np.isnan(earlier)).sum(axis=0) >= WARMUP_BARS
+        return used if len(used.time) < most or enough.all() else self._unpacked(before)
+
+    def tape(self, symbol: int, used: Used) -> Candles:
+        stored = store.read(
+            self.lane.symbols[symbol],
+            self.lane.timeframe,
+            start=self.began,
+            end=self.began,
+            warmup=True,
+        )
+        return _trimmed(joined([stored, used.of(symbol)]), self.begins)
+
+    def base(self, symbol: int, name: str) -> Base:
+        """Stored candles up to the day, or week, in which the stretch began; from there on the
+        bars of the rows make them.
+        """
+        code, cut = self.lane.symbols[symbol], _first_moment(self.began, weekly=name == "1w")
+        first = min(start_of_block(self.begins, name), cut)
+        stored = store.read(code, name, start=first, end=cut, warmup=True)
+        begun = store.read(code, self.lane.timeframe, start=cut, end=self.began)
+        used = self._unpacked(self.lane.rows.filter(time__gte=self.began))
+        return Base(stored, joined([begun, used.of(symbol)]))
+
+    def terms(self, symbol: int, row: Row) -> Adjustment:
+        """By the splits and bonuses up to its day; none where prices are their source's own."""
+        code = self.lane.symbols[symbol]
+        if CandleBlock.objects.filter(symbol=code, adjusted=True).exists():
+            return NONE
+        known = CorporateAction.objects.filter(symbol=code, ex_date__lte=day_in_india(row.time))
+        return Adjustment.to(row.day, map(change_of, known))
+
+    def _unpacked(self, rows: QuerySet[LaneRow], most: int | None = None) -> Used:
+        """The newest of them."""
+        newest = list(rows.order_by("-time").values_list("time", "bars")[:most])[::-1]
+        count = len(self.lane.symbols)
+        bars = [unpacked(bytes(data), count) for _, data in newest]
+        shaped = np.array(bars, np.float64).reshape(len(newest), count, len(PRICES))
+        return Used(np.array([time for time, _ in newest], np.int64), shaped)
+
+
+def _trimmed(bars: Candles, begins: int) -> Candles:
+    """The block that begins then, and WARMUP_BARS before it."""
+    first = int(np.searchsorted(bars.time, begins)) - WARMUP_BARS
+    return bars.slice(first, len(bars)) if first > 0 else bars
+
+
+def _first_moment(time: int, *, weekly: bool) -> int:
+    """Midnight in Asia/Kolkata of the day, or of its Monday."""
+    day = (time + IST) // DAY
+    if weekly:
+        day -= (day + 3) % 7  # 1970-01-01 was a Thursday
+    return day * DAY - IST
+
+
+def _extended(bars: Candles, time: int, bar: NDArray[np.float64]) -> Candles:
+    columns = zip(PRICES, bar.tolist(), strict=True)
+    return Candles(
+        frozen(np.append(bars.time, time)),
+        *(frozen(np.append(getattr(bars, name), value)) for name, value in columns),
+    )

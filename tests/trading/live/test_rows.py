@@ -1,0 +1,62 @@
+"""When a row is closed, and what is in it (engine rule 16)."""
+
+import numpy as np
+
+from apps.engine.candles import Candles
+from apps.market.rulebook.sessions import sessions_of
+from apps.trading.rows import PATIENCE, Row, closed, packed, unpacked
+
+OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata
+CALENDARS = [sessions_of("NSE:RELIANCE"), sessions_of("NSE:SBIN")]
+
+
+def series(*times: int) -> Candles:
+    price = [100.0 + n for n in range(len(times))]
+    return Candles.build(times, open=price, high=price, low=price, close=price, volume=price)
+
+
+def test_a_row_closes_when_all_its_symbols_have_their_bars() -> None:
+    both = [series(OPENING), series(OPENING)]
+    outlook = closed(both, "5m", CALENDARS, now=OPENING + 300)
+    (row,) = outlook.rows
+    assert (row.time, row.closes, outlook.next_look) == (OPENING, OPENING + 300, None)
+    assert row.bars.tolist() == [[100.0] * 5, [100.0] * 5]
+
+
+def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
+    one = [series(OPENING), series()]
+    end = OPENING + 300
+    waiting = closed(one, "5m", CALENDARS, now=end + PATIENCE - 1)
+    assert (waiting.rows, waiting.next_look) == ([], end + PATIENCE)
+    (row,) = closed(one, "5m", CALENDARS, now=end + PATIENCE).rows
+    assert row.has(0)
+    assert not row.has(1)
+    assert np.isnan(row.bars[1]).all()
+
+
+def test_a_later_bar_says_that_none_is_missing() -> None:
+    gap = [series(OPENING, OPENING + 300), series(OPENING + 300)]
+    outlook = closed(gap, "5m", CALENDARS, now=OPENING + 600)
+    assert [row.time for row in outlook.rows] == [OPENING, OPENING + 300]
+    assert not outlook.rows[0].has(1)
+
+
+def test_bars_that_are_not_over_yet_wait_for_their_end() -> None:
+    both = [series(OPENING), series(OPENING)]
+    assert closed(both, "5m", CALENDARS, now=OPENING + 299) == ([], OPENING + 300)
+
+
+def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None:
+    close = OPENING + 22_500  # 15:30, before the closing auction of 2026-08-03
+    last = close - 900
+    (row,) = closed([series(last)], "1h", CALENDARS[:1], now=close).rows
+    assert row.closes == close
+    midnight = OPENING - 33_300
+    (day,) = closed([series(midnight)], "1d", CALENDARS[:1], now=close).rows
+    assert day.closes == close
+
+
+def test_a_row_is_kept_to_the_last_bit() -> None:
+    bars = np.array([[0.1, 0.3, 0.1, 0.2, 7.0], [np.nan] * 5])
+    kept = unpacked(packed(Row(0, 60, bars)), 2)
+    assert kept.tobytes() == bars.tobytes()
