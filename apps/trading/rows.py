@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, ist_day
 from apps.engine.sessions import Sessions
-
-PATIENCE: Final = 20
-"""Seconds after its nominal end that a row waits for the bars of all symbols."""
+from apps.market.store import PATIENCE
 
 PRICES: Final = ("open", "high", "low", "close", "volume")
 

@@ -21,7 +21,8 @@ from apps.core.audit import Action
 from apps.core.errors import Code, Fault, ServiceError
 from apps.engine import strategy as engine
 from apps.engine.strategy import Strategy
-from apps.trading import admission, capital, clock, lanes, moves, switches
+from apps.market import clock
+from apps.trading import admission, capital, lanes, moves, switches
 from apps.trading.admission import Candidate
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import rupees
@@ -62,7 +63,7 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
     capital.reserve(account, required)
     admission.check_broker(candidate)
     run = _begin_run(candidate, account, required, now)
-    lanes.attach(run, candidate.strategy, since=clock.market_time(now))
+    lanes.attach(run, candidate.strategy, since=clock.market_time(now=now))
     moves.make(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
     return Admitted(algorithm, warnings)
 

@@ -4,7 +4,8 @@ import numpy as np
 
 from apps.engine.candles import Candles
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.rows import PATIENCE, Row, closed, packed, unpacked
+from apps.market.store import PATIENCE
+from apps.trading.rows import Row, closed, packed, unpacked
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata
 CALENDARS = [sessions_of("NSE:RELIANCE"), sessions_of("NSE:SBIN")]

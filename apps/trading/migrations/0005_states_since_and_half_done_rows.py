@@ -3,7 +3,7 @@ from django.db.models import F, Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0002_runs_trade")]
+    dependencies = [("trading", "0004_asked_by_hand_and_tallies")]
 
     operations = [
         migrations.AddField(

@@ -1,0 +1,214 @@
+"""One row of a lane, for some of its runs, in one transaction: nothing else outlives a runner.
+
+Locks in this order: lane, switches, accounts, algorithms, what belongs to them, events. What a run
+does is worked out before it is known whose rows must be locked for it; whoever was stopped or
+paused meanwhile makes the whole attempt begin anew.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.db import connection, transaction
+
+from apps.algorithms.models import Algorithm
+from apps.engine.codes import RUINED
+from apps.engine.records import save
+from apps.market.moments import day_in_india
+from apps.trading import books, lanes, losses, services, switches
+from apps.trading.models import Account, Lane, LaneRow, Run, RunState, SessionStart
+from apps.trading.playing import Changes, Cue, Member, Standing, play
+from apps.trading.rows import Row, packed
+from apps.trading.stepping import Step
+from apps.trading.terms import Terms
+
+ATTEMPTS: Final = 5
+_ADVANCE: Final = f"""
+    UPDATE {RunState._meta.db_table} AS state SET data = new.data, row_time = %s,
+        equity = new.equity, peak = new.peak, drawdown = new.drawdown,
+        drawdown_amount = new.drawdown_amount
+    FROM unnest(%s::text[], %s::bytea[], %s::int8[], %s::float8[], %s::float8[], %s::float8[],
+        %s::float8[]) AS new (run_id, data, before, equity, peak, drawdown, drawdown_amount)
+    WHERE state.run_id = new.run_id AND state.row_time IS NOT DISTINCT FROM new.before
+    RETURNING state.run_id
+"""
+
+
+class Overtaken(Exception):
+    """Somebody stopped, paused or resumed a run while its step was being worked out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One row for some runs of a lane, and all that their steps need beside their states.
+
+    With `completes` it is the last of the row's: the lane goes on to the next row.
+    """
+
+    lane: Lane
+    row: Row
+    members: Sequence[Member]
+    cues: Mapping[str, Cue]
+    terms: Mapping[str, Terms]
+    changes: Changes
+    completes: bool
+
+
+def advance(one: Round, *, now: datetime) -> None:
+    """Take the runs through the row, those that have not been yet. Raises LeaseLost."""
+    for attempt in range(ATTEMPTS):
+        try:
+            return _advance(one, now=now)
+        except Overtaken:
+            if attempt == ATTEMPTS - 1:
+                raise
+    return None
+
+
+@transaction.atomic
+def _advance(one: Round, *, now: datetime) -> None:
+    lanes.hold(one.lane, now=now)
+    standings = _standings(one)
+    steps = {
+        run_id: play(
+            standing, one.row, one.cues[standing.member.ear], one.terms[run_id], one.changes
+        )
+        for run_id, standing in standings.items()
+    }
+    eventful = [steps[run_id] for run_id in sorted(steps) if _is_eventful(steps[run_id])]
+    _lock(eventful, standings)
+    _keep_row(one, now)
+    _keep_session_starts(one.row, steps.values())
+    books.record(eventful, now=now)
+    _keep_states(one.row, steps, standings)
+    losses.record(eventful, now=now)
+    _end(eventful, standings, now)
+
+
+# --------------------------------------------------------------------------------------- reading
+
+
+def _standings(one: Round) -> dict[str, Standing]:
+    """By run, of those that have not been through the row."""
+    members = {member.run.pk: member for member in one.members}
+    owners = sorted({member.run.account_id for member in one.members})
+    halted_all, halted = switches.share_since(owners)
+    rows = (
+        RunState.objects.filter(run__in=list(members))
+        .exclude(row_time__gte=one.row.time)
+        .order_by("run")
+        .values_list(
+            "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",
+            "run__algorithm__status", "run__ended_at", "run__close_positions", "run__account_id",
+        )
+    )  # fmt: skip
+    return {
+        run_id: Standing(
+            member=members[run_id],
+            data=bytes(data),
+            row_time=row_time,
+            peak=peak,
+            drawdown=drawdown,
+            drawdown_amount=amount,
+            status=status,
+            ended_at=ended_at,
+            close_positions=close,
+            halted_since=halted_all or halted.get(owner),
+        )
+        for run_id, data, row_time, peak, drawdown, amount, status, ended_at, close, owner in rows
+    }
+
+
+def _is_eventful(step: Step) -> bool:
+    """Whether anything is to be written of it beside its state."""
+    before, after = step.before.positions, step.state.positions
+    return bool(
+        len(step.fills) or len(step.refusals) or before["side"].any() or after["side"].any()
+        or before["pending"].any() or after["pending"].any()
+        or step.state.account["status"][0] == RUINED
+    )  # fmt: skip
+
+
+def _lock(eventful: Sequence[Step], standings: Mapping[str, Standing]) -> None:
+    """The accounts whose money moves, then the algorithms. Raises Overtaken."""
+    moving = [step.run.account_id for step in eventful if _moves_money(step, standings)]
+    accounts = Account.objects.locked().filter(pk__in=set(moving)).order_by("pk")
+    list(accounts.values_list("pk"))
+    ids = [step.run.algorithm_id for step in eventful]
+    locked = Algorithm.objects.filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
+    statuses = dict(locked.values_list("pk", "status"))
+    runs = Run.objects.filter(pk__in=[step.run.pk for step in eventful])
+    for run_id, algorithm_id, ended_at, close in runs.values_list(
+        "pk", "algorithm_id", "ended_at", "close_positions"
+    ):
+        if (statuses[algorithm_id], ended_at, close) != standings[run_id].wanted:
+            raise Overtaken
+
+
+def _moves_money(step: Step, standings: Mapping[str, Standing]) -> bool:
+    ended = standings[step.run.pk].ended_at is not None
+    return bool(len(step.fills) or ended or step.state.account["status"][0] == RUINED)
+
+
+# --------------------------------------------------------------------------------------- writing
+
+
+def _keep_row(one: Round, now: datetime) -> None:
+    """The row as it was used, by the first of its rounds; what an earlier stretch used at that time
+    or later makes way.
+    """
+    lane, row = one.lane, one.row
+    if lane.began is None:
+        lane.rows.filter(time__gte=row.time).delete()
+        Lane.objects.filter(pk=lane.pk).update(began=row.time, row_time=None)
+    used = LaneRow(lane=lane, time=row.time, bars=packed(row), used_at=now)
+    LaneRow.objects.bulk_create([used], ignore_conflicts=True)
+    if one.completes:
+        Lane.objects.filter(pk=lane.pk).update(row_time=row.time)
+
+
+def _keep_session_starts(row: Row, steps: Iterable[Step]) -> None:
+    """Of the runs that have not been in a row of this day."""
+    day = day_in_india(row.time)
+    starts = [
+        SessionStart(
+            run=step.run, day=day, data=save(step.before), equity=step.before.account["equity"][0]
+        )
+        for step in steps
+        if step.before.account["rows"][0] == 0 or step.before.account["day"][0] != row.day
+    ]
+    SessionStart.objects.bulk_create(starts, ignore_conflicts=True)
+
+
+def _keep_states(row: Row, steps: Mapping[str, Step], standings: Mapping[str, Standing]) -> None:
+    """One conditional UPDATE: a run that is not where it was is left as it is."""
+    columns: list[list[object]] = [[], [], [], [], [], [], []]
+    for run_id, step in steps.items():
+        standing, equity = standings[run_id], float(step.state.account["equity"][0])
+        peak = max(standing.peak, equity)
+        fall = peak - equity
+        percent = fall / peak * 100 if peak > 0 else 0.0
+        values = (
+            run_id, save(step.state), standing.row_time, equity, peak,
+            max(standing.drawdown, percent), max(standing.drawdown_amount, fall),
+        )  # fmt: skip
+        for column, value in zip(columns, values, strict=True):
+            column.append(value)
+    with connection.cursor() as cursor:
+        cursor.execute(_ADVANCE, [row.time, *columns])
+
+
+def _end(eventful: Sequence[Step], standings: Mapping[str, Standing], now: datetime) -> None:
+    """Give up the runs whose money is gone, and give back the capital of those that are done."""
+    for step in sorted(eventful, key=lambda step: step.run.algorithm_id):
+        standing = standings[step.run.pk]
+        if step.state.account["status"][0] == RUINED and standing.ended_at is None:
+            services.fail(
+                algorithm=Algorithm.objects.get(pk=step.run.algorithm_id),
+                reason="its capital is lost",
+                now=now,
+            )
+        elif standing.ended_at is not None and not step.state.positions["side"].any():
+            run = Run.objects.select_related("account").get(pk=step.run.pk)
+            services.release(run=run, now=now)

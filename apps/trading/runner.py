@@ -1,0 +1,130 @@
+"""A runner: takes lanes that wait to be looked at, and their runs through the rows that are closed.
+
+Any number of runners share the lanes. Nothing that one keeps in memory is missed when it is gone.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from apps.engine.candles import TIMEFRAMES
+from apps.engine.sessions import Sessions
+from apps.market import clock, store
+from apps.trading import lanes
+from apps.trading.advance import Round, advance
+from apps.trading.desk import Desk
+from apps.trading.lanes import LeaseLost
+from apps.trading.models import Lane, RunState
+from apps.trading.playing import Member
+from apps.trading.rows import Outlook, Row, closed, nominal_end, unpacked
+
+RUNS_AT_ONCE: Final = 500
+"""Of one transaction."""
+DESKS: Final = 500
+"""Lanes whose windows are kept in memory, those that were worked on last."""
+ROWS_AT_ONCE: Final = 50
+"""Of one lane, before others have their turn."""
+
+log = logging.getLogger(__name__)
+
+
+class Runner:
+    """One of the service's runners; what it remembers of lanes is its own."""
+
+    def __init__(self) -> None:
+        self._desks: OrderedDict[int, Desk] = OrderedDict()
+
+    def work(self, *, now: datetime) -> bool:
+        """Take one lane as far as it goes; False when none waits to be looked at."""
+        lane = lanes.take(now=now)
+        if lane is None:
+            return False
+        try:
+            self._work_on(lane, now)
+        except LeaseLost:
+            log.info("lane %s was taken by another runner", lane.pk)
+            self._desks.pop(lane.pk, None)
+        return True
+
+    def _work_on(self, lane: Lane, now: datetime) -> None:
+        states = list(RunState.objects.filter(lane=lane).order_by("run"))
+        if not states:
+            lanes.let_go(lane, next_look=None)
+            return
+        if all(state.row_time is None for state in states):
+            lane.began = lane.row_time = None  # a stretch ends with its last run
+        desk = self._desk_of(lane)
+        market_now = clock.market_time(now=now)
+        outlook = self._outlook(desk, states, market_now)
+        for row in outlook.rows[:ROWS_AT_ONCE]:
+            self._take_through(desk, row, now)
+            lane.row_time = row.time
+        lanes.let_go(lane, next_look=_next_look(outlook, market_now, now))
+
+    def _desk_of(self, lane: Lane) -> Desk:
+        desk = self._desks.pop(lane.pk, None) or Desk.of(lane)
+        desk.lane = lane
+        self._desks[lane.pk] = desk
+        if len(self._desks) > DESKS:
+            self._desks.popitem(last=False)
+        return desk
+
+    def _outlook(self, desk: Desk, states: Sequence[RunState], market_now: int) -> Outlook:
+        """The rows to come. One that some runs have been through already is as those had it."""
+        lane = desk.lane
+        if (begun := _begun(lane, desk.calendars)) is not None:
+            return Outlook([begun], market_now)
+        since = min(state.since for state in states)
+        after = lane.row_time
+        if after is None:
+            after = since - TIMEFRAMES[lane.timeframe]  # a bar that is not closed by then
+        series = [
+            store.closed(symbol, lane.timeframe, start=after + 1, clock=market_now)
+            for symbol in lane.symbols
+        ]
+        outlook = closed(series, lane.timeframe, desk.calendars, now=market_now)
+        return Outlook([row for row in outlook.rows if row.closes > since], outlook.next_look)
+
+    def _take_through(self, desk: Desk, row: Row, now: datetime) -> None:
+        """All runs of the lane that were there when the row closed."""
+        ids = RunState.objects.filter(lane=desk.lane, since__lt=row.closes).order_by("run")
+        members = desk.enlist(ids.values_list("run_id", flat=True))
+        desk.open_window(row)
+        cues = desk.cues(members, row)
+        terms = {member.run.pk: desk.terms_on(member, row) for member in members}
+        changes = desk.changes(row)
+        batches = list(_batches(members, RUNS_AT_ONCE)) or [[]]
+        for number, batch in enumerate(batches, start=1):
+            completes = number == len(batches)
+            one = Round(desk.lane, row, batch, cues, terms, changes, completes)
+            advance(one, now=now)
+            desk.lane.began = desk.lane.began or row.time
+
+
+def _begun(lane: Lane, calendars: Sequence[Sessions]) -> Row | None:
+    """The row that some runs have been through, and not yet all."""
+    if lane.began is None:
+        return None
+    rows = lane.rows.filter(time__gte=lane.began)
+    if lane.row_time is not None:
+        rows = rows.filter(time__gt=lane.row_time)
+    row = rows.order_by("time").first()
+    if row is None:
+        return None
+    bars = unpacked(bytes(row.bars), len(lane.symbols))
+    return Row(row.time, nominal_end(row.time, lane.timeframe, calendars), bars)
+
+
+def _next_look(outlook: Outlook, market_now: int, now: datetime) -> datetime | None:
+    if len(outlook.rows) > ROWS_AT_ONCE:
+        return now
+    if outlook.next_look is None:
+        return None
+    return now + timedelta(seconds=max(outlook.next_look - market_now, 0))
+
+
+def _batches(members: Sequence[Member], size: int) -> Iterator[Sequence[Member]]:
+    for first in range(0, len(members), size):
+        yield members[first : first + size]

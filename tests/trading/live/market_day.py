@@ -1,0 +1,116 @@
+"""Bars of some sessions, handed to runners one row after another, and the backtest of the same."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from apps.accounts.models import User
+from apps.algorithms.models import Algorithm
+from apps.backtests.histories import histories_of
+from apps.engine import strategy as engine
+from apps.engine.candles import Candles
+from apps.engine.simulate import Result, simulate
+from apps.market import clock
+from apps.market import services as market
+from apps.market.contracts import rules_of
+from apps.market.moments import day_in_india
+from apps.market.store import PATIENCE
+from apps.trading import lanes, services
+from apps.trading.models import Run
+from apps.trading.runner import Runner
+from tests import make
+
+FIRST: Final = 1_780_285_500  # Monday, 2026-06-01, 09:15 in Asia/Kolkata
+DAY: Final = 86_400
+SESSION: Final = 22_500
+
+Series = Mapping[str, Candles]
+
+
+def times(days: int, length: int, *, first: int = FIRST) -> list[int]:
+    """Starts of the bars of so many sessions, from a Monday's opening on."""
+    opens = [first + DAY * day for day in range(2 * days) if day % 7 < 5][:days]
+    return [start for each in opens for start in range(each, each + SESSION, length)]
+
+
+def walk(seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: float = 0.0) -> Candles:
+    """Prices on the tick that walk at random, some of the bars missing."""
+    rng = np.random.default_rng(seed)
+    kept = np.array(starts)[rng.random(len(starts)) >= missing]
+    close = np.round(500 * np.exp(np.cumsum(rng.normal(0, wild, len(kept)))) * 20) / 20
+    opened = np.r_[close[:1], close[:-1]]
+    stretch = np.round(rng.uniform(0, wild, len(kept)) * 500 * 20) / 20
+    return Candles.build(
+        kept,
+        open=opened,
+        high=np.maximum(opened, close) + stretch,
+        low=np.minimum(opened, close) - stretch,
+        close=close,
+        volume=rng.integers(1, 9_000, len(kept)),
+    )
+
+
+def steps(symbols: Iterable[str], timeframe: str, **replaced: object) -> dict[str, Any]:
+    """Enters often; a keyword replaces a whole step."""
+    fast, slow = {"type": "EMA", "period": 3}, {"type": "EMA", "period": 8}
+    return make.steps(
+        basicInfo={
+            "strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)
+        },
+        entryConditions={
+            "positionType": "both",
+            "conditions": [{
+                "type": "indicator_indicator", "indicator1": fast, "operator": "crosses_above",
+                "indicator2": slow,
+            }],
+        },
+        **replaced,
+    )  # fmt: skip
+
+
+def started(owner: User, configuration: Mapping[str, Any], *, at: int = FIRST) -> Run:
+    """A run that the market's time `at` is the start of."""
+    clock.move(at, symbols=[], timeframe="1m", now=make.NOW)
+    algorithm: Algorithm = make.algorithm(owner, **configuration)
+    services.start(owner=owner, algorithm_id=algorithm.pk, now=make.NOW)
+    return algorithm.runs.live().get()
+
+
+def hold(series: Series, timeframe: str) -> None:
+    """Store the bars; who trades sees what is over by the market's time."""
+    for symbol, bars in series.items():
+        market.append(symbol=symbol, timeframe=timeframe, candles=bars, now=make.NOW)
+
+
+def replay(series: Series, timeframe: str, length: int, runner: Runner, *, since: int = 0) -> None:
+    """Let the market's time go from bar to bar."""
+    starts = np.unique(np.concatenate([bars.time for bars in series.values()]))
+    for start in starts[starts >= since].tolist():
+        step(runner, list(series), timeframe, start + length + PATIENCE)
+
+
+def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> None:
+    """Have everybody see what is over by then, and do what follows."""
+    clock.move(at, symbols=symbols, timeframe=timeframe, now=make.NOW)
+    lanes.adopt()
+    lanes.wake(symbols, timeframe, now=make.NOW)
+    while runner.work(now=make.NOW):
+        pass
+
+
+def backtested(run: Run, *, start: int, end: int) -> Result:
+    """The backtest of what a run did, over what is stored."""
+    strategy = engine.parse(run.configuration)
+    rules = rules_of(strategy, first=day_in_india(start), last=day_in_india(end))
+    histories = histories_of(
+        rules, start=start, end=end, most_bars=10_000_000, on_progress=lambda done: None
+    )
+    return simulate(
+        strategy,
+        histories,
+        start=start,
+        end=end,
+        capital=strategy.executionSettings.initialCapital,
+        schedule=rules.schedule,
+    )

@@ -1,0 +1,62 @@
+"""A started algorithm is stepped by the bars that come in, and ends as their backtest does."""
+
+from decimal import Decimal
+
+import pytest
+
+from apps.accounts.models import User
+from apps.engine.codes import BY_END_OF_DATA
+from apps.trading.models import LaneRow, Posting, Run, RunState, SessionStart, Trade
+from apps.trading.runner import Runner
+from tests.trading.live.market_day import (
+    FIRST,
+    backtested,
+    hold,
+    replay,
+    started,
+    steps,
+    times,
+    walk,
+)
+
+pytestmark = pytest.mark.django_db
+
+LENGTH = 900
+SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
+
+
+def trades_of(run: Run) -> list[tuple[object, ...]]:
+    rows = Trade.objects.filter(run=run).order_by("exit_time", "symbol")
+    return [
+        (
+            one.symbol, int(one.exit_time.timestamp()), float(one.charges), float(one.profit),
+            one.quantity,
+        )
+        for one in rows
+    ]  # fmt: skip
+
+
+def test_a_run_trades_as_the_backtest_of_its_bars_to_the_paisa(alice: User) -> None:
+    starts = times(3, LENGTH)
+    series = {
+        symbol: walk(seed, starts, wild=0.01, missing=0.1) for seed, symbol in enumerate(SYMBOLS)
+    }
+    hold(series, "15m")
+    run = started(alice, steps(SYMBOLS, "15m"))
+    replay(series, "15m", LENGTH, Runner())
+    result = backtested(run, start=FIRST, end=starts[-1] + 1)
+    closed = result.trades[result.trades["reason"] != BY_END_OF_DATA]
+    assert len(closed) > 5
+    expected = sorted(
+        (
+            (SYMBOLS[trade["symbol"]], trade["exit_time"], round(trade["charges"], 2),
+             round(trade["gross"] - trade["charges"], 2), trade["quantity"])
+            for trade in closed
+        ), key=lambda row: (row[1], row[0]),
+    )  # fmt: skip
+    assert trades_of(run) == expected
+    state = RunState.objects.get()
+    assert state.row_time == max(int(bars.time[-1]) for bars in series.values())
+    assert LaneRow.objects.count() == len(result.curve)
+    assert SessionStart.objects.count() == 3
+    assert sum(Posting.objects.values_list("amount", flat=True)) == Decimal(0)
