@@ -109,6 +109,7 @@ WEB_THREADS = 4  # of each web process
 BACKTEST_WORKERS = env_count(
     "BACKTEST_WORKERS", default=max(1, (os.cpu_count() or 2) - 1), least=1, most=64
 )
+TRADING_WORKERS = env_count("TRADING_WORKERS", default=1, least=1, most=64)
 
 DEBUG = env_flag("DEBUG", default=False)
 MAINTENANCE = env_flag("MAINTENANCE", default=False)
@@ -391,8 +392,7 @@ LOGGING = {
     "root": {"handlers": ["stderr"], "level": "INFO"},
     "loggers": {
         "django": {"level": "WARNING"},
-        # Every request is logged once, by the envelope; Django's own warnings of 4xx would double
-        # it.
+        # Every request is logged once, by the envelope; Django would warn of a 4xx once more.
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "procrastinate": {"level": "WARNING"},

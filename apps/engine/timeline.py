@@ -100,7 +100,7 @@ def cues_of(strategy: Strategy, plan: Plan, track: Track, columns: ColumnCache =
     warm = last - max(first, warmup_bars(strategy), *_warm_from(strategy, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    return cues_at(strategy, plan, used, longer, first, last, columns=columns)
+    return cues_at(strategy, plan, used, longer, first, columns=columns)
 
 
 def cues_at(
@@ -109,13 +109,13 @@ def cues_at(
     used: Candles,
     longer: Mapping[str, Longer],
     first: int,
-    last: int,
     *,
     columns: ColumnCache = NO_CACHE,
 ) -> Cues:
-    """What is read at the bars [first, last) of `used`, however few are warm; see `signals_of`."""
-    ranges = atr_columns(strategy, used, first, last, columns=columns)[first:last]
-    signals = signals_of(strategy, used, longer, first, last, columns=columns)[first:last]
+    """What is read at the bars of `used` from `first` on, however few of them are warm."""
+    last = len(used)
+    ranges = atr_columns(strategy, used, first, last, columns=columns)[first:]
+    signals = signals_of(strategy, used, longer, first, last, columns=columns)[first:]
     if ranges.size:
         asked = ranges_asked(plan)
         known = (ranges[:, asked] > 0).all(axis=1)

@@ -212,3 +212,17 @@ def _end(eventful: Sequence[Step], standings: Mapping[str, Standing], now: datet
         elif standing.ended_at is not None and not step.state.positions["side"].any():
             run = Run.objects.select_related("account").get(pk=step.run.pk)
             services.release(run=run, now=now)
+
+
+@transaction.atomic
+def give_up(lane: Lane, *, reason: str, now: datetime, runs: Iterable[str] | None = None) -> None:
+    """The runs of the lane that still trade, or those named, are errors from now on; what they hold
+    stays, with its exits. Raises LeaseLost.
+    """
+    lanes.hold(lane, now=now)
+    live = Run.objects.live().filter(state__lane=lane)
+    if runs is not None:
+        live = live.filter(pk__in=list(runs))
+    found = Algorithm.objects.filter(pk__in=live.values("algorithm")).select_related("owner")
+    for algorithm in sorted(found, key=lambda one: (one.owner_id, one.pk)):
+        services.fail(algorithm=algorithm, reason=reason, now=now)

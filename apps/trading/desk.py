@@ -110,9 +110,7 @@ class Desk:
             names = list(longer_warmups(member.strategy))
             longer = self.window.longer(s, names, calendar, closes=row.closes)
             last = len(bars)
-            cues = cues_at(
-                member.strategy, member.plan, bars, longer, last - 1, last, columns=caches[s]
-            )
+            cues = cues_at(member.strategy, member.plan, bars, longer, last - 1, columns=caches[s])
             cell[0, s], heard[0, s] = at, cues.signals[0]
             ranges.append(cues.ranges)
             flags.append(

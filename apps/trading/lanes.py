@@ -8,6 +8,8 @@ import hashlib
 import json
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from django.db import connection
@@ -16,6 +18,7 @@ from django.db.models import Q
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.records import new_state, save
 from apps.engine.strategy import Strategy
+from apps.market.models import LiveCandle, Replay
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
@@ -79,14 +82,14 @@ def _lost_before(run: Run, day: date) -> float:
     return float(lost.loss) if lost else 0.0
 
 
-def adopt() -> int:
-    """Put each run that has no lane yet on its own; returns how many there were."""
+def adopt(*, now: datetime) -> None:
+    """Put each run that has no lane yet on its own, and have that looked at."""
     states = RunState.objects.filter(lane=None).order_by("run")
     found = list(states.values_list("run_id", "run__configuration__basicInfo"))
     for run_id, basics in found:
         lane = _lane_of(basics["symbols"], basics["timeframe"])
         RunState.objects.filter(run=run_id, lane=None).update(lane=lane)
-    return len(found)
+        Lane.objects.filter(pk=lane.pk).update(wake_at=now)
 
 
 def _lane_of(symbols: Sequence[str], timeframe: str) -> Lane:
@@ -115,11 +118,21 @@ def wake(symbols: Collection[str], timeframe: str, *, now: datetime) -> int:
         return int(cursor.rowcount)
 
 
-def wake_all(*, now: datetime) -> int:
+def wake_all(*, now: datetime) -> None:
     """Have all lanes with runs looked at."""
-    return Lane.objects.filter(Q(wake_at=None) | Q(wake_at__gt=now), states__isnull=False).update(
-        wake_at=now
-    )
+    due = Q(wake_at=None) | Q(wake_at__gt=now)
+    Lane.objects.filter(due, pk__in=RunState.objects.values("lane")).update(wake_at=now)
+
+
+def wake_for_news(*, since: datetime, now: datetime) -> None:
+    """Have those lanes looked at that bars concern which came in since then."""
+    if Replay.objects.filter(moved_at__gte=since).exists():
+        wake_all(now=now)
+    came = LiveCandle.objects.filter(received_at__gte=since).order_by("timeframe")
+    for timeframe, rows in groupby(
+        came.values_list("timeframe", "symbol").distinct(), itemgetter(0)
+    ):
+        wake([symbol for _, symbol in rows], timeframe, now=now)
 
 
 def take(*, now: datetime) -> Lane | None:

@@ -72,8 +72,8 @@ def _tell(step: Step, day: date, loss: Decimal, limit: Decimal, now: datetime) -
         data={
             "algorithmId": step.run.algorithm_id,
             "runId": step.run.pk,
-            "date": day.isoformat(),
-            "dailyLoss": float(loss),
+            "day": day.isoformat(),
+            "loss": float(loss),
             "limit": float(limit),
         },
         now=now,

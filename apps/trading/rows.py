@@ -14,6 +14,12 @@ from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, ist_day
 from apps.engine.sessions import Sessions
 from apps.market.store import PATIENCE
 
+GIVEN_UP_AFTER: Final = 10
+"""Bars of a session that may be missing in a row before a run is given up."""
+
+_DAYS_AHEAD: Final = 10
+"""Among so many dates there is a session."""
+
 PRICES: Final = ("open", "high", "low", "close", "volume")
 
 
@@ -69,6 +75,22 @@ def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int
         ends = [int(calendar.hours(ist_day(start))[1][0]) for calendar in calendars]
         return max(end if end >= 0 else time + DAY for end in ends)
     return max(int(bar_ends(start, timeframe, calendar)[0]) for calendar in calendars)
+
+
+def silent_at(timeframe: str, calendars: Sequence[Sessions], *, since: int, now: int) -> int | None:
+    """When it will be too long that no row came after `since` (epoch seconds): GIVEN_UP_AFTER bars
+    of one session, counted from its opening or from `since`. None where sessions are too short.
+    """
+    length = GIVEN_UP_AFTER * TIMEFRAMES[timeframe]
+    today = int(ist_day(np.array([now]))[0])
+    days = np.arange(today, today + _DAYS_AHEAD, dtype=np.int32)
+    found = []
+    for calendar in calendars:
+        open_days = days[calendar.is_session(days)]
+        opens, closes = calendar.hours(open_days)
+        ends = np.maximum(opens, since) + length
+        found += ends[ends <= closes].tolist()
+    return min(found, default=None)
 
 
 def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:

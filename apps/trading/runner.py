@@ -13,12 +13,20 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.sessions import Sessions
 from apps.market import clock, store
 from apps.trading import lanes
-from apps.trading.advance import Round, advance
+from apps.trading.advance import Round, advance, give_up
 from apps.trading.desk import Desk
 from apps.trading.lanes import LeaseLost
 from apps.trading.models import Lane, RunState
 from apps.trading.playing import Member
-from apps.trading.rows import Outlook, Row, closed, nominal_end, unpacked
+from apps.trading.rows import (
+    GIVEN_UP_AFTER,
+    Outlook,
+    Row,
+    closed,
+    nominal_end,
+    silent_at,
+    unpacked,
+)
 
 RUNS_AT_ONCE: Final = 500
 """Of one transaction."""
@@ -61,7 +69,25 @@ class Runner:
         for row in outlook.rows[:ROWS_AT_ONCE]:
             self._take_through(desk, row, now)
             lane.row_time = row.time
-        lanes.let_go(lane, next_look=_next_look(outlook, market_now, now))
+        if len(outlook.rows) > ROWS_AT_ONCE:
+            lanes.let_go(lane, next_look=now)
+            return
+        looks = [outlook.next_look, self._silent_at(desk, states, market_now, now)]
+        waits = [max(look - market_now, 0) for look in looks if look is not None]
+        lanes.let_go(lane, next_look=now + timedelta(seconds=min(waits)) if waits else None)
+
+    def _silent_at(
+        self, desk: Desk, states: Sequence[RunState], market_now: int, now: datetime
+    ) -> int | None:
+        """When the lane's runs are given up unless a row comes; if that is now, they are."""
+        lane, since = desk.lane, max(state.since for state in states)
+        if lane.row_time is not None:
+            since = max(since, nominal_end(lane.row_time, lane.timeframe, desk.calendars))
+        due = silent_at(lane.timeframe, desk.calendars, since=since, now=market_now)
+        if due is None or due > market_now:
+            return due
+        give_up(lane, reason=f"no bars for {GIVEN_UP_AFTER} x {lane.timeframe}", now=now)
+        return None
 
     def _desk_of(self, lane: Lane) -> Desk:
         desk = self._desks.pop(lane.pk, None) or Desk.of(lane)
@@ -115,14 +141,6 @@ def _begun(lane: Lane, calendars: Sequence[Sessions]) -> Row | None:
         return None
     bars = unpacked(bytes(row.bars), len(lane.symbols))
     return Row(row.time, nominal_end(row.time, lane.timeframe, calendars), bars)
-
-
-def _next_look(outlook: Outlook, market_now: int, now: datetime) -> datetime | None:
-    if len(outlook.rows) > ROWS_AT_ONCE:
-        return now
-    if outlook.next_look is None:
-        return None
-    return now + timedelta(seconds=max(outlook.next_look - market_now, 0))
 
 
 def _batches(members: Sequence[Member], size: int) -> Iterator[Sequence[Member]]:

@@ -73,12 +73,15 @@ class Command(BaseCommand):
             call_command("seed_symbols", stdout=self.stdout)
 
     def supervise(self, keep_database: Callable[[], None]) -> None:
-        backtests = settings.BACKTEST_WORKERS
+        backtests, trading = settings.BACKTEST_WORKERS, settings.TRADING_WORKERS
         self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
-        self.say(f"workers   1 for small jobs, 1 for webhooks, {backtests} for backtests")
+        self.say(
+            f"workers   1 for small jobs, 1 for webhooks, {trading} for trading,"
+            f" {backtests} for backtests"
+        )
         self.say("Ctrl-C stops everything")
         share_metrics()
-        queues = ["small", "webhooks", *["backtests"] * backtests]
+        queues = ["small", "webhooks", *["trading"] * trading, *["backtests"] * backtests]
         workers = [worker(queue) for queue in queues]
         announce = Announcement(self.say, workers)
 

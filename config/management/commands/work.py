@@ -1,40 +1,48 @@
-"""A worker: takes jobs from the queue and does them until it is stopped."""
+"""A worker: takes jobs from a queue, or bars to runs, until it is stopped."""
 
 import argparse
 import importlib
 import os
 import signal
 from contextlib import suppress
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 from django.core.management.base import BaseCommand
 
 from config import limits, worker
 from config.sweeping import SWEEPS, sweeping
 
+TRADING: Final = "trading"
+"""No queue of jobs: bars are what there is to do (config/runners.py)."""
+
 
 class Command(BaseCommand):
-    help = "Do the jobs of one queue until SIGTERM or Ctrl-C."
+    help = "Do the jobs of one queue, or trade, until SIGTERM or Ctrl-C."
     requires_system_checks = []
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        parser.add_argument("--queue", choices=list(worker.QUEUES), required=True)
+        parser.add_argument("--queue", choices=[*worker.QUEUES, TRADING], required=True)
 
     def handle(self, *args: Any, queue: str, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         limits.apply(limits.WORKER)
         with suppress(KeyboardInterrupt), sweeping(*SWEEPS):
             if queue == "backtests":
-                self.prepare()
-            worker.work(queue)
+                os.nice(5)  # on a small machine, web answers first
+                self.prepare("apps.backtests.execution")
+            if queue == TRADING:
+                self.prepare("config.runners").work()
+            else:
+                worker.work(queue)
 
-    def prepare(self) -> None:
-        """Bring in what a backtest needs, so that the first one does not wait for it."""
+    def prepare(self, module: str) -> ModuleType:
+        """Bring in what simulates, compiled, so that the first bar does not wait for it."""
         from apps.engine import compilation
 
-        os.nice(5)  # on a small machine, web answers first
-        importlib.import_module("apps.backtests.execution")
+        found = importlib.import_module(module)
         compilation.prepare(self.say)
+        return found
 
     def say(self, line: str) -> None:
         """The terminal may be gone; the worker need not be."""

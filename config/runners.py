@@ -1,0 +1,98 @@
+"""Runs a runner (apps/trading/runner.py) until it is told to stop, whatever the database does.
+
+What wakes it is a notice that bars came in. It also looks once a second, so a notice that was lost
+costs a second.
+"""
+
+import logging
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from types import FrameType
+from typing import Final
+
+import psycopg
+from django.db import connection
+from django.utils import timezone
+from procrastinate.contrib.django.utils import connector_params
+
+from apps.core.database_errors import is_passing
+from apps.market.live import CHANNEL
+from apps.trading import lanes
+from apps.trading.runner import Runner
+from config.supervisor import Backoff
+
+POLL: Final = 1.0
+"""Seconds between two looks when nothing is told."""
+MARGIN: Final = timedelta(seconds=5)
+"""How long a transaction that brings bars may take to commit."""
+GOOD_RUN: Final = 10.0
+
+log = logging.getLogger(__name__)
+
+
+def work() -> None:
+    """Returns after SIGTERM or SIGINT, when the row that is being worked on is written."""
+    signals = Signals()
+    backoff, runner = Backoff(good_run=GOOD_RUN), Runner()
+    lost_at: float | None = None
+    while not signals.stopping:
+        started = time.monotonic()
+        try:
+            with _listening() as notices:
+                if lost_at is not None:
+                    log.warning("the database is back after %.1f s", started - lost_at)
+                    lost_at = None
+                _serve(runner, notices, signals)
+        except Exception as error:
+            lost_at = lost_at or time.monotonic()
+            log.warning("the runner begins anew: %s", error, exc_info=not is_passing(error))
+            connection.close()
+            runner = Runner()
+            time.sleep(min(backoff.ended(started=started, now=time.monotonic()), 5.0))
+    connection.close()
+
+
+class Signals:
+    """Whether somebody wants this process to end."""
+
+    def __init__(self) -> None:
+        self.stopping = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._on_signal)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self.stopping = True
+
+
+@contextmanager
+def _listening() -> Iterator[psycopg.Connection]:
+    with psycopg.Connection.connect(**connector_params(), autocommit=True) as notices:
+        notices.execute(f"LISTEN {CHANNEL}")
+        yield notices
+
+
+def _serve(runner: Runner, notices: psycopg.Connection, signals: Signals) -> None:
+    lanes.wake_all(now=timezone.now())
+    looked_at = timezone.now()
+    while not signals.stopping:
+        lanes.adopt(now=timezone.now())
+        while not signals.stopping and runner.work(now=timezone.now()):
+            pass
+        told = [notice.payload for notice in notices.notifies(timeout=POLL, stop_after=1)]
+        told += [notice.payload for notice in notices.notifies(timeout=0)]
+        for payload in dict.fromkeys(told):
+            symbol, timeframe = payload.split()
+            lanes.wake([symbol], timeframe, now=timezone.now())
+        looked_at = _poll(looked_at)
+
+
+def _poll(looked_at: datetime) -> datetime:
+    """Once a second, what notices may have missed."""
+    now = timezone.now()
+    if (now - looked_at).total_seconds() < POLL:
+        return looked_at
+    lanes.wake_for_news(since=looked_at - MARGIN, now=now)
+    return now
