@@ -3,7 +3,7 @@ from django.db.models import F, Q
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0004_asked_by_hand_and_tallies")]
+    dependencies = [("trading", "0005_brokers")]
 
     operations = [
         migrations.AddField(
