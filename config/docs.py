@@ -1,17 +1,14 @@
 """/openapi.json, /docs, where it is read with a browser, and /docs/webhooks. All are public."""
 
 from functools import cache
-from pathlib import Path
 
 import orjson
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from drf_spectacular.views import SpectacularSwaggerView
 
-import apps.webhooks
 from apps.core.public import public_page
-from apps.webhooks.event_types import EventType
-from apps.webhooks.failures import MEANINGS
+from apps.webhooks import guide
 from config import openapi
 
 
@@ -30,17 +27,7 @@ page = SpectacularSwaggerView.as_view(url_name="openapi")
 """Swagger UI, whose files are the service's own."""
 
 
-_SAMPLES = Path(apps.webhooks.__file__).parent / "samples"
-
-
 @public_page
 def webhooks(request: HttpRequest) -> HttpResponse:
-    """How to receive webhooks, with receivers that work as they are."""
-    shown = {
-        "python": (_SAMPLES / "receiver.py").read_text(),
-        "node": (_SAMPLES / "receiver.mjs").read_text(),
-        "curl": (_SAMPLES / "send.sh").read_text(),
-        "types": list(EventType),
-        "failures": MEANINGS.items(),
-    }
-    return render(request, "webhooks/guide.html", shown)
+    """How to receive webhooks."""
+    return render(request, "webhooks/guide.html", guide.contents())

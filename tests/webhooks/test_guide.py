@@ -1,5 +1,6 @@
 """/docs/webhooks: what it shows is true, and its samples work as they stand there."""
 
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from html import unescape
 from pathlib import Path
 
@@ -46,6 +48,17 @@ def headers(*secrets: str, id: str = "m1", at: int | None = None) -> dict[str, s
         "webhook-timestamp": str(moment),
         "webhook-signature": sign(secrets, id=id, at=moment, body=BODY),
     }
+
+
+def test_the_example_on_the_page_can_be_recalculated(page: str) -> None:
+    head, _, body = sample(page, "message").partition("\n\n")
+    sent = dict(line.split(": ", 1) for line in head.splitlines()[1:])
+    secret = re.search(r'<code id="secret">(.*?)</code>', page)
+    assert secret is not None
+    at = datetime.fromtimestamp(int(sent["webhook-timestamp"]), tz=UTC)
+    verifier = Webhook(unescape(secret[1]))
+    assert sent["webhook-signature"] == verifier.sign(sent["webhook-id"], at, body)
+    assert json.loads(body)["id"] == sent["webhook-id"]
 
 
 def test_the_page_tells_every_type_and_every_failure_and_loads_nothing(page: str) -> None:
