@@ -1,0 +1,145 @@
+"""What algorithms have achieved is current after every row, and alerts call once a crossing."""
+
+from statistics import mean, stdev
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms import alerts, performance
+from apps.algorithms import services as algorithms
+from apps.algorithms.models import Algorithm
+from apps.engine.codes import ENTER_LONG
+from apps.trading.models import Trade
+from apps.webhooks.models import Event
+from tests.trading.stepped import Stepper, play, stepper
+
+SBIN = "NSE:SBIN"
+FLAT = {SBIN: (100.0, 101.0, 99.0, 100.0)}
+UP, DOWN = {SBIN: (100.0, 105.0, 100.0, 104.0)}, {SBIN: (100.0, 100.0, 97.0, 98.0)}
+LONG = {SBIN: ENTER_LONG}
+WIN, LOSS = [(FLAT, LONG), UP], [(FLAT, LONG), DOWN]
+
+
+def algorithm_of(one: Stepper) -> Algorithm:
+    return Algorithm.objects.get(pk=one.run.algorithm_id)
+
+
+def test_performance_follows_each_trade(alice: User) -> None:
+    one = stepper(alice)
+    play(one, *WIN, *WIN, *LOSS)
+    algorithm = algorithm_of(one)
+    profits = [float(trade.profit) for trade in Trade.objects.order_by("exit_time")]
+    assert [profit > 0 for profit in profits] == [True, True, False]
+    got = algorithm.performance
+    won, lost = sum(profits[:2]), -profits[2]
+    assert got == pytest.approx(
+        {
+            "totalTrades": 3, "winningTrades": 2, "losingTrades": 1, "totalProfit": won,
+            "totalLoss": lost, "winRate": 200 / 3, "profitFactor": won / lost,
+            "sharpeRatio": mean(profits) / stdev(profits),
+            "maxDrawdown": lost / (1_000_000 + won) * 100,
+            "averageWin": won / 2, "averageLoss": lost, "netProfit": won - lost,
+            "roi": (won - lost) / 10_000, "maxDrawdownAmount": lost,
+            "expectancy": (won - lost) / 3, "riskRewardRatio": won / 2 / lost,
+        },
+        rel=1e-3,
+    )  # fmt: skip
+    assert algorithm.performance_at == one.before
+
+
+def test_a_fall_counts_before_the_position_is_closed(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (FLAT, LONG), {SBIN: (100.0, 100.0, 98.5, 99.0)})
+    record = algorithm_of(one).performance
+    assert record["maxDrawdownAmount"] == pytest.approx(10 + 1.53)
+    assert record["maxDrawdown"] == pytest.approx(11.53 / 10_000)
+    assert (record["totalTrades"], record["winRate"]) == (0, 0)
+    play(one, {SBIN: (99.0, 103.0, 99.0, 103.0)})
+    assert algorithm_of(one).performance == record
+
+
+def test_a_ratio_without_a_denominator_is_unknown(alice: User) -> None:
+    one = stepper(alice)
+    play(one, *WIN)
+    record = algorithm_of(one).performance
+    names = ("profitFactor", "averageLoss", "riskRewardRatio", "sharpeRatio")
+    assert [record[name] for name in names] == [None] * 4
+
+
+def test_the_last_execution_is_told(alice: User) -> None:
+    one = stepper(alice)
+    play(one, *WIN)
+    told = algorithm_of(one).last_execution
+    assert told is not None
+    assert (told["status"], told["result"]["reason"]) == ("success", "take_profit")
+
+
+@pytest.mark.parametrize(
+    ("steps", "error"),
+    [
+        (
+            {"riskParameters": {"maxPositionSize": 50, "maxDailyLoss": 9, "maxOpenPositions": 1}},
+            "POSITION_LIMIT_REACHED",
+        ),
+        (
+            {"executionSettings": {
+                "mode": "paper", "exchange": "NSE", "orderType": "market", "initialCapital": 50,
+                "productType": "carryforward",
+            }},
+            "INSUFFICIENT_BALANCE",
+        ),
+    ],
+)  # fmt: skip
+def test_a_limit_that_stops_an_entry_is_an_error(
+    alice: User, steps: dict[str, Any], error: str
+) -> None:
+    one = stepper(alice, **steps)
+    play(one, (FLAT, LONG), FLAT)
+    told = algorithm_of(one).last_execution
+    assert told is not None
+    assert (told["status"], told["error"]) == ("error", error)
+
+
+def test_an_alert_calls_once_and_pauses(alice: User) -> None:
+    one = stepper(alice)
+    wanted: alerts.Alerts = {
+        "winRate": {"threshold": 60, "action": "pause_algorithm"},
+        "maxDrawdown": {"threshold": 1e-9, "action": "send_notification"},
+    }
+    algorithms.set_alerts(
+        owner=alice, algorithm_id=one.run.algorithm_id, alerts=wanted, now=one.now
+    )
+    play(one, *WIN)
+    assert algorithm_of(one).status == "active"
+    play(one, *LOSS, *LOSS)
+    algorithm = algorithm_of(one)
+    assert (algorithm.status, algorithm.active) == ("paused", False)
+    told = {event.data["metric"]: event for event in Event.objects.filter(type="performance.alert")}
+    assert told.keys() == wanted.keys()
+    assert Event.objects.count() == 1 + 6 + 2 + 1
+    assert told["winRate"].data == {
+        "algorithmId": algorithm.pk, "metric": "winRate", "value": 50.0, "threshold": 60,
+        "action": "pause_algorithm",
+    }  # fmt: skip
+    paused = Event.objects.get(type="algorithm.paused")
+    assert paused.sequence == told["winRate"].sequence + 1
+    assert algorithm.status_changes.latest("id").actor == "system"
+
+
+@pytest.mark.parametrize(
+    ("metric", "before", "after", "calls"),
+    [
+        ("winRate", 50, 40, True), ("winRate", 40, 39, False), ("winRate", 40, 50, False),
+        ("winRate", None, 45, True), ("profitFactor", None, None, False),
+        ("maxDrawdown", 40, 45, True), ("maxDrawdown", 45, 46, False),
+    ],
+)  # fmt: skip
+def test_an_alert_calls_at_each_crossing(
+    metric: str, before: float | None, after: float | None, calls: bool
+) -> None:
+    """Of a threshold of 45."""
+    watched: alerts.Alerts = {metric: {"threshold": 45, "action": "send_notification"}}
+    earlier = performance.new() | {"totalTrades": before and 1, metric: before}
+    later = performance.new() | {"totalTrades": 2, metric: after}
+    assert bool(list(alerts.raised(watched, earlier, later))) is calls
