@@ -142,11 +142,10 @@ def stepper(owner: User, *symbols: str, contract: Contract | None = None, **step
     lane, _ = Lane.objects.get_or_create(
         key=" ".join(names), defaults={"symbols": list(names), "timeframe": "15m"}
     )
-    capital = float(run.capital)
-    state = records.new_state(symbols=len(names), cash=capital)
-    RunState.objects.create(
-        run=run, lane=lane, data=records.save(state), equity=capital, peak=capital
-    )
+    stored = RunState.objects.get(run=run)
+    stored.lane = lane
+    stored.save(update_fields=["lane"])
+    state = records.load(bytes(stored.data))
     return Stepper(run, state, (contract or Contract(),) * len(names))
 
 
