@@ -1,0 +1,122 @@
+"""The same trades, equity and figures as vectorbt, on generated prices by which our rules and its
+rules are the same ones.
+
+What makes them so: no bar reaches a stop from its open, as vectorbt looks at none in the bar of an
+entry; ticks so small that no level is rounded, as it rounds none; no charges; ample cash; and what
+is open at the end is valued at the last close by it and closed there by us. Left is an entry at the
+very open that a gap has closed a position at: we make it, it does not.
+"""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.engine.candles import DAY, IST, Candles
+from apps.engine.simulate import Contract, History, Result, simulate
+from apps.engine.trade_figures import net_profits
+from tests.benchmarks.peers.runners import ENVIRONMENT
+from tests.engine.strategies import sma_cross, strategy
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+SCRIPT = Path(__file__).with_name("vectorbt_run.py")
+ANNUAL = 252**0.5
+
+
+@pytest.fixture(scope="module")
+def candles() -> Candles:
+    """2,000 days in paise: gaps of half a percent, ranges under one."""
+    rng = np.random.default_rng(5)
+    gap, body = rng.normal(0, 0.003, 2000), rng.uniform(-0.006, 0.0062, 2000)
+    close = 1000 * np.cumprod((1 + gap) * (1 + body))
+    opened = np.round(close / (1 + body), 2)
+    close = np.round(close, 2)
+    wick = opened[:, None] * rng.uniform(0, 0.002, (2000, 2))
+    return Candles.build(
+        np.arange(2000) * DAY - IST, open=opened, close=close, volume=np.zeros(2000),
+        high=np.round(np.maximum(opened, close) + wick[:, 0], 2),
+        low=np.round(np.minimum(opened, close) - wick[:, 1], 2),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def theirs(candles: Candles, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What the script tells. Any: JSON."""
+    python = ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"no vectorbt in {ENVIRONMENT}: `make bench` installs it")
+    path = tmp_path_factory.mktemp("bars") / "bars.npy"
+    names = ("time", "open", "high", "low", "close")
+    np.save(path, np.array([getattr(candles, name) for name in names], float))
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(ENVIRONMENT / "numba")}
+    done = subprocess.run(
+        [str(python), str(SCRIPT), str(path)], capture_output=True, env=environment, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def ours(candles: Candles, *, sides: str, exits: dict[str, Any]) -> Result:
+    given = strategy(
+        basicInfo={"timeframe": "1d"},
+        positionSizing={"quantity": 10},
+        entryConditions={"positionType": sides, "conditions": [sma_cross(5, 20)]},
+        exitConditions={"stopLoss": None, **exits},
+    )
+    history = History("NSE:TEST", candles, contract=Contract(tick=0.0001))
+    return simulate(given, [history], start=-IST, end=2**40, capital=1e6)
+
+
+def reversing(candles: Candles) -> Result:
+    return ours(candles, sides="both", exits={"exitOnOppositeSignal": True})
+
+
+def assert_equal(result: Result, candles: Candles, theirs: dict[str, Any]) -> None:
+    trades = result.trades
+    assert np.searchsorted(candles.time, trades["entry_time"]).tolist() == theirs["entry_idx"]
+    assert np.searchsorted(candles.time, trades["exit_time"]).tolist() == theirs["exit_idx"]
+    assert (trades["side"] < 0).tolist() == [one == 1 for one in theirs["direction"]]
+    for mine, name in (
+        (trades["entry_price"], "entry_price"),
+        (trades["exit_price"], "exit_price"),
+        (net_profits(trades), "pnl"),
+        (result.curve["equity"], "equity"),
+    ):
+        np.testing.assert_allclose(mine, theirs[name], rtol=1e-12, atol=1e-6, err_msg=name)
+
+
+def test_reversing_at_each_cross(candles: Candles, theirs: Any) -> None:
+    result = reversing(candles)
+    assert len(result.trades) > 100
+    assert_equal(result, candles, theirs["reversing"])
+
+
+def test_long_alone_with_a_stop_and_a_target(candles: Candles, theirs: Any) -> None:
+    levels = {
+        "stopLoss": {"type": "percentage", "percentage": 1},
+        "takeProfit": {"type": "percentage", "percentage": 2},
+    }
+    result = ours(candles, sides="long", exits=levels)
+    assert len(result.trades) > 50
+    assert_equal(result, candles, theirs["stopped"])
+
+
+def test_figures(candles: Candles, theirs: Any) -> None:
+    """Its moments are corrected for the size of the sample, its information ratio is of days, and
+    our rupees are rounded.
+    """
+    told, found = theirs["figures"], reversing(candles).performance
+    n = len(candles)
+    told["skewness"] *= (n - 2) / (n * (n - 1)) ** 0.5
+    told["kurtosis"] = 3 + (told["kurtosis"] * (n - 2) * (n - 3) / (n - 1) - 6) / (n + 1)
+    told["informationRatio"] *= ANNUAL
+    for name in ("maxDrawdown", "valueAtRisk95", "valueAtRisk99", "expectedShortfall95"):
+        told[name] *= -100
+    for name in ("winRate", "annualVolatility", "alpha", "bestDay", "worstDay", "benchmarkReturn"):
+        told[name] *= 100
+    assert found["expectancy"] == pytest.approx(told.pop("expectancy"), abs=5e-5)
+    assert {name: found[name] for name in told} == pytest.approx(told, rel=1e-9)
