@@ -36,6 +36,21 @@ def test_daily_figures_are_empyricals_on_its_own_vector() -> None:
     assert below(MIXED, 0.1) * A_YEAR == pytest.approx(1.7161730681956295)
 
 
+def test_growth_a_year_is_empyricals_for_days_weeks_and_months() -> None:
+    """Of the mixed returns, whose first is none and counts as a period."""
+    equity = np.r_[1.0, np.cumprod(1 + MIXED)]
+    for a_year, expected in (
+        (252, 1.9135925373194231),
+        (52, 0.24690830513998208),
+        (12, 0.052242061386048144),
+    ):
+        days = 9 / a_year * equity_figures.DAYS_A_YEAR
+        growth = equity_figures.annual_growth(equity, days)
+        assert growth / 100 == pytest.approx(expected)
+        calmar = growth / equity_figures.max_drawdown(equity)
+        assert calmar == pytest.approx(expected / 0.1)
+
+
 def test_the_information_ratio_is_empyricals_sharpe_ratio_against_a_benchmark() -> None:
     found = benchmark_figures.information_ratio(MIXED, BENCHMARK)
     assert found == pytest.approx(0.34111411441060574)
@@ -54,6 +69,9 @@ def test_figures_of_bacons_24_months(market_data: Path) -> None:
     assert moments(returns)[1] * of_a_sample == pytest.approx(3.03, abs=0.005)
     equity = np.r_[1.0, np.cumprod(1 + returns)]
     growth = equity[-1] ** (12 / 24) - 1
+    sharpe, skewness, kurtosis = growth / (returns.std(ddof=1) * 12**0.5), *moments(returns)
+    adjusted = sharpe * (1 + skewness / 6 * sharpe - (kurtosis - 3) / 24 * sharpe**2)
+    assert adjusted == pytest.approx(0.7591435, abs=5e-8)
     assert growth / (equity_figures.ulcer_index(equity) / 100) == pytest.approx(1.70, abs=0.01)
 
 

@@ -4,7 +4,9 @@ backtesting.py and backtrader: signals at the close, fills at the next open. The
 what is open after the last bar; here that is one more trade, `end_of_data`.
 """
 
+from math import ceil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,7 +166,8 @@ def test_goog_in_the_test_suite_of_backtesting_py(market_data: Path) -> None:
     assert_trades(result, candles, closed)
     assert result.trades[-1]["quantity"] == float(last["Size"])
     assert result.trades[-1]["exit_price"] == float(last["ExitPrice"])
-    returns, found = trade_returns(result.trades), result.performance
+    returns = trade_returns(result.trades)
+    found: Any = result.performance
     assert returns[returns > 0].sum() / -returns[returns < 0].sum() == pytest.approx(
         2.167945974262033
     )
@@ -172,6 +175,7 @@ def test_goog_in_the_test_suite_of_backtesting_py(market_data: Path) -> None:
         (53.59595229490424, -18.39887353835481)
     )
     assert {name: found[name] for name in SUITE} == pytest.approx(SUITE)
+    assert ceil(found["averageDrawdownDays"]) == 41  # whole days there, rounded up
 
 
 def ended_at_its_open(candles: Candles) -> Candles:

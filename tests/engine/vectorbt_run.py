@@ -44,10 +44,17 @@ def trades_of(portfolio: vbt.Portfolio) -> dict[str, object]:
     return {**told, "equity": portfolio.value().tolist()}
 
 
+def hours(trades: vbt.Trades) -> float:
+    """That one was held on average; of one that is left open its `duration` counts a bar more."""
+    return 24.0 * float((trades.exit_idx.values - trades.entry_idx.values).mean())
+
+
 def figures_of(portfolio: vbt.Portfolio, market: pd.Series) -> dict[str, float]:
     """Under our names, in its units: fractions, losses below 0, years of 252 days."""
     trades, returns = portfolio.trades, portfolio.returns()
+    won, lost, falls = trades.winning, trades.losing, portfolio.drawdowns
     daily = returns.vbt.returns(freq="1D", year_freq="252D")
+    by_calendar = returns.vbt.returns(freq="1D", year_freq=pd.Timedelta(days=365.25))
     return {
         "maxDrawdown": portfolio.max_drawdown(),
         "winRate": trades.win_rate(),
@@ -56,6 +63,19 @@ def figures_of(portfolio: vbt.Portfolio, market: pd.Series) -> dict[str, float]:
         "systemQuality": trades.sqn(),
         "bestTrade": float(trades.pnl.max()),
         "worstTrade": float(trades.pnl.min()),
+        "averageWin": float(won.pnl.mean()),
+        "averageLoss": -float(lost.pnl.mean()),
+        "longTrades": float(trades.long.count()),
+        "shortTrades": float(trades.short.count()),
+        "longProfit": float(trades.long.pnl.sum()),
+        "shortProfit": float(trades.short.pnl.sum()),
+        "averageHoldingHours": hours(trades),
+        "averageHoldingHoursWon": hours(won),
+        "averageHoldingHoursLost": hours(lost),
+        "cagr": by_calendar.annualized(),
+        "calmarRatio": by_calendar.calmar_ratio(),
+        "averageDrawdown": falls.avg_drawdown(),
+        "maxDrawdownDays": float(falls.duration.max()),
         "winStreak": float(trades.winning_streak.max()),
         "lossStreak": float(trades.losing_streak.max()),
         "annualVolatility": daily.annualized_volatility(levy_alpha=2.0),
