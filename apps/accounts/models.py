@@ -4,11 +4,12 @@ import secrets
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.db.models import F, Q
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -16,7 +17,7 @@ from apps.accounts import addresses
 from apps.accounts.scopes import Scope
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField
-from apps.core.statements import Slot, Statement, instances
+from apps.core.statements import Slot, Statement, instances, mappings
 
 
 class Role(StrEnum):
@@ -189,10 +190,23 @@ class Session(models.Model):
             raise SessionOver
         return found
 
+    @staticmethod
+    def live_ones(user_id: str, *, now: datetime) -> list[str]:
+        """The ids of a user's live sessions, the newest first."""
+        return [row["pk"] for row in _live_ones().rows(user=user_id, now=now)]
+
 
 @cache
 def _with_its_user() -> Statement[Session]:
     return instances(Session.objects.filter(pk=Slot("session")).select_related("user"))
+
+
+@cache
+def _live_ones() -> Statement[dict[str, Any]]:
+    """Those of the `user` that live at `now`. Any: as of `mappings`."""
+    live = RawSQL("ended_at IS NULL AND expires_at > %s", [Slot("now")], models.BooleanField())
+    mine = Session.objects.filter(live, user_id=Slot("user"))
+    return mappings(mine.order_by("-created_at", "-pk").values("pk"))
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):

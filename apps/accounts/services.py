@@ -133,9 +133,9 @@ def _still_the_same(user: User) -> None:
 
 
 def _end_surplus(newest: Session, *, now: datetime) -> None:
-    others = Session.objects.live(now=now).filter(user=newest.user_id).exclude(pk=newest.pk)
-    surplus = others.order_by("-created_at", "-pk").values("pk")[MOST_SESSIONS - 1 :]
-    end(Session.objects.filter(pk__in=surplus), reason=EndReason.LIMIT, now=now)
+    others = [pk for pk in Session.live_ones(newest.user_id, now=now) if pk != newest.pk]
+    if surplus := others[MOST_SESSIONS - 1 :]:
+        end(Session.objects.filter(pk__in=surplus), reason=EndReason.LIMIT, now=now)
 
 
 def refresh(*, refresh_token: str | None, now: datetime) -> Renewal:

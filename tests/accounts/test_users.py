@@ -1,6 +1,7 @@
 """Users as rows, and the command that makes the first admin."""
 
 import pytest
+from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
@@ -51,6 +52,16 @@ def test_the_database_wants_a_reason_for_every_end(alice: User) -> None:
 def test_a_hash_costs_what_owasp_recommends() -> None:
     encoded = LeanArgon2PasswordHasher().encode("monsoon-2026", "0123456789abcdef")
     assert encoded.startswith("argon2$argon2id$v=19$m=7168,t=5,p=1$")
+
+
+@pytest.mark.parametrize(("memory", "lanes"), [(7168, 1), (1024, 8)])
+def test_a_hash_that_another_library_has_made_is_compared(memory: int, lanes: int) -> None:
+    other = Argon2PasswordHasher()
+    other.memory_cost, other.parallelism = memory, lanes
+    encoded = other.encode("m\u00f6nsoon\0", other.salt())
+    assert LeanArgon2PasswordHasher().verify("m\u00f6nsoon\0", encoded)
+    assert not LeanArgon2PasswordHasher().verify("m\u00f6nsoon", encoded)
+    assert other.verify("monsoon", LeanArgon2PasswordHasher().encode("monsoon", "0" * 16))
 
 
 @pytest.mark.parametrize("password", ["x" * 8, "x" * 128])
