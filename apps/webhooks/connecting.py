@@ -65,12 +65,14 @@ def _connection(address: Address, port: int, within: float) -> socket.socket:
     return made
 
 
-def with_tls(plain: socket.socket, name: str, within: float) -> ssl.SSLSocket:
-    """The same connection under TLS, with a certificate of that name. Raises OSError."""
+def with_tls(plain: socket.socket, name: str, deadline: Deadline) -> ssl.SSLSocket:
+    """The same connection under TLS, with a certificate of that name. Raises OSError, and closes it
+    then.
+    """
     # The handshake is asked for by itself: without a peer, wrapping would pass over it in silence.
     made = trust().wrap_socket(plain, server_hostname=name, do_handshake_on_connect=False)
     try:
-        made.settimeout(within)
+        made.settimeout(deadline.left())
         made.do_handshake()
     except BaseException:
         made.close()

@@ -36,8 +36,6 @@ CONNECT: Final = 5.0
 """Seconds to look the name up in, and as many again to connect in."""
 LONGEST_ANSWER: Final = 64 * 1024
 """Bytes of an answer that are read, headers included."""
-
-
 _FAILURES: Final[tuple[tuple[type[Exception], Failure], ...]] = (
     (Unresolvable, Failure.DNS),
     (TargetRefused, Failure.FORBIDDEN_ADDRESS),
@@ -104,7 +102,7 @@ def _connection(target: Target, resolve: Resolve, deadline: Deadline) -> socket.
     plain = connect(addresses, target.port, min(CONNECT, deadline.left()))
     if target.scheme == "http":
         return plain
-    return with_tls(plain, target.host, deadline.left())
+    return with_tls(plain, target.host, deadline)
 
 
 def _posted(

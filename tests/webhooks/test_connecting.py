@@ -1,5 +1,6 @@
 """TLS with whom a webhook is for, and with nobody else."""
 
+import socket
 import ssl
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -58,6 +59,16 @@ def test_an_address_may_have_a_certificate(authority: Authority) -> None:
         url = f"https://127.0.0.1:{listening.port}/"
         answer = send(url, body=b"{}", headers={}, exemptions=HERE)
     assert (answer.status, answer.error) == (200, None)
+
+
+def test_an_ipv6_address_is_connected_to() -> None:
+    here = ip_address("::1")
+    try:
+        listening = socket.create_server((str(here), 0), family=socket.AF_INET6)
+    except OSError:
+        pytest.skip("no IPv6 on this machine")
+    with listening, connecting.connect([here], listening.getsockname()[1], within=5) as connected:
+        assert connected.getpeername()[0] == "::1"
 
 
 def test_three_addresses_share_the_time_to_connect_in(monkeypatch: pytest.MonkeyPatch) -> None:
