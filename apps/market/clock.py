@@ -1,7 +1,7 @@
 """What time it is on the market: the time, or where a replay of history stands."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 
 from apps.market import live
 from apps.market.models import Replay
@@ -11,6 +11,12 @@ def market_time(now: datetime) -> int:
     """Epoch seconds. Bars that end later are not seen by whoever trades (`store.closed`)."""
     replayed = replayed_until()
     return replayed if replayed is not None else int(now.timestamp())
+
+
+def market_moment(now: datetime) -> datetime:
+    """The same as a moment: by its day one asks what may be traded."""
+    replayed = replayed_until()
+    return now if replayed is None else datetime.fromtimestamp(replayed, tz=UTC)
 
 
 def replayed_until() -> int | None:

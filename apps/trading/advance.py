@@ -6,6 +6,7 @@ paused meanwhile makes the whole attempt begin anew.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -14,9 +15,10 @@ from django.db import connection, transaction
 
 from apps.algorithms.models import Algorithm
 from apps.engine.codes import RUINED
+from apps.engine.errors import EngineError
 from apps.engine.records import save
 from apps.market.moments import day_in_india
-from apps.trading import books, lanes, losses, services, switches
+from apps.trading import books, lanes, losses, services, switches, wishes
 from apps.trading.models import Account, Lane, LaneRow, Run, RunState, SessionStart
 from apps.trading.playing import Changes, Cue, Member, Standing, play
 from apps.trading.rows import Row, packed
@@ -33,6 +35,10 @@ _ADVANCE: Final = f"""
     WHERE state.run_id = new.run_id AND state.row_time IS NOT DISTINCT FROM new.before
     RETURNING state.run_id
 """
+
+
+Faults = dict[str, EngineError]
+"""By run, why the engine cannot go on with it."""
 
 
 class Overtaken(Exception):
@@ -55,27 +61,27 @@ class Round:
     completes: bool
 
 
-def advance(one: Round, *, now: datetime) -> None:
-    """Take the runs through the row, those that have not been yet. Raises LeaseLost."""
-    for attempt in range(ATTEMPTS):
-        try:
+def advance(one: Round, *, now: datetime) -> Faults:
+    """Take the runs through the row, those that have not been yet; returns those that cannot be.
+    Raises LeaseLost.
+    """
+    for _ in range(ATTEMPTS - 1):
+        with suppress(Overtaken):
             return _advance(one, now=now)
-        except Overtaken:
-            if attempt == ATTEMPTS - 1:
-                raise
-    return None
+    return _advance(one, now=now)
 
 
 @transaction.atomic
-def _advance(one: Round, *, now: datetime) -> None:
+def _advance(one: Round, *, now: datetime) -> Faults:
     lanes.hold(one.lane, now=now)
     standings = _standings(one)
-    steps = {
-        run_id: play(
-            standing, one.row, one.cues[standing.member.ear], one.terms[run_id], one.changes
-        )
-        for run_id, standing in standings.items()
-    }
+    steps, faults = {}, {}
+    for run_id, standing in standings.items():
+        cue, terms = one.cues[standing.member.ear], one.terms[run_id]
+        try:
+            steps[run_id] = play(standing, one.row, cue, terms, one.changes)
+        except EngineError as error:
+            faults[run_id] = error
     eventful = [steps[run_id] for run_id in sorted(steps) if _is_eventful(steps[run_id])]
     _lock(eventful, standings)
     _keep_row(one, now)
@@ -84,6 +90,7 @@ def _advance(one: Round, *, now: datetime) -> None:
     _keep_states(one.row, steps, standings)
     losses.record(eventful, now=now)
     _end(eventful, standings, now)
+    return faults
 
 
 # --------------------------------------------------------------------------------------- reading
@@ -94,6 +101,7 @@ def _standings(one: Round) -> dict[str, Standing]:
     members = {member.run.pk: member for member in one.members}
     owners = sorted({member.run.account_id for member in one.members})
     halted_all, halted = switches.share_since(owners)
+    closing, cancelled = wishes.closing(members), wishes.cancelled(members)
     rows = (
         RunState.objects.filter(run__in=list(members))
         .exclude(row_time__gte=one.row.time)
@@ -115,6 +123,8 @@ def _standings(one: Round) -> dict[str, Standing]:
             ended_at=ended_at,
             close_positions=close,
             halted_since=halted_all or halted.get(owner),
+            closing=closing.get(run_id, {}),
+            cancelled=cancelled.get(run_id, ()),
         )
         for run_id, data, row_time, peak, drawdown, amount, status, ended_at, close, owner in rows
     }
@@ -215,14 +225,11 @@ def _end(eventful: Sequence[Step], standings: Mapping[str, Standing], now: datet
 
 
 @transaction.atomic
-def give_up(lane: Lane, *, reason: str, now: datetime, runs: Iterable[str] | None = None) -> None:
-    """The runs of the lane that still trade, or those named, are errors from now on; what they hold
+def give_up(lane: Lane, reasons: Mapping[str, str], *, now: datetime) -> None:
+    """Runs, each for its reason, that are errors from now on if they still trade; what they hold
     stays, with its exits. Raises LeaseLost.
     """
     lanes.hold(lane, now=now)
-    live = Run.objects.live().filter(state__lane=lane)
-    if runs is not None:
-        live = live.filter(pk__in=list(runs))
-    found = Algorithm.objects.filter(pk__in=live.values("algorithm")).select_related("owner")
-    for algorithm in sorted(found, key=lambda one: (one.owner_id, one.pk)):
-        services.fail(algorithm=algorithm, reason=reason, now=now)
+    live = Run.objects.live().filter(pk__in=list(reasons)).select_related("algorithm__owner")
+    for run in sorted(live, key=lambda one: (one.account_id, one.algorithm_id)):
+        services.fail(algorithm=run.algorithm, reason=reasons[run.pk], now=now)

@@ -1,16 +1,18 @@
 """What a runner keeps in memory of a lane from row to row. All of it can be made anew."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
 from apps.engine import strategy as engine
 from apps.engine.candles import DAY, TIMEFRAMES, frozen, ist_day
+from apps.engine.errors import EngineError
 from apps.engine.plan import plan_of, ranges_asked, square_off_flags, squares_off
 from apps.engine.records import Bars, Market
 from apps.engine.sessions import Sessions
@@ -35,6 +37,18 @@ STALE_AFTER = 3
 """So many bars may be missing before nothing is entered any more."""
 
 
+class View(NamedTuple):
+    """A row as runs see it: those that can go on with it, by ears what is heard, by runs the terms;
+    what the row brings; and of the other runs why they cannot.
+    """
+
+    members: Sequence[Member]
+    cues: Mapping[str, Cue]
+    terms: Mapping[str, Terms]
+    changes: Changes
+    faults: dict[str, EngineError]
+
+
 @dataclass(slots=True)
 class Desk:
     """One lane: its calendars, its members, the terms they deal by, and its window with the first
@@ -52,14 +66,6 @@ class Desk:
     def of(cls, lane: Lane) -> "Desk":
         return cls(lane, [sessions_of(symbol) for symbol in lane.symbols])
 
-    def enlist(self, run_ids: Iterable[str]) -> list[Member]:
-        """The members with these ids, in their order; those that are gone are forgotten."""
-        wanted = list(run_ids)
-        unknown = Run.objects.filter(pk__in=[pk for pk in wanted if pk not in self.members])
-        known = {pk: self.members[pk] for pk in wanted if pk in self.members}
-        self.members = known | {run.pk: member_of(run) for run in unknown}
-        return [self.members[pk] for pk in wanted if pk in self.members]
-
     def open_window(self, row: Row) -> None:
         """Have the bars before `row`, and then it: kept from the row before, or made anew."""
         began = self.lane.began if self.lane.began is not None else row.time
@@ -68,14 +74,32 @@ class Desk:
         self.window.add(row)
         self.stands_at = began, row.time
 
-    def cues(self, members: Iterable[Member], row: Row) -> Mapping[str, Cue]:
-        """What each ear hears at the row, whose bars the window ends with."""
+    def view(self, run_ids: Iterable[str], row: Row) -> View:
+        """What these runs make of the row, with which the window ends."""
+        faults: dict[str, EngineError] = {}
+        members, cues, terms = [], {}, {}
         caches = [ColumnCache(COLUMN_BYTES) for _ in self.lane.symbols]
-        found: dict[str, Cue] = {}
-        for member in members:
-            if member.ear not in found:
-                found[member.ear] = self._cue(member, row, caches)
-        return found
+        for run_id in self._known(list(run_ids), faults):
+            member = self.members[run_id]
+            try:
+                terms[run_id] = self.terms_on(member, row)
+                if member.ear not in cues:
+                    cues[member.ear] = self._cue(member, terms[run_id], row, caches)
+                members.append(member)
+            except EngineError as error:
+                faults[run_id] = error
+        return View(members, cues, terms, self.changes(row), faults)
+
+    def _known(self, run_ids: Sequence[str], faults: dict[str, EngineError]) -> Iterator[str]:
+        """Those whose steps can be read; the others, and why not, are put among the faults."""
+        unknown = [run_id for run_id in run_ids if run_id not in self.members]
+        for run in Run.objects.filter(pk__in=unknown):
+            try:
+                self.members[run.pk] = member_of(run)
+            except EngineError as error:
+                faults[run.pk] = error
+        self.members = {key: self.members[key] for key in run_ids if key in self.members}
+        return iter(self.members)
 
     def terms_on(self, member: Member, row: Row) -> Terms:
         """Kept for the day, once each symbol has a bar by whose price its tick is known."""
@@ -98,9 +122,8 @@ class Desk:
             stale=is_stale(self.lane.timeframe, self.calendars, before=before, row=row),
         )
 
-    def _cue(self, member: Member, row: Row, caches: Sequence[ColumnCache]) -> Cue:
+    def _cue(self, member: Member, terms: Terms, row: Row, caches: Sequence[ColumnCache]) -> Cue:
         assert self.window is not None
-        terms = self.terms_on(member, row)
         there = [s for s in range(len(self.lane.symbols)) if row.has(s)]
         cell = np.full((1, len(self.lane.symbols)), -1, np.int32)
         heard = np.zeros((1, len(self.lane.symbols)), np.uint8)

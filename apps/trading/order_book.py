@@ -148,7 +148,8 @@ class _Desk:
 
     def _withdraw(self) -> None:
         """What waited before and does so no more: taken back by its owner, or expired."""
-        for key in self._waiting.keys() - self._outcome.waiting:
+        dropped = {(symbol, False) for symbol in self._outcome.step.cancelled}
+        for key in self._waiting.keys() - (self._outcome.waiting - dropped):
             order = self._finish(self._waiting.pop(key), OrderStatus.CANCELLED)
             order.reason = CANCELLED
             if order.intent != Intent.EXIT:

@@ -1,6 +1,6 @@
 """One row played for one run: the engine's step between what the world outside wants of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -11,7 +11,18 @@ import numpy as np
 
 from apps.algorithms.lifecycle import Status
 from apps.engine import kernel
-from apps.engine.codes import BY_EXPIRY, BY_STOPPED, KILL_SWITCH, RUINED, STALE_DATA
+from apps.engine.codes import (
+    BY_EXPIRY,
+    BY_STOPPED,
+    ENTER,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+    KILL_SWITCH,
+    RUINED,
+    STALE_DATA,
+)
 from apps.engine.records import (
     FILL,
     REFUSAL,
@@ -29,7 +40,7 @@ from apps.engine.strategy import Strategy
 from apps.trading.models import Run
 from apps.trading.rows import Row
 from apps.trading.stepping import Step
-from apps.trading.terms import Dealing, Terms
+from apps.trading.terms import CLOSE, Dealing, Terms
 
 _PRICES: Final = ("stop", "target", "extreme", "order_price", "close", "atr", "order_atr")
 """What a position remembers in rupees of a price."""
@@ -57,9 +68,9 @@ class Cue(NamedTuple):
 class Standing:
     """Where a run stands before a row, and what is wanted of it.
 
-    `halted_since` is when the owner's kill switch or the operators' was turned on; `closing` are
-    symbols whose positions the owner wants closed, `cancelled` those whose waiting entry is not to
-    be traded.
+    `halted_since` is when the owner's kill switch or the operators' was turned on. `closing` are
+    symbols whose positions the owner wants closed, with when that was said; `cancelled` those whose
+    waiting entry is not to be traded.
     """
 
     member: Member
@@ -72,8 +83,8 @@ class Standing:
     ended_at: datetime | None
     close_positions: bool
     halted_since: datetime | None
-    closing: frozenset[str] = frozenset()
-    cancelled: frozenset[str] = frozenset()
+    closing: Mapping[str, datetime]
+    cancelled: Collection[str]
 
     @property
     def wanted(self) -> tuple[object, ...]:
@@ -97,21 +108,19 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
     """
     member, before = standing.member, load(standing.data)
     out = _room_for(len(before.positions))
-    written = [_convert(before, terms, out, changes.ratios)]
+    broken = _convert(before, changes.ratios)
     state = State(before.account.copy(), before.positions.copy())
-    _drop_cancelled(state, standing, member.strategy.basicInfo.symbols)
+    written = _settled(state, terms, out, broken, BY_STOPPED)
+    _drop_cancelled(state, standing)
     bar_entries(state, _barred(standing, stale=changes.stale))
-    asked = _asked(standing, member.strategy.basicInfo.symbols)
-    at_once = _wanted_before(standing, row)
-    if at_once:
-        ask_to_close(state, asked, BY_STOPPED)
+    before_open, after_close = _asked(standing, member.strategy.basicInfo.symbols, row)
+    ask_to_close(state, before_open, BY_STOPPED)
     ran = kernel.run(state, cue.market, cue.heard, 0, 1, member.plan, terms.units, terms.rates, out)
     written.append(_written(out, ran.trades, ran.fills, ran.refusals))
     if state.account["status"][0] == RUINED:
         written += _settled(state, terms, out, range(len(state.positions)), BY_STOPPED)
     written += _settled(state, terms, out, changes.expiring, BY_EXPIRY)
-    if not at_once:
-        ask_to_close(state, asked, BY_STOPPED)
+    ask_to_close(state, after_close, BY_STOPPED)
     fills, refusals, trades = (np.concatenate(parts) for parts in zip(*written, strict=True))
     return Step(
         run=member.run,
@@ -125,6 +134,8 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
         fills=fills,
         refusals=refusals,
         trades=trades,
+        last=row.bars[:, CLOSE],
+        cancelled=standing.cancelled,
     )
 
 
@@ -148,23 +159,35 @@ def _barred(standing: Standing, *, stale: bool) -> int | None:
     return STALE_DATA if stale else None
 
 
-def _asked(standing: Standing, symbols: Sequence[str]) -> list[int]:
+def _asked(
+    standing: Standing, symbols: Sequence[str], row: Row
+) -> tuple[Sequence[int], Sequence[int]]:
+    """The symbols to be closed: where that was wanted before the row's open, which is then the next
+    one, and where it was wanted later.
+    """
+    wanted: dict[int, datetime | None] = {
+        at: standing.closing[symbol]
+        for at, symbol in enumerate(symbols)
+        if symbol in standing.closing
+    }
     if standing.close_positions:
-        return list(range(len(symbols)))
-    return [at for at, symbol in enumerate(symbols) if symbol in standing.closing]
+        wanted = dict.fromkeys(range(len(symbols)), standing.ended_at or standing.halted_since)
+    early = [at for at, since in wanted.items() if since and since.timestamp() <= row.time]
+    return early, [at for at in wanted if at not in early]
 
 
-def _wanted_before(standing: Standing, row: Row) -> bool:
-    """Whether closing was asked for before the row's open, which is then the next one."""
-    since = standing.ended_at or standing.halted_since
-    return since is not None and since.timestamp() <= row.time
-
-
-def _drop_cancelled(state: State, standing: Standing, symbols: Sequence[str]) -> None:
-    """Entries that wait and are not wanted any more."""
-    for at, symbol in enumerate(symbols):
-        if symbol in standing.cancelled:
-            state.positions["pending"][at] = 0
+def _drop_cancelled(state: State, standing: Standing) -> None:
+    """Entries that wait and are not wanted any more; one that would reverse still closes."""
+    strategy = standing.member.strategy
+    for at, symbol in enumerate(strategy.basicInfo.symbols):
+        position = state.positions[at]
+        pending, side = int(position["pending"]), position["side"]
+        if symbol not in standing.cancelled or not pending & ENTER:
+            continue
+        against = ENTER_SHORT if side > 0 else ENTER_LONG
+        if side and pending & against and strategy.exits_on_opposite_signal:
+            pending |= EXIT_LONG if side > 0 else EXIT_SHORT
+        position["pending"] = pending & ~ENTER
 
 
 def _settled(
@@ -178,25 +201,24 @@ def _settled(
     return done
 
 
-def _convert(
-    state: State, terms: Terms, out: Out, ratios: Mapping[int, Fraction]
-) -> tuple[Array, Array, Array]:
-    """A split or bonus: `ratio` shares for each, at prices divided by it.
+def _convert(state: State, ratios: Mapping[int, Fraction]) -> list[int]:
+    """A split or bonus: `ratio` shares for each, at prices divided by it. Returns the symbols of
+    which too few are held to make one share; those are as they were.
 
-    What a position cost stays what it cost. The part of a share that is left over is nobody's, and
-    a position that does not make one share is closed at its last close.
+    What a position cost stays what it cost. The part of a share that is left over is nobody's.
     """
-    n = 0
+    broken = []
     for symbol, ratio in ratios.items():
         position = state.positions[symbol]
         held = float(position["quantity"])
         whole = floor(held * ratio)
         if position["side"] and whole < 1:
-            n += kernel.settle(state, symbol, BY_STOPPED, terms.units, terms.rates, out)
-        elif position["side"]:
+            broken.append(symbol)
+            continue
+        if position["side"]:
             position["average"] *= held / whole
             position["exposure"] *= whole / held
             position["quantity"] = whole
         for name in _PRICES:
             position[name] /= float(ratio)
-    return _written(out, n, n, 0)
+    return broken

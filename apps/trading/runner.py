@@ -86,7 +86,8 @@ class Runner:
         due = silent_at(lane.timeframe, desk.calendars, since=since, now=market_now)
         if due is None or due > market_now:
             return due
-        give_up(lane, reason=f"no bars for {GIVEN_UP_AFTER} x {lane.timeframe}", now=now)
+        reason = f"no bars for {GIVEN_UP_AFTER} x {lane.timeframe}"
+        give_up(lane, {state.run_id: reason for state in states}, now=now)
         return None
 
     def _desk_of(self, lane: Lane) -> Desk:
@@ -116,17 +117,17 @@ class Runner:
     def _take_through(self, desk: Desk, row: Row, now: datetime) -> None:
         """All runs of the lane that were there when the row closed."""
         ids = RunState.objects.filter(lane=desk.lane, since__lt=row.closes).order_by("run")
-        members = desk.enlist(ids.values_list("run_id", flat=True))
         desk.open_window(row)
-        cues = desk.cues(members, row)
-        terms = {member.run.pk: desk.terms_on(member, row) for member in members}
-        changes = desk.changes(row)
-        batches = list(_batches(members, RUNS_AT_ONCE)) or [[]]
+        view = desk.view(ids.values_list("run_id", flat=True), row)
+        faults = view.faults
+        batches = list(_batches(view.members, RUNS_AT_ONCE)) or [[]]
         for number, batch in enumerate(batches, start=1):
             completes = number == len(batches)
-            one = Round(desk.lane, row, batch, cues, terms, changes, completes)
-            advance(one, now=now)
+            one = Round(desk.lane, row, batch, view.cues, view.terms, view.changes, completes)
+            faults |= advance(one, now=now)
             desk.lane.began = desk.lane.began or row.time
+        if faults:
+            give_up(desk.lane, {run_id: str(error) for run_id, error in faults.items()}, now=now)
 
 
 def _begun(lane: Lane, calendars: Sequence[Sessions]) -> Row | None:

@@ -1,5 +1,6 @@
 """What one row did to one run, as the engine tells it: what is written down follows from this."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,7 +19,8 @@ class Step:
     the signal bits u1[symbols] of its close. `fills`, `refusals` and `trades` are FILL, REFUSAL and
     TRADE records in the order in which they happened; `state` is the state after the row, in which
     `pending` says what waits for the next bar. `last` f8[symbols] are the closes of the row, NaN
-    without a bar. Symbols are indices into `strategy`'s.
+    without a bar. Symbols are indices into `strategy`'s. `cancelled` are the symbols whose waiting
+    entry was dropped before the row because its owner wanted that.
     """
 
     run: Run
@@ -33,3 +35,4 @@ class Step:
     refusals: Array
     trades: Array
     last: Array = field(default_factory=lambda: np.empty(0))
+    cancelled: Collection[str] = ()

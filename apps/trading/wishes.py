@@ -2,33 +2,27 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from datetime import datetime
 
 from apps.trading.models import Order, OrderStatus, Position
 
 
-@dataclass(slots=True)
-class Wishes:
-    """Of one run: symbols whose positions are to be closed, and those whose waiting entries are not
-    to be traded.
-    """
-
-    closing: set[str] = field(default_factory=set)
-    cancelled: set[str] = field(default_factory=set)
-
-
-NONE = Wishes()
+def closing(run_ids: Collection[str]) -> Mapping[str, Mapping[str, datetime]]:
+    """By run, the symbols whose positions are to be closed, and since when."""
+    found: dict[str, dict[str, datetime]] = defaultdict(dict)
+    wanted = Position.objects.open().filter(run__in=run_ids, close_asked_at__isnull=False)
+    for run_id, symbol, since in wanted.values_list("run_id", "symbol", "close_asked_at"):
+        assert since is not None
+        found[run_id][symbol] = since
+    return found
 
 
-def of(run_ids: Collection[str]) -> Mapping[str, Wishes]:
-    """By run, of those that have any."""
-    found: dict[str, Wishes] = defaultdict(Wishes)
-    positions = Position.objects.open().filter(run__in=run_ids, close_asked_at__isnull=False)
-    for run_id, symbol in positions.values_list("run_id", "symbol"):
-        found[run_id].closing.add(symbol)
-    orders = Order.objects.filter(
+def cancelled(run_ids: Collection[str]) -> Mapping[str, Collection[str]]:
+    """By run, the symbols whose waiting entries are not to be traded."""
+    found: dict[str, set[str]] = defaultdict(set)
+    wanted = Order.objects.filter(
         run__in=run_ids, status=OrderStatus.OPEN, cancel_asked_at__isnull=False
     )
-    for run_id, symbol in orders.values_list("run_id", "symbol"):
-        found[run_id].cancelled.add(symbol)
+    for run_id, symbol in wanted.values_list("run_id", "symbol"):
+        found[run_id].add(symbol)
     return found

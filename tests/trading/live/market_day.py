@@ -54,19 +54,13 @@ def walk(seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: floa
 def steps(symbols: Iterable[str], timeframe: str, **replaced: object) -> dict[str, Any]:
     """Enters often; a keyword replaces a whole step."""
     fast, slow = {"type": "EMA", "period": 3}, {"type": "EMA", "period": 8}
-    return make.steps(
-        basicInfo={
-            "strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)
-        },
-        entryConditions={
-            "positionType": "both",
-            "conditions": [{
-                "type": "indicator_indicator", "indicator1": fast, "operator": "crosses_above",
-                "indicator2": slow,
-            }],
-        },
-        **replaced,
-    )  # fmt: skip
+    crossing = {
+        "type": "indicator_indicator", "indicator1": fast, "operator": "crosses_above",
+        "indicator2": slow,
+    }  # fmt: skip
+    basics = {"strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)}
+    entries = {"positionType": "both", "conditions": [crossing]}
+    return make.steps(**{"basicInfo": basics, "entryConditions": entries, **replaced})
 
 
 def started(owner: User, configuration: Mapping[str, Any], *, at: int = FIRST) -> Run:

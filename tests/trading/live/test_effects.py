@@ -1,0 +1,270 @@
+"""What stops, pauses, switches, limits and the calendar do to runs at their next rows."""
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.accounts.models import User
+from apps.algorithms.lifecycle import Status
+from apps.engine.candles import Candles
+from apps.market.models import CorporateAction
+from apps.symbols.models import Instrument
+from apps.trading import lanes, services
+from apps.trading.models import (
+    DailyLoss,
+    Lane,
+    LaneRow,
+    Order,
+    Position,
+    Run,
+    RunState,
+    Signal,
+    Trade,
+)
+from apps.trading.runner import Runner
+from apps.webhooks.event_types import EventType
+from apps.webhooks.models import Event
+from tests import make
+from tests.trading.live.market_day import DAY, FIRST, hold, started, step, steps
+
+pytestmark = pytest.mark.django_db
+
+SHARE = "NSE:RELIANCE"
+LENGTH = 900
+
+
+def always_in(symbol: str = SHARE, **execution: object) -> dict[str, Any]:
+    """Long whenever the close is above 100: 100 shares, out at a loss of 20 percent."""
+    return steps(
+        [symbol], "15m",
+        positionSizing={"method": "fixed_quantity", "quantity": 100},
+        entryConditions={"positionType": "long", "conditions": [{
+            "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above",
+            "value": 100,
+        }]},
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 20}},
+        riskParameters={
+            "maxPositionSize": 500_000, "maxDailyLoss": 1_000, "maxOpenPositions": 1
+        },
+        executionSettings={
+            "mode": "paper", "exchange": "NSE", "orderType": "market", "charges": "none",
+            "productType": "delivery", "initialCapital": 100_000, **execution,
+        },
+    )  # fmt: skip
+
+
+class Market:
+    """One symbol that closes at these prices, each bar opening where the one before has closed."""
+
+    def __init__(self, closes: Sequence[float], symbol: str = SHARE, *, first: int = FIRST) -> None:
+        self.symbol, self.runner, self.row = symbol, Runner(), 0
+        self.times = [first + LENGTH * n for n in range(len(closes))]
+        self.store(self.times, closes)
+
+    def store(self, times: Sequence[int], closes: Sequence[float]) -> None:
+        close = np.array(closes, float)
+        opened = np.r_[close[:1], close[:-1]]
+        bars = Candles.build(
+            times, open=opened, high=np.maximum(opened, close), low=np.minimum(opened, close),
+            close=close, volume=np.ones(len(close)),
+        )  # fmt: skip
+        hold({self.symbol: bars}, "15m")
+
+    def go(self, rows: int = 1) -> None:
+        """Let so many bars close."""
+        for _ in range(rows):
+            self.at(self.times[self.row] + LENGTH)
+            self.row += 1
+
+    def at(self, time: int) -> None:
+        step(self.runner, [self.symbol], "15m", time)
+
+
+def status_of(run: Run) -> str:
+    run.refresh_from_db()
+    return run.algorithm.status
+
+
+def test_a_stop_closes_at_the_next_open_and_then_gives_the_capital_back(alice: User) -> None:
+    market = Market([101, 102, 104, 105, 106])
+    run = started(alice, always_in())
+    market.go(2)
+    assert Position.objects.open().get().quantity == 100
+    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=True, now=make.NOW)
+    market.go()
+    assert Position.objects.open().exists()  # its bar had begun when the stop was given
+    market.go()
+    trade = Trade.objects.get()
+    assert (trade.exit_reason, trade.exit_price) == ("stopped", Decimal("104"))
+    run.refresh_from_db()
+    assert run.released_at is not None
+    assert run.account.reserved == 0
+    assert run.account.balance == 10_000_000 + 300
+    assert not RunState.objects.exists()
+    assert not Order.objects.filter(status="open").exists()
+
+
+def test_a_stop_that_leaves_positions_leaves_them_their_exits(alice: User) -> None:
+    market = Market([101, 101, 101, 80, 80])
+    run = started(alice, always_in())
+    market.go(2)
+    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=False, now=make.NOW)
+    market.go(1)
+    assert Position.objects.open().exists()
+    market.go(1)
+    assert Trade.objects.get().exit_reason == "stop_loss"
+    run.refresh_from_db()
+    assert run.released_at is not None
+
+
+def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: User) -> None:
+    market = Market([101, 101, 101, 101, 101, 101])
+    run = started(alice, always_in())
+    market.go()
+    services.pause(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
+    market.go()
+    assert not Position.objects.exists()
+    order = Order.objects.get()
+    assert (order.status, order.reason) == ("cancelled", "kill_switch")
+    assert not Signal.objects.filter(followed=True).exists()
+    services.resume(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
+    market.go(2)
+    assert Position.objects.open().exists()
+    services.stop_everything(owner=alice, reason="enough", close_positions=True, now=make.NOW)
+    market.go(2)
+    assert Trade.objects.get().exit_reason == "stopped"
+    assert status_of(run) == Status.PAUSED
+    assert RunState.objects.exists()
+
+
+def test_a_breach_is_told_once_and_nothing_enters_that_day_again(alice: User) -> None:
+    market = Market([101, 101, 90, 101, 101, 101, 101])
+    run = started(alice, always_in())
+    market.go(7)
+    assert Trade.objects.get().exit_reason == "daily_loss_limit"
+    loss = DailyLoss.objects.get()
+    assert (loss.loss, loss.limit) == (Decimal(1100), Decimal(1000))
+    assert loss.breached_at is not None
+    event = Event.objects.get(type=EventType.DAILY_LOSS_LIMIT_REACHED)
+    assert event.data["day"] == "2026-06-01"
+    assert status_of(run) == Status.ACTIVE
+    reasons = Signal.objects.filter(followed=False).values_list("reason", flat=True)
+    assert set(reasons) == {"daily_loss_limit"}
+    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=True, now=make.NOW)
+    run.refresh_from_db()
+    assert run.released_at is not None
+
+
+def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
+    market = Market([101])
+    run = started(alice, always_in())
+    market.go()
+    gap = FIRST + 4 * LENGTH
+    market.store([gap, gap + LENGTH], [101, 101])
+    market.at(gap + LENGTH)
+    assert not Position.objects.exists()
+    assert Signal.objects.filter(reason="stale_data").exists()
+    market.at(gap + 2 * LENGTH)
+    market.at(gap + 11 * LENGTH)
+    assert status_of(run) == Status.ACTIVE
+    market.at(gap + 12 * LENGTH)
+    assert status_of(run) == Status.ERROR
+    assert (
+        Event.objects.get(type=EventType.ALGORITHM_ERROR).data["reason"] == "no bars for 10 x 15m"
+    )
+
+
+def test_lost_capital_is_an_error_and_holds_nothing(alice: User) -> None:
+    configuration = always_in(initialCapital=10_200) | {
+        "exitConditions": {"maxHoldingCandles": 50},
+        "riskParameters": {
+            "maxPositionSize": 500_000, "maxDailyLoss": 1_000_000, "maxOpenPositions": 1
+        },
+        "entryConditions": {"positionType": "short", "conditions": [{
+            "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above",
+            "value": 100,
+        }]},
+    }  # fmt: skip
+    market = Market([101, 101, 300, 300])
+    run = started(alice, configuration)
+    market.go(4)
+    assert status_of(run) == Status.ERROR
+    assert run.released_at is not None
+    assert not Position.objects.open().exists()
+    assert not RunState.objects.exists()
+
+
+def test_a_contract_is_settled_at_the_close_of_its_last_session(alice: User) -> None:
+    future = "NSE:RELIANCE26JUNFUT"
+    Instrument.objects.create(
+        symbol=future, exchange="NSE", segment="derivatives", code="RELIANCE26JUNFUT",
+        exchange_name="RELIANCE26JUNFUT", name="RELIANCE", type="futures", underlying="RELIANCE",
+        expiry=date(2026, 6, 30), lot_size=1, source="test",
+    )  # fmt: skip
+    last = FIRST + 29 * DAY  # Tuesday, 2026-06-30
+    market = Market([101] * 25, future, first=last)
+    started(alice, always_in(future, productType="carryforward"), at=last)
+    market.go(25)
+    trade = Trade.objects.get()
+    assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
+    assert not Position.objects.open().exists()
+
+
+def test_a_split_makes_more_shares_of_a_position_at_lower_prices(alice: User) -> None:
+    market = Market([101, 101, 101])
+    run = started(alice, always_in())
+    market.go(3)
+    CorporateAction.objects.create(
+        symbol=SHARE, ex_date=date(2026, 6, 2), kind="split", shares_before=1, shares_after=10,
+        source="test", loaded_at=make.NOW,
+    )  # fmt: skip
+    market.times.append(FIRST + DAY)
+    market.store([FIRST + DAY], [10.2])
+    market.go()
+    position = Position.objects.open().get()
+    assert (position.quantity, position.entry_price) == (1000, Decimal("10.1"))
+    assert position.stop == Decimal("8.08")
+    assert position.unrealised == 100
+    assert not Trade.objects.exists()
+    assert RunState.objects.get(run=run).equity == pytest.approx(100_100)
+
+
+def test_what_is_wanted_by_hand_is_done_at_the_next_row(alice: User) -> None:
+    market = Market([101, 101, 101, 101, 101, 99, 99])
+    started(alice, always_in())
+    market.go()
+    Order.objects.update(cancel_asked_at=make.NOW)
+    market.go()
+    assert not Position.objects.exists()
+    assert Order.objects.order_by("bar_time")[0].status == "cancelled"
+    market.go()
+    position = Position.objects.open().get()
+    position.close_asked_at = make.NOW
+    position.save()
+    market.go(2)
+    assert [trade.exit_reason for trade in Trade.objects.all()] == ["stopped"]
+
+
+def test_a_runner_that_was_given_up_on_writes_nothing(alice: User) -> None:
+    started(alice, always_in())
+    lanes.adopt(now=make.NOW)
+    lane = lanes.take(now=make.NOW)
+    assert lane is not None
+    Lane.objects.update(lease_token=lane.lease_token + 1)
+    with pytest.raises(lanes.LeaseLost):
+        lanes.hold(lane, now=make.NOW)
+    assert not LaneRow.objects.exists()
+
+
+def test_a_state_that_cannot_be_read_is_an_error_of_its_run_alone(alice: User, bob: User) -> None:
+    market = Market([101, 101, 101])
+    broken, whole = started(alice, always_in()), started(bob, always_in())
+    RunState.objects.filter(run=broken).update(data=b"of another engine")
+    market.go(2)
+    assert status_of(broken) == Status.ERROR
+    assert status_of(whole) == Status.ACTIVE
+    assert Position.objects.open().get().run == whole
