@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine import codes as c
 from tests.engine.cases import Case
@@ -33,6 +34,14 @@ class Ledger:
             self._enter(fill)
         else:
             self._leave(fill)
+
+    def worth(self, closes: NDArray[np.float64]) -> float:
+        """Cash, and what is held at these prices by symbol."""
+        equity = self.cash
+        for symbol, held in self.held.items():
+            exposure = held.side * held.quantity * self.contracts[symbol]["multiplier"]
+            equity += held.locked + exposure * (closes[symbol] - held.average)
+        return equity
 
     def _enter(self, fill: Any) -> None:
         contract = self.contracts[fill["symbol"]]

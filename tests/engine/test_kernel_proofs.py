@@ -11,12 +11,14 @@ from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
     Outcome,
+    Running,
     bars_of,
     fills_of,
     random_case,
     rejected,
     row_by_row,
     run_to,
+    small_out,
     twin_of,
     whole,
     with_idle_symbols,
@@ -24,9 +26,10 @@ from tests.engine.cases import (
 from tests.engine.ledger import Ledger
 
 QUICK, LONG = range(25), range(1000, 4000)
-seeds = pytest.mark.parametrize(
-    "seeds", [pytest.param(QUICK, id="25"), pytest.param(LONG, id="3000", marks=pytest.mark.slow)]
-)
+PROOF = pytest.param(LONG, id="3000", marks=pytest.mark.slow)
+seeds = pytest.mark.parametrize("seeds", [pytest.param(QUICK, id="25"), PROOF])
+few_seeds = pytest.mark.parametrize("seeds", [pytest.param(range(8), id="8"), PROOF])
+"""For what steps row by row."""
 
 
 def cases(seeds: range, symbols: int | None = None) -> list[tuple[Case, np.random.Generator]]:
@@ -73,7 +76,7 @@ def test_a_run_cut_anywhere_and_resumed_from_bytes_is_the_same_run(seeds: range)
         assert whole(case, cuts=tuple(sorted(rng.integers(0, rows, 5).tolist()))) == expected
 
 
-@seeds
+@few_seeds
 @pytest.mark.timeout(1800)
 def test_rows_fed_one_at_a_time_give_the_backtest(seeds: range) -> None:
     for case, _ in cases(seeds):
@@ -133,6 +136,52 @@ def test_fills_rebuild_trades_cash_and_charges_to_the_last_bit(seeds: range) -> 
         assert ledger.trades == [list(told[:3]) + list(told[4:]) for told in trades_of(outcome)]
         assert ledger.cash == account["cash"]
         assert ledger.paid.tolist() == account["paid"].tolist()
+
+
+@few_seeds
+@pytest.mark.timeout(1800)
+def test_equity_is_the_cash_of_the_fills_and_what_is_held_at_every_row(seeds: range) -> None:
+    for case, _ in cases(seeds):
+        rows, symbols = case.signals.shape
+        running, ledger = Running(case, small_out(symbols, rows)), Ledger(case)
+        closes, told = np.zeros(symbols), 0
+        for row in range(rows):
+            if row in case.outside:
+                running.ask(case.outside[row])
+            running.run(case.market, case.signals, row, row + 1)
+            for part in running.parts[told:]:
+                for fill in np.frombuffer(part[2], r.FILL):
+                    ledger.post(fill)
+            told, cell = len(running.parts), case.market.cell[row]
+            closes[cell >= 0] = case.market.bars.close[cell[cell >= 0]]
+            equity = np.frombuffer(running.parts[-1][1])[0]
+            assert ledger.worth(closes) == pytest.approx(equity, rel=1e-12)
+            if running.ruined:
+                break
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_the_order_of_symbols_does_not_matter_where_money_is_ample(seeds: range) -> None:
+    """And sizes do not follow equity, which the charges of an entry before take from."""
+    for case, rng in cases(seeds, symbols=4):
+        plan = case.plan._replace(
+            size_by=c.BY_AMOUNT, size=5e4, max_positions=50, max_daily_loss=float("inf")
+        )
+        rich = case._replace(plan=plan, cash=1e12, outside={})
+        order = rng.permutation(4)
+        market = rich.market._replace(cell=np.ascontiguousarray(rich.market.cell[:, order]))
+        other = rich._replace(
+            market=market,
+            signals=np.ascontiguousarray(rich.signals[:, order]),
+            contracts=rich.contracts[order],
+        )
+        mine, theirs = (np.frombuffer(whole(one).trades, r.TRADE).copy() for one in (rich, other))
+        theirs["symbol"] = order[theirs["symbol"]]
+        names = ["exit_time", "entry_time", "symbol"]
+        assert np.sort(mine, order=names).tolist() == np.sort(theirs, order=names).tolist()
+        curves = [np.frombuffer(whole(one).curve) for one in (rich, other)]
+        np.testing.assert_allclose(*curves, rtol=1e-12)
 
 
 def trades_of(outcome: Outcome) -> list[tuple[float, ...]]:
