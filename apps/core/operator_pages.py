@@ -137,6 +137,19 @@ def operator_of(request: HttpRequest) -> audit.Actor:
     return audit.operator(user)
 
 
+class Shown(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
+    """What belongs to a thing, on its page, to be looked at."""
+
+    extra = 0
+    can_delete = False
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        return False
+
+
 class OperatorAdmin(OnRecord):
     """A page to look at, with verbs; its lists stay quick however many rows there are."""
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.core import audit
-from apps.core.operator_pages import OperatorAdmin, Verb
+from apps.core.operator_pages import OperatorAdmin, Shown, Verb
 from apps.trading import services
 from apps.trading.brokers import health
 from apps.trading.models import (
@@ -18,11 +18,17 @@ from apps.trading.models import (
     BrokerHealth,
     BrokerState,
     DailyLoss,
+    Fill,
     GlobalSwitch,
     KillSwitch,
+    Lane,
     LedgerEntry,
+    Order,
     Position,
+    Posting,
     Run,
+    Signal,
+    Trade,
 )
 
 
@@ -113,12 +119,20 @@ def _of_owner(term: str) -> Q:
     return Q(owner__email=term.lower()) if "@" in term else Q(owner_id=term)
 
 
+class PostingInline(Shown):
+    model = Posting
+    fields = ("book", "amount")
+
+
 @admin.register(LedgerEntry)
 class LedgerEntryAdmin(OperatorAdmin):
-    list_display = ("id", "account", "kind", "fill", "at")
+    """With its postings, which add up to zero."""
+
+    list_display = ("id", "account_id", "kind", "fill_id", "at")
     ordering = ("-id",)
     search_fields = ("account",)
     search_help_text = "A user's id."
+    inlines = (PostingInline,)
 
     def matching(self, term: str) -> Q:
         return Q(account_id=term)
@@ -152,9 +166,66 @@ class PositionAdmin(OperatorAdmin):
         return Q(run_id=term)
 
 
+class FillInline(Shown):
+    model = Fill
+    fields = ("quantity", "price", "charges", "charges_by_kind", "at")
+
+
+@admin.register(Order)
+class OrderAdmin(OperatorAdmin):
+    list_display = (
+        "id", "algorithm_id", "symbol", "side", "intent", "type", "quantity", "status", "reason",
+        "placed_at",
+    )  # fmt: skip
+    list_filter = ("status", "intent")
+    ordering = ("-placed_at",)
+    search_fields = ("id",)
+    search_help_text = "The id of an order, a run or an algorithm."
+    inlines = (FillInline,)
+
+    def matching(self, term: str) -> Q:
+        return Q(pk=term) | Q(run_id=term) | Q(algorithm_id=term)
+
+
+@admin.register(Trade)
+class TradeAdmin(OperatorAdmin):
+    list_display = (
+        "id", "algorithm_id", "symbol", "side", "quantity", "exit_reason", "profit", "exit_time",
+    )  # fmt: skip
+    ordering = ("-id",)
+    search_fields = ("id",)
+    search_help_text = "The id of a trade, a run or an algorithm."
+
+    def matching(self, term: str) -> Q:
+        return Q(pk=term) | Q(run_id=term) | Q(algorithm_id=term)
+
+
+@admin.register(Signal)
+class SignalAdmin(OperatorAdmin):
+    list_display = (
+        "algorithm_id", "symbol", "side", "action", "followed", "reason", "bar_time",
+    )  # fmt: skip
+    ordering = ("-id",)
+    search_fields = ("algorithm",)
+    search_help_text = "The id of a run or an algorithm."
+
+    def matching(self, term: str) -> Q:
+        return Q(run_id=term) | Q(algorithm_id=term)
+
+
+@admin.register(Lane)
+class LaneAdmin(OperatorAdmin):
+    """Who works on which bars; one that is due and not leased for long waits for a runner."""
+
+    list_display = ("__str__", "row_time", "wake_at", "lease_token", "leased_until")
+    list_filter = ("timeframe",)
+    ordering = ("-id",)
+
+
 @admin.register(DailyLoss)
 class DailyLossAdmin(OperatorAdmin):
     list_display = ("algorithm_id", "day", "loss", "limit", "breached_at")
+    list_filter = (("breached_at", admin.EmptyFieldListFilter),)
     ordering = ("-id",)
     search_fields = ("algorithm",)
     search_help_text = "The id of an algorithm."
