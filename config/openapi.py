@@ -44,10 +44,12 @@ from apps.market.feeds import openapi as feeds
 from apps.symbols import openapi as symbols
 from apps.trading import openapi as trading
 from apps.trading.activity import openapi as activity
+from apps.trading.drift import openapi as drift
 from apps.webhooks import openapi as webhooks
 
 APPS: Final = (
-    accounts, symbols, market, feeds, algorithms, trading, activity, backtests, report, explain,
+    accounts, symbols, market, feeds, algorithms, trading, activity, drift, backtests, report,
+    explain,
     webhooks,
 )  # fmt: skip
 """Those that bring components."""

@@ -26,6 +26,7 @@ from apps.trading.activity.views import (
     SignalsView,
     TradesView,
 )
+from apps.trading.drift.views import DriftView
 from apps.trading.views import AccountView, KillSwitchView, TradingView
 from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
 from config import docs, health, metrics
@@ -111,6 +112,7 @@ urlpatterns = [
     path("api/trading/algorithms/<str:algorithm_id>/orders", OrdersView.as_view({"get": "list"})),
     path("api/trading/algorithms/<str:algorithm_id>/trades", TradesView.as_view({"get": "list"})),
     path("api/trading/algorithms/<str:algorithm_id>/signals", SignalsView.as_view({"get": "list"})),
+    path("api/trading/algorithms/<str:algorithm_id>/drift", DriftView.as_view({"get": "show"})),
     path("api/trading/orders/<str:order_id>/cancel", OrderView.as_view({"post": "cancel"})),
     path("api/trading/account", AccountView.as_view({"get": "show"})),
     path("api/trading/account/reset", AccountView.as_view({"post": "reset"})),

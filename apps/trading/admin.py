@@ -18,6 +18,7 @@ from apps.trading.models import (
     BrokerHealth,
     BrokerState,
     DailyLoss,
+    DriftReport,
     Fill,
     GlobalSwitch,
     KillSwitch,
@@ -232,3 +233,14 @@ class DailyLossAdmin(OperatorAdmin):
 
     def matching(self, term: str) -> Q:
         return Q(algorithm_id=term)
+
+
+@admin.register(DriftReport)
+class DriftReportAdmin(OperatorAdmin):
+    list_display = ("run_id", "day", "rows", "total", "checked_at")
+    ordering = ("-id",)
+    search_fields = ("run",)
+    search_help_text = "The id of a run."
+
+    def matching(self, term: str) -> Q:
+        return Q(run_id=term)

@@ -183,7 +183,11 @@ def _keep_session_starts(row: Row, steps: Iterable[Step]) -> None:
     day = day_in_india(row.time)
     starts = [
         SessionStart(
-            run=step.run, day=day, data=save(step.before), equity=step.before.account["equity"][0]
+            run=step.run,
+            day=day,
+            first_row=row.time,
+            data=save(step.before),
+            equity=step.before.account["equity"][0],
         )
         for step in steps
         if step.before.account["rows"][0] == 0 or step.before.account["day"][0] != row.day

@@ -87,12 +87,12 @@ def adopt(*, now: datetime) -> None:
     states = RunState.objects.filter(lane=None).order_by("run")
     found = list(states.values_list("run_id", "run__configuration__basicInfo"))
     for run_id, basics in found:
-        lane = _lane_of(basics["symbols"], basics["timeframe"])
+        lane = lane_of(basics["symbols"], basics["timeframe"])
         RunState.objects.filter(run=run_id, lane=None).update(lane=lane)
         Lane.objects.filter(pk=lane.pk).update(wake_at=now)
 
 
-def _lane_of(symbols: Sequence[str], timeframe: str) -> Lane:
+def lane_of(symbols: Sequence[str], timeframe: str) -> Lane:
     """It is there for good once it is."""
     key = hashlib.sha256(json.dumps([timeframe, *symbols]).encode()).hexdigest()
     fields = {"symbols": list(symbols), "timeframe": timeframe}

@@ -4,6 +4,7 @@ them, and the switches that stop them.
 
 from apps.trading.models.accounts import Account, Book, EntryKind, LedgerEntry, Posting
 from apps.trading.models.brokers import BrokerHealth, BrokerState
+from apps.trading.models.drift import DriftReport
 from apps.trading.models.orders import (
     DailyLoss,
     Fill,
@@ -25,6 +26,7 @@ __all__ = [
     "BrokerHealth",
     "BrokerState",
     "DailyLoss",
+    "DriftReport",
     "EndReason",
     "EntryKind",
     "Fill",

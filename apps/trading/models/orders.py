@@ -79,7 +79,6 @@ class Order(models.Model):
         ]
         indexes = [
             models.Index(F("algorithm"), F("placed_at").desc(), F("id").desc(), name="orders_new"),
-            models.Index(F("placed_at"), name="orders_by_time"),
             models.Index(F("placed_at").desc(), name="orders_newest"),
             models.Index(F("run"), name="orders_open", condition=Q(status=OrderStatus.OPEN.value)),
         ]

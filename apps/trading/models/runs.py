@@ -187,6 +187,7 @@ class SessionStart(models.Model):
     # Its own index on the run would repeat the constraint's.
     run = models.ForeignKey(Run, models.CASCADE, related_name="sessions", db_index=False)
     day = models.DateField(help_text="Asia/Kolkata")
+    first_row = models.BigIntegerField(help_text="The first that it went through, epoch seconds")
     data = models.BinaryField(help_text="As apps/engine/records.py saves it")
     equity = models.FloatField()
 

@@ -1,0 +1,78 @@
+"""Checking sessions that are over. It brings the compiler along: for workers alone."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Final
+
+from django.db.models import Exists, OuterRef
+
+from apps.engine.strategy import parse
+from apps.market.moments import day_in_india
+from apps.trading import lanes
+from apps.trading.drift.facts import Difference, differences
+from apps.trading.drift.recorded import recorded, rows_of
+from apps.trading.drift.replayed import replayed
+from apps.trading.models import DriftReport, Lane, LaneRow, RunState, SessionStart
+
+MOST_LISTED: Final = 1000
+_RUNS_AT_ONCE: Final = 200
+
+
+def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool]) -> int:
+    """Check every session of before the market's day that is not checked yet, lane by lane, until
+    it is to stop. How many runs.
+    """
+    done = 0
+    for (lane, _), sessions in _due(day_in_india(market_now)).items():
+        for first in range(0, len(sessions), _RUNS_AT_ONCE):
+            if stopping():
+                return done
+            done += check(lane, sessions[first : first + _RUNS_AT_ONCE], now=now)
+    return done
+
+
+def check(lane: Lane, sessions: Sequence[SessionStart], *, now: datetime) -> int:
+    """Report on sessions of one lane and day; how many."""
+    rows = {one.run_id: rows_of(lane, one, last=_last_row(one)) for one in sessions}
+    traded = [one for one in sessions if rows[one.run_id]]
+    if not traded:
+        return 0
+    kept = {run: part for run, part in rows.items() if part}
+    expected = replayed(lane, traded, kept)
+    reports = []
+    for one in traded:
+        actual = recorded(one, lane, kept[one.run_id])
+        found = differences(expected[one.run_id], actual)
+        reports.append(_report(one, kept[one.run_id], found, now))
+    DriftReport.objects.bulk_create(reports, ignore_conflicts=True)
+    return len(reports)
+
+
+def _due(today: date) -> Mapping[tuple[Lane, date], list[SessionStart]]:
+    checked = DriftReport.objects.filter(run=OuterRef("run"), day=OuterRef("day"))
+    due = SessionStart.objects.filter(~Exists(checked), day__lt=today).select_related("run")
+    found: dict[tuple[Lane, date], list[SessionStart]] = defaultdict(list)
+    for one in due.order_by("day", "run"):
+        basics = parse(one.run.configuration).basicInfo
+        found[lanes.lane_of(basics.symbols, basics.timeframe), one.day].append(one)
+    return found
+
+
+def _last_row(session: SessionStart) -> int | None:
+    """None of a run that is done: its last row is told by the time."""
+    state = RunState.objects.filter(run=session.run_id).first()
+    return state.row_time if state else None
+
+
+def _report(
+    session: SessionStart, rows: Sequence[LaneRow], found: Sequence[Difference], now: datetime
+) -> DriftReport:
+    return DriftReport(
+        run_id=session.run_id,
+        day=session.day,
+        rows=len(rows),
+        total=len(found),
+        differences=[one._asdict() for one in found[:MOST_LISTED]],
+        checked_at=now,
+    )

@@ -1,0 +1,45 @@
+"""What was done on paper, as it is stored."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from apps.market.moments import midnight
+from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
+from apps.trading.models import Fill, Intent, Lane, LaneRow, SessionStart, Signal
+from apps.trading.order_book import moment
+from apps.trading.rows import unpacked
+
+_DAY = 86_400
+
+
+def rows_of(lane: Lane, session: SessionStart, *, last: int | None) -> Sequence[LaneRow]:
+    """The rows that the run went through, up to `last`, in order."""
+    ends = midnight(session.day) + _DAY
+    rows = lane.rows.filter(time__gte=session.first_row, time__lt=ends)
+    if last is not None:
+        rows = rows.filter(time__lte=last)
+    elif session.run.released_at is not None:
+        rows = rows.filter(used_at__lte=session.run.released_at)
+    return list(rows.order_by("time"))
+
+
+def recorded(session: SessionStart, lane: Lane, rows: Sequence[LaneRow]) -> Facts:
+    facts = Facts()
+    for row in rows:
+        for symbol, bar in zip(
+            lane.symbols, unpacked(bytes(row.bars), len(lane.symbols)), strict=True
+        ):
+            if not np.isnan(bar[0]):
+                facts.bars[row.time, symbol] = Bar(*bar.tolist())
+    first, last = moment(session.first_row), moment(rows[-1].time)
+    for signal in Signal.objects.filter(run=session.run, bar_time__range=(first, last)):
+        key = SignalKey(int(signal.bar_time.timestamp()), signal.symbol, signal.action, signal.side)
+        facts.signals[key] = Verdict(signal.followed, signal.reason)
+    fills = Fill.objects.filter(order__run=session.run, at__range=(first, last))
+    for fill in fills.select_related("order").order_by("at", "pk"):
+        order = fill.order
+        reason = order.reason if order.intent == Intent.EXIT else ""
+        execution = Execution(fill.quantity, fill.price, reason, fill.charges)
+        facts.add_fill(int(fill.at.timestamp()), order.symbol, order.side, execution)
+    return facts

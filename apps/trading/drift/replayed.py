@@ -1,0 +1,121 @@
+"""What the backtester makes of a session: the engine's own steps, from the state in which the run
+began it, over the candles that are stored now, with nobody stepping in.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from apps.algorithms.lifecycle import Status
+from apps.engine.records import save
+from apps.market import store
+from apps.market.moments import day_in_india, midnight
+from apps.trading.desk import Desk
+from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
+from apps.trading.models import Intent, Lane, LaneRow, SessionStart
+from apps.trading.money import price
+from apps.trading.outcome import Outcome, outcome_of
+from apps.trading.playing import Member, Standing, play
+from apps.trading.rows import PRICES, Row, nominal_end
+from apps.trading.stepping import Step
+
+
+def replayed(
+    lane: Lane, sessions: Sequence[SessionStart], rows: Mapping[str, Sequence[LaneRow]]
+) -> Mapping[str, Facts]:
+    """By run: of each the rows that it went through are played. The sessions are of one day."""
+    first = min(session.first_row for session in sessions)
+    last = max(part[-1].time for part in rows.values())
+    desk, terms_desk = Desk.of(_from(lane, first)), Desk.of(lane)
+    playing = {one.run_id: _Playing(bytes(one.data)) for one in sessions}
+    for row in _stored(lane, desk, first, last):
+        due = [
+            session.run_id
+            for session in sessions
+            if session.first_row <= row.time <= rows[session.run_id][-1].time
+        ]
+        desk.open_window(row)
+        view = desk.view(due, row)
+        for member in view.members:
+            one, terms = playing[member.run.pk], terms_desk.terms_on(member, row)
+            one.went(
+                row, play(one.standing(member), row, view.cues[member.ear], terms, view.changes)
+            )
+        desk.lane.row_time = row.time
+    return {run: one.facts for run, one in playing.items()}
+
+
+def _from(lane: Lane, first: int) -> Lane:
+    """The lane as it was before its row at `first`, had its stretch begun there: what is read of
+    earlier bars is then what is stored of them. The state of a session's start is that after splits
+    and bonuses, so the last row of the session before is none of it.
+    """
+    opens = midnight(day_in_india(first))
+    earlier = lane.rows.filter(time__gte=opens, time__lt=first).order_by("-time")
+    before = earlier.values_list("time", flat=True)
+    copy = Lane(pk=lane.pk, symbols=lane.symbols, timeframe=lane.timeframe, key=lane.key)
+    copy.began, copy.row_time = first, next(iter(before[:1]), None)
+    return copy
+
+
+def _stored(lane: Lane, desk: Desk, first: int, last: int) -> Iterable[Row]:
+    """Rows of all bars that are stored of these moments."""
+    series = [store.read(name, lane.timeframe, start=first, end=last + 1) for name in lane.symbols]
+    for time in np.unique(np.concatenate([bars.time for bars in series])).tolist():
+        bars = np.full((len(series), len(PRICES)), np.nan)
+        for symbol, candles in enumerate(series):
+            found = candles.between(time, time + 1)
+            if len(found):
+                bars[symbol] = [getattr(found, name)[0] for name in PRICES]
+        yield Row(time, nominal_end(time, lane.timeframe, desk.calendars), bars)
+
+
+class _Playing:
+    """A run on its way through the session."""
+
+    def __init__(self, data: bytes) -> None:
+        self.facts = Facts()
+        self._data = data
+        self._waiting: dict[str, SignalKey] = {}
+
+    def standing(self, member: Member) -> Standing:
+        """Active, and nothing is wanted of it."""
+        return Standing(
+            member=member, data=self._data, row_time=None, peak=0.0, drawdown=0.0,
+            drawdown_amount=0.0, status=Status.ACTIVE, ended_at=None, close_positions=False,
+            halted_since=None, closing={}, cancelled=(),
+        )  # fmt: skip
+
+    def went(self, row: Row, step: Step) -> None:
+        self._data = save(step.state)
+        outcome, symbols = outcome_of(step), step.strategy.basicInfo.symbols
+        for at in filter(row.has, range(len(symbols))):
+            self.facts.bars[row.time, symbols[at]] = Bar(*row.bars[at].tolist())
+        self._fills(outcome)
+        self._verdicts(outcome)
+        self._signals(outcome, row.time)
+
+    def _fills(self, outcome: Outcome) -> None:
+        for one in outcome.executions:
+            reason = one.reason if one.intent is Intent.EXIT else ""
+            execution = Execution(one.quantity, price(one.price), reason, one.charges)
+            self.facts.add_fill(one.time, one.symbol, one.side, execution)
+
+    def _verdicts(self, outcome: Outcome) -> None:
+        """What became of the entries that waited."""
+        for one in outcome.refused:
+            if key := self._waiting.pop(one.symbol, None):
+                self.facts.signals[key] = Verdict(False, one.reason)
+        for execution in outcome.executions:
+            entered = execution.intent is not Intent.EXIT
+            if entered and (key := self._waiting.pop(execution.symbol, None)):
+                self.facts.signals[key] = Verdict(True, "")
+
+    def _signals(self, outcome: Outcome, time: int) -> None:
+        for one in outcome.heard:
+            key = SignalKey(time, one.symbol, one.action, one.side)
+            is_open = one.action == "entry" and not one.reason
+            if is_open:
+                self._waiting[one.symbol] = key
+            verdict = Verdict(None, None) if is_open else Verdict(not one.reason, one.reason)
+            self.facts.signals[key] = verdict

@@ -1,0 +1,25 @@
+"""How a session's paper trading compares with its backtest."""
+
+from django.db import models
+
+from apps.trading.models.runs import Run
+
+
+class DriftReport(models.Model):
+    """Of one run and session; clean when it lists no difference."""
+
+    # Its own index on the run would repeat the constraint's.
+    run = models.ForeignKey(Run, models.CASCADE, related_name="drift", db_index=False)
+    day = models.DateField(help_text="Asia/Kolkata")
+    rows = models.PositiveIntegerField(help_text="That were played again")
+    total = models.PositiveIntegerField(help_text="Differences, of which the first are listed")
+    differences = models.JSONField()
+    checked_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["run", "day"], name="a_session_is_checked_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.day}: {self.total}"

@@ -1,0 +1,28 @@
+"""The jobs of this app, as the workers find them."""
+
+import logging
+from datetime import UTC, datetime
+from typing import Final
+
+from procrastinate import JobContext
+from procrastinate.contrib.django import app
+
+from apps.market import clock
+
+NIGHTLY: Final = "57 20 * * *"
+"""UTC: in India 02:27, when what came in by day is in its blocks."""
+
+log = logging.getLogger(__name__)
+
+
+@app.periodic(cron=NIGHTLY)
+@app.task(name="trading.drift", queue="backtests", queueing_lock="trading.drift", pass_context=True)
+def check_drift(context: JobContext, timestamp: int) -> None:
+    """`timestamp`: when it was due. It simulates, so it is for those who have the compiler."""
+    from apps.trading.drift import checking
+
+    now = datetime.fromtimestamp(timestamp, tz=UTC)
+    checked = checking.check_ended(
+        now=now, market_now=clock.market_time(now), stopping=context.should_abort
+    )
+    log.info("compared %d sessions with their backtests", checked)

@@ -1,0 +1,113 @@
+"""A session that is played again: clean where nothing differs, and told by kind where it does."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+import pytest
+
+from apps.accounts.models import User
+from apps.engine.candles import Candles
+from apps.market import services as market
+from apps.trading import services
+from apps.trading.drift import checking
+from apps.trading.models import DriftReport, Fill, LaneRow, Run, Signal
+from apps.trading.runner import Runner
+from tests import make
+from tests.conftest import Api
+from tests.envelope import assert_error
+from tests.trading.live.market_day import FIRST, hold, started, step, steps, times, walk
+
+pytestmark = pytest.mark.django_db
+
+LENGTH = 1800
+SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
+DAYS = 3
+CLEAN = {"date": "2026-06-03", "status": "checked", "rows": 0, "total": 0, "differences": []}
+AFTER = FIRST + 7 * 86_400
+
+
+@pytest.fixture
+def series() -> Mapping[str, Candles]:
+    """A week more before the start, so that indicators have what to begin with."""
+    starts = times(5 + DAYS, LENGTH, first=FIRST - 7 * 86_400)
+    made = {
+        symbol: walk(seed, starts, wild=0.01, missing=0.1) for seed, symbol in enumerate(SYMBOLS)
+    }
+    hold(made, "30m")
+    return made
+
+
+@pytest.fixture
+def run(alice: User, series: Mapping[str, Candles]) -> Run:
+    made = started(alice, steps(SYMBOLS, "30m"))
+    step(Runner(), SYMBOLS, "30m", AFTER)
+    return made
+
+
+def check() -> dict[str, list[tuple[object, ...]]]:
+    """By day: each difference as its kind, symbol, and what it is of."""
+    checking.check_ended(now=make.NOW, market_now=AFTER, stopping=lambda: False)
+    return {
+        str(report.day): [(one["kind"], one["symbol"], one["what"]) for one in report.differences]
+        for report in DriftReport.objects.order_by("day")
+    }
+
+
+def test_on_clean_data_there_is_none_and_each_kind_is_told(
+    api: Api, alice: User, run: Run, series: Mapping[str, Candles]
+) -> None:
+    client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
+    assert client.get(path).json() | {"rows": 0} == CLEAN | {"status": "waiting"}
+    assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
+    assert client.get(path).json() | {"rows": 0} == CLEAN
+    assert sum(DriftReport.objects.values_list("rows", flat=True)) == LaneRow.objects.count()
+    assert Fill.objects.count() > 5
+    DriftReport.objects.all().delete()
+    tampered = tamper()
+    assert sorted(one for found in check().values() for one in found) == sorted(tampered)
+    shown = client.get(path, {"date": "2026-06-01"}).json()["differences"]
+    assert {"charge", "fill", "risk"} >= {one["kind"] for one in shown} != set()
+    assert client.get(path, {"date": "2025-06-01"}).json()["status"] == "no_session"
+    assert_error(client.get(path, {"date": "June"}), 400, "VALIDATION_ERROR", field="date")
+    DriftReport.objects.all().delete()
+    come_late(series[SYMBOLS[0]])
+    assert ("data", SYMBOLS[0], "candle") in check()["2026-06-03"]
+
+
+def tamper() -> list[tuple[object, ...]]:
+    """One difference of each kind that the store does not make."""
+    charged, priced = Fill.objects.order_by("at", "pk").select_related("order")[:2]
+    Fill.objects.filter(pk=charged.pk).update(charges=charged.charges + Decimal("0.01"))
+    Fill.objects.filter(pk=priced.pk).update(price=priced.price + 1)
+    barred = Signal.objects.filter(followed=True, action="entry").earliest("bar_time")
+    Signal.objects.filter(pk=barred.pk).update(followed=False, reason="kill_switch")
+    missing = Signal.objects.filter(followed=True).order_by("-bar_time")[1]
+    Signal.objects.filter(pk=missing.pk).delete()
+    return [
+        ("charge", charged.order.symbol, charged.order.side),
+        ("fill", priced.order.symbol, priced.order.side),
+        ("risk", barred.symbol, f"entry {barred.side}"),
+        ("signal", missing.symbol, f"{missing.action} {missing.side}"),
+    ]
+
+
+def come_late(bars: Candles) -> None:
+    """The last bars but one are other ones now."""
+    late = bars.slice(len(bars) - 5, len(bars) - 4)
+    moved = Candles.build(
+        late.time, open=late.open, high=late.high + 50, low=late.low, close=late.close + 40,
+        volume=late.volume,
+    )  # fmt: skip
+    market.append(symbol=SYMBOLS[0], timeframe="30m", candles=moved, now=make.NOW)
+
+
+def test_a_run_that_was_stopped_is_played_to_its_end(
+    alice: User, series: Mapping[str, Candles]
+) -> None:
+    run = started(alice, steps(SYMBOLS, "30m"))
+    runner = Runner()
+    step(runner, SYMBOLS, "30m", FIRST + 86_400 + 6 * LENGTH)
+    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=True, now=make.NOW)
+    step(runner, SYMBOLS, "30m", AFTER)
+    kinds = {kind for differences in check().values() for kind, _, _ in differences}
+    assert kinds <= {"risk", "fill"}
