@@ -20,12 +20,13 @@ from apps.trading.models import (
     Fill,
     Intent,
     Order,
+    Run,
     Signal,
     Trade,
 )
 from apps.trading.money import price, rupees
 from apps.trading.order_book import Booked, moment
-from apps.trading.outcome import Execution, Outcome, outcome_of
+from apps.trading.outcome import Execution, Heard, Outcome, outcome_of
 from apps.trading.stepping import Step
 from apps.webhooks import services as events
 from apps.webhooks.event_types import EventType
@@ -36,7 +37,6 @@ KINDS: Final = {
     Intent.ADD: EntryKind.ENTRY,
     Intent.EXIT: EntryKind.EXIT,
 }
-EXIT_REASON: Final = {Intent.ENTRY: "entry", Intent.ADD: "add"}
 SIDES: Final = {"buy": "long", "sell": "short"}
 
 UNFOLLOW: Final = """
@@ -196,20 +196,16 @@ def _trades(outcomes: Sequence[Outcome]) -> Iterator[Trade]:
 
 
 def _keep_signals(outcomes: Sequence[Outcome], booked: Booked) -> None:
-    Signal.objects.bulk_create(
-        Signal(
-            run=outcome.step.run,
-            algorithm_id=outcome.step.run.algorithm_id,
-            symbol=one.symbol,
-            bar_time=moment(outcome.step.time),
-            side=one.side,
-            action=one.action,
-            followed=not one.reason,
-            reason=one.reason,
-        )
+    recalled = [
+        _signal(one.run, Heard(one.symbol, SIDES[one.side], "entry"), one.bar_time)
+        for one in booked.recalled
+    ]
+    heard = [
+        _signal(outcome.step.run, one, moment(outcome.step.time))
         for outcome in outcomes
         for one in outcome.heard
-    )
+    ]
+    Signal.objects.bulk_create([*recalled, *heard])
     rows = [
         (one.run_id, one.bar_time, one.symbol, SIDES[one.side], one.reason)
         for one in booked.unfollowed
@@ -217,3 +213,16 @@ def _keep_signals(outcomes: Sequence[Outcome], booked: Booked) -> None:
     if rows:
         with connection.cursor() as cursor:
             cursor.execute(UNFOLLOW, [list(column) for column in zip(*rows, strict=True)])
+
+
+def _signal(run: Run, heard: Heard, bar_time: datetime) -> Signal:
+    return Signal(
+        run=run,
+        algorithm_id=run.algorithm_id,
+        symbol=heard.symbol,
+        bar_time=bar_time,
+        side=heard.side,
+        action=heard.action,
+        followed=not heard.reason,
+        reason=heard.reason,
+    )

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from django.db import connection
 
-from apps.engine.codes import ENTER
 from apps.trading.brokers.paper import PaperBroker
 from apps.trading.brokers.protocol import place_surely
 from apps.trading.models import Intent, Order, OrderStatus, Run
@@ -22,7 +21,7 @@ from apps.trading.outcome import (
     Refused,
     client_order_id,
 )
-from apps.trading.stepping import Step
+from apps.trading.stepping import drop_entry
 
 WITHDRAWN: Final = frozenset({"limit_not_reached", "daily_loss_limit", "kill_switch", "stale_data"})
 """Reasons for which an order is taken back; of the others it is rejected."""
@@ -47,13 +46,15 @@ Waiting = dict[tuple[str, bool], Order]
 @dataclass(slots=True)
 class Booked:
     """What became of the orders of some steps. `filled` are the orders of all executions, in their
-    order; `unfollowed` are entries that came to nothing.
+    order; `unfollowed` are entries that came to nothing; `recalled` those of signals that seemed
+    idle at their close, and were not, as the position that would have ignored them ended before.
     """
 
     made: list[Order] = field(default_factory=list)
     ended: list[Order] = field(default_factory=list)
     filled: list[Order] = field(default_factory=list)
     unfollowed: list[Order] = field(default_factory=list)
+    recalled: list[Order] = field(default_factory=list)
 
 
 def keep(outcomes: Sequence[Outcome], *, now: datetime) -> Booked:
@@ -84,15 +85,9 @@ def _place(outcomes: Sequence[Outcome], booked: Booked, now: datetime) -> None:
     steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
     for order, receipt in zip(wanted, receipts, strict=True):
         if receipt.status is OrderStatus.REJECTED:
-            _drop_entry(steps[order.run_id], order.symbol)
+            step = steps[order.run_id]
+            drop_entry(step.state, step.strategy, order.symbol)
             booked.unfollowed.append(order)
-
-
-def _drop_entry(step: Step, symbol: str) -> None:
-    """In the state after the step, which is not stored yet."""
-    index = step.strategy.basicInfo.symbols.index(symbol)
-    position = step.state.positions[index]
-    position["pending"] = int(position["pending"]) & ~ENTER
 
 
 def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:
@@ -128,23 +123,27 @@ class _Desk:
         self._booked.filled.append(order)
 
     def _of_fill(self, one: Execution) -> Order:
-        """One that was not placed before: made by the bar itself, or of a signal that the position
-        of its close would have ignored, had it lived.
-        """
-        bar_time = self._outcome.step.time if one.intent is Intent.EXIT else one.held_since
+        """One that was not placed before."""
         placed = Placed(one.symbol, one.side, one.intent, one.leg, one.reason, one.level)
-        return self._order(placed, bar_time)
+        if one.intent is Intent.EXIT:
+            return self._order(placed, self._outcome.step.time)
+        return self._recall(placed, one.held_since)
 
     def _refuse(self, refused: Refused) -> None:
         order = self._waiting.pop((refused.symbol, False), None)
         if order is None:
             side = "buy" if refused.side == "long" else "sell"
             placed = Placed(refused.symbol, side, Intent.ENTRY, Leg.ENTRY)
-            order = self._order(placed, refused.held_since)
+            order = self._recall(placed, refused.held_since)
         is_withdrawn = refused.reason in WITHDRAWN
         self._finish(order, OrderStatus.CANCELLED if is_withdrawn else OrderStatus.REJECTED)
         order.reason = refused.reason
         self._booked.unfollowed.append(order)
+
+    def _recall(self, placed: Placed, bar_time: int) -> Order:
+        order = self._order(placed, bar_time)
+        self._booked.recalled.append(order)
+        return order
 
     def _withdraw(self) -> None:
         """What waited before and does so no more: taken back by its owner, or expired."""

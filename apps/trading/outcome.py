@@ -28,7 +28,6 @@ from apps.engine.codes import (
     FLATTEN,
     OPEN,
 )
-from apps.engine.plan import Contract
 from apps.engine.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.strategy import Strategy
 from apps.trading.models import Intent
@@ -159,38 +158,31 @@ def _symbol(step: Step, index: int) -> str:
 def _executions(step: Step) -> Iterator[Execution]:
     trades = iter(step.trades)
     fills = list(step.fills)
-    by_symbol: dict[int, list[int]] = defaultdict(list)
-    for place, fill in enumerate(fills):
-        by_symbol[int(fill["symbol"])].append(place)
-    last = {places[-1] for places in by_symbol.values()}
+    last = set({int(fill["symbol"]): place for place, fill in enumerate(fills)}.values())
+    held = set(np.flatnonzero(step.before.positions["side"]).tolist())
     locked: dict[int, float] = {}
     for place, fill in enumerate(fills):
         index = int(fill["symbol"])
         before = step.before.positions[index]
         bound = locked.get(index, float(before["locked"]) if before["side"] else 0.0)
-        is_first = place == by_symbol[index][0]
         if fill["reason"] == OPEN:
             after = step.state.positions[index]
             now = float(after["locked"]) if place in last else bound + _cost(step, fill)
             yield _entry(step, fill, added=bound > 0, locked=rupees(now) - rupees(bound))
         else:
-            now, trade = 0.0, next(trades)
-            if is_first and not before["side"]:  # settled before the row began
-                bound = float(trade["value"]) * _terms(step, fill).margin
+            now = 0.0
             position = step.state.positions[index] if place in last else before
-            yield _exit(step, fill, trade, position, is_first, locked=-rupees(bound))
+            was_held = index in held
+            yield _exit(step, fill, next(trades), position, was_held, locked=-rupees(bound))
+            held.discard(index)
         locked[index] = now
 
 
 def _cost(step: Step, fill: Record) -> float:
     """What an entry locks (engine rule 6), where its position did not live to say it."""
-    terms = _terms(step, fill)
-    return float(fill["quantity"] * fill["price"] * terms.multiplier * terms.margin)
-
-
-def _terms(step: Step, fill: Record) -> Contract:
     day = int(ist_day(np.array([fill["time"]]))[0])
-    return step.contracts[int(fill["symbol"])].on(day)
+    terms = step.contracts[int(fill["symbol"])].on(day)
+    return float(fill["quantity"] * fill["price"] * terms.multiplier * terms.margin)
 
 
 def _entry(step: Step, fill: Record, *, added: bool, locked: Decimal) -> Execution:

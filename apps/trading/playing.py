@@ -14,11 +14,6 @@ from apps.engine import kernel
 from apps.engine.codes import (
     BY_EXPIRY,
     BY_STOPPED,
-    ENTER,
-    ENTER_LONG,
-    ENTER_SHORT,
-    EXIT_LONG,
-    EXIT_SHORT,
     KILL_SWITCH,
     RUINED,
     STALE_DATA,
@@ -39,7 +34,7 @@ from apps.engine.records import (
 from apps.engine.strategy import Strategy
 from apps.trading.models import Run
 from apps.trading.rows import Row
-from apps.trading.stepping import Step
+from apps.trading.stepping import Step, drop_entry
 from apps.trading.terms import CLOSE, Dealing, Terms
 
 _PRICES: Final = ("stop", "target", "extreme", "order_price", "close", "atr", "order_atr")
@@ -111,7 +106,8 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
     broken = _convert(before, changes.ratios)
     state = State(before.account.copy(), before.positions.copy())
     written = _settled(state, terms, out, broken, BY_STOPPED)
-    _drop_cancelled(state, standing)
+    for symbol in standing.cancelled:
+        drop_entry(state, member.strategy, symbol)
     bar_entries(state, _barred(standing, stale=changes.stale))
     before_open, after_close = _asked(standing, member.strategy.basicInfo.symbols, row)
     ask_to_close(state, before_open, BY_STOPPED)
@@ -174,20 +170,6 @@ def _asked(
         wanted = dict.fromkeys(range(len(symbols)), standing.ended_at or standing.halted_since)
     early = [at for at, since in wanted.items() if since and since.timestamp() <= row.time]
     return early, [at for at in wanted if at not in early]
-
-
-def _drop_cancelled(state: State, standing: Standing) -> None:
-    """Entries that wait and are not wanted any more; one that would reverse still closes."""
-    strategy = standing.member.strategy
-    for at, symbol in enumerate(strategy.basicInfo.symbols):
-        position = state.positions[at]
-        pending, side = int(position["pending"]), position["side"]
-        if symbol not in standing.cancelled or not pending & ENTER:
-            continue
-        against = ENTER_SHORT if side > 0 else ENTER_LONG
-        if side and pending & against and strategy.exits_on_opposite_signal:
-            pending |= EXIT_LONG if side > 0 else EXIT_SHORT
-        position["pending"] = pending & ~ENTER
 
 
 def _settled(

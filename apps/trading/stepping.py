@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from apps.engine.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
 from apps.engine.plan import Contract
 from apps.engine.records import Array, State
 from apps.engine.strategy import Strategy
@@ -36,3 +37,15 @@ class Step:
     trades: Array
     last: Array = field(default_factory=lambda: np.empty(0))
     cancelled: Collection[str] = ()
+
+
+def drop_entry(state: State, strategy: Strategy, symbol: str) -> None:
+    """Let the entry that waits not be traded; one that would reverse a position still closes it, as
+    where entries are barred (engine rule 20).
+    """
+    position = state.positions[strategy.basicInfo.symbols.index(symbol)]
+    pending, side = int(position["pending"]), position["side"]
+    against = ENTER_SHORT if side > 0 else ENTER_LONG
+    if side and pending & against and strategy.exits_on_opposite_signal:
+        pending |= EXIT_LONG if side > 0 else EXIT_SHORT
+    position["pending"] = pending & ~ENTER

@@ -203,6 +203,18 @@ def at_limit(offset: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def test_what_is_added_to_and_left_in_one_bar_was_held(alice: User) -> None:
+    adds = {
+        "method": "fixed_quantity", "quantity": 3,
+        "pyramiding": {"enabled": True, "maxEntries": 2},
+    }  # fmt: skip
+    one = stepper(alice, positionSizing=adds)
+    play(one, (row(FLAT), LONG), (row(FLAT), LONG), row((100, 100, 90, 95)))
+    assert Position.objects.get().closed_at is not None
+    assert Trade.objects.get().quantity == 6
+    assert balances()["locked"] == 0
+
+
 @pytest.mark.parametrize(
     ("steps", "reason", "status"),
     [
