@@ -240,7 +240,7 @@ _WHOLE_SHOWN: Final = {**_BACKTEST_SHOWN, "breakdowns": None}
 _CANCELLED_SHOWN: Final = {
     **_WHOLE_SHOWN, "status": "cancelled", "completedAt": MOMENT_SHOWN,
 }  # fmt: skip
-_TRADE_SHOWN: Final = {
+TRADE_SHOWN: Final = {
     "symbol": "NSE:RELIANCE",
     "side": "long",
     "quantity": 100,
@@ -348,8 +348,8 @@ TRADES: Final = Operation(
         200: Answer(
             "One page.",
             page_of(ref("Trade")),
-            page_shown(_TRADE_SHOWN),
-            table=table_of(TRADE_COLUMNS, [_TRADE_SHOWN]),
+            page_shown(TRADE_SHOWN),
+            table=table_of(TRADE_COLUMNS, [TRADE_SHOWN]),
         )
     },
     refusals=_GONE,

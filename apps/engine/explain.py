@@ -1,15 +1,15 @@
-"""What the conditions of entries say at one bar: the same checks, over the same values, that make
-signals, looked at one by one.
+"""What conditions say at one bar: the same checks, over the same values, that make signals, looked
+at one by one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from apps.engine.catalogue import CATALOGUE
-from apps.engine.conditions import EntryConditions, Side
+from apps.engine.conditions import Condition, EntryConditions, Side
 from apps.engine.indicators import Indicator, Output
 from apps.engine.series import Series
 from apps.engine.sides import (
@@ -21,6 +21,7 @@ from apps.engine.sides import (
     Pattern,
     Read,
     entry_check,
+    exit_check,
 )
 from apps.engine.signals import atr_columns, confirmed, looks_back
 from apps.engine.strategy import Strategy
@@ -53,7 +54,8 @@ class Finding(NamedTuple):
 
 
 class SideFound(NamedTuple):
-    """What speaks for a side: `signal` says whether all of it together opens a position.
+    """What speaks for opening a side, or for closing it: `signal` says whether all of it together
+    does.
 
     `findings` are told with the place of their condition among those of the step.
     """
@@ -66,7 +68,7 @@ class SideFound(NamedTuple):
 
 def sides_at(strategy: Strategy, track: Track, bar: int) -> list[SideFound]:
     """For each side that is traded, at a bar of `track.used`."""
-    return [_side_at(side, strategy, track, bar) for side in traded(strategy.entryConditions)]
+    return [entry_at(side, strategy, track, bar) for side in traded(strategy.entryConditions)]
 
 
 def traded(entry: EntryConditions) -> tuple[Side, ...]:
@@ -83,33 +85,63 @@ def ranges_known(strategy: Strategy, track: Track, bar: int) -> bool:
     )
 
 
-def _side_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFound:
+def entry_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFound:
+    """What speaks for opening a side; of the one that is not traded, what speaks against the other
+    where an opposite signal closes.
+    """
     entry = strategy.entryConditions
-    candles = max(entry.confirmationCandles, 1)
-    whole = entry_check(side, entry)
-    view = _View(_values_at(strategy, track, bar, looks_back(whole) + candles), candles)
-    placed = (
-        (place, check)
-        for place in range(len(entry.conditions))
-        for check in _of(entry, side, place)
-    )
+
+    def joined(conditions: tuple[Condition, ...]) -> Joined:
+        return entry_check(side, entry.model_copy(update={"conditions": conditions}))
+
+    whole, parts = joined(entry.conditions), [joined((one,)) for one in entry.conditions]
+    view = _view(strategy, track, bar, whole, max(entry.confirmationCandles, 1))
+    return _found(side, whole, parts, view)
+
+
+def exits_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFound:
+    """What the conditions of exits say of a position of a side; nothing confirms them."""
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+
+    def joined(conditions: tuple[Condition, ...]) -> Joined:
+        return exit_check(side, exits.model_copy(update={"conditions": conditions}), entry)
+
+    whole, parts = joined(exits.conditions), [joined((one,)) for one in exits.conditions]
+    return _found(side, whole, parts, _view(strategy, track, bar, whole, 1))
+
+
+def opposite_at(side: Side, strategy: Strategy, track: Track, bar: int) -> bool | None:
+    """Whether an opposite signal closes a position of a side; None where none ever does.
+
+    Where both sides are traded, both at once are neither (rule 12).
+    """
+    if not strategy.exits_on_opposite_signal:
+        return None
+    other: Side = "short" if side == "long" else "long"
+    if not entry_at(other, strategy, track, bar).signal:
+        return False
+    both = strategy.entryConditions.positionType == "both"
+    return not (both and entry_at(side, strategy, track, bar).signal)
+
+
+def _found(side: Side, whole: Joined, parts: Sequence[Joined], view: _View) -> SideFound:
+    """`parts`: each condition alone, of which nothing is left where it is of the other side."""
     return SideFound(
         side,
-        entry.logicalOperator,
+        whole.operator,
         view.is_confirmed(whole),
-        tuple((place, view.finding(check)) for place, check in placed),
+        tuple(
+            (place, view.finding(check))
+            for place, part in enumerate(parts)
+            for check in part.checks
+        ),
     )
 
 
-def _of(entry: EntryConditions, side: Side, place: int) -> Iterator[Check]:
-    """What one condition is for a side: nothing, where it is of the other."""
-    alone = entry.model_copy(update={"conditions": entry.conditions[place : place + 1]})
-    yield from entry_check(side, alone).checks
-
-
-def _values_at(strategy: Strategy, track: Track, bar: int, lead: int) -> Values:
+def _view(strategy: Strategy, track: Track, bar: int, check: Check, candles: int) -> _View:
     blocks = blocks_of(track.used, strategy.basicInfo.timeframe, bar, bar + 1)
-    return Values(track.used, blocks, lead, track.longer, NO_CACHE)
+    lead = looks_back(check) + candles
+    return _View(Values(track.used, blocks, lead, track.longer, NO_CACHE), candles)
 
 
 class _View:

@@ -1,5 +1,5 @@
-"""What came of the signal at a bar, as far as a stored result says: its trades, its curve and how
-many signals it rejected for which reason.
+"""What came of the signal at a bar, and which positions lived in it, as far as a stored result
+says: its trades, its curve and how many signals it rejected for which reason.
 """
 
 from __future__ import annotations
@@ -90,6 +90,16 @@ def verdict(
     sure = frozenset(CERTAIN) - {"position_limit"}
     possible = tuple(name for name, n in told.rejected.items() if n and name not in sure)
     return Verdict(UNCERTAIN, side, None, possible)
+
+
+def lived_at(trades: Array, symbol: int, time: int) -> list[int]:
+    """The places of the symbol's trades that were held for any part of its bar of this time, or
+    were closed at its open; those that were entered first come first.
+    """
+    mine = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
+    found = np.flatnonzero(mine & (trades["exit_time"] >= time))
+    places: list[int] = found[np.argsort(trades["entry_time"][found], kind="stable")].tolist()
+    return places
 
 
 def _entered(trades: Array, bar: Bar, next_time: int, side: Side) -> int | None:

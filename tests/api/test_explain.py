@@ -8,8 +8,12 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
+from apps.backtests.explain.serializers import HELD, MESSAGES, OF_POSITIONS
 from apps.backtests.models import Backtest
+from apps.engine.reasons import EXIT_REASONS
+from apps.engine.verdict import CERTAIN, UNCERTAIN
 from apps.market.models import CandleBlock
+from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
@@ -52,6 +56,55 @@ def test_every_entry_is_explained_by_the_candle_before_it(
         assert signals.pop(trade["side"]) is True
         assert list(signals.values()) == [False]
         assert found["candle"]["time"] == _moment(int(times[entry - 1]))
+
+
+def test_every_position_is_told_where_it_lived_with_its_levels_and_what_closed_it(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    client = api(alice)
+    trades = client.get(f"/api/backtests/{completed.pk}/trades?limit=100").json()["data"]
+    for trade in trades[:4]:
+        entered = ask(client, completed, at=trade["entryTime"]).json()["positions"]
+        assert trade in [one["trade"] for one in entered]
+        closed = ask(client, completed, at=trade["exitTime"]).json()["positions"]
+        (here,) = (one for one in closed if one["trade"] == trade)
+        assert here["reason"] == trade["exitReason"]
+        away = 0.99 if trade["side"] == "long" else 1.01
+        stop = here["levels"]["stopLoss"]
+        assert stop == pytest.approx(trade["entryPrice"] * away, abs=0.05)
+        assert (here["levels"]["trailingStop"], here["conditions"]) == (None, [])
+    night = ask(client, completed, at="2024-02-01T03:45:00Z").json()
+    assert night["positions"] == []
+
+
+def test_whatever_becomes_of_a_position_or_a_signal_has_its_words() -> None:
+    assert set(OF_POSITIONS) == {HELD, *EXIT_REASONS} - {""}
+    assert set(MESSAGES) == {*CERTAIN, UNCERTAIN}
+
+
+def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> None:
+    hold(SYMBOL, "15m", waves("2024-01-01", 45))
+    high = {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above"}
+    exits = {"stopLoss": {"type": "percentage", "percentage": 5}, "exitOnOppositeSignal": False,
+             "conditions": [{**high, "value": 70}]}  # fmt: skip
+    algorithm = make.algorithm(alice, **make.steps(exitConditions=exits))
+    backtest = submit(alice, algorithm.pk)
+    run_queued()
+    client = api(alice)
+    trades = client.get(f"/api/backtests/{backtest.pk}/trades?limit=100").json()["data"]
+    trade = next(one for one in trades if one["exitReason"] == "signal")
+    times = waves("2024-01-01", 45).time
+    left = int(times.searchsorted(_seconds(trade["exitTime"])))
+    for back, signal, reason in ((2, False, "held"), (1, True, "held"), (0, None, "signal")):
+        found = ask(client, backtest, at=_moment(int(times[left - back]))).json()["positions"]
+        (position,) = (one for one in found if one["trade"] == trade)
+        (condition,) = position["conditions"]
+        assert (position["reason"], position["oppositeSignal"]) == (reason, None)
+        assert condition["condition"] == "exitConditions.conditions[0]"
+        assert signal in {None, position["signal"]}
+        assert position["signal"] is condition["holds"]
+        level = 70 if trade["side"] == "long" else 30
+        assert condition["text"].endswith(f" {level}")
 
 
 def _seconds(text: str) -> int:

@@ -7,11 +7,16 @@ import numpy as np
 
 from apps.engine.candles import Candles
 from apps.engine.codes import ENTER_LONG, ENTER_SHORT
-from apps.engine.explain import Finding, sides_at
+from apps.engine.explain import Finding, exits_at, opposite_at, sides_at
+from apps.engine.levels import Levels, levels_of
 from apps.engine.longer import longer_of
+from apps.engine.plan import Contract
+from apps.engine.reasons import EXIT_REASONS
 from apps.engine.signals import signals_of
+from apps.engine.simulate import History, simulate
 from apps.engine.strategy import Strategy, parse
-from apps.engine.timeline import Track
+from apps.engine.timeline import Track, track_of
+from apps.engine.verdict import lived_at
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete
 
 MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
@@ -59,7 +64,8 @@ def test_a_side_has_a_signal_exactly_where_signals_have_its_bit() -> None:
         entering(CROSS, LONG_ALONE, ENGULFING, logicalOperator="OR"),
     ):
         bits = signals_of(strategy, candles, {}, 0, len(candles))
-        for bar in range(len(candles)):
+        changes = np.flatnonzero(np.diff(bits))
+        for bar in {*range(0, len(candles), 9), *changes.tolist(), *(changes + 1).tolist()}:
             long, short = sides_at(strategy, track(candles), bar)
             assert long.signal is bool(bits[bar] & ENTER_LONG)
             assert short.signal is bool(bits[bar] & ENTER_SHORT)
@@ -106,3 +112,79 @@ def test_holding_at_a_bar_is_told_apart_from_being_confirmed() -> None:
     held = [one.holds for one in told]
     assert [one.confirmed for one in told[1:]] == [a and b for a, b in pairwise(held)]
     assert any(one.holds and not one.confirmed for one in told)
+
+
+LEAVING = {
+    "stopLoss": {"type": "atr", "atrPeriod": 5, "atrMultiplier": 1.5},
+    "takeProfit": {"type": "risk_reward", "ratio": 1},
+    "trailingStop": {"enabled": True, "type": "percentage", "percentage": 0.3},
+    "conditions": [
+        {"type": "indicator_value", "indicator": {"type": "RSI", "period": 5},
+         "operator": "above", "value": 60},
+        {"type": "group", "logicalOperator": "AND", "conditions": [MORNING, RISING]},
+    ],
+    "logicalOperator": "AND",
+}  # fmt: skip
+
+
+def leaving(**changes: Any) -> Strategy:
+    """Enters often, on both sides, and leaves in every way."""
+    entry = {"positionType": "both", "conditions": [{**CROSS, "indicator2": {"type": "PRICE"}}]}
+    told = {"mode": "paper", "exchange": "NSE", "orderType": "market", "slippage": 0,
+            "productType": "carryforward"}  # fmt: skip
+    steps = complete(entryConditions=entry, exitConditions=LEAVING, executionSettings=told)
+    return parse({**steps, **changes})
+
+
+def test_every_exit_is_explained_by_the_candle_and_levels_that_made_it() -> None:
+    given, candles = leaving(), walk(800)
+    result = simulate(
+        given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
+    )
+    seen = track_of(given, History("NSE:TEST", candles), 0, 2**40)
+    met = set()
+    for index, trade in enumerate(result.trades):
+        entry, leave = np.searchsorted(candles.time, [trade["entry_time"], trade["exit_time"]])
+        reason, side = EXIT_REASONS[trade["reason"]], "long" if trade["side"] > 0 else "short"
+        met.add(reason)
+        for bar in range(entry, leave):
+            due = reason if bar == leave - 1 else "nothing"
+            said = exits_at(side, given, seen, bar).signal
+            assert said is (due == "signal")
+            assert opposite_at(side, given, seen, bar) in {due == "opposite_signal", said}
+            assert index in lived_at(result.trades, 0, int(candles.time[bar]))
+        assert index in lived_at(result.trades, 0, int(trade["exit_time"]))
+        levels = levels_of(trade, given, Contract(), seen, int(leave))
+        assert levels is not None
+        assert_price(trade, levels, reason, float(candles.open[leave]))
+    ways = {"signal", "opposite_signal", "stop_loss", "take_profit", "trailing_stop"}
+    assert met >= ways
+
+
+def assert_price(trade: Any, levels: Levels, reason: str, opened: float) -> None:
+    """A level is filled where it lies, unless the open is beyond it."""
+    places = {"stop_loss": levels.stop, "trailing_stop": levels.trailed,
+              "take_profit": levels.target}  # fmt: skip
+    if reason in places:
+        assert trade["exit_price"] in (places[reason], opened)
+
+
+def test_levels_of_a_position_that_may_have_been_added_to_are_not_told() -> None:
+    pyramid = {"method": "fixed_quantity", "quantity": 1,
+               "pyramiding": {"enabled": True, "maxEntries": 2}}  # fmt: skip
+    given, candles = leaving(positionSizing=pyramid), walk(300)
+    result = simulate(
+        given, [History("NSE:TEST", candles)], start=0, end=2**40, capital=1_000_000.0
+    )
+    seen = track_of(given, History("NSE:TEST", candles), 0, 2**40)
+    assert levels_of(result.trades[0], given, Contract(), seen, 100) is None
+
+
+def test_an_opposite_signal_is_told_only_where_it_closes() -> None:
+    one_sided = {"positionType": "long", "conditions": [RSI_ABOVE_50]}
+    for written, there in ((None, None), (True, True)):
+        exits = {**LEAVING, "conditions": [], "exitOnOppositeSignal": written}
+        exits = {name: value for name, value in exits.items() if value is not None}
+        given = parse(complete(entryConditions=one_sided, exitConditions=exits))
+        found = [opposite_at("long", given, track(walk(120)), bar) for bar in range(20, 120)]
+        assert (True in found, None in found) == (there is True, there is None)

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from apps.backtests.explain.serializers import OF_POSITIONS
+from apps.backtests.openapi import TRADE_SHOWN
 from apps.core.errors import Code
 from apps.core.openapi import (
     FLAG,
@@ -30,6 +32,7 @@ from apps.symbols.openapi import SYMBOL
 
 _SIDE: Final = one_of(("long", "short"))
 _OPERATOR: Final = one_of(("AND", "OR"))
+_PRICE: Final = nullable(NUMBER)
 _FINDING: Final[dict[str, Schema]] = {
     "text": TEXT,
     "holds": described(FLAG, "At this candle."),
@@ -46,6 +49,12 @@ _FINDING: Final[dict[str, Schema]] = {
     "parts": described(array(ref("ExplainedCondition")), "Of a group."),
 }
 
+_CONDITIONS: Final[dict[str, Schema]] = {
+    "logicalOperator": _OPERATOR,
+    "signal": described(FLAG, "The conditions together."),
+    "conditions": array(record({"condition": described(TEXT, "Its place."), **_FINDING})),
+}
+
 SCHEMAS: Final[dict[str, Schema]] = {
     "ExplainedCondition": record(_FINDING),
     "Explanation": record(
@@ -59,18 +68,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                 }
             ),
             "confirmationCandles": INTEGER,
-            "sides": array(
-                record(
-                    {
-                        "side": _SIDE,
-                        "logicalOperator": _OPERATOR,
-                        "signal": described(FLAG, "The side's conditions together."),
-                        "conditions": array(
-                            record({"condition": described(TEXT, "Its place."), **_FINDING})
-                        ),
-                    }
-                )
-            ),
+            "sides": array(record({"side": _SIDE, **_CONDITIONS})),
             "entry": record(
                 {
                     "reason": one_of((*CERTAIN, UNCERTAIN)),
@@ -82,15 +80,42 @@ SCHEMAS: Final[dict[str, Schema]] = {
                     ),
                 }
             ),
+            "positions": described(
+                array(ref("ExplainedPosition")),
+                "Those that lived in the candle, one that was closed at its open too.",
+            ),
+        }
+    ),
+    "ExplainedPosition": record(
+        {
+            "reason": described(
+                one_of(list(OF_POSITIONS)), "`held`, or what closed it in this candle."
+            ),
+            "message": TEXT,
+            "trade": ref("Trade"),
+            "levels": described(
+                nullable(
+                    record({"stopLoss": _PRICE, "trailingStop": _PRICE, "takeProfit": _PRICE})
+                ),
+                "That the candle's prices were held against; a trailing stop once it is tighter"
+                " than the stop, whose place it then takes. In the candle that a limit or stop"
+                " order was filled inside, the target is not looked at. Null where pyramiding may"
+                " have added to the position.",
+            ),
+            "oppositeSignal": described(
+                nullable(FLAG), "At the candle's close; null where it closes nothing."
+            ),
+            **_CONDITIONS,
         }
     ),
 }
 
 EXPLAIN: Final = Operation(
     name="explainCandle",
-    summary="Why there was, or was no, entry at a candle",
+    summary="Why there was, or was no, entry or exit at a candle",
     text="Each condition with the values it read, for each side, and what became of the signal as "
-    "far as the result tells. Conditions are computed over the candles that are held now.",
+    "far as the result tells; of each position that lived in the candle its levels, the conditions "
+    "of exits, and what closed it. Conditions are computed over the candles that are held now.",
     tag="backtests",
     parameters=(
         place("backtest_id", "The backtest."),
@@ -137,6 +162,18 @@ EXPLAIN: Final = Operation(
                     "possibleReasons": [],
                     "trade": None,
                 },
+                "positions": [
+                    {
+                        "reason": "held",
+                        "message": OF_POSITIONS["held"],
+                        "trade": TRADE_SHOWN,
+                        "levels": {"stopLoss": 1393.45, "trailingStop": None, "takeProfit": 1414.5},
+                        "oppositeSignal": False,
+                        "logicalOperator": "AND",
+                        "signal": False,
+                        "conditions": [],
+                    }
+                ],
             },
         )
     },

@@ -1,7 +1,9 @@
-"""Why there was, or was no, entry at a candle of a completed backtest."""
+"""Why there was, or was no, entry at a candle of a completed backtest, and what of the positions
+that lived in it.
+"""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -14,12 +16,15 @@ from apps.backtests.results import Trades
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine import strategy as engine
 from apps.engine.candles import TIMEFRAMES
+from apps.engine.conditions import Side
 from apps.engine.errors import EngineError
-from apps.engine.explain import SideFound, ranges_known, sides_at
+from apps.engine.explain import SideFound, exits_at, opposite_at, ranges_known, sides_at
+from apps.engine.levels import Levels, levels_of
+from apps.engine.plan import Contract
 from apps.engine.results import wire_times
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import Track, track_of
-from apps.engine.verdict import Bar, Told, Verdict, verdict
+from apps.engine.verdict import Bar, Told, Verdict, lived_at, verdict
 from apps.market.contracts import rules_of
 from apps.market.moments import day_in_india
 
@@ -49,6 +54,20 @@ class HistoryGone(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
+class Lived:
+    """A position that lived in the candle: its trade as clients see it, and whether that ended
+    there; the levels that it was held against, None where they are not known; what speaks for an
+    exit at the candle's close: `conditions`, and the opposite signal, None where that closes none.
+    """
+
+    trade: dict[str, object]
+    ended: bool
+    levels: Levels | None
+    conditions: SideFound
+    opposite: bool | None
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """`trade` is the one that the verdict speaks of, as clients see trades; prices in rupees."""
 
@@ -58,6 +77,31 @@ class Explanation:
     sides: list[SideFound]
     verdict: Verdict
     trade: dict[str, object] | None
+    positions: list[Lived]
+
+
+class _Seen(NamedTuple):
+    """What the backtest read of one symbol, read again, and the candle's number in its range."""
+
+    backtest: Backtest
+    strategy: Strategy
+    contract: Contract
+    track: Track
+    place: int
+
+    @property
+    def bar(self) -> int:
+        """The candle's number in `track.used`."""
+        return len(self.track.used) - len(self.track.candles) + self.place
+
+    @property
+    def symbol(self) -> int:
+        """Its place among those of the backtest."""
+        return list(self.backtest.symbols).index(self.track.symbol)
+
+    @property
+    def time(self) -> int:
+        return int(self.track.candles.time[self.place])
 
 
 def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanation:
@@ -73,35 +117,31 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
         raise InvalidInput(
             Fault("symbol", "is none of this backtest's", symbol, allowed=backtest.symbols)
         )
-    strategy = engine.parse(backtest.configuration)
+    trades, curve = results.whole(backtest)
     try:
-        track = _track(backtest, strategy, symbol)
-        place = _candle_at(track, strategy, at)
-        bar = len(track.used) - len(track.candles) + place
-        sides = sides_at(strategy, track, bar)
-        known = ranges_known(strategy, track, bar)
+        seen = _seen(backtest, symbol, at)
+        sides = sides_at(seen.strategy, seen.track, seen.bar)
+        known = ranges_known(seen.strategy, seen.track, seen.bar)
+        positions = [
+            _lived(seen, trades, index)
+            for index in lived_at(trades.records, seen.symbol, seen.time)
+        ]
     except EngineError as refusal:
         raise HistoryGone(reason=str(refusal)) from refusal
-    trades, curve = results.whole(backtest)
     found = verdict(
-        strategy,
-        _bar(track, place, backtest.symbols.index(symbol)),
+        seen.strategy,
+        _bar(seen),
         [one.side for one in sides if one.signal],
         Told(trades.records, curve, float(backtest.initial_capital), _rejected(backtest)),
         ranges_known=known,
     )
-    return Explanation(
-        symbol,
-        strategy,
-        _candle(track, place),
-        sides,
-        found,
-        _trade(trades, found, backtest),
-    )
+    trade = None if found.trade is None else _trade(trades, found.trade, backtest)
+    return Explanation(symbol, seen.strategy, _candle(seen), sides, found, trade, positions)
 
 
-def _track(backtest: Backtest, strategy: Strategy, symbol: str) -> Track:
-    """What the backtest read of one symbol, read again."""
+def _seen(backtest: Backtest, symbol: str, at: int) -> _Seen:
+    """Raises NoCandle, and what the engine refuses."""
+    strategy = engine.parse(backtest.configuration)
     info = strategy.basicInfo.model_copy(update={"symbols": (symbol,)})
     alone = strategy.model_copy(update={"basicInfo": info})
     rules = rules_of(alone, first=day_in_india(backtest.start), last=day_in_india(backtest.end))
@@ -112,7 +152,8 @@ def _track(backtest: Backtest, strategy: Strategy, symbol: str) -> Track:
         most_bars=MOST_BARS,
         on_progress=lambda done: None,
     )
-    return track_of(alone, history, backtest.start, backtest.end)
+    track = track_of(alone, history, backtest.start, backtest.end)
+    return _Seen(backtest, strategy, history.contract, track, _candle_at(track, strategy, at))
 
 
 def _candle_at(track: Track, strategy: Strategy, at: int) -> int:
@@ -126,12 +167,24 @@ def _candle_at(track: Track, strategy: Strategy, at: int) -> int:
     return place
 
 
-def _bar(track: Track, place: int, symbol: int) -> Bar:
-    time, flags = track.candles.time, track.flags
-    after = place + 1
+def _lived(seen: _Seen, trades: Trades, index: int) -> Lived:
+    strategy, track, bar = seen.strategy, seen.track, seen.bar
+    record = trades.records[index]
+    side: Side = "long" if record["side"] > 0 else "short"
+    return Lived(
+        trade=_trade(trades, index, seen.backtest),
+        ended=bool(record["exit_time"] == seen.time),
+        levels=levels_of(record, strategy, seen.contract, track, bar),
+        conditions=exits_at(side, strategy, track, bar),
+        opposite=opposite_at(side, strategy, track, bar),
+    )
+
+
+def _bar(seen: _Seen) -> Bar:
+    time, flags, after = seen.track.candles.time, seen.track.flags, seen.place + 1
     return Bar(
-        symbol,
-        int(time[place]),
+        seen.symbol,
+        seen.time,
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
     )
@@ -142,14 +195,12 @@ def _rejected(backtest: Backtest) -> dict[str, int]:
     return counted
 
 
-def _candle(track: Track, place: int) -> dict[str, object]:
-    one = track.candles.slice(place, place + 1)
+def _candle(seen: _Seen) -> dict[str, object]:
+    one = seen.track.candles.slice(seen.place, seen.place + 1)
     names = ("open", "high", "low", "close", "volume")
     prices = {name: float(getattr(one, name)[0]) for name in names}
     return {"time": wire_times(one.time)[0], **prices}
 
 
-def _trade(trades: Trades, found: Verdict, backtest: Backtest) -> dict[str, object] | None:
-    if found.trade is None:
-        return None
-    return trades.of(slice(found.trade, found.trade + 1)).told(backtest.symbols)[0]
+def _trade(trades: Trades, index: int, backtest: Backtest) -> dict[str, object]:
+    return trades.of(slice(index, index + 1)).told(backtest.symbols)[0]
