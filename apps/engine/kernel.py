@@ -5,11 +5,12 @@ is no second code path and no "live" flag: nothing but `State` survives a row, a
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
 Compiled code of the simulation stands here, in `entries.py` and in `fills.py`. The cache of a
-kernel notices a change in its own file; `_notice` adds the others.
+kernel notices a change in its own file; `notice` adds the others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -421,11 +422,13 @@ def finish(state: State, contracts: Array, rates: Array, out: Out) -> int:
     return n
 
 
-def _notice(*files: str | None) -> None:
+def notice(kernels: Sequence[object], files: Sequence[str | None]) -> None:
     """Let the cache of the kernels notice a change in these files; Numba has no public way."""
     digest = sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
-    for one in (run, settle, finish):
+    for one in kernels:
         getattr(one, "_cache")._cache_file._source_stamp = digest  # noqa: B009
 
 
-_notice(__file__, entries.__file__, fills.__file__, codes.__file__)
+SOURCES = (__file__, entries.__file__, fills.__file__, codes.__file__)
+"""All that these kernels are compiled from."""
+notice((run, settle, finish), SOURCES)

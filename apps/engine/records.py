@@ -172,6 +172,10 @@ class Plan(NamedTuple):
     reverse: bool = True  # an entry signal against the position closes it
 
 
+PLAN = np.dtype([(name, type(value)) for name, value in Plan._field_defaults.items()])
+"""A Plan as a record."""
+
+
 class State(NamedTuple):
     """All that survives a row. It holds no index of a row or bar, so any market may continue it."""
 
@@ -254,18 +258,19 @@ def ask_to_close(state: State, symbols: Iterable[int], reason: int) -> None:
 
 
 _LAYOUT = repr((ENGINE_VERSION, ACCOUNT.descr, POSITION.descr)).encode()
-_HEADER = b"state\0" + ENGINE_VERSION.to_bytes(2, "big") + sha256(_LAYOUT).digest()[:8]
+HEADER = b"state\0" + ENGINE_VERSION.to_bytes(2, "big") + sha256(_LAYOUT).digest()[:8]
+"""What saved states begin with."""
 
 
 def save(state: State) -> bytes:
-    return _HEADER + state.account.tobytes() + state.positions.tobytes()
+    return HEADER + state.account.tobytes() + state.positions.tobytes()
 
 
 def load(data: bytes) -> State:
     """What `save` made, as writable arrays; raises ForeignState for anything else."""
-    head = len(_HEADER)
+    head = len(HEADER)
     size = len(data) - head - ACCOUNT.itemsize
-    if data[:head] != _HEADER or size < 0 or size % POSITION.itemsize:
+    if data[:head] != HEADER or size < 0 or size % POSITION.itemsize:
         raise ForeignState("This state was not saved by this version of the engine.")
     buffer = bytearray(data[head:])  # compiled code would write into immutable bytes all the same
     return State(
