@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -40,10 +40,10 @@ BATCH: Final = 1000
 WAITING: Final = f"""
     WITH RECURSIVE waiting (endpoint_id) AS (
         (SELECT endpoint_id FROM webhooks_delivery
-            WHERE status = '{Status.WAITING}' AND lane = %(lane)s ORDER BY endpoint_id LIMIT 1)
+            WHERE status = '{Status.WAITING}' AND lane = %s ORDER BY endpoint_id LIMIT 1)
         UNION ALL
         SELECT (SELECT endpoint_id FROM webhooks_delivery
-            WHERE status = '{Status.WAITING}' AND lane = %(lane)s
+            WHERE status = '{Status.WAITING}' AND lane = %s
                 AND endpoint_id > waiting.endpoint_id ORDER BY endpoint_id LIMIT 1)
         FROM waiting WHERE waiting.endpoint_id IS NOT NULL
     )
@@ -56,23 +56,23 @@ SENDING: Final = f"""
 """
 IN_TURN: Final = f"""
     SELECT id FROM webhooks_endpoint
-    WHERE id = ANY(%(among)s) AND status = '{EndpointStatus.ENABLED}'
+    WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}'
         AND {SENDING} < {SENDS_AT_A_TIME}
         AND EXISTS (SELECT FROM webhooks_delivery
-            WHERE endpoint_id = webhooks_endpoint.id AND lane = %(lane)s
-                AND status = '{Status.WAITING}' AND due_at <= %(now)s)
-    ORDER BY served_at NULLS FIRST, id LIMIT %(most)s
+            WHERE endpoint_id = webhooks_endpoint.id AND lane = %s
+                AND status = '{Status.WAITING}' AND due_at <= %s)
+    ORDER BY served_at NULLS FIRST, id LIMIT %s
     FOR NO KEY UPDATE OF webhooks_endpoint SKIP LOCKED
 """
 # A statement of its own: it counts what others have claimed until the endpoints were locked.
 CHOOSE: Final = f"""
     SELECT chosen.id FROM webhooks_endpoint CROSS JOIN LATERAL (
         SELECT id FROM webhooks_delivery
-        WHERE endpoint_id = webhooks_endpoint.id AND lane = %(lane)s
-            AND status = '{Status.WAITING}' AND due_at <= %(now)s
+        WHERE endpoint_id = webhooks_endpoint.id AND lane = %s
+            AND status = '{Status.WAITING}' AND due_at <= %s
         ORDER BY due_at, id LIMIT GREATEST(0, {SENDS_AT_A_TIME} - {SENDING})
         FOR NO KEY UPDATE
-    ) AS chosen WHERE webhooks_endpoint.id = ANY(%(endpoints)s)
+    ) AS chosen WHERE webhooks_endpoint.id = ANY(%s)
 """
 ALIVE: Final = "SELECT pid FROM pg_stat_activity"
 
@@ -116,17 +116,16 @@ def claim(lane: Lane, *, most: int, now: datetime) -> list[Message]:
 
 def waiting_endpoints(lane: Lane) -> list[str]:
     """The ids of those for which something waits in this lane, due or not."""
-    return _ids(WAITING, {"lane": lane})
+    return _ids(WAITING, lane, lane)
 
 
 @transaction.atomic
 def _claim(lane: Lane, among: Sequence[str], endpoints: int, now: datetime) -> list[Message]:
-    places = {"lane": lane, "now": now}
-    turn = _ids(IN_TURN, {**places, "among": among, "most": endpoints})
+    turn = _ids(IN_TURN, among, lane, now, endpoints)
     if not turn:
         return []
     Endpoint.objects.filter(pk__in=turn).update(served_at=now)
-    chosen = _ids(CHOOSE, {**places, "endpoints": turn})
+    chosen = _ids(CHOOSE, lane, now, turn)
     claimed = list(
         Delivery.objects.filter(pk__in=chosen)
         .select_related("event", "endpoint")
@@ -158,11 +157,9 @@ def _message(delivery: Delivery, now: datetime) -> Message:
     )
 
 
-def _ids(query: str, places: Mapping[str, Any]) -> list[str]:
-    """Any: of as many types as the database knows."""
-    with connection.cursor() as cursor:
-        cursor.execute(query, places)
-        return [row[0] for row in cursor.fetchall()]
+def _ids(query: str, *values: object) -> list[str]:
+    rows = connection.ask(query, values)  # type: ignore[attr-defined]  # of config.database
+    return [row[0] for row in rows]
 
 
 # ------------------------------------------------------------------------------------------ record

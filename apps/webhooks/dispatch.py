@@ -25,6 +25,8 @@ SENDERS: Final[Mapping[Lane, int]] = {Lane.PROMPT: 240, Lane.PATIENT: 60}
 """Threads at most, of one process; they are started as they are needed."""
 POLL_SECONDS: Final = 0.1
 """So often it is looked for more to send while nothing comes back."""
+GATHER_SECONDS: Final = 0.005
+"""What comes back within so long of another is written down with it."""
 LINGER_SECONDS: Final = 1.0
 """So long it is looked for more when nothing is left: a transaction that saw this turn wait grants
 none of its own, and commits a little later.
@@ -116,7 +118,7 @@ class Turn:
                 lane, outcome = self._back.get(timeout=with_patience)
                 self._senders[lane].busy -= 1
                 outcomes.append(outcome)
-                with_patience = 0.0
+                with_patience = GATHER_SECONDS
         except Empty:
             pass
         if outcomes:

@@ -1,8 +1,8 @@
 """Events become deliveries, and notices by e-mail, in their own transaction."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from django.db import connection
 
@@ -16,29 +16,36 @@ from apps.webhooks.models import Endpoint, Event
 MAIL_JOB: Final = "webhooks.mail"
 MAIL_QUEUE: Final = "small"
 
-MADE: Final = f"""
-    INSERT INTO webhooks_delivery
-        (id, event_id, endpoint_id, status, lane, due_at, attempts, failures, created_at)
-    SELECT {NEW_ID}, event.id, endpoint.id, '{Status.WAITING}',
-        CASE WHEN endpoint.slow THEN '{Lane.PATIENT}' ELSE '{Lane.PROMPT}' END,
-        %(now)s, 0, 0, %(now)s
-    FROM unnest(%(ids)s::text[], %(owners)s::text[], %(types)s::text[])
-        AS event (id, owner_id, type)
-    JOIN webhooks_endpoint AS endpoint ON endpoint.owner_id = event.owner_id
-        AND endpoint.status = '{EndpointStatus.ENABLED}'
-"""
+
+def _making(condition: str) -> str:
+    """The beginning of a statement: new events, and the deliveries that are made of them."""
+    return f"""
+        WITH event (id, owner_id, type, at) AS (
+            SELECT id, owner_id, type, %s::timestamptz
+            FROM unnest(%s::text[], %s::text[], %s::text[]) AS new (id, owner_id, type)
+        ), made AS (
+            INSERT INTO webhooks_delivery
+                (id, event_id, endpoint_id, status, lane, due_at, attempts, failures, created_at)
+            SELECT {NEW_ID}, event.id, endpoint.id, '{Status.WAITING}',
+                CASE WHEN endpoint.slow THEN '{Lane.PATIENT}' ELSE '{Lane.PROMPT}' END,
+                event.at, 0, 0, event.at
+            FROM event JOIN webhooks_endpoint AS endpoint ON endpoint.owner_id = event.owner_id
+                AND endpoint.status = '{EndpointStatus.ENABLED}' AND {condition}
+            RETURNING id
+        )
+    """
+
+
 TO_ALL: Final = f"""
-    WITH made AS ({MADE} AND endpoint.events @> to_jsonb(event.type) RETURNING 1)
+    {_making("endpoint.events @> to_jsonb(event.type)")}
     SELECT (SELECT count(*) FROM made),
-        EXISTS (SELECT FROM procrastinate_jobs WHERE queue_name = %(queue)s AND status = 'todo'),
-        ARRAY(SELECT event.id FROM unnest(%(ids)s::text[], %(owners)s::text[], %(types)s::text[])
-            AS event (id, owner_id, type)
-            JOIN webhooks_emailnotices AS notices ON notices.owner_id = event.owner_id
-                AND notices.events @> to_jsonb(event.type))
+        EXISTS (SELECT FROM procrastinate_jobs
+            WHERE queue_name = '{turns.QUEUE}' AND status = 'todo'),
+        ARRAY(SELECT event.id FROM event JOIN webhooks_emailnotices AS notices
+            ON notices.owner_id = event.owner_id AND notices.events @> to_jsonb(event.type))
 """
 """One trip for all that a request has to wait for."""
-TO_ONE: Final = f"{MADE} AND endpoint.id = %(endpoint)s RETURNING webhooks_delivery.id"
-
+TO_ONE: Final = f"{_making('endpoint.id = %s')} SELECT id FROM made"
 MISSED: Final = f"""
     INSERT INTO webhooks_delivery
         (id, event_id, endpoint_id, status, lane, due_at, attempts, failures, created_at)
@@ -68,9 +75,7 @@ def to_all(events: Sequence[Event], *, now: datetime) -> None:
     A turn that waits already serves: it looks for as long after it began as a transaction that saw
     it wait may take to commit (`dispatch.LINGER_SECONDS`).
     """
-    with connection.cursor() as cursor:
-        cursor.execute(TO_ALL, {**_places(events, now), "queue": turns.QUEUE})
-        made = _Made(*cursor.fetchone())
+    made = _Made(*connection.ask(TO_ALL, _values(events, now))[0])  # type: ignore[attr-defined]  # of config.database
     if made.mailed:
         mails = [{"event_id": event_id} for event_id in made.mailed]
         jobs.enqueue(MAIL_JOB, queue=MAIL_QUEUE, arguments=mails)
@@ -80,11 +85,10 @@ def to_all(events: Sequence[Event], *, now: datetime) -> None:
 
 def to_one(event: Event, endpoint: Endpoint, *, now: datetime) -> str:
     """The id of the delivery to an endpoint that is on and locked."""
-    with connection.cursor() as cursor:
-        cursor.execute(TO_ONE, {**_places([event], now), "endpoint": endpoint.pk})
-        made: str = cursor.fetchone()[0]
+    values = [*_values([event], now), endpoint.pk]
+    ((made,),) = connection.ask(TO_ONE, values)  # type: ignore[attr-defined]  # of config.database
     turns.grant_if_none_waits()
-    return made
+    return str(made)
 
 
 def note_missed(endpoint: Endpoint, *, since: datetime, most: int, now: datetime) -> None:
@@ -101,11 +105,10 @@ def note_missed(endpoint: Endpoint, *, since: datetime, most: int, now: datetime
         cursor.execute(MISSED, places)
 
 
-def _places(events: Sequence[Event], now: datetime) -> Mapping[str, Any]:
-    """Any: of as many types as the database knows."""
-    return {
-        "ids": [event.pk for event in events],
-        "owners": [event.owner_id for event in events],
-        "types": [str(event.type) for event in events],
-        "now": now,
-    }
+def _values(events: Sequence[Event], now: datetime) -> list[object]:
+    return [
+        now,
+        [event.pk for event in events],
+        [event.owner_id for event in events],
+        [str(event.type) for event in events],
+    ]

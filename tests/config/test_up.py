@@ -140,8 +140,8 @@ def test_one_signal_ends_the_whole_service(
     service: subprocess.Popen[str], port: int, data_dir: Path
 ) -> None:
     assert status(port, "/healthz") == status(port, "/readyz") == 200
-    # gunicorn and its two processes at once, the two workers soon after
-    until(lambda: len(descendants(service.pid)) >= 5)
+    # gunicorn and its two processes at once, the three workers soon after
+    until(lambda: len(descendants(service.pid)) >= 6)
     everything = {*descendants(service.pid), postmaster(data_dir)}
     service.send_signal(signal.SIGTERM)
     wait_for(service, "stopped")

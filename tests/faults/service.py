@@ -20,8 +20,8 @@ from config.postgres import socket_directory
 from tests.config.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
-ROLES = ("up", "web", "small", "backtests", "keeper", "postmaster", "backend")
-"""`web` are gunicorn and its processes, `small` and `backtests` the workers."""
+ROLES = ("up", "web", "small", "webhooks", "backtests", "keeper", "postmaster", "backend")
+"""`web` are gunicorn and its processes, `small`, `webhooks` and `backtests` the workers."""
 
 
 @dataclass(slots=True)

@@ -31,7 +31,7 @@ CLIENTS: Final = 32  # more than threads: one of them is always free, and sends 
 SECONDS_TO_SETTLE: Final = 300.0
 SECONDS_A_SAMPLE: Final = 10.0
 MOST_GROWTH: Final = 5.0  # percent
-OURS: Final = ("up", "web", "small", "backtests")
+OURS: Final = ("up", "web", "small", "webhooks", "backtests")
 DATABASE: Final = ("keeper", "postmaster", "backend")
 Memory = Mapping[str, float]
 """Megabytes by role."""

@@ -12,7 +12,7 @@ from tests.faults.service import ROLES, Service, service
 
 SEED = 20261121
 KILLS = 20
-COMPLETE = {"up": 1, "web": 3, "small": 1, "backtests": 1, "postmaster": 1}
+COMPLETE = {"up": 1, "web": 3, "small": 1, "webhooks": 1, "backtests": 1, "postmaster": 1}
 """How many processes each role has in a service that is whole; gunicorn and two of its own."""
 
 

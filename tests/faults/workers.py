@@ -89,10 +89,11 @@ class Run:
 
 @dataclass(slots=True)
 class Worker:
-    """One after another of processes that do backtests; each has a name of its own."""
+    """One after another of processes that work on a queue; each has a name of its own."""
 
     place: int
     log: IO[bytes]
+    queue: str = "backtests"
     started: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -103,7 +104,7 @@ class Worker:
     def start(self) -> None:
         self.started += 1
         self.process = subprocess.Popen(
-            [sys.executable, "manage.py", "work", "--queue", "backtests"],
+            [sys.executable, "manage.py", "work", "--queue", self.queue],
             cwd=PROJECT,
             env=_environment(self.name),
             stdin=subprocess.DEVNULL,
@@ -136,10 +137,10 @@ class Worker:
 
 
 @contextmanager
-def working(count: int, directory: Path) -> Iterator[list[Worker]]:
+def working(count: int, directory: Path, queue: str = "backtests") -> Iterator[list[Worker]]:
     """Workers of the test's own database."""
     with (directory / "workers.log").open("wb") as log:
-        workers = [Worker(place, log) for place in range(count)]
+        workers = [Worker(place, log, queue) for place in range(count)]
         try:
             for worker in workers:
                 worker.start()

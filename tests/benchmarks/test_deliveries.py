@@ -1,0 +1,161 @@
+"""What telling an event costs whoever causes it, and how soon it arrives."""
+
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_network
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pytest
+from django.db import transaction
+from django.utils import timezone
+from pytest_django import Settings
+
+from apps.accounts.models import User
+from apps.webhooks import services
+from apps.webhooks.event_types import EventType
+from apps.webhooks.lifecycle import Status
+from apps.webhooks.models import Delivery, Event
+from apps.webhooks.payloads import KINDS
+from apps.webhooks.services import Draft
+from tests import make
+from tests.benchmarks.side_by_side import MEASURED, Row
+from tests.config.processes import until
+from tests.faults.workers import working
+from tests.webhooks.counting_receiver import Counted, counting
+from tests.webhooks.events import endpoint_of
+
+pytestmark = [
+    pytest.mark.bench,
+    pytest.mark.timeout(900),
+    pytest.mark.django_db(transaction=True),
+]
+
+ROUNDS: Final = 300
+HANGING, HEALTHY, OF_A_USER = 100, 20, 20
+RATE, SECONDS, ENDPOINTS = 1_000, 10, 20
+
+
+@pytest.fixture(autouse=True)
+def on_this_machine(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
+    """Webhooks, and the senders, which inherit it, may lead to here."""
+    settings.WEBHOOK_ALLOW_CIDRS, settings.WEBHOOK_ALLOW_HTTP = [ip_network("127.0.0.0/8")], True
+    monkeypatch.setenv("WEBHOOK_ALLOW_CIDRS", "127.0.0.0/8")
+    monkeypatch.setenv("WEBHOOK_ALLOW_HTTP", "1")
+
+
+def draft(owner: User, number: int = 0) -> Draft:
+    shown = KINDS[EventType.ALGORITHM_STARTED].shown
+    return Draft(EventType.ALGORITHM_STARTED, owner.pk, f"{number:024x}", shown)
+
+
+def test_what_telling_adds_to_a_request() -> None:
+    """The ways take turns; each is a transaction of its own, as of a request."""
+    alone, with_three = make.user("alone"), make.user("three")
+    for _ in range(3):
+        endpoint_of(with_three)
+    ways: dict[str, Callable[[], object]] = {
+        "noted": lambda: services.note([draft(alone)], now=timezone.now()),
+        "told to none": lambda: services.write_all([draft(alone)], now=timezone.now()),
+        "told to three": lambda: services.write_all([draft(with_three)], now=timezone.now()),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name, way in ways.items():
+            begun = time.perf_counter()
+            with transaction.atomic():
+                way()
+            taken[name].append(time.perf_counter() - begun)
+    noted, none, three = (1000 * statistics.median(taken[name]) for name in ways)
+    row = Row(
+        "an event in its transaction: what webhooks add, none and three of them",
+        f"{none - noted:.2f} ms and {three - noted:.2f} ms",
+        f"{noted:.2f} ms without",
+    )
+    MEASURED.append(row)
+    print(f"\n{row.name}: {row.one}; {row.other}")
+
+
+class Hanging:
+    """Receivers that take a request and never answer."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+
+    def __call__(self) -> Callable[[BaseHTTPRequestHandler], None]:
+        return lambda handler: self.over.wait(60) and None
+
+
+def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
+    """One sender; every endpoint, good or not, is told of an event four times a second."""
+    hanging = Hanging()
+    with ExitStack() as stack:
+        bad = stack.enter_context(counting(hanging))
+        stack.callback(hanging.over.set)
+        good = stack.enter_context(counting())
+        owners = [*_owners(HANGING, bad, "bad"), *_owners(HEALTHY, good, "good")]
+        stack.enter_context(working(1, tmp_path, "webhooks"))
+        until(lambda: _arrived_a_first_one(owners[-1], good))
+        good.good.clear()
+        for _ in range(120):
+            for owner in owners:
+                services.write_all([draft(owner)], now=timezone.now())
+            time.sleep(0.25)
+        until(lambda: len(good.good) >= 120 * HEALTHY, seconds=60)
+    emitted = dict(Event.objects.values_list("pk", "created_at"))
+    waited = [one.at - emitted[one.id].timestamp() for one in good.good]
+    middle, late = np.percentile(waited, (50, 95))
+    row = Row(
+        f"first attempts to {HEALTHY} webhooks while {HANGING} hang, one sender",
+        f"half within {middle:.2f} s, 95 % within {late:.2f} s",
+    )
+    MEASURED.append(row)
+    print(f"\n{row.name}: {row.one}; {max(waited):.2f} s at most")
+
+
+def _owners(count: int, receiver: Counted, name: str) -> Iterator[User]:
+    for number in range(count // OF_A_USER):
+        owner = make.user(f"{name}{number}")
+        for _ in range(OF_A_USER):
+            endpoint_of(owner, url=receiver.url)
+        yield owner
+
+
+def _arrived_a_first_one(owner: User, receiver: Counted) -> bool:
+    services.write_all([draft(owner)], now=timezone.now())
+    time.sleep(0.2)
+    return bool(receiver.good)
+
+
+def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
+    """A thousand events a second for ten seconds, of twenty users, on two senders."""
+    with ExitStack() as stack:
+        receiver = stack.enter_context(counting())
+        owners = [make.user(f"user{number}") for number in range(ENDPOINTS)]
+        for owner in owners:
+            endpoint_of(owner, url=receiver.url)
+        stack.enter_context(working(2, tmp_path, "webhooks"))
+        until(lambda: _arrived_a_first_one(owners[0], receiver))
+        before, begun = Event.objects.count(), time.monotonic()
+        for tenth in range(SECONDS * 10):
+            drafts = [draft(owners[n % ENDPOINTS], n % ENDPOINTS) for n in range(RATE // 10)]
+            services.write_all(drafts, now=timezone.now())
+            time.sleep(max(0.0, begun + (tenth + 1) / 10 - time.monotonic()))
+        emitting = time.monotonic() - begun
+        assert Event.objects.count() - before == RATE * SECONDS
+        until(
+            lambda: not Delivery.objects.exclude(status=Status.DELIVERED).exists(),
+            seconds=300, every=0.2,
+        )  # fmt: skip
+        drained = time.monotonic() - begun
+    row = Row(
+        f"{RATE * SECONDS:,} events in {emitting:.0f} s to {ENDPOINTS} webhooks, two senders",
+        f"all have arrived {drained - emitting:.0f} s after the last",
+    )
+    MEASURED.append(row)
+    print(f"\n{row.name}: {row.one}")

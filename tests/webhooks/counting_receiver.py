@@ -1,0 +1,92 @@
+"""A receiver that remembers every request by its webhook-id, and answers as it is told."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
+from standardwebhooks import Webhook, WebhookVerificationError
+
+Answer = Callable[[BaseHTTPRequestHandler], None]
+"""What to do with one request, whose body has been read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One that was answered well: when it came, by `time.time`, what it said, and whether it was
+    signed by the secret.
+    """
+
+    at: float
+    headers: dict[str, str]
+    body: bytes
+    is_signed: bool
+
+    @property
+    def id(self) -> str:
+        return self.headers["webhook-id"]
+
+
+@dataclass(slots=True)
+class Counted:
+    """`secret`: what signs; without one it is not looked at."""
+
+    port: int
+    secret: str = ""
+    good: list[Request] = field(default_factory=list)
+    bad: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    def is_signed(self, headers: dict[str, str], body: bytes) -> bool:
+        """By the public library, at the moment of receipt: it also looks at the age."""
+        try:
+            Webhook(self.secret).verify(body, headers, json_parse=False)
+        except WebhookVerificationError:
+            return False
+        return True
+
+
+def well(handler: BaseHTTPRequestHandler) -> None:
+    handler.send_response(204)
+    handler.end_headers()
+
+
+@contextmanager
+def counting(answer: Callable[[], Answer] = lambda: well) -> Iterator[Counted]:
+    """`answer` chooses what is done with the next request; all but `well` counts as bad."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # as http.server calls it
+            body = self.rfile.read(int(self.headers["content-length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            chosen = answer()
+            if chosen is well:
+                signed = bool(made.secret) and made.is_signed(headers, body)
+                made.good.append(Request(time.time(), headers, body, signed))
+            else:
+                made.bad += 1
+            chosen(self)
+
+        def log_message(self, format: str, *words: object) -> None:
+            """Not to the terminal."""
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+        request_queue_size = 512
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            """A sender that was killed."""
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        made = Counted(server.server_address[1])
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield made
+        finally:
+            server.shutdown()
