@@ -13,14 +13,14 @@ from typing import Final
 from numba.core.dispatcher import Dispatcher
 from numba.core.event import Event, Listener, install_listener
 
-from apps.engine import entries, fills, kernel, live, monte_carlo, simulate
+from apps.engine import entries, fills, kernel, live, monte_carlo, quiet, simulate
 
 Say = Callable[[str], None]
 
 SECONDS_BETWEEN_LINES: Final = 1.0
 FUNCTIONS: Final = frozenset(
     one
-    for module in (kernel, entries, fills, live, monte_carlo)
+    for module in (kernel, quiet, entries, fills, live, monte_carlo)
     for one in vars(module).values()
     if isinstance(one, Dispatcher)
 )

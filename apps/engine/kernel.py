@@ -4,8 +4,8 @@ A backtest is `run` over all rows and then `finish`; trading live is `run` over 
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
-Compiled code of the simulation stands here, in `entries.py` and in `fills.py`. The cache of a
-kernel notices a change in its own file; `notice` adds the others.
+Compiled code of the simulation stands here, in `quiet.py`, `entries.py` and `fills.py`. The cache
+of a kernel notices a change in its own file; `notice` adds the others.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.engine import codes, entries, fills
+from apps.engine import codes, entries, fills, quiet
 from apps.engine.codes import (
     AT_MARKET,
     BY_DAILY_LOSS,
     BY_END_OF_DATA,
     BY_SQUARE_OFF,
-    CLOSE_LONG,
-    CLOSE_SHORT,
     DAILY_LOSS_LIMIT,
     DUST,
     ENTER,
@@ -36,7 +34,7 @@ from apps.engine.codes import (
     RUNNING,
     TRADED,
 )  # fmt: skip
-from apps.engine.entries import admit, drop, enter, idle_signal, refusal, reject
+from apps.engine.entries import admit, drop, enter, refusal, reject
 from apps.engine.fills import (
     Record,
     charges_on,
@@ -47,13 +45,13 @@ from apps.engine.fills import (
     kernel,
     order_price,
     pay,
-    quiet_range,
     slipped,
     step,
     tell,
     trail,
     worth,
 )  # fmt: skip
+from apps.engine.quiet import pass_flat, pass_held
 from apps.engine.records import Bar, Plan, Ran
 
 if TYPE_CHECKING:
@@ -159,51 +157,6 @@ def halt(
     return n_wait, n_refused
 
 
-@step
-def pass_quiet(
-    account: Record, p: Record, s: int, equity: float, day: Array, cell: Array, highs: Array,
-    lows: Array, closes: Array, flags: Array, signals: Array, curve: Array, plan: Plan,
-    trailing: bool, squaring: bool, noting: bool,
-) -> tuple[int, float]:  # fmt: skip
-    """(rows passed, equity): those in which the one position `p`, of symbol `s`, is only marked.
-
-    `noting`: something is noted with every signal, an idle one too. Arrays by row begin at the row
-    to be run; what is not surely such a row ends it.
-    """
-    first, most, symbols = cell[0, s], day.size, cell.shape[1]
-    if first < 0 or (squaring and p.day != account.day):
-        return 0, equity
-    held = plan.max_holding - p.bars if plan.max_holding > 0 else most
-    most = min(most, held, highs.size - first)
-    high, low, close, special = highs[first:], lows[first:], closes[first:], flags[first:]
-    below, above = quiet_range(p, trailing)
-    heard = noting or account.halted != 0 or account.barred != 0
-    idle = 0 if heard else idle_signal(p, plan)
-    idle |= CLOSE_SHORT if p.side > 0 else CLOSE_LONG
-    bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
-    cash, locked, exposure, average = account.cash, p.locked, p.exposure, p.average
-    passed = 0
-    for i in range(most):
-        if day[i] != account.day or cell[i, s] - i != first:
-            break
-        if not (low[i] > below and high[i] < above) or (squaring and special[i] != 0):
-            break
-        mark = cash + (locked + exposure * (close[i] - average))
-        if mark <= 0 or account.day_start - mark >= bearable:
-            break
-        acts = signals[i, s] & ~idle
-        for other in range(symbols):
-            if other != s:
-                acts |= signals[i, other]
-        if acts != 0:
-            break
-        if curve.size > 0:
-            curve[i] = mark
-        equity = mark
-        passed += 1
-    return passed, equity
-
-
 @kernel
 def run(
     state: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
@@ -236,19 +189,18 @@ def run(
         n_refused = drop_waiting(account, positions, waiting[:n_wait], time[0], plan, refusals)
         n_open, n_wait = recall(positions, opened, waiting)
     while t < rows:
-        if n_open == 1 and n_wait == 0:  # pass the rows in which one position is only marked
-            s = opened[0]
-            p, bars_of, heard = positions[s], cell[t:], signals[t:]
-            passed, equity = pass_quiet(
-                account, p, s, equity, day[t:], bars_of, highs, lows, closes, flags, heard,
-                curve[t:], plan, trailing, squaring, ranged or priced,
-            )  # fmt: skip
-            if passed > 0:
-                t += passed
-                p.bars += passed
-                p.close, p.time, p.day = closes[bars_of[passed - 1, s]], time[t - 1], account.day
-                if heard[passed - 1, s] & ENTER:  # idle as it is, it waits for the next bar
-                    p.pending, waiting[0], n_wait = heard[passed - 1, s] & ENTER, s, 1
+        if n_wait == 0 and n_open <= 1:  # pass the rows in which nothing happens
+            if n_open == 0:
+                equity = account.cash
+                t = pass_flat(account, t, day, signals, curve, plan)
+            else:
+                s = opened[0]
+                t, equity = pass_held(
+                    account, positions[s], s, equity, t, time, day, cell, highs, lows, closes,
+                    flags, signals, curve, plan, trailing, ranged or priced,
+                )  # fmt: skip
+                if positions[s].pending != 0:
+                    waiting[0], n_wait = s, 1
             if t == rows:
                 break
 
@@ -429,6 +381,6 @@ def notice(kernels: Sequence[object], files: Sequence[str | None]) -> None:
         getattr(one, "_cache")._cache_file._source_stamp = digest  # noqa: B009
 
 
-SOURCES = (__file__, entries.__file__, fills.__file__, codes.__file__)
+SOURCES = (__file__, quiet.__file__, entries.__file__, fills.__file__, codes.__file__)
 """All that these kernels are compiled from."""
 notice((run, settle, finish), SOURCES)

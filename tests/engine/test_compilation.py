@@ -13,7 +13,7 @@ import numba
 import numpy as np
 import pytest
 
-from apps.engine import codes, entries, fills, kernel
+from apps.engine import kernel
 from apps.engine.candles import Candles
 from apps.engine.compilation import FUNCTIONS, prepare
 from apps.engine.sessions import Regime, Sessions
@@ -142,7 +142,7 @@ def test_the_cache_of_the_kernels_notices_a_change_in_any_file_they_are_made_of(
     """By a hash of all files, which Numba compares with that of what it has stored."""
     prepare(print)
     index = kernel.run._cache._cache_file._index_path
-    files = (kernel.__file__, entries.__file__, fills.__file__, codes.__file__)
+    files = kernel.SOURCES
     digest = sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
     assert digest.encode() in Path(index).read_bytes()
 
