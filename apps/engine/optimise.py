@@ -73,7 +73,7 @@ def optimise(
     if not judged:
         raise NothingToTry(len(indices))
     ranked = rank({i: one.objective for i, one in judged.items()}, config.objective)
-    best = search.play(ranked[0], report=to_nobody)[0]
+    best = search.play(ranked[0], report=to_nobody)
     daily = daily_returns(best.equity, day_ends(best.time), capital)
     ratios = [one.sharpe for one in judged.values() if one.sharpe is not None]
     return result_of(strategy, stage, search.schedule, best, capital=capital, seed=seed), {
@@ -119,7 +119,7 @@ def _table(
     places = {index: place for place, index in enumerate(ranked)}
     rows = []
     for place, index in enumerate(ranked[:MOST_SHOWN]):
-        facts = facts_of(search.play(index, report=to_nobody)[0], search.capital, search.stage)
+        facts = facts_of(search.play(index, report=to_nobody), search.capital, search.stage)
         rows.append(
             {
                 "rank": place + 1,

@@ -280,6 +280,14 @@ def load(data: bytes) -> State:
 
 def check(state: State, market: Market, signals: Array, contracts: Array, out: Out) -> None:
     """Raise Misfit where `run` would read or write beside its arrays: it checks no bounds."""
+    check_shapes(state, market, signals, contracts, out)
+    beside = market.cell.max(initial=-1) >= market.bars.open.size
+    if beside or (market.cell.min(initial=0) < 0 and np.any(signals[market.cell < 0])):
+        raise Misfit("The arrays of the simulation do not fit each other.")
+
+
+def check_shapes(state: State, market: Market, signals: Array, contracts: Array, out: Out) -> None:
+    """As `check`, of a market and signals whose cells are known to be right."""
     rows, symbols = market.cell.shape
     bars = market.bars.open.size
     fits = (
@@ -289,13 +297,12 @@ def check(state: State, market: Market, signals: Array, contracts: Array, out: O
         and all(column.shape == (bars,) for column in market.bars)
         and market.atr.shape in ((0, 4), (bars, 4))
         and market.flags.shape in ((0,), (bars,))
-        and market.cell.max(initial=-1) < bars
         and out.trades.size >= 2 * symbols
         and out.equity.size in (0, rows)
         and (out.fills.size == 0 or out.fills.size >= 3 * symbols)
         and (out.refusals.size == 0 or out.refusals.size >= 2 * symbols)
     )
-    if not fits or (market.cell.min(initial=0) < 0 and np.any(signals[market.cell < 0])):
+    if not fits:
         raise Misfit("The arrays of the simulation do not fit each other.")
     if not all(array.flags.writeable and array.flags.c_contiguous for array in (*state, *out)):
         raise Misfit("State and results must be writable and contiguous.")

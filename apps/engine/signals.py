@@ -38,7 +38,7 @@ from apps.engine.sides import (
     exit_check,
 )
 from apps.engine.strategy import Strategy
-from apps.engine.values import NO_CACHE, ColumnCache, Values, back, blocks_of
+from apps.engine.values import NO_CACHE, ColumnCache, Values, back
 
 Truth = NDArray[np.bool_]
 
@@ -63,7 +63,7 @@ def signals_of(
     bits = np.zeros(len(candles), dtype=np.uint8)
     wanted = _wanted(strategy)
     lead = max(looks_back(one.check) + one.candles for one in wanted)
-    blocks = blocks_of(candles, strategy.basicInfo.timeframe, first, last)
+    blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
     values = Values(candles, blocks, lead, longer, columns)
     heard = np.zeros(len(values), dtype=np.uint8)
     for bit, check, confirming in wanted if blocks else ():
@@ -90,7 +90,7 @@ def atr_columns(
     if not any(periods):
         return np.empty((0, 4))
     ranges = np.full((len(candles), 4), np.nan)
-    blocks = blocks_of(candles, strategy.basicInfo.timeframe, first, last)
+    blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
     values = Values(candles, blocks, 0, {}, columns)
     for place, period in enumerate(periods):
         if period and blocks:
@@ -211,9 +211,12 @@ def _steps(a: Column, operator: str) -> Truth:
 
 
 def _crossed(a: Column, b: Column | float, operator: str, candles: int) -> Truth:
-    side = a > b if operator == "crosses_above" else a < b
-    not_yet = a <= b if operator == "crosses_above" else a >= b
-    crossed = side & _earlier(not_yet, 1)
+    up = operator == "crosses_above"
+    side = a > b if up else a < b
+    crossed = np.zeros(len(a), dtype=np.bool_)
+    before, beside = a[:-1], b[:-1] if isinstance(b, np.ndarray) else b
+    (np.less_equal if up else np.greater_equal)(before, beside, out=crossed[1:])
+    crossed &= side
     return crossed if candles == 1 else _earlier(crossed, candles - 1) & _held(side, candles)
 
 

@@ -25,7 +25,7 @@ from apps.engine.plan import (
 )
 from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.receipt import notes_on, receipt
-from apps.engine.records import CURVE, TRADE, Array, Market, Out, Plan, check, new_state
+from apps.engine.records import CURVE, TRADE, Array, Market, Out, Plan, check_shapes, new_state
 from apps.engine.stage import Stage, stage_of
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import Cues, History, Track, cue, join
@@ -164,15 +164,20 @@ def play(
     capital: float,
     report: Progress,
     rows: slice = EVERY_ROW,
+    out: Out | None = None,
 ) -> Played:
-    """Step through the rows of the market, or some of them, then close what is open."""
+    """Step through the rows of the market, or some of them, then close what is open.
+
+    `market` and `signals` are those of `timeline.cue`. What was played lies in `out`, as
+    `room_for` makes it, until that is used again.
+    """
     segments = {c.segment: number for number, c in enumerate(contracts)}
     units, rates = contract_rows(contracts, segments), rate_rows(schedule, segments)
     changes = _changes(contracts, market.day)
     state = new_state(symbols=len(contracts), cash=capital)
     account = state.account[0]
-    out = Out(np.empty(2 * len(contracts) + TRADES_AT_A_TIME, TRADE), np.empty(len(market.time)))
-    check(state, market, signals, units, out)
+    out = out or room_for(market)
+    check_shapes(state, market, signals, units, out)
     first, last, _ = rows.indices(len(market.time))
     row, drained = first, []
     while row < last and account["status"] != RUINED:
@@ -198,6 +203,12 @@ def play(
         dict(zip(CHARGE_KINDS, (account["paid"] / 100).tolist(), strict=True)),
         bool(account["status"] == RUINED),
     )
+
+
+def room_for(market: Market) -> Out:
+    """Where `play` writes."""
+    rows, symbols = market.cell.shape
+    return Out(np.empty(2 * symbols + TRADES_AT_A_TIME, TRADE), np.empty(rows))
 
 
 def _changes(contracts: Sequence[Contract], day: NDArray[np.int32]) -> NDArray[np.intp]:

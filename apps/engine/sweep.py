@@ -6,11 +6,11 @@ its own plan, signals and state. What a set gives does not depend on its thread 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
-from threading import Event
+from threading import Event, local
 from typing import Any, Final, TypeVar
 
 from apps.engine import strategy as strategies
@@ -20,7 +20,8 @@ from apps.engine.facts import Facts
 from apps.engine.grid import Grid, applied
 from apps.engine.metrics import METRICS, Figure, figures
 from apps.engine.plan import plan_of
-from apps.engine.simulate import EVERY_ROW, Played, Progress, play
+from apps.engine.records import Market, Out
+from apps.engine.simulate import EVERY_ROW, Played, Progress, play, room_for
 from apps.engine.stage import Stage
 from apps.engine.strategy import Strategy
 from apps.engine.studies import SHOWN
@@ -64,12 +65,26 @@ class Search:
     def play(
         self,
         index: int,
-        parts: Sequence[slice] = (EVERY_ROW,),
+        rows: slice = EVERY_ROW,
         *,
         capital: float | None = None,
         report: Progress,
-    ) -> list[Played]:
-        """Each part of the rows on its own, from the capital. Raises CannotRun."""
+    ) -> Played:
+        """Some of the rows, from the capital. Raises CannotRun."""
+        return next(self.parts(index, [rows], capital=capital, report=report))
+
+    def parts(
+        self,
+        index: int,
+        parts: Sequence[slice],
+        *,
+        capital: float | None = None,
+        report: Progress,
+        out: Out | None = None,
+    ) -> Iterator[Played]:
+        """Each part of the rows on its own, from the capital; written to `out`, where one is given,
+        it lasts until the next. Raises CannotRun.
+        """
         strategy = self.strategy(index)
         if strategy is None:
             raise CannotRun
@@ -78,8 +93,8 @@ class Search:
             market, signals = self.stage.cued(strategy, plan)
         except InsufficientData as error:
             raise CannotRun from error
-        return [
-            play(
+        for rows in parts:
+            yield play(
                 plan,
                 market,
                 signals,
@@ -88,9 +103,17 @@ class Search:
                 capital=self.capital if capital is None else capital,
                 report=report,
                 rows=rows,
+                out=out,
             )
-            for rows in parts
-        ]
+
+
+class _Room(local):
+    """Where the sets that one thread plays are written, one over the other: new memory would have
+    to be made ready by the system for each.
+    """
+
+    def __init__(self, market: Market) -> None:
+        self.out = room_for(market)
 
 
 def sweep(
@@ -107,7 +130,7 @@ def sweep(
     `report` is told the fraction that is done, ten times a second, in the calling thread; what it
     raises ends the search.
     """
-    abandoned = Event()
+    abandoned, room = Event(), _Room(search.stage.market)
 
     def unless_abandoned(done: float) -> None:
         if abandoned.is_set():
@@ -115,10 +138,10 @@ def sweep(
 
     def judged(index: int) -> list[Found] | None:
         try:
-            played = search.play(index, parts, report=unless_abandoned)
+            played = search.parts(index, parts, report=unless_abandoned, out=room.out)
+            return [judge(facts_of(one, search.capital, search.stage)) for one in played]
         except CannotRun:
             return None
-        return [judge(facts_of(one, search.capital, search.stage)) for one in played]
 
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(judged, index) for index in indices]

@@ -162,23 +162,29 @@ def join(tracks: Sequence[Track]) -> Market:
     one symbol alone needs is not copied.
     """
     time = _union([track.candles.time for track in tracks])
-    cell = np.full((len(time), len(tracks)), -1, np.int32)
-    begin = 0
-    for s, track in enumerate(tracks):
-        end = begin + len(track.candles)
-        every = len(track.candles) == len(time)  # its bars are the rows, which need no search
-        rows = slice(None) if every else np.searchsorted(time, track.candles.time)
-        cell[rows, s] = np.arange(begin, end, dtype=np.int32)
-        begin = end
     candles = [track.candles for track in tracks]
     return Market(
         time,
         ist_days(time),
-        cell,
+        _cells(tracks, time),
         Bars(*(frozen(_joined([getattr(c, name) for c in candles])) for name in Bars._fields)),
         np.empty((0, 4)),
         _joined([track.flags for track in tracks]),
     )
+
+
+def _cells(tracks: Sequence[Track], time: NDArray[np.int64]) -> NDArray[np.int32]:
+    if len(tracks) == 1:  # its bars are the rows
+        return np.arange(len(time), dtype=np.int32)[:, np.newaxis]
+    cell = np.full((len(time), len(tracks)), -1, np.int32)
+    begin = 0
+    for s, track in enumerate(tracks):
+        end = begin + len(track.candles)
+        every = len(track.candles) == len(time)  # which then need no search
+        rows = slice(None) if every else np.searchsorted(time, track.candles.time)
+        cell[rows, s] = np.arange(begin, end, dtype=np.int32)
+        begin = end
+    return cell
 
 
 def cue(market: Market, cues: Sequence[Cues]) -> tuple[Market, NDArray[np.uint8]]:

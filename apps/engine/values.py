@@ -30,12 +30,43 @@ from apps.engine.longer import Longer
 from apps.engine.series import Column, Series, known, over
 from apps.engine.sides import Read
 
+
+class Block(NamedTuple):
+    """One block of the wanted range, in bars of the history: the wanted ones of it are `rows`.
+
+    Their values come from the array of the bars `array`, which ends with them. `begins` is the
+    block's first moment (epoch seconds).
+    """
+
+    array: slice
+    rows: slice
+    begins: int
+
+
+def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> list[Block]:
+    """The blocks of the bars [first, last)."""
+    if first >= last:
+        return []
+    ends = candles.time[np.array([first, last - 1])]
+    low, high = (int(block) for block in block_id(ends, timeframe))
+    starts = block_starts(np.arange(low, high + 2), timeframe)
+    edges = np.searchsorted(candles.time, starts).tolist()
+    blocks = []
+    for begins, (begin, end) in zip(starts.tolist(), pairwise(edges), strict=False):
+        start, stop = max(begin, first), min(end, last)
+        if start < stop:
+            array = slice(max(0, begin - WARMUP_BARS), stop)
+            blocks.append(Block(array, slice(start, stop), begins))
+    return blocks
+
+
 CacheKey = tuple[Series, int]
 """A computation, and how many bars lead up to each block."""
 
 
 class ColumnCache:
-    """Columns that many strategies read off the same bars, at most so many bytes of them.
+    """Columns that many strategies read off the same bars, at most so many bytes of them, and the
+    blocks of these bars.
 
     What was read longest ago makes way. Any number of threads may share one.
     """
@@ -43,7 +74,16 @@ class ColumnCache:
     def __init__(self, most_bytes: int) -> None:
         self._most, self._held = most_bytes, 0
         self._columns: OrderedDict[CacheKey, tuple[Column, ...]] = OrderedDict()
+        self._blocks: dict[tuple[str, int, int], list[Block]] = {}
         self._lock = Lock()
+
+    def blocks(self, candles: Candles, timeframe: str, first: int, last: int) -> list[Block]:
+        """`blocks_of`, kept where columns are."""
+        key = timeframe, first, last
+        found = self._blocks.get(key) or blocks_of(candles, timeframe, first, last)
+        if self._most:
+            self._blocks[key] = found
+        return found
 
     def get(self, key: CacheKey) -> tuple[Column, ...] | None:
         with self._lock:
@@ -75,35 +115,6 @@ NO_CACHE = ColumnCache(0)
 
 MOST_KEPT = 40
 """Series whose columns are kept while signals are found: what twenty conditions name."""
-
-
-class Block(NamedTuple):
-    """One block of the wanted range, in bars of the history: the wanted ones of it are `rows`.
-
-    Their values come from the array of the bars `array`, which ends with them. `begins` is the
-    block's first moment (epoch seconds).
-    """
-
-    array: slice
-    rows: slice
-    begins: int
-
-
-def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> list[Block]:
-    """The blocks of the bars [first, last)."""
-    if first >= last:
-        return []
-    ends = candles.time[np.array([first, last - 1])]
-    low, high = (int(block) for block in block_id(ends, timeframe))
-    starts = block_starts(np.arange(low, high + 2), timeframe)
-    edges = np.searchsorted(candles.time, starts).tolist()
-    blocks = []
-    for begins, (begin, end) in zip(starts.tolist(), pairwise(edges), strict=False):
-        start, stop = max(begin, first), min(end, last)
-        if start < stop:
-            array = slice(max(0, begin - WARMUP_BARS), stop)
-            blocks.append(Block(array, slice(start, stop), begins))
-    return blocks
 
 
 class Values:

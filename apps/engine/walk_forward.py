@@ -138,7 +138,7 @@ def _trained(
 
 
 def _played(search: Search, index: int, rows: slice, capital: float) -> Played:
-    return search.play(index, [rows], capital=capital, report=to_nobody)[0]
+    return search.play(index, rows, capital=capital, report=to_nobody)
 
 
 def _joined(tests: Sequence[Played]) -> Played:
