@@ -3,6 +3,9 @@
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from django.db import transaction
+
+from apps.engine.candles import TIMEFRAMES
 from apps.market import live
 from apps.market.models import Replay
 
@@ -24,9 +27,24 @@ def replayed_until() -> int | None:
     return Replay.objects.values_list("moment", flat=True).first()
 
 
+def replay_began() -> int | None:
+    """The start of the first bars that are replayed; None without a replay."""
+    return Replay.objects.values_list("began", flat=True).first()
+
+
+@transaction.atomic
 def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) -> None:
-    """Let the replay stand at a moment, and tell that these symbols have new bars."""
-    Replay.objects.update_or_create(id=Replay.THE_ONE, defaults={"moment": moment, "moved_at": now})
+    """Let the replay stand at a moment, and tell that these symbols have new bars. It begins there
+    if there is none, and begins anew if that is earlier.
+    """
+    begins = moment - TIMEFRAMES[timeframe]
+    replay, is_new = Replay.objects.select_for_update().get_or_create(
+        id=Replay.THE_ONE, defaults={"began": begins, "moment": moment, "moved_at": now}
+    )
+    if not is_new:
+        replay.began = begins if moment < replay.moment else replay.began
+        replay.moment, replay.moved_at = moment, now
+        replay.save()
     live.tell(symbols, timeframe)
 
 

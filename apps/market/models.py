@@ -99,11 +99,17 @@ class Replay(models.Model):
     THE_ONE: Final = 1
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=THE_ONE, editable=False)
+    began = models.BigIntegerField(help_text="Start of its first bars, epoch seconds")
     moment = models.BigIntegerField(help_text="Epoch seconds up to which bars are known")
     moved_at = models.DateTimeField(help_text="When it was last moved")
 
     class Meta:
-        constraints = [models.CheckConstraint(condition=Q(id=1), name="one_replay_at_most")]
+        constraints = [
+            models.CheckConstraint(condition=Q(id=1), name="one_replay_at_most"),
+            models.CheckConstraint(
+                condition=Q(moment__gte=F("began")), name="a_replay_goes_forward"
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"Replay at {self.moment}"

@@ -18,6 +18,7 @@ from django.db.models import Q
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.records import new_state, save
 from apps.engine.strategy import Strategy
+from apps.market import clock
 from apps.market.models import LiveCandle, Replay
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
@@ -97,6 +98,14 @@ def lane_of(symbols: Sequence[str], timeframe: str) -> Lane:
     key = hashlib.sha256(json.dumps([timeframe, *symbols]).encode()).hexdigest()
     fields = {"symbols": list(symbols), "timeframe": timeframe}
     return Lane.objects.get_or_create(key=key, defaults=fields)[0]
+
+
+def begin_with_replay(lane: Lane, *, market_now: int) -> None:
+    """Runs that were started before a replay of the past began wait for its first bars."""
+    began = clock.replay_began()
+    if began is not None:
+        waiting = RunState.objects.filter(lane=lane, row_time=None, since__gt=market_now)
+        waiting.update(since=began)
 
 
 def detach(run: Run, *, now: datetime) -> None:

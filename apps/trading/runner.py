@@ -57,6 +57,8 @@ class Runner:
         return True
 
     def _work_on(self, lane: Lane, now: datetime) -> None:
+        market_now = clock.market_time(now=now)
+        lanes.begin_with_replay(lane, market_now=market_now)
         states = list(RunState.objects.filter(lane=lane).order_by("run"))
         if not states:
             lanes.let_go(lane, next_look=None)
@@ -64,7 +66,6 @@ class Runner:
         if all(state.row_time is None for state in states):
             lane.began = lane.row_time = None  # a stretch ends with its last run
         desk = self._desk_of(lane)
-        market_now = clock.market_time(now=now)
         outlook = self._outlook(desk, states, market_now)
         for row in outlook.rows[:ROWS_AT_ONCE]:
             self._take_through(desk, row, now)

@@ -6,8 +6,10 @@ import pytest
 
 from apps.accounts.models import User
 from apps.engine.codes import BY_END_OF_DATA
+from apps.trading import services
 from apps.trading.models import LaneRow, Posting, Run, RunState, SessionStart, Trade
 from apps.trading.runner import Runner
+from tests import make
 from tests.trading.live.market_day import (
     FIRST,
     backtested,
@@ -60,3 +62,14 @@ def test_a_run_trades_as_the_backtest_of_its_bars_to_the_paisa(alice: User) -> N
     assert LaneRow.objects.count() == len(result.curve)
     assert SessionStart.objects.count() == 3
     assert sum(Posting.objects.values_list("amount", flat=True)) == Decimal(0)
+
+
+def test_a_run_of_today_trades_a_replay_of_the_past_from_its_first_bar(alice: User) -> None:
+    algorithm = make.algorithm(alice, **steps(SYMBOLS[:1], "15m"))
+    services.start(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
+    starts = times(1, LENGTH)
+    assert RunState.objects.get().since > starts[-1]
+    series = {SYMBOLS[0]: walk(1, starts, wild=0.01)}
+    hold(series, "15m")
+    replay(series, "15m", LENGTH, Runner())
+    assert LaneRow.objects.count() == len(starts)
