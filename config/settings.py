@@ -272,6 +272,9 @@ RATE_LIMITS = {
 RATE_LIMITS["failures"] = "20/15m" if RATE_LIMITS["auth"] else None
 TRUSTED_PROXIES = env_networks("TRUSTED_PROXIES", default="")
 REDIS_URL = os.environ.get("REDIS_URL", "").strip()
+# The feed of one broker; `manage.py feed --kite` needs both.
+KITE_API_KEY = os.environ.get("KITE_API_KEY", "").strip()
+KITE_ACCESS_TOKEN = os.environ.get("KITE_ACCESS_TOKEN", "").strip()
 CACHES = {
     "default": {
         "BACKEND": "apps.core.counters.RedisCounters"

@@ -3,10 +3,12 @@
 import argparse
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
@@ -15,8 +17,12 @@ from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import clock, store
 from apps.market.feeds import replay
+from apps.market.feeds.following import follow
+from apps.market.feeds.kite import KiteFeed
+from apps.market.feeds.protocol import FeedLost
 from apps.market.importers import Given, read_candle_files
 from apps.market.moments import INDIA, read_moment
+from apps.symbols.models import InstrumentAlias, Source
 
 SECONDS_A_LINE: Final = 1.0
 _ALWAYS: Final = 2**62
@@ -41,6 +47,7 @@ class Command(BaseCommand):
             default=1.0,
             help="market seconds a second, 1 unless told otherwise; or max",
         )
+        parser.add_argument("--kite", action="store_true", help="follow Kite Connect's WebSocket")
         parser.add_argument("--end", action="store_true", help="end the replay")
 
     # Any: the options as Django passes them.
@@ -50,9 +57,25 @@ class Command(BaseCommand):
             self.stdout.write("the replay has ended" if ended else "there is no replay")
             return
         try:
-            self._play(**options)
-        except ServiceError as error:
+            if options["kite"]:
+                self._follow(options["symbols"])
+            else:
+                self._play(**options)
+        except (ServiceError, FeedLost) as error:
             raise CommandError(str(error)) from error
+
+    def _follow(self, symbols: Sequence[str]) -> None:
+        if not (settings.KITE_API_KEY and settings.KITE_ACCESS_TOKEN):
+            raise CommandError("set KITE_API_KEY and KITE_ACCESS_TOKEN")
+        feed = KiteFeed(
+            api_key=settings.KITE_API_KEY,
+            access_token=settings.KITE_ACCESS_TOKEN,
+            tokens=_tokens_of(symbols),
+        )
+        with suppress(KeyboardInterrupt):
+            for bars in follow(feed, stopping=lambda: False):
+                time_of_bars = next(iter(bars.values()))[0]
+                self.stdout.write(f"{_shown(time_of_bars)}  {', '.join(bars)}")
 
     def _play(self, *, files: Sequence[Path], speed: float, **options: Any) -> None:
         timeframe, series = self._files(files, options) if files else self._stored(options)
@@ -67,7 +90,7 @@ class Command(BaseCommand):
                 if time.monotonic() - told >= SECONDS_A_LINE:
                     told = time.monotonic()
                     self.stdout.write(f"{_shown(reached)}  {', '.join(moment.bars)}")
-        except KeyboardInterrupt:
+        except KeyboardInterrupt:  # which is how it is meant to end
             pass
         if reached is None:
             raise CommandError("there is no candle to play: look at --symbols, --from and --to")
@@ -99,6 +122,19 @@ class Command(BaseCommand):
             symbol: store.read(symbol, timeframe, start=start, end=end)
             for symbol in options["symbols"]
         }
+
+
+def _tokens_of(symbols: Sequence[str]) -> Mapping[int, str]:
+    """Symbols by Kite's tokens; CommandError names those that its list of instruments has not."""
+    known = InstrumentAlias.objects.filter(
+        source=Source.KITE, instrument__symbol__in=symbols
+    ).exclude(token="")
+    found = {int(token): name for token, name in known.values_list("token", "instrument__symbol")}
+    if missing := sorted(set(symbols) - set(found.values())):
+        raise CommandError(f"load Kite's list of instruments first: it lacks {missing}")
+    if not found:
+        raise CommandError("give --symbols to follow")
+    return found
 
 
 # Any: the options as Django passes them.
