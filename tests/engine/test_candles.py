@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apps.engine.candles import (
@@ -233,6 +233,7 @@ def test_the_same_timeframe_and_no_bars_come_back_as_they_are() -> None:
     st.lists(st.integers(0, 14 * 1440), min_size=1, max_size=60, unique=True),
     st.sampled_from(["5m", "15m", "30m", "1h", "4h", "1d", "1w"]),
 )
+@settings(max_examples=40, deadline=None)
 def test_nothing_is_lost_and_steps_do_not_matter(minute: list[int], target: str) -> None:
     one = flat([at("2024-01-01 00:00") + 60 * i for i in sorted(minute)])
     longer = resample(one, "1m", target, NSE)

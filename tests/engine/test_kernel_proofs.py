@@ -24,6 +24,7 @@ from tests.engine.cases import (
     with_idle_symbols,
 )
 from tests.engine.ledger import Ledger
+from tests.engine.twin import Twin
 
 QUICK, LONG = range(25), range(1000, 4000)
 PROOF = pytest.param(LONG, id="3000", marks=pytest.mark.slow)
@@ -39,32 +40,28 @@ def cases(seeds: range, symbols: int | None = None) -> list[tuple[Case, np.rando
 
 @seeds
 @pytest.mark.timeout(1800)
-def test_the_kernel_equals_the_twin_bit_for_bit(seeds: range) -> None:
-    for case, _ in cases(seeds):
-        twin, outcome = twin_of(case), whole(case)
-        account = r.load(outcome.state).account[0]
-        assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
-        assert np.frombuffer(outcome.curve).tolist() == twin.curve
-        assert outcome.fills == fills_of(twin)
-        assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == twin.refusals
-        for name in ("cash", "equity", "day_start", "day"):
-            assert account[name] == getattr(twin, name), name
-        assert account["paid"].tolist() == twin.paid
-        assert rejected(outcome) == twin.rejected
-        assert (account["status"] == c.RUINED) == twin.ruined
-
-
-@seeds
-@pytest.mark.timeout(1800)
-def test_the_end_of_data_equals_the_twins(seeds: range) -> None:
+def test_the_kernel_equals_the_twin_bit_for_bit_to_the_end_of_data_too(seeds: range) -> None:
     for case, _ in cases(seeds):
         twin, running = twin_of(case), run_to(case)
+        assert_equal(running.outcome, twin)
+        account = r.load(running.state).account[0]
+        for name in ("cash", "day_start", "day"):
+            assert account[name] == getattr(twin, name), name
+        assert (account["status"] == c.RUINED) == twin.ruined
         running.finish()
         twin.finish()
-        outcome = running.outcome
-        assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
-        assert outcome.fills == fills_of(twin)
-        assert r.load(outcome.state).account[0]["equity"] == twin.equity
+        assert_equal(running.outcome, twin)
+
+
+def assert_equal(outcome: Outcome, twin: Twin) -> None:
+    account = r.load(outcome.state).account[0]
+    assert np.frombuffer(outcome.trades, r.TRADE).tolist() == twin.trades
+    assert np.frombuffer(outcome.curve).tolist() == twin.curve
+    assert outcome.fills == fills_of(twin)
+    assert np.frombuffer(outcome.refusals, r.REFUSAL).tolist() == twin.refusals
+    assert account["equity"] == twin.equity
+    assert account["paid"].tolist() == twin.paid
+    assert rejected(outcome) == twin.rejected
 
 
 @seeds

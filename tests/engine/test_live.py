@@ -186,9 +186,9 @@ def test_rule_16_live_is_the_backtest_over_the_edge_of_a_block(
 ) -> None:
     step = TIMEFRAMES[timeframe]
     first_of_block = int(np.datetime64(edge, "s").astype(int)) - 19_800
-    last = first_of_block + 40 * step
+    last = first_of_block + 25 * step
     candles = [walk(timeframe, bars, seed, last_start=last) for seed in (1, 2)]
-    strategy, start = always_in(timeframe), first_of_block - 40 * step
+    strategy, start = always_in(timeframe), first_of_block - 25 * step
     result = backtest(strategy, candles, start)
     trades, curve = live(strategy, candles, start)
     closed = result.trades[result.trades["reason"] != c.BY_END_OF_DATA]

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.explain import sides_at
+from apps.engine.codes import ENTER_LONG, ENTER_SHORT
+from apps.engine.conditions import Side
 from apps.engine.sessions import Regime, Sessions
+from apps.engine.signals import signals_of
 from apps.engine.simulate import History, Result, simulate
 from apps.engine.strategy import Strategy
 from apps.engine.timeline import Track, track_of
@@ -33,6 +35,9 @@ def days(symbol: str, seed: int) -> History:
     ), HOURS)  # fmt: skip
 
 
+SIDES: list[tuple[int, Side]] = [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
+
+
 def verdicts(given: Strategy, histories: list[History]) -> tuple[Result, list[Verdict]]:
     """Of every bar of every symbol."""
     result = simulate(given, histories, start=0, end=2**40, capital=CAPITAL)
@@ -41,8 +46,9 @@ def verdicts(given: Strategy, histories: list[History]) -> tuple[Result, list[Ve
     found = []
     for symbol, one in enumerate(histories):
         track = track_of(given, one, 0, 2**40)
-        for place in range(len(track.candles)):
-            signals = [side.side for side in sides_at(given, track, place) if side.signal]
+        bits = signals_of(given, track.candles, {}, 0, len(track.candles)).tolist()
+        for place, bit in enumerate(bits):
+            signals = [side for entering, side in SIDES if bit & entering]
             bar = at(track, place, symbol)
             found.append(verdict(given, bar, signals, told, ranges_known=True))
     return result, found
