@@ -8,9 +8,9 @@ from datetime import datetime
 from math import sqrt
 from typing import Final
 
+import orjson
 from django.db import connection
 from django.db.models import QuerySet
-from psycopg.types.json import Jsonb
 
 from apps.algorithms import alerts, performance
 from apps.algorithms.alerts import Alert
@@ -36,7 +36,7 @@ KEEP: Final = """
     SET performance = coalesce(new.performance, one.performance),
         performance_at = CASE WHEN new.performance IS NULL THEN one.performance_at ELSE %s END,
         last_execution = coalesce(new.last_execution, one.last_execution)
-    FROM unnest(%s::text[], %s::jsonb[], %s::jsonb[]) AS new (id, performance, last_execution)
+    FROM jsonb_to_recordset(%s::jsonb) AS new (id text, performance jsonb, last_execution jsonb)
     WHERE one.id = new.id
 """
 
@@ -96,7 +96,8 @@ def _locked(ids: Iterable[str]) -> QuerySet[Algorithm]:
 
 
 def _news(outcomes: Sequence[Outcome], trades: Iterable[Trade], now: datetime) -> Iterator[News]:
-    states = RunState.objects.in_bulk([outcome.step.run.pk for outcome in outcomes])
+    known = RunState.objects.only("peak", "drawdown", "drawdown_amount")
+    states = known.in_bulk([outcome.step.run.pk for outcome in outcomes])
     by_run: dict[str, list[Trade]] = {}
     for trade in trades:
         by_run.setdefault(trade.run_id, []).append(trade)
@@ -187,16 +188,13 @@ def _keep_tallies(tallies: Sequence[Tally]) -> None:
 
 
 def _write(news: Mapping[str, News], records: Mapping[str, Record], now: datetime) -> None:
-    columns = zip(
-        *((key, _json(records.get(key)), _json(one.execution)) for key, one in news.items()),
-        strict=True,
-    )
+    """As one JSON text: in an array of them each would be quoted once more."""
+    rows = [
+        {"id": key, "performance": records.get(key), "last_execution": one.execution}
+        for key, one in news.items()
+    ]
     with connection.cursor() as cursor:
-        cursor.execute(KEEP, [now, *map(list, columns)])
-
-
-def _json(value: Mapping[str, object] | None) -> Jsonb | None:
-    return None if value is None else Jsonb(value)
+        cursor.execute(KEEP, [now, orjson.dumps(rows).decode()])
 
 
 # -------------------------------------------------------------------------------------- the alerts

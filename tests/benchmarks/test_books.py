@@ -1,0 +1,44 @@
+"""What it saves to write what many runs did in the same few statements."""
+
+import pytest
+
+from apps.engine.codes import ENTER_LONG
+from apps.trading import books
+from tests import make
+from tests.benchmarks.side_by_side import compare
+from tests.trading.stepped import BAR, Stepper, stepper
+
+pytestmark = [pytest.mark.bench, pytest.mark.django_db]
+
+RUNS, ROUNDS = 50, 5
+SBIN = "NSE:SBIN"
+FLAT, UP = {SBIN: (100.0, 101.0, 99.0, 100.0)}, {SBIN: (103.0, 105.0, 103.0, 105.0)}
+
+
+def trade(steppers: list[Stepper]) -> None:
+    """Three rows: a signal, its fill, and the target that is reached."""
+    for row in ((FLAT, {SBIN: ENTER_LONG}), (FLAT, {}), (UP, {})):
+        books.record([one.step(*row) for one in steppers], now=steppers[0].now)
+        for one in steppers:
+            one.time += BAR
+
+
+def test_a_trade_of_each_run() -> None:
+    owners = [make.user(f"trader{n}") for n in range(10)]
+    balance = {"executionSettings": {
+        "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "carryforward",
+        "initialCapital": 10_000,
+    }}  # fmt: skip
+    mine, theirs = (
+        [stepper(owners[n % len(owners)], **balance) for n in range(RUNS)] for _ in range(2)
+    )
+
+    def together() -> None:
+        trade(mine)
+
+    def one_by_one() -> None:
+        for one in theirs:
+            trade([one])
+
+    name = f"a trade of each of {RUNS} runs, with money and events, written together against alone"
+    compare(name, together, one_by_one, ROUNDS)
