@@ -14,6 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connection
 from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
 from django.db.models.sql.compiler import SQLCompiler
+from psycopg import sql
 
 Row = TypeVar("Row")
 Instance = TypeVar("Instance", bound=Model)
@@ -30,15 +31,15 @@ class Slot(str):
 
 @dataclass(frozen=True, slots=True)
 class Statement(Generic[Row]):
-    """A query: its text, what its placeholders get, and how a row of it is read."""
+    """A query: its text, whose arguments its placeholders get, and how a row of it is read."""
 
     text: str
-    parameters: Sequence[object]
+    parameters: Sequence[Slot]
     read: Callable[[Values], Row]
 
     def rows(self, **arguments: object) -> list[Row]:
         """Run it; every Slot needs its argument."""
-        values: list[Any] = [arguments[p] if isinstance(p, Slot) else p for p in self.parameters]
+        values = [arguments[name] for name in self.parameters]
         rows = connection.ask(self.text, values)  # type: ignore[attr-defined]  # of config.database
         return [self.read(row) for row in rows]
 
@@ -104,10 +105,10 @@ def listing(queryset: QuerySet[Any, Any]) -> Listing[dict[str, Any]]:
 
 def _compiled(
     queryset: QuerySet[Any, Any],
-) -> tuple[str, Sequence[object], Callable[[Values], Values], SQLCompiler]:
+) -> tuple[str, Sequence[Slot], Callable[[Values], Values], SQLCompiler]:
     """Text, parameters, what makes Python's values of a row's, and the compiler with the rest."""
     compiler = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
-    text, parameters = compiler.as_sql()
+    text, parameters = _with_constants(*compiler.as_sql())
     converters = compiler.get_converters([column for column, *_ in compiler.select])
 
     def convert(row: Values) -> Values:
@@ -120,3 +121,16 @@ def _compiled(
         return values
 
     return text, parameters, convert, compiler
+
+
+def _with_constants(text: str, parameters: Sequence[object]) -> tuple[str, Sequence[Slot]]:
+    """What is the same at each run stands in the text, where it can show that a partial index
+    will do, whatever the arguments are.
+    """
+    pieces = text.split("%s")
+    places = [
+        "%s" if isinstance(value, Slot) else sql.quote(value).replace("%", "%%")
+        for value in parameters
+    ]
+    joined = "".join(map("".join, zip(pieces, [*places, ""], strict=True)))
+    return joined, [value for value in parameters if isinstance(value, Slot)]
