@@ -7,13 +7,17 @@ from apps.engine import live
 from apps.engine import records as r
 from apps.engine.candles import block_id, frozen
 from apps.engine.kernel import run
-from apps.engine.plan import Contract, contract_rows
+from apps.engine.plan import Contract, contract_rows, plan_of
 from apps.engine.series import compute, series
 from apps.engine.signals import signals_of
+from apps.engine.simulate import History, room_for, to_nobody
+from apps.engine.stage import stage_of
 from apps.engine.strategy import parse
+from tests.benchmarks.peers.with_ours import SYMBOL
+from tests.benchmarks.peers.with_ours import strategy as crossing
 from tests.benchmarks.side_by_side import compare
-from tests.benchmarks.walks import minutes
-from tests.engine.cases import bars_of, random_case, twin_of, whole
+from tests.benchmarks.walks import minutes, session_bars
+from tests.engine.cases import RATES, bars_of, random_case, twin_of, whole
 from tests.engine.steps import complete
 
 pytestmark = pytest.mark.bench
@@ -28,6 +32,33 @@ def test_the_kernel_against_its_plain_python_twin() -> None:
         rounds=5,
     )
     assert ratio > 0
+
+
+def test_all_rules_against_the_plain_case() -> None:
+    """The kernel alone, over the same bars and signals: what trailing, charges, slippage, adds, a
+    longest holding and a daily limit cost beside a stop and a target.
+    """
+    strategy = crossing()
+    candles = session_bars(267).slice(0, 100_000)
+    end = int(candles.time[-1]) + 60
+    stage = stage_of(strategy, [History(SYMBOL, candles)], start=0, end=end, report=to_nobody)
+    plain = plan_of(strategy)
+    market, signals = stage.cued(strategy, plain)
+    every = plain._replace(
+        trail_rate=0.008, trail_from=0.004, slippage=0.0003, max_entries=3, max_holding=2_000,
+        max_daily_loss=20_000.0,
+    )  # fmt: skip
+    units = contract_rows(stage.contracts, {"": 0})
+    none, charged = np.zeros(0, r.RATE), RATES[:1]
+    out = room_for(market)
+
+    def kernel_run(plan: r.Plan, rates: np.ndarray) -> object:
+        state = r.new_state(symbols=1, cash=1e7)
+        return run(state, market, signals, 0, len(market.time), plan, units, rates, out)
+
+    name = "100,000 minutes in the kernel alone, a stop and a target against every rule"
+    plainly, fully = lambda: kernel_run(plain, none), lambda: kernel_run(every, charged)
+    assert compare(name, plainly, fully, rounds=31) > 0
 
 
 def test_many_runs_in_one_call_against_one_call_each() -> None:

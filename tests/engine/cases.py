@@ -70,11 +70,32 @@ def random_case(rng: np.random.Generator, *, symbols: int | None = None) -> Case
     return Case(market, signals, plan, contracts, RATES, cash, _outside(rng, rows, symbols))
 
 
+def calm_case(rng: np.random.Generator) -> Case:
+    """Long stretches in which nothing happens: few signals, or ever the same, and far levels."""
+    case = random_case(rng, symbols=int(rng.choice([1, 1, 1, 2, 3])))
+    if rng.random() < 0.3:
+        signals = np.where(case.market.cell >= 0, c.ENTER_LONG, 0).astype(np.uint8)
+    else:
+        kept = rng.random(case.signals.shape) < rng.choice([0.01, 0.03])
+        signals = np.where(kept, case.signals, 0).astype(np.uint8)
+    plan = case.plan
+    far = plan._replace(
+        stop_rate=10 * plan.stop_rate, stop_points=20 * plan.stop_points,
+        stop_atr=20 * plan.stop_atr, second_stop_rate=20 * plan.second_stop_rate,
+        target_rate=30 * plan.target_rate, target_atr=30 * plan.target_atr,
+        trail_rate=plan.trail_rate * float(rng.choice([0, 0, 10])), trail_points=0.0, trail_atr=0.0,
+        max_holding=int(rng.choice([0, 0, 100])),
+    )  # fmt: skip
+    return case._replace(signals=signals, plan=far)
+
+
 def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
     rows, symbols = there.shape
     scale, tick = float(rng.choice([0.001, 0.004, 0.02, 0.06])), 0.05
     cell = np.full(there.shape, -1, np.int32)
     cell[there] = rng.permutation(int(there.sum()))  # any order of bars will do
+    if rows % 2:  # as histories lie, one symbol after the other
+        cell.T[there.T] = np.arange(int(there.sum()))
     table = np.zeros((int(there.sum()), 4))
     for s in range(symbols):
         n = int(there[:, s].sum())

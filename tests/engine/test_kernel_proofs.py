@@ -13,6 +13,7 @@ from tests.engine.cases import (
     Outcome,
     Running,
     bars_of,
+    calm_case,
     fills_of,
     random_case,
     rejected,
@@ -51,6 +52,17 @@ def test_the_kernel_equals_the_twin_bit_for_bit_to_the_end_of_data_too(seeds: ra
         running.finish()
         twin.finish()
         assert_equal(running.outcome, twin)
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_rows_that_are_passed_at_once_are_the_twins_rows(seeds: range) -> None:
+    for seed in seeds:
+        case = calm_case(np.random.default_rng(seed))
+        twin, outcome = twin_of(case), whole(case)
+        assert_equal(outcome, twin)
+        assert r.load(outcome.state).account[0]["day_start"] == twin.day_start
+        assert row_by_row(case) == outcome
 
 
 def assert_equal(outcome: Outcome, twin: Twin) -> None:
