@@ -165,7 +165,8 @@ def admit(symbol: str, timeframe: str) -> int:
 def drop(unwanted: QuerySet[CandleBlock]) -> int:
     """How many bars were dropped."""
     bars = sum(unwanted.values_list("bars", flat=True))
-    unwanted.delete()
+    if bars:
+        unwanted.delete()
     return bars
 
 

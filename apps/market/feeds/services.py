@@ -72,7 +72,8 @@ def receive(*, symbol: str, timeframe: str, rows: Sequence[Row], now: datetime) 
     last = _last(symbol, timeframe, came_in)
     fresh, changed, repeated = writing.compared(overlaid([in_blocks, came_in]), bars)
     corrected = changed & np.isin(bars.time, in_blocks.time)
-    writing.append({symbol: picked(bars, corrected)}, timeframe, now=now)
+    if corrected.any():
+        writing.append({symbol: picked(bars, corrected)}, timeframe, now=now)
     _keep(symbol, timeframe, picked(bars, fresh | changed & ~corrected), now=now)
     if fresh.any() or changed.any():
         live.tell([symbol], timeframe)
@@ -134,6 +135,8 @@ def _last(symbol: str, timeframe: str, came_in: Candles) -> int:
 
 def _keep(symbol: str, timeframe: str, bars: Candles, *, now: datetime) -> None:
     """Many bars are history, and go where it is."""
+    if not len(bars):
+        return
     if len(bars) <= _MANY:
         live.keep(symbol, timeframe, bars, now=now)
     else:

@@ -21,14 +21,19 @@ _RUNS_AT_ONCE: Final = 200
 
 def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool]) -> int:
     """Check every session of before the market's day that is not checked yet, lane by lane, until
-    it is to stop. How many runs.
+    it is to stop. How many runs. What goes wrong with one lane is raised when the others are done.
     """
-    done = 0
+    done, failures = 0, []
     for (lane, _), sessions in _due(day_in_india(market_now)).items():
         for first in range(0, len(sessions), _RUNS_AT_ONCE):
             if stopping():
                 return done
-            done += check(lane, sessions[first : first + _RUNS_AT_ONCE], now=now)
+            try:
+                done += check(lane, sessions[first : first + _RUNS_AT_ONCE], now=now)
+            except Exception as error:  # one lane's, whatever it is
+                failures.append(error)
+    if failures:
+        raise ExceptionGroup("some lanes could not be compared", failures)
     return done
 
 
