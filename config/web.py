@@ -86,24 +86,28 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             self.method_queue.fileno(), EVENT_READ, self.method_queue.run_callbacks
         )
         self._appoint()
-        while self.alive and self.is_parent_alive():
-            self._watch()
-        self.alive = False
-        until = time.monotonic() + self.cfg.graceful_timeout
-        while self.nr_conns > 0 and time.monotonic() < until:
-            self._watch()
-        with self._lock:
-            self._term += 1
-        self.method_queue.defer(lambda: None)  # whoever leads looks up, and goes
-        self.tpool.shutdown(wait=False)
+        try:
+            while self.alive and self.is_parent_alive():
+                self._watch()
+            self.alive = False
+            until = time.monotonic() + self.cfg.graceful_timeout
+            while self.nr_conns > 0 and time.monotonic() < until:
+                self._watch()
+        finally:
+            with self._lock:
+                self._term += 1
+            self.method_queue.defer(lambda: None)  # whoever leads looks up, and goes
+            self.tpool.shutdown(wait=False)
 
     def _appoint(self) -> None:
+        """A new leader; the one before it, if any, serves its request to the end."""
         self._term += 1
         self._busy += 1
         self._serving_since = None
         self._leader = self.tpool.submit(self._lead, self._term)
 
     def _watch(self) -> None:
+        """A while, and then see to it that somebody leads who is free to."""
         now = time.monotonic()
         if now >= self._next_sign:
             self.notify()
