@@ -37,7 +37,7 @@ pytestmark = [
 ]
 
 ROUNDS: Final = 300
-HANGING, HEALTHY, OF_A_USER = 100, 20, 20
+HANGING, HEALTHY, OF_A_USER, ROUNDS_HANGING = 100, 20, 20, 40
 RATE, SECONDS, ENDPOINTS = 1_000, 10, 20
 
 
@@ -92,7 +92,7 @@ class Hanging:
 
 
 def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
-    """One sender; every endpoint, good or not, is told of an event four times a second."""
+    """One sender; every endpoint, good or not, is told of an event a second."""
     hanging = Hanging()
     with ExitStack() as stack:
         bad = stack.enter_context(counting(hanging))
@@ -100,13 +100,12 @@ def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
         good = stack.enter_context(counting())
         owners = [*_owners(HANGING, bad, "bad"), *_owners(HEALTHY, good, "good")]
         stack.enter_context(working(1, tmp_path, "webhooks"))
-        until(lambda: _arrived_a_first_one(owners[-1], good))
-        good.good.clear()
-        for _ in range(120):
+        _await_senders(owners[-1], good, OF_A_USER)
+        for _ in range(ROUNDS_HANGING):
             for owner in owners:
                 services.write_all([draft(owner)], now=timezone.now())
-            time.sleep(0.25)
-        until(lambda: len(good.good) >= 120 * HEALTHY, seconds=60)
+            time.sleep(1.0)
+        until(lambda: len(good.good) >= ROUNDS_HANGING * HEALTHY, seconds=60)
     emitted = dict(Event.objects.values_list("pk", "created_at"))
     waited = [one.at - emitted[one.id].timestamp() for one in good.good]
     middle, late = np.percentile(waited, (50, 95))
@@ -126,10 +125,11 @@ def _owners(count: int, receiver: Counted, name: str) -> Iterator[User]:
         yield owner
 
 
-def _arrived_a_first_one(owner: User, receiver: Counted) -> bool:
+def _await_senders(owner: User, receiver: Counted, webhooks: int) -> None:
+    """A first event has come through, and is forgotten."""
     services.write_all([draft(owner)], now=timezone.now())
-    time.sleep(0.2)
-    return bool(receiver.good)
+    until(lambda: len(receiver.good) == webhooks)
+    receiver.good.clear()
 
 
 def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
         for owner in owners:
             endpoint_of(owner, url=receiver.url)
         stack.enter_context(working(2, tmp_path, "webhooks"))
-        until(lambda: _arrived_a_first_one(owners[0], receiver))
+        _await_senders(owners[0], receiver, 1)
         before, begun = Event.objects.count(), time.monotonic()
         for tenth in range(SECONDS * 10):
             drafts = [draft(owners[n % ENDPOINTS], n % ENDPOINTS) for n in range(RATE // 10)]
