@@ -54,6 +54,8 @@ _OF_STUDIES = (
     "|names a path more than once|parameters make|maxRuns is less"
     "|is not a known field|must be at (least|most)"  # of a place in the steps
 )
+_OF_TARGETS = r"https|not a URL|fragment|user name|port|host|public|reached|characters"
+"""A URL may have the form of one and lead where nobody may be called."""
 BEYOND_A_SCHEMA = {
     "logIn": (401, "password"),  # of nobody's account
     "refreshToken": (401, "refresh token"),  # of no session
@@ -71,6 +73,9 @@ BEYOND_A_SCHEMA = {
     "createAlgorithm": (400, _OF_ALGORITHMS),
     "putAlgorithm": (400, _OF_ALGORITHMS),
     "updateAlgorithm": (400, _OF_ALGORITHMS),
+    "createWebhook": (400, _OF_TARGETS),
+    "changeWebhook": (400, _OF_TARGETS),
+    "recoverWebhook": (400, "must not lie in the future"),
 }
 """What else refuses a well formed request, by what the answer says: rules that relate two values,
 a value to the clock, or letters to the calendar.
