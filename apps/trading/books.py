@@ -10,6 +10,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
+from apps.core.times import moment
 from apps.engine.reasons import CHARGE_KINDS
 from apps.trading import achievement, capital, holdings, ledger, order_book
 from apps.trading.ledger import Fact
@@ -25,7 +26,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.money import price, rupees
-from apps.trading.order_book import Booked, moment
+from apps.trading.order_book import Booked
 from apps.trading.outcome import Execution, Heard, Outcome, outcome_of
 from apps.trading.stepping import Step
 from apps.webhooks import services as events

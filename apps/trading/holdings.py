@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 from django.db import connection
 
+from apps.core.times import moment
 from apps.trading.models import Intent, Position
 from apps.trading.money import price
-from apps.trading.order_book import moment
 from apps.trading.outcome import Execution, Outcome
 
 CLOSE: Final = """

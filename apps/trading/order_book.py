@@ -3,12 +3,13 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from math import isnan
 from typing import Any, Final
 
 from django.db import connection
 
+from apps.core.times import moment
 from apps.trading.brokers.paper import PaperBroker
 from apps.trading.brokers.protocol import place_surely
 from apps.trading.models import Intent, Order, OrderStatus, Run
@@ -62,7 +63,7 @@ def keep(outcomes: Sequence[Outcome], *, now: datetime) -> Booked:
     waiting = _open_orders(outcome.step.run for outcome in outcomes)
     booked = Booked()
     for outcome in outcomes:
-        _Desk(outcome, waiting[outcome.step.run.pk], booked, now).work()
+        _OrdersOf(outcome, waiting[outcome.step.run.pk], booked, now).work()
     _place(outcomes, booked, now)
     _end(booked.ended, now)
     return booked
@@ -97,7 +98,7 @@ def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:
     return waiting
 
 
-class _Desk:
+class _OrdersOf:
     """The orders of one step."""
 
     def __init__(self, outcome: Outcome, waiting: Waiting, booked: Booked, now: datetime) -> None:
@@ -192,7 +193,3 @@ def _end(orders: Sequence[Order], now: datetime) -> None:
     )
     with connection.cursor() as cursor:
         cursor.execute(END, [now, *map(list, columns)])
-
-
-def moment(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

@@ -96,9 +96,9 @@ def test_a_position_is_closed_at_the_next_open(api: Api, alice: User, holder: St
     assert asked["closeRequestedAt"] is not None
     assert ask(client, holder).json() == asked
     assert AuditRecord.objects.filter(action="position_close_asked").count() == 1
-    assert wishes.of([holder.run.pk])[holder.run.pk].closing == {SBIN}
+    assert set(wishes.closing([holder.run.pk])[holder.run.pk]) == {SBIN}
     play(holder, (BOTH, {SBIN: CLOSE_LONG}), BOTH)
-    assert not wishes.of([holder.run.pk])
+    assert not wishes.closing([holder.run.pk])
     assert_error(ask(client, holder), 404, "NOT_FOUND")
 
 
@@ -109,7 +109,7 @@ def test_an_entry_that_waits_is_cancelled(api: Api, alice: User, holder: Stepper
     assert (asked["status"], asked["cancelRequestedAt"] is None) == ("open", False)
     assert client.post(address).json() == asked
     assert AuditRecord.objects.filter(action="order_cancel_asked").count() == 1
-    assert wishes.of([holder.run.pk])[holder.run.pk].cancelled == {INFY}
+    assert wishes.cancelled([holder.run.pk])[holder.run.pk] == {INFY}
     holder.state.positions["pending"] = 0
     play(holder, BOTH)
     refused = client.post(address)
@@ -124,7 +124,14 @@ def test_an_exit_that_waits_goes_on(api: Api, alice: User, holder: Stepper) -> N
     assert_error(refused, 422, "UNPROCESSABLE_ENTITY", reason="exit")
 
 
-@pytest.mark.parametrize("order_id", ["x", "0" * 24])
+@pytest.mark.parametrize("symbol", ["NSE:TCS", "%00", "x"])
+def test_what_is_not_held_is_not_closed(
+    api: Api, alice: User, holder: Stepper, symbol: str
+) -> None:
+    assert_error(ask(api(alice), holder, symbol), 404, "NOT_FOUND")
+
+
+@pytest.mark.parametrize("order_id", ["x", "%00", "0" * 24])
 def test_an_order_that_is_not_there_is_not_cancelled(api: Api, alice: User, order_id: str) -> None:
     assert_error(api(alice).post(f"/api/trading/orders/{order_id}/cancel"), 404, "NOT_FOUND")
 

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.engine import records
+from apps.engine import strategy as engine
 from apps.engine.codes import (
     CLOSE_LONG,
     ENTER,
@@ -36,6 +37,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.outcome import Leg, client_order_id, exit_that_waits
+from apps.trading.stepping import drop_entry
 from apps.webhooks.models import Event
 from tests.trading.stepped import OPENING, play, record, stepper
 
@@ -151,6 +153,17 @@ def test_a_reversal_is_an_exit_and_an_entry(alice: User) -> None:
     ]
     assert Position.objects.open().get().quantity == -10
     assert not Signal.objects.filter(action="exit").exists()
+
+
+def test_a_reversal_whose_entry_is_dropped_still_closes(alice: User) -> None:
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}))
+    drop_entry(one.state, engine.parse(one.run.configuration), SBIN)
+    play(one, row(FLAT))
+    ended = Order.objects.exclude(side="buy").values_list("intent", "status", "reason")
+    assert set(ended) == {
+        ("exit", "filled", "opposite_signal"), ("entry", "cancelled", "cancelled"),
+    }  # fmt: skip
 
 
 def test_what_is_entered_and_left_in_one_bar_is_told_whole(alice: User) -> None:

@@ -10,10 +10,12 @@ from django.db.models import Prefetch, QuerySet
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
+from apps.algorithms.models import Algorithm
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.core.ids import is_id
+from apps.engine.symbols import InvalidSymbol, parse
 from apps.trading.models import Fill, Intent, Order, OrderStatus, Position, Signal, Trade
 
 
@@ -78,10 +80,7 @@ def signals(
 def close_position(*, owner: User, algorithm_id: str, symbol: str, now: datetime) -> Position:
     """At its symbol's next open. Raises AlgorithmNotFound, NotFound."""
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
-    held = Position.objects.open().filter(run__algorithm=algorithm, symbol=symbol)
-    position = held.select_for_update(no_key=True, of=("self",)).first()
-    if position is None:
-        raise NotFound
+    position = _held(algorithm, symbol)
     if position.close_asked_at is None:
         position.close_asked_at = now
         position.save(update_fields=["close_asked_at"])
@@ -93,6 +92,19 @@ def close_position(*, owner: User, algorithm_id: str, symbol: str, now: datetime
             details=details,
             now=now,
         )
+    return position
+
+
+def _held(algorithm: Algorithm, symbol: str) -> Position:
+    """Locked; what is no symbol is not held either."""
+    try:
+        parse(symbol)
+    except InvalidSymbol:
+        raise NotFound from None
+    held = Position.objects.open().filter(run__algorithm=algorithm, symbol=symbol)
+    position = held.select_for_update(no_key=True, of=("self",)).first()
+    if position is None:
+        raise NotFound
     return position
 
 

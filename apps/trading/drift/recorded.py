@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from apps.core.times import moment
 from apps.market.moments import midnight
 from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
 from apps.trading.models import Fill, Intent, Lane, LaneRow, SessionStart, Signal
-from apps.trading.order_book import moment
 from apps.trading.rows import unpacked
 
 _DAY = 86_400
