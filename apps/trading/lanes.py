@@ -6,6 +6,7 @@ the lane names the token that it took, so that one that was given up on writes n
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Collection, Sequence
 from datetime import date, datetime, timedelta
 from itertools import groupby
@@ -84,12 +85,14 @@ def _lost_before(run: Run, day: date) -> float:
 
 
 def adopt(*, now: datetime) -> None:
-    """Put each run that has no lane yet on its own, and have that looked at."""
-    states = RunState.objects.filter(lane=None).order_by("run")
-    found = list(states.values_list("run_id", "run__configuration__basicInfo"))
-    for run_id, basics in found:
-        lane = lane_of(basics["symbols"], basics["timeframe"])
-        RunState.objects.filter(run=run_id, lane=None).update(lane=lane)
+    """Put the runs that have no lane yet on theirs, and have those looked at."""
+    found: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    states = RunState.objects.filter(lane=None)
+    for run_id, basics in states.values_list("run_id", "run__configuration__basicInfo"):
+        found[basics["timeframe"], tuple(basics["symbols"])].append(run_id)
+    for (timeframe, symbols), run_ids in sorted(found.items()):
+        lane = lane_of(symbols, timeframe)
+        RunState.objects.filter(run__in=run_ids, lane=None).update(lane=lane)
         Lane.objects.filter(pk=lane.pk).update(wake_at=now)
 
 

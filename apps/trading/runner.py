@@ -59,7 +59,7 @@ class Runner:
     def _work_on(self, lane: Lane, now: datetime) -> None:
         market_now = clock.market_time(now=now)
         lanes.begin_with_replay(lane, market_now=market_now)
-        states = list(RunState.objects.filter(lane=lane).order_by("run"))
+        states = list(RunState.objects.filter(lane=lane).only("run_id", "row_time", "since"))
         if not states:
             lanes.let_go(lane, next_look=None)
             return

@@ -50,10 +50,13 @@ class Used(NamedTuple):
 
 
 class Base(NamedTuple):
-    """What candles of a longer timeframe are made of: stored ones, and the bars after those."""
+    """What candles of a longer timeframe are made of: stored ones before the moment `cut`, and the
+    bars from there on.
+    """
 
     stored: Candles
     bars: Candles
+    cut: int
 
 
 Source = Callable[[int, str], Base]
@@ -102,17 +105,18 @@ class Window:
         for name in names:
             if (symbol, name) not in self._bases:
                 base = self._source(symbol, name)
-                self._bases[symbol, name] = base._replace(bars=self._up_to_now(symbol, base.bars))
+                self._bases[symbol, name] = base._replace(bars=self._up_to_now(symbol, base))
             base = self._bases[symbol, name]
             made = resample(base.bars, self._timeframe, name, calendar, until=closes)
             whole = self._terms[symbol].apply(joined([base.stored, made]))
             found[name] = longer_of(bars, self._timeframe, whole, name, calendar)
         return found
 
-    def _up_to_now(self, symbol: int, known: Candles) -> Candles:
+    def _up_to_now(self, symbol: int, base: Base) -> Candles:
         """With the bars that came after those."""
-        tape = self._tapes[symbol]
-        after = int(np.searchsorted(tape.time, known.time[-1], side="right")) if len(known) else 0
+        tape, known = self._tapes[symbol], base.bars
+        since = int(known.time[-1]) + 1 if len(known) else base.cut
+        after = int(np.searchsorted(tape.time, since))
         return joined([known, tape.slice(after, len(tape))])
 
 
@@ -165,7 +169,7 @@ class _Reader:
         stored = store.read(code, name, start=first, end=cut, warmup=True)
         begun = store.read(code, self.lane.timeframe, start=cut, end=self.began)
         used = self._unpacked(self.lane.rows.filter(time__gte=self.began))
-        return Base(stored, joined([begun, used.of(symbol)]))
+        return Base(stored, joined([begun, used.of(symbol)]), cut)
 
     def terms(self, symbol: int, row: Row) -> Adjustment:
         """By the splits and bonuses up to its day; none where prices are their source's own."""

@@ -7,6 +7,7 @@ import pytest
 from apps.accounts.models import User
 from apps.engine.codes import BY_END_OF_DATA
 from apps.trading import services
+from apps.engine.simulate import Result
 from apps.trading.models import LaneRow, Posting, Run, RunState, SessionStart, Trade
 from apps.trading.runner import Runner
 from tests import make
@@ -38,6 +39,19 @@ def trades_of(run: Run) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
+def expected_of(result: Result) -> list[tuple[object, ...]]:
+    """What a backtest traded, but for what it closes at its end."""
+    closed = result.trades[result.trades["reason"] != BY_END_OF_DATA]
+    rows = [
+        (
+            result.symbols[trade["symbol"]], int(trade["exit_time"]), round(trade["charges"], 2),
+            round(trade["gross"] - trade["charges"], 2), int(trade["quantity"]),
+        )
+        for trade in closed
+    ]  # fmt: skip
+    return sorted(rows, key=lambda row: (row[1], row[0]))
+
+
 def test_a_run_trades_as_the_backtest_of_its_bars_to_the_paisa(alice: User) -> None:
     starts = times(3, LENGTH)
     series = {
@@ -47,15 +61,8 @@ def test_a_run_trades_as_the_backtest_of_its_bars_to_the_paisa(alice: User) -> N
     run = started(alice, steps(SYMBOLS, "15m"))
     replay(series, "15m", LENGTH, Runner())
     result = backtested(run, start=FIRST, end=starts[-1] + 1)
-    closed = result.trades[result.trades["reason"] != BY_END_OF_DATA]
-    assert len(closed) > 5
-    expected = sorted(
-        (
-            (SYMBOLS[trade["symbol"]], trade["exit_time"], round(trade["charges"], 2),
-             round(trade["gross"] - trade["charges"], 2), trade["quantity"])
-            for trade in closed
-        ), key=lambda row: (row[1], row[0]),
-    )  # fmt: skip
+    expected = expected_of(result)
+    assert len(expected) > 5
     assert trades_of(run) == expected
     state = RunState.objects.get()
     assert state.row_time == max(int(bars.time[-1]) for bars in series.values())

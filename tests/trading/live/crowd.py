@@ -1,0 +1,71 @@
+"""Very many running algorithms at once, made by few statements."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from apps.accounts.models import User
+from apps.algorithms.lifecycle import Status
+from apps.algorithms.models import Algorithm
+from apps.engine.records import new_state, save
+from apps.trading import switches
+from apps.trading.models import Account, Run, RunState
+from tests import make
+
+CAPITAL = 100_000
+
+
+def crowd(
+    owners: Sequence[User], configurations: Sequence[dict[str, Any]], *, since: int
+) -> list[Run]:
+    """One run of each configuration, the owners in turn; their accounts hold what runs reserve."""
+    algorithms = [
+        Algorithm(
+            owner=owners[n % len(owners)],
+            name=f"Algorithm {n}",
+            status=Status.ACTIVE,
+            active=True,
+            number=n + 1,
+            created_at=make.NOW,
+            updated_at=make.NOW,
+            performance_at=make.NOW,
+        )
+        for n in range(len(configurations))
+    ]
+    Algorithm.objects.bulk_create(algorithms, batch_size=1000)
+    each = -(-len(configurations) // len(owners))
+    accounts = [
+        Account(owner=owner, balance=each * CAPITAL, reserved=each * CAPITAL, opened_at=make.NOW)
+        for owner in owners
+    ]
+    Account.objects.bulk_create(accounts)
+    for owner in owners:
+        switches.share_of_user(owner)
+    runs = [
+        Run(
+            algorithm=algorithm,
+            account_id=algorithm.owner_id,
+            algorithm_version=1,
+            configuration=configuration,
+            mode="paper",
+            capital=CAPITAL,
+            started_at=make.NOW,
+        )
+        for algorithm, configuration in zip(algorithms, configurations, strict=True)
+    ]
+    Run.objects.bulk_create(runs, batch_size=1000)
+    RunState.objects.bulk_create(
+        [
+            RunState(
+                run=run,
+                data=save(
+                    new_state(symbols=len(run.configuration["basicInfo"]["symbols"]), cash=CAPITAL)
+                ),
+                since=since,
+                equity=CAPITAL,
+                peak=CAPITAL,
+            )
+            for run in runs
+        ],
+        batch_size=1000,
+    )
+    return runs

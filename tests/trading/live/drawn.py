@@ -1,0 +1,103 @@
+"""Strategies drawn at random from most of what the language has."""
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+LONGER = {"5m": ("15m", "1h", "1d"), "15m": ("1h", "1d"), "1h": ("1d",)}
+
+
+def drawn(rng: random.Random, symbols: Sequence[str], timeframe: str) -> dict[str, Any]:
+    """The steps, by their wire names."""
+    joined = rng.choice(["AND", "OR", "OR"])
+    conditions = [_condition(rng, timeframe) for _ in range(rng.choice([1, 1, 2, 3]))]
+    orders = rng.choice(["market"] * 4 + ["limit", "stop"])
+    settings = {
+        "mode": "paper", "exchange": "NSE", "orderType": orders,
+        "slippage": rng.choice([0, 0, 0.02]), "limitOffset": rng.choice([0, 0.05, 0.2]),
+        "productType": rng.choice(["intraday", "delivery"]), "initialCapital": 300_000,
+        "broker": rng.choice(["none", "zerodha"]),
+    }  # fmt: skip
+    if settings["orderType"] == "market":
+        del settings["limitOffset"]
+    return {
+        "basicInfo": {
+            "strategyType": "momentum", "timeframe": timeframe, "symbols": list(symbols)
+        },
+        "positionSizing": _sizing(rng),
+        "entryConditions": {
+            "positionType": rng.choice(["long", "short", "both", "both"]),
+            "logicalOperator": joined,
+            "confirmationCandles": rng.choice([1, 1, 1, 2]),
+            "conditions": conditions,
+        },
+        "exitConditions": _exits(rng, timeframe),
+        "riskParameters": {
+            "maxPositionSize": rng.choice([40_000, 250_000]),
+            "maxDailyLoss": rng.choice([400, 2_500, 100_000]),
+            "maxOpenPositions": rng.randint(1, 3),
+        },
+        "executionSettings": settings,
+    }  # fmt: skip
+
+
+def _condition(rng: random.Random, timeframe: str) -> dict[str, Any]:
+    kind = rng.randrange(7)
+    if kind == 0:
+        return {"type": "candle_pattern", "pattern": "CDLENGULFING", "direction": "bullish"}
+    if kind == 1:
+        return {"type": "time_window", "from": "09:30", "to": "14:30"}
+    if kind == 2:
+        rsi = {"type": "RSI", "period": rng.randint(5, 20)}
+        operator = rng.choice(["above", "crosses_below", "at_or_below"])
+        return {"type": "indicator_value", "indicator": rsi, "operator": operator, "value": 52}
+    if kind == 3:
+        flow = {"type": rng.choice(["OBV", "AD", "VWAP"])}
+        return {"type": "indicator_value", "indicator": flow, "operator": "rising"}
+    fast: dict[str, Any] = {"type": rng.choice(["EMA", "SMA", "WMA"]), "period": rng.randint(2, 8)}
+    slow: dict[str, Any] = {
+        "type": rng.choice(["EMA", "KAMA", "SMA"]),
+        "period": rng.randint(9, 40),
+    }
+    if kind == 4:
+        slow = {"type": "EMA", "period": 5, "timeframe": rng.choice(LONGER[timeframe])}
+        fast = {"type": "PRICE"}
+    return {
+        "type": "indicator_indicator", "indicator1": fast, "indicator2": slow,
+        "operator": rng.choice(["crosses_above", "above", "crosses_above"]),
+    }  # fmt: skip
+
+
+def _sizing(rng: random.Random) -> dict[str, Any]:
+    sizing: dict[str, Any] = rng.choice([
+        {"method": "risk_based", "riskPercentage": 0.5},
+        {"method": "fixed_quantity", "quantity": 40},
+        {"method": "fixed_amount", "amount": 60_000},
+        {"method": "percentage_of_equity", "percentage": 30},
+        {"method": "volatility_based", "riskPercentage": 0.5, "atrPeriod": 10, "atrMultiplier": 2},
+    ])  # fmt: skip
+    if rng.random() < 0.3:
+        sizing = sizing | {"pyramiding": {"enabled": True, "maxEntries": 3}}
+    return sizing
+
+
+def _exits(rng: random.Random, timeframe: str) -> dict[str, Any]:
+    exits: dict[str, Any] = {
+        "stopLoss": rng.choice([
+            {"type": "percentage", "percentage": 0.4}, {"type": "points", "points": 3},
+            {"type": "atr", "atrPeriod": 14, "atrMultiplier": 1.5},
+        ])
+    }  # fmt: skip
+    if rng.random() < 0.6:
+        exits["takeProfit"] = rng.choice([
+            {"type": "risk_reward", "ratio": 1.5}, {"type": "percentage", "percentage": 0.7},
+        ])  # fmt: skip
+    if rng.random() < 0.4:
+        exits["trailingStop"] = {"enabled": True, "type": "percentage", "percentage": 0.5}
+    if rng.random() < 0.3:
+        exits["maxHoldingCandles"] = rng.randint(3, 30)
+    if rng.random() < 0.3:
+        exits["conditions"] = [_condition(rng, timeframe)]
+    if rng.random() < 0.2:
+        exits["squareOffTime"] = "14:45"
+    return exits

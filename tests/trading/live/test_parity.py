@@ -1,0 +1,198 @@
+"""Fed bar by bar, a strategy trades as its backtest does: on the market's own candles, with nothing
+but saved bytes and the bars so far from one row to the next (engine rules 11 and 16).
+"""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.backtests.histories import history_of
+from apps.engine import strategy as engine
+from apps.engine.candles import WARMUP_BARS, Candles, resample, start_of_block
+from apps.engine.codes import BY_END_OF_DATA
+from apps.engine.errors import InsufficientData
+from apps.engine.plan import contract_rows, rate_rows
+from apps.engine.records import load, new_state, save
+from apps.engine.simulate import Result, simulate
+from apps.engine.strategy import Strategy
+from apps.engine.timeline import History
+from apps.engine.values import ColumnCache
+from apps.market.adjustment import NONE
+from apps.market.contracts import Rules, rules_without_master
+from apps.market.importers.candle_file import Given, read_one_series
+from apps.market.moments import day_in_india
+from apps.market.rulebook.sessions import sessions_of
+from apps.trading.desk import Desk, member_of
+from apps.trading.models import Lane, Run
+from apps.trading.playing import Changes, Member, Standing, play
+from apps.trading.rows import Row, closed
+from apps.trading.stepping import Step
+from apps.trading.terms import Terms
+from apps.trading.windows import Base, Window
+from tests.trading.live.drawn import LONGER, drawn
+
+CASES, ROWS = 200, 300
+FILES = {
+    "NSE:BHEL": ("BHEL_5m_2025-26.parquet", "5m"),
+    "NSE:MM": ("MandM_5m_2025-26.parquet", "5m"),
+    "NSE:INFY": ("INFY_1m_2024-25.parquet", "1m"),
+}
+TOGETHER = [
+    ["NSE:BHEL"],
+    ["NSE:MM"],
+    ["NSE:INFY"],
+    ["NSE:BHEL", "NSE:INFY"],
+    ["NSE:MM", "NSE:BHEL"],
+]
+"""Symbols whose files overlap."""
+
+Market = Mapping[str, Mapping[str, Candles]]
+"""By symbol and timeframe."""
+
+
+@pytest.fixture(scope="module")
+def market(market_data: Path) -> Market:
+    found = {}
+    for symbol, (name, timeframe) in FILES.items():
+        given = Given(symbol=symbol, timeframe=timeframe)
+        bars = read_one_series(market_data / name, given)[1].candles
+        found[symbol] = {
+            longer: resample(bars, timeframe, longer, sessions_of(symbol))
+            for longer in ("5m", "15m", "1h", "1d")
+        }
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_two_hundred_strategies_trade_live_as_in_their_backtests(market: Market) -> None:
+    rng, traded, skipped = random.Random(20261121), 0, 0
+    for case in range(CASES):
+        timeframe = rng.choice(list(LONGER))
+        symbols = rng.choice(TOGETHER)
+        strategy = engine.parse(steps := drawn(rng, symbols, timeframe))
+        histories, start, end, rules = staged(market, strategy, rng)
+        capital = strategy.executionSettings.initialCapital
+        try:
+            result = simulate(
+                strategy, histories, start=start, end=end, capital=capital, schedule=rules.schedule
+            )
+        except InsufficientData:
+            skipped += 1
+            continue
+        live = list(stepped(steps, histories, rules, start=start, end=end))
+        require_equal(result, live, case)
+        traded += len(result.trades)
+    assert traded > 5 * CASES
+    assert skipped < CASES / 20
+
+
+def require_equal(result: Result, live: Sequence[Step], case: int) -> None:
+    """Trades to the last bit, equity at every close, charges to the paisa."""
+    told = np.concatenate([step.trades for step in live])
+    told = told[np.argsort(told["exit_time"], kind="stable")]
+    expected = result.trades[result.trades["reason"] != BY_END_OF_DATA]
+    assert told.tobytes() == expected.tobytes(), case
+    equity = [float(step.state.account["equity"][0]) for step in live]
+    assert equity[:-1] == result.curve["equity"][:-1].tolist(), case
+    paid = sum(float(step.fills["paid"].sum()) for step in live)
+    assert paid == pytest.approx(float(live[-1].state.account["paid"].sum()), abs=1e-6), case
+
+
+def staged(
+    market: Market, strategy: Strategy, rng: random.Random
+) -> tuple[list[History], int, int, Rules]:
+    """A stretch of some hundred rows that begins anywhere, and all of history before it."""
+    timeframe, symbols = strategy.basicInfo.timeframe, strategy.basicInfo.symbols
+    series = [market[symbol][timeframe] for symbol in symbols]
+    common = max(bars.time[0] for bars in series), min(bars.time[-1] for bars in series)
+    times = np.unique(np.concatenate([bars.between(*common).time for bars in series]))
+    first = rng.randrange(len(times) // 4, len(times) - 40)
+    start, end = int(times[first]), int(times[min(first + ROWS, len(times) - 1)])
+    rules = rules_without_master(strategy, first=day_in_india(start), last=day_in_india(end))
+    histories = []
+    for symbol in symbols:
+        history = history_of(rules, symbol, market[symbol][timeframe], start=start)
+        longer = {name: market[symbol][name] for name in LONGER[timeframe]}
+        histories.append(
+            History(symbol, history.candles, history.sessions, history.contract, (), longer)
+        )
+    return histories, start, end, rules
+
+
+def stepped(
+    steps: Mapping[str, object],
+    histories: Sequence[History],
+    rules: Rules,
+    *,
+    start: int,
+    end: int,
+) -> Iterator[Step]:
+    """Row by row."""
+    member = member_of(Run(configuration=steps))
+    desk = desk_of(member, histories, start)
+    bars = [history.candles.between(start, end) for history in histories]
+    rows = closed(bars, member.strategy.basicInfo.timeframe, desk.calendars, now=2**40).rows
+    capital = member.strategy.executionSettings.initialCapital
+    data = save(new_state(symbols=len(histories), cash=capital))
+    for row in rows:
+        assert desk.window is not None
+        desk.window.add(row)
+        terms = terms_of(histories, rules, row)
+        caches = [ColumnCache(2**26) for _ in histories]
+        cue = desk._cue(member, terms, row, caches)
+        step = play(standing(member, data), row, cue, terms, Changes({}, (), False))
+        data = save(step.state)
+        yield step
+    assert load(data).account["rows"][0] == len(rows)
+
+
+def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
+    """With what rule 11 reads before the stretch."""
+    timeframe = member.strategy.basicInfo.timeframe
+    lane = Lane(symbols=[history.symbol for history in histories], timeframe=timeframe)
+    block = start_of_block(start, timeframe)
+    tapes = []
+    for history in histories:
+        begin, first = np.searchsorted(history.candles.time, (block, start)).tolist()
+        tapes.append(history.candles.slice(max(begin - WARMUP_BARS, 0), first))
+    adjusting = partial(lambda symbol, row: NONE)
+    window = Window(timeframe, tapes, bases=partial(base, histories, start), adjusting=adjusting)
+    return Desk(lane, [history.sessions for history in histories], window=window)
+
+
+def base(histories: Sequence[History], start: int, symbol: int, name: str) -> Base:
+    """Longer candles of the days before the stretch; what comes then makes those that follow."""
+    midnight = start - (start + 19_800) % 86_400
+    history = histories[symbol]
+    longer = history.longer[name]
+    begin, cut = np.searchsorted(longer.time, (start_of_block(start, name), midnight)).tolist()
+    # The first bars of the day are in the store when the stretch begins in its midst.
+    return Base(
+        longer.slice(max(begin - WARMUP_BARS, 0), cut),
+        history.candles.between(midnight, start),
+        midnight,
+    )
+
+
+def terms_of(histories: Sequence[History], rules: Rules, row: Row) -> Terms:
+    contracts = tuple(history.contract.on(row.day) for history in histories)
+    segments = {contract.segment: number for number, contract in enumerate(contracts)}
+    return Terms(
+        contracts,
+        contract_rows(contracts, segments),
+        rate_rows(rules.schedule, segments),
+        tuple(history.sessions for history in histories if history.sessions),
+    )
+
+
+def standing(member: Member, data: bytes) -> Standing:
+    return Standing(
+        member=member, data=data, row_time=None, peak=0.0, drawdown=0.0, drawdown_amount=0.0,
+        status="active", ended_at=None, close_positions=False, halted_since=None, closing={},
+        cancelled=(),
+    )  # fmt: skip

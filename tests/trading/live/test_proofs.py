@@ -1,0 +1,156 @@
+"""What must hold however unlucky the moment: limits of a day, switches, stolen leases."""
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from django.db import connection
+
+from apps.accounts.models import User
+from apps.algorithms.lifecycle import Status
+from apps.algorithms.models import Algorithm
+from apps.engine.candles import Candles, frozen, ist_day
+from apps.engine.codes import ENTER_LONG, ENTER_SHORT, OPEN
+from apps.engine.plan import Contract, contract_rows
+from apps.engine.records import RATE, Bars, Market, new_state, save
+from apps.trading import advance, lanes, services
+from apps.trading.desk import member_of
+from apps.trading.models import Fill, Intent, Lane, Order, Posting, Run, RunState
+from apps.trading.playing import Changes, Cue, play
+from apps.trading.rows import Row
+from apps.trading.runner import Runner
+from apps.trading.terms import Terms
+from tests import make
+from tests.trading.live.crowd import crowd
+from tests.trading.live.market_day import (
+    FIRST,
+    backtested,
+    hold,
+    replay,
+    started,
+    step,
+    steps,
+    times,
+    walk,
+)
+from tests.trading.live.test_parity import standing
+from tests.trading.live.test_runner import expected_of, trades_of
+
+LENGTH = 900
+PATHS, DAYS = 2_000, 2
+
+
+def bars_of(prices: Candles) -> Iterator[Row]:
+    columns = (prices.open, prices.high, prices.low, prices.close, prices.volume)
+    for start, *bar in zip(prices.time.tolist(), *(c.tolist() for c in columns), strict=True):
+        yield Row(start, start + LENGTH, np.array([bar]))
+
+
+def market_of(row: Row) -> Market:
+    at = frozen(np.array([row.time]))
+    prices = Bars(*(frozen(row.bars[:, place]) for place in range(4)))
+    cell = np.zeros((1, 1), np.int32)
+    return Market(at, ist_day(at), cell, prices, np.empty((0, 4)), np.empty(0, np.uint8))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
+    configuration = steps(["NSE:SBIN"], "15m", riskParameters={
+        "maxPositionSize": 500_000, "maxDailyLoss": 2_000, "maxOpenPositions": 1,
+    })  # fmt: skip
+    member = member_of(Run(configuration=configuration))
+    terms = Terms((Contract(),), contract_rows([Contract()], {"": 0}), np.zeros(0, RATE), ())
+    breaches = 0
+    for seed in range(PATHS):
+        rng, halted = np.random.default_rng(seed), set()
+        data = save(new_state(symbols=1, cash=1_000_000.0))
+        for bar in bars_of(walk(seed, times(DAYS, LENGTH))):
+            heard = rng.choice([0, ENTER_LONG, ENTER_SHORT], p=[0.4, 0.3, 0.3])
+            cue = Cue(market_of(bar), np.array([[heard]], np.uint8))
+            done = play(standing(member, data), bar, cue, terms, Changes({}, (), False))
+            assert not ((done.fills["reason"] == OPEN).any() and bar.day in halted), seed
+            if done.state.account["halted"][0]:
+                halted.add(bar.day)
+            data = save(done.state)
+        breaches += len(halted)
+    assert breaches > PATHS / 4
+
+
+def steal(lane: Lane) -> None:
+    """As another runner does it, on a connection of its own."""
+    Lane.objects.filter(pk=lane.pk).update(
+        lease_token=lane.lease_token + 1, leased_until=None, wake_at=make.NOW
+    )
+    connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.django_db(transaction=True)
+def test_a_lease_stolen_a_hundred_times_changes_nothing(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thief takes the lane between a runner's look and its write; both are lost to the fence."""
+    starts = times(5, LENGTH)
+    series = {"NSE:SBIN": walk(7, starts, wild=0.01)}
+    hold(series, "15m")
+    run = started(alice, steps(["NSE:SBIN"], "15m"))
+    rng, stolen, hold_it = random.Random(5), 0, lanes.hold
+
+    def robbed(lane: Lane, **moment: object) -> None:
+        nonlocal stolen
+        if rng.random() < 0.5:
+            stolen += 1
+            with ThreadPoolExecutor(1) as elsewhere:
+                elsewhere.submit(steal, lane).result()
+        hold_it(lane, **moment)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(advance.lanes, "hold", robbed)
+    replay(series, "15m", LENGTH, Runner())
+    assert stolen >= 100
+    result = backtested(run, start=FIRST, end=starts[-1] + 1)
+    assert trades_of(run) == expected_of(result)
+    assert sum(Posting.objects.values_list("amount", flat=True)) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.django_db(transaction=True)
+def test_after_a_kill_switch_commits_no_order_opens_anything(alice: User) -> None:
+    starts = times(2, LENGTH)
+    symbols = [f"NSE:WALK{letter}" for letter in "ABCDE"]
+    series = {symbol: walk(n, starts, wild=0.01) for n, symbol in enumerate(symbols)}
+    hold(series, "15m")
+    crowd([alice], [steps([symbols[n % 5]], "15m") for n in range(100)], since=FIRST)
+    moved = threading.Event()
+
+    def trade() -> None:
+        runner = Runner()
+        try:
+            for start in starts[:40]:
+                step(runner, symbols, "15m", start + LENGTH)
+                moved.set()
+        finally:
+            connection.close()
+
+    trading = threading.Thread(target=trade)
+    trading.start()
+    while not Fill.objects.filter(order__intent=Intent.ENTRY).exists():
+        moved.wait(60)
+        moved.clear()
+    began = time.monotonic()
+    services.stop_everything(owner=alice, reason="enough", close_positions=False, now=make.NOW)
+    took = time.monotonic() - began
+    entered = Fill.objects.exclude(order__intent=Intent.EXIT).count()
+    assert Algorithm.objects.filter(status=Status.ACTIVE).count() == 0
+    trading.join()
+    assert Fill.objects.exclude(order__intent=Intent.EXIT).count() == entered
+    assert not Order.objects.filter(status="open").exclude(intent=Intent.EXIT).exists()
+    assert RunState.objects.filter(row_time=starts[39]).count() == 100
+    assert sum(Posting.objects.values_list("amount", flat=True)) == 0
+    print(f"\n100 algorithms paused in {took:.2f} s")
