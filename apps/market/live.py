@@ -79,17 +79,6 @@ def tell(symbols: Iterable[str], timeframe: str) -> None:
         cursor.execute(_TELL, [CHANNEL, timeframe, list(symbols)])
 
 
-def known_until(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """By symbol, the end (epoch seconds) of the last bar that `timeframe` is read or made from."""
-    rows = LiveCandle.objects.filter(
-        symbol__in=list(symbols), timeframe__in=sources_of(timeframe)
-    ).order_by()
-    found: dict[str, int] = {}
-    for symbol, source, last in rows.values_list("symbol", "timeframe").annotate(Max("time")):
-        found[symbol] = max(found.get(symbol, 0), last + TIMEFRAMES[source])
-    return found
-
-
 def sources_of(timeframe: str) -> Sequence[str]:
     """The timeframe, and those that its bars can be made from."""
     longest = TIMEFRAMES[timeframe]

@@ -55,35 +55,17 @@ def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = Fa
     return _read(history_of(symbol, timeframe), timeframe, start, end, warmup=warmup)
 
 
-def closed(
-    symbol: str, timeframe: str, *, start: int, clock: int, patience: int = PATIENCE
-) -> Candles:
+def closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
     """Bars from `start` on that are over at `clock`, as one sees them who trades (engine rule 16).
 
     A bar is over at its nominal end. One that is made of shorter ones is there when they reach its
-    end, or `patience` seconds after it. `clock` is the market's time (`clock.market_time`): while
+    end, or PATIENCE seconds after it. `clock` is the market's time (`clock.market_time`): while
     history is replayed, more is held than may be seen.
     """
-    history = history_of(symbol, timeframe, until=clock - patience)
+    history = history_of(symbol, timeframe, until=clock - PATIENCE)
     bars = _read(history, timeframe, start, clock, warmup=False)
     ends = buckets(bars.time, TIMEFRAMES[timeframe], history.sessions)[1]
     return bars.slice(0, int(np.searchsorted(ends, clock, side="right")))
-
-
-def known_until(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """By symbol, the end (epoch seconds) of the last bar that `timeframe` is read or made from;
-    symbols of which none is held are left out. Two queries, however many symbols.
-    """
-    found = dict(live.known_until(symbols, timeframe))
-    stored = CandleBlock.objects.filter(
-        symbol__in=list(symbols), timeframe__in=live.sources_of(timeframe)
-    ).order_by()
-    for symbol, source, last in stored.values_list("symbol", "timeframe").annotate(
-        Max("last_time")
-    ):
-        end = int(last.timestamp()) + TIMEFRAMES[source]
-        found[symbol] = max(found.get(symbol, 0), end)
-    return found
 
 
 def read_adjusted(

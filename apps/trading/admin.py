@@ -75,7 +75,7 @@ def _is_out(row: BrokerHealth) -> bool:
 
 @admin.register(BrokerHealth)
 class BrokerHealthAdmin(OperatorAdmin):
-    """What an operator declares holds until the broker itself reports another state."""
+    """What an operator declares holds until an operator declares another state."""
 
     verbs = (
         Verb("restore", "Take orders again", _declare(BrokerState.OK), _is_out),

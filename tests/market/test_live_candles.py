@@ -157,10 +157,6 @@ def test_one_who_trades_sees_bars_that_are_over() -> None:
         1,
         2,
     ]
-    assert store.known_until([SBIN, "NSE:TCS"], "5m") == {SBIN: at(f"{DAY} 09:22")}
-    hold("NSE:TCS", "5m", minutes(f"{DAY} 09:15", 1, step=300))
-    assert store.known_until(["NSE:TCS"], "15m") == {"NSE:TCS": at(f"{DAY} 09:20")}
-    assert store.known_until(["NSE:TCS"], "1m") == {}
 
 
 @pytest.mark.django_db(transaction=True)

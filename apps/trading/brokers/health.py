@@ -1,4 +1,4 @@
-"""Whether brokers can be reached, as they report it, or as an operator says."""
+"""Whether brokers can be reached, as operators say."""
 
 from datetime import datetime
 
@@ -6,13 +6,7 @@ from django.db import transaction
 
 from apps.core import audit
 from apps.trading.brokers.paper import PAPER
-from apps.trading.brokers.protocol import Broker, Health
 from apps.trading.models import BrokerHealth, BrokerState
-
-
-def ask(broker: Broker, *, now: datetime) -> BrokerHealth:
-    """Ask the broker, and keep what it says; `since` is when its state became what it is."""
-    return _keep(broker.name, broker.health(), now)
 
 
 def paper(*, now: datetime) -> BrokerHealth:
@@ -28,7 +22,7 @@ def declare(
     *, name: str, state: BrokerState, operator: audit.Actor, reason: str, now: datetime
 ) -> BrokerHealth:
     """Let a broker count as this, on record."""
-    row = _keep(name, Health(state, "" if state is BrokerState.OK else reason), now)
+    row = _keep(name, state, "" if state is BrokerState.OK else reason, now)
     details = {"broker": name, "state": state.value, "reason": reason}
     audit.record(
         audit.Action.BROKER_DECLARED, actor=operator, subject=row, details=details, now=now
@@ -36,11 +30,11 @@ def declare(
     return row
 
 
-def _keep(name: str, health: Health, now: datetime) -> BrokerHealth:
-    fresh = {"state": health.state.value, "since": now, "checked_at": now, "detail": health.detail}
+def _keep(name: str, state: BrokerState, detail: str, now: datetime) -> BrokerHealth:
+    fresh = {"state": state.value, "since": now, "checked_at": now, "detail": detail}
     row, made = BrokerHealth.objects.get_or_create(name=name, defaults=fresh)
     if not made:
-        row.since = row.since if row.state == health.state.value else now
-        row.state, row.detail, row.checked_at = health.state.value, health.detail, now
+        row.since = row.since if row.state == state.value else now
+        row.state, row.detail, row.checked_at = state.value, detail, now
         row.save()
     return row
