@@ -275,14 +275,8 @@ REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 # The feed of one broker; `manage.py feed --kite` needs both.
 KITE_API_KEY = os.environ.get("KITE_API_KEY", "").strip()
 KITE_ACCESS_TOKEN = os.environ.get("KITE_ACCESS_TOKEN", "").strip()
-CACHES = {
-    "default": {
-        "BACKEND": "apps.core.counters.RedisCounters"
-        if REDIS_URL
-        else "apps.core.counters.PostgresCounters",
-        "LOCATION": REDIS_URL,
-    }
-}
+_counters = "RedisCounters" if REDIS_URL else "PostgresCounters"
+CACHES = {"default": {"BACKEND": f"apps.core.counters.{_counters}", "LOCATION": REDIS_URL}}
 # django-ratelimit knows few caches. Ours count atomically: tests/core/test_counters.py.
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 
