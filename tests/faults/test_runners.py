@@ -41,8 +41,10 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
             clock.move(
                 start + LENGTH + 20, symbols=list(series), timeframe="15m", now=timezone.now()
             )
-            if n in moments:
-                time.sleep(rng.uniform(0, 0.4))
+            if n in moments:  # in the midst of the work of this bar, or of those before it
+                taken = LaneRow.objects.count()
+                until(lambda taken=taken: LaneRow.objects.count() > taken, seconds=60)
+                time.sleep(rng.uniform(0, 0.1))
                 victim = rng.choice(workers)
                 victim.kill()
                 victim.start()
