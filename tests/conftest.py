@@ -35,7 +35,7 @@ def pytest_collection_finish() -> None:
 
     What is imported stays: the collector of garbage need not look at it again and again.
     """
-    if "apps.engine.kernel" in sys.modules:
+    if "apps.engine.kernel.kernel" in sys.modules:
         from apps.engine import compilation
 
         compilation.prepare(print)

@@ -33,8 +33,8 @@ from apps.core.openapi import (
     ref,
     sorted_by,
 )
-from apps.engine.indicators import LONGER_TIMEFRAMES, SOURCES
-from apps.engine.patterns import PATTERNS
+from apps.engine.indicators.indicator import LONGER_TIMEFRAMES, SOURCES
+from apps.engine.indicators.patterns import PATTERNS
 
 _TAG: Final = "algorithms"
 _ID: Final = place("algorithm_id", "The algorithm.")

@@ -28,8 +28,8 @@ from apps.core.openapi import (
     record,
     ref,
 )
-from apps.engine.indicators import LONGER_TIMEFRAMES, SOURCES, Mirror
-from apps.engine.patterns import BOTH, PATTERNS
+from apps.engine.indicators.indicator import LONGER_TIMEFRAMES, SOURCES, Mirror
+from apps.engine.indicators.patterns import BOTH, PATTERNS
 
 _DRAFT_STEPS: Final = step_schemas.step_refs(draft=True)
 _FREE: Final = described(FREE, "Any keys, up to 16 KiB as JSON.")

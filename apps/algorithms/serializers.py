@@ -16,8 +16,7 @@ from apps.algorithms.steps import STEPS
 from apps.core.errors import Fault, InvalidInput
 from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.times import wire_time
-from apps.engine.fields import LARGEST
-from apps.engine.indicators import (
+from apps.engine.indicators.indicator import (
     LARGEST_OFFSET,
     LONGER_TIMEFRAMES,
     SOURCES,
@@ -25,7 +24,8 @@ from apps.engine.indicators import (
     Output,
     Parameter,
 )
-from apps.engine.patterns import Pattern
+from apps.engine.indicators.patterns import Pattern
+from apps.engine.language.fields import LARGEST
 
 MAX_FREE_OBJECT: Final = 16 * 1024
 SORTS: Final = {

@@ -22,7 +22,7 @@ from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANYTHING, Expectation
 from apps.core.ids import is_id
 from apps.core.statements import Listing, Slot, Statement, instances, listing
-from apps.engine import strategy
+from apps.engine.language import strategy
 from apps.symbols import services as symbols
 
 LISTED: Final = (

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from apps.algorithms.steps import STEPS
 from apps.core.openapi import NO_CONTROL, NO_FORMAT, Schema, ref
-from apps.engine.strategy import Strategy
+from apps.engine.language.strategy import Strategy
 from apps.symbols.openapi import SYMBOL
 
 _REF: Final = "#/components/schemas/"

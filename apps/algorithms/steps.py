@@ -1,6 +1,6 @@
 """The configuration steps: their names, and what the engine says of them.
 
-The engine describes the steps (`apps.engine.strategy`); here its findings become refusals, missing
+The engine describes the steps (`apps.engine.language`); here its findings become refusals, missing
 steps and warnings.
 """
 
@@ -9,8 +9,8 @@ from typing import Final, get_args
 
 from apps.core.errors import WITHHELD, Code, Fault, InvalidInput, ServiceError
 from apps.engine import errors as engine
-from apps.engine import strategy
-from apps.engine.steps import BasicInfo
+from apps.engine.language import strategy
+from apps.engine.language.steps import BasicInfo
 
 Configuration = dict[str, dict[str, object]]
 """All six objects of the five steps, by wire name."""

@@ -29,8 +29,8 @@ from apps.core.idempotency import idempotent
 from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
-from apps.engine.catalogue import CATALOGUE
-from apps.engine.patterns import PATTERNS
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.patterns import PATTERNS
 
 
 def shown(algorithm: Algorithm, *, status: int = 200) -> Response:

@@ -7,10 +7,10 @@ from typing import Any
 from apps.algorithms.steps import told
 from apps.backtests.kinds import ASKED, Kind
 from apps.core.errors import Fault, InvalidInput
-from apps.engine import studies
 from apps.engine.errors import Fault as EngineFault
-from apps.engine.grid import path_faults
-from apps.engine.studies import Config, InvalidStudy, MonteCarloConfig
+from apps.engine.studies import configs as studies
+from apps.engine.studies.configs import Config, InvalidStudy, MonteCarloConfig
+from apps.engine.studies.grid import path_faults
 
 Sent = Mapping[str, Mapping[str, object] | None]
 """Configurations by the name of their field; None where there is none."""

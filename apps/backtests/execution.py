@@ -24,7 +24,7 @@ from apps.backtests.models import Backtest
 from apps.backtests.studies import Outcome, outcome_of
 from apps.core.errors import Code
 from apps.core.times import wire_time
-from apps.engine import strategy as engine
+from apps.engine.language import strategy as engine
 from apps.market import store
 from apps.market.contracts import rules_of
 from apps.market.moments import day_in_india

@@ -10,9 +10,9 @@ import numpy as np
 from apps.backtests.kinds import Kind
 from apps.engine.candles import Candles, start_of_block
 from apps.engine.errors import EngineError
-from apps.engine.strategy import longer_warmups
+from apps.engine.language.strategy import longer_warmups
+from apps.engine.simulation.timeline import History, Note
 from apps.engine.symbols import parse
-from apps.engine.timeline import History, Note
 from apps.market import store
 from apps.market.contracts import Rules
 from apps.market.moments import midnight

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from apps.engine.studies import (
+from apps.engine.studies.configs import (
     MonteCarloConfig,
     OptimizationConfig,
     WalkForwardConfig,

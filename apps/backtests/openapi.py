@@ -41,10 +41,10 @@ from apps.core.openapi import (
     sorted_by,
 )
 from apps.core.tables import table_of
-from apps.engine.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.metrics import LEAST_DAYS, METRICS, Unit
-from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.engine.figures.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
+from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Unit
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.market.openapi import RANGE_END
 from apps.symbols.openapi import SYMBOL
 

@@ -16,10 +16,10 @@ from apps.backtests import arrays
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
 from apps.core.errors import Code, ServiceError
-from apps.engine.breakdowns import breakdowns
-from apps.engine.paths import Excursions
-from apps.engine.records import CURVE, TRADE, Array
-from apps.engine.results import curve_points, trade_dicts
+from apps.engine.figures.breakdowns import breakdowns
+from apps.engine.figures.paths import Excursions
+from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.simulation.results import curve_points, trade_dicts
 
 TRADES_A_BLOCK: Final = 5_000
 

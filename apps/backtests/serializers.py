@@ -11,8 +11,8 @@ from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.core.fields import UtcField
 from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
-from apps.engine.metrics import METRICS
-from apps.engine.reasons import CHARGE_KINDS, REJECTIONS
+from apps.engine.figures.metrics import METRICS
+from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
 KINDS = tuple(kind.value for kind in Kind)
 SORTS = {"createdAt": "created_at", "name": "name"}

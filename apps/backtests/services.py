@@ -21,11 +21,16 @@ from apps.backtests.span import Span
 from apps.core import audit, request_id
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.engine import strategy as engine
 from apps.engine.errors import LEAST_BARS
 from apps.engine.errors import Fault as EngineFault
-from apps.engine.studies import Config, MonteCarloConfig, OptimizationConfig, WalkForwardConfig
-from apps.engine.windows import sessions_needed
+from apps.engine.language import strategy as engine
+from apps.engine.studies.configs import (
+    Config,
+    MonteCarloConfig,
+    OptimizationConfig,
+    WalkForwardConfig,
+)
+from apps.engine.studies.windows import sessions_needed
 from apps.market import store
 
 MOST_QUEUED: Final = 20

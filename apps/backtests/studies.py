@@ -8,15 +8,15 @@ from typing import Final
 from apps.backtests import arrays
 from apps.backtests.kinds import ASKED, Kind
 from apps.backtests.models import Backtest
-from apps.engine import studies
 from apps.engine.charges import Schedule
-from apps.engine.monte_carlo import monte_carlo
-from apps.engine.optimise import optimise
-from apps.engine.receipt import hash_of
-from apps.engine.simulate import History, Result, simulate
-from apps.engine.strategy import Strategy
-from apps.engine.studies import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
-from apps.engine.walk_forward import walk_forward
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.receipt import hash_of
+from apps.engine.simulation.simulate import History, Result, simulate
+from apps.engine.studies import configs as studies
+from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, WalkForwardConfig
+from apps.engine.studies.monte_carlo import monte_carlo
+from apps.engine.studies.optimise import optimise
+from apps.engine.studies.walk_forward import walk_forward
 
 THREADS: Final = os.cpu_count() or 1
 """Of a study; what it finds does not depend on their number."""

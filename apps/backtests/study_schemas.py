@@ -21,8 +21,8 @@ from apps.core.openapi import (
     record,
     ref,
 )
-from apps.engine.metrics import METRICS
-from apps.engine.studies import PERCENTILES, SHOWN
+from apps.engine.figures.metrics import METRICS
+from apps.engine.studies.configs import PERCENTILES, SHOWN
 
 _REF: Final = "#/components/schemas/{model}"
 _FIGURE: Final = nullable(NUMBER)

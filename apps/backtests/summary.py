@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from apps.engine.results import trade_dicts, wire_times
-from apps.engine.simulate import Result
+from apps.engine.simulation.results import trade_dicts, wire_times
+from apps.engine.simulation.simulate import Result
 
 # What is shown, in which words, in which form: the names are the wire's.
 _FIGURES: Final = (

@@ -13,7 +13,7 @@ from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
 from apps.core.errors import Code
 from apps.engine.errors import EngineError, InsufficientData
-from apps.engine.windows import TooFewSessions
+from apps.engine.studies.windows import TooFewSessions
 
 log = logging.getLogger(__name__)
 

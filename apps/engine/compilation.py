@@ -13,14 +13,16 @@ from typing import Final
 from numba.core.dispatcher import Dispatcher
 from numba.core.event import Event, Listener, install_listener
 
-from apps.engine import entries, fills, kernel, live, monte_carlo, quiet, simulate
+from apps.engine.kernel import entries, fills, kernel, quiet
+from apps.engine.simulation import simulate
+from apps.engine.studies import monte_carlo
 
 Say = Callable[[str], None]
 
 SECONDS_BETWEEN_LINES: Final = 1.0
 FUNCTIONS: Final = frozenset(
     one
-    for module in (kernel, quiet, entries, fills, live, monte_carlo)
+    for module in (kernel, quiet, entries, fills, monte_carlo)
     for one in vars(module).values()
     if isinstance(one, Dispatcher)
 )
@@ -78,7 +80,6 @@ def prepare(say: Say, *, every: float = SECONDS_BETWEEN_LINES) -> None:
 
 def _warm_up() -> None:
     simulate.warm_up()
-    live.warm_up()
     monte_carlo.warm_up()
 
 

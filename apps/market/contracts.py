@@ -9,11 +9,11 @@ from decimal import Decimal
 from typing import Final, NamedTuple
 
 from apps.engine.charges import NO_CHARGES, Schedule
-from apps.engine.plan import Contract
+from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
-from apps.engine.strategy import Strategy
+from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.timeline import Note
 from apps.engine.symbols import parse
-from apps.engine.timeline import Note
 from apps.market import editions
 from apps.market.rulebook.book import Rulebook, bundled
 from apps.market.rulebook.charges import Dealing, dealing_of, schedule_of, unknown_items

@@ -7,7 +7,7 @@ from typing import Final
 
 from apps.algorithms.models import Algorithm
 from apps.core.errors import Code, Fault, ServiceError
-from apps.engine.strategy import Strategy
+from apps.engine.language.strategy import Strategy
 from apps.symbols import services as symbols
 from apps.symbols.models import Type
 from apps.symbols.services import INDIA, Verdict

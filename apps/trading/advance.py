@@ -14,9 +14,9 @@ from typing import Final
 from django.db import connection, transaction
 
 from apps.algorithms.models import Algorithm
-from apps.engine.codes import RUINED
 from apps.engine.errors import EngineError
-from apps.engine.records import save
+from apps.engine.kernel.codes import RUINED
+from apps.engine.kernel.records import save
 from apps.market.moments import day_in_india
 from apps.trading import books, lanes, losses, services, switches, wishes
 from apps.trading.models import Account, Lane, LaneRow, Run, RunState, SessionStart

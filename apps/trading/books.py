@@ -11,7 +11,7 @@ from typing import Final
 from django.db import connection, transaction
 
 from apps.core.times import moment
-from apps.engine.reasons import CHARGE_KINDS
+from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.trading import achievement, capital, holdings, ledger, order_book
 from apps.trading.ledger import Fact
 from apps.trading.models import (

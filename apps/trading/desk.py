@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from apps.engine import strategy as engine
 from apps.engine.candles import DAY, TIMEFRAMES, frozen, ist_day
 from apps.engine.errors import EngineError
-from apps.engine.plan import plan_of, ranges_asked, square_off_flags, squares_off
-from apps.engine.records import Bars, Market
+from apps.engine.kernel.records import Bars, Market
+from apps.engine.language import strategy as engine
+from apps.engine.language.strategy import longer_warmups
 from apps.engine.sessions import Sessions
-from apps.engine.strategy import longer_warmups
-from apps.engine.timeline import cues_at
-from apps.engine.values import ColumnCache
+from apps.engine.signals.values import ColumnCache
+from apps.engine.simulation.plan import plan_of, ranges_asked, square_off_flags, squares_off
+from apps.engine.simulation.timeline import cues_at
 from apps.market.history import change_of
 from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india

@@ -17,8 +17,8 @@ from django.db import connection
 from django.db.models import Q
 
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.records import new_state, save
-from apps.engine.strategy import Strategy
+from apps.engine.kernel.records import new_state, save
+from apps.engine.language.strategy import Strategy
 from apps.market import clock
 from apps.market.models import LiveCandle, Replay
 from apps.market.moments import day_in_india

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from apps.engine.candles import ist_day
-from apps.engine.codes import (
+from apps.engine.kernel.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
     ENTER,
@@ -28,8 +28,8 @@ from apps.engine.codes import (
     FLATTEN,
     OPEN,
 )
-from apps.engine.reasons import EXIT_REASONS, REJECTIONS
-from apps.engine.strategy import Strategy
+from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.language.strategy import Strategy
 from apps.trading.models import Intent
 from apps.trading.money import NOTHING, rupees
 from apps.trading.stepping import Step

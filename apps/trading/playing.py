@@ -10,15 +10,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from apps.algorithms.lifecycle import Status
-from apps.engine import kernel
-from apps.engine.codes import (
+from apps.engine.kernel import kernel
+from apps.engine.kernel.codes import (
     BY_EXPIRY,
     BY_STOPPED,
     KILL_SWITCH,
     RUINED,
     STALE_DATA,
 )
-from apps.engine.records import (
+from apps.engine.kernel.records import (
     FILL,
     REFUSAL,
     TRADE,
@@ -31,7 +31,7 @@ from apps.engine.records import (
     bar_entries,
     load,
 )
-from apps.engine.strategy import Strategy
+from apps.engine.language.strategy import Strategy
 from apps.trading.models import Run
 from apps.trading.rows import Row
 from apps.trading.stepping import Step, drop_entry

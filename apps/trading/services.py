@@ -19,8 +19,8 @@ from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, ServiceError
-from apps.engine import strategy as engine
-from apps.engine.strategy import Strategy
+from apps.engine.language import strategy as engine
+from apps.engine.language.strategy import Strategy
 from apps.market import clock
 from apps.trading import admission, capital, lanes, moves, switches
 from apps.trading.admission import Candidate

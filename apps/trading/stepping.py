@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from apps.engine.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
-from apps.engine.plan import Contract
-from apps.engine.records import Array, State
-from apps.engine.strategy import Strategy
+from apps.engine.kernel.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.kernel.records import Array, State
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.plan import Contract
 from apps.trading.models import Run
 
 

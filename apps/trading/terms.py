@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from apps.engine.plan import Contract, contract_rows, rate_rows
-from apps.engine.records import Array
+from apps.engine.kernel.records import Array
+from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
-from apps.engine.strategy import Strategy
+from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
 from apps.market.contracts import rules_of
 from apps.market.moments import day_in_india, midnight
 from apps.trading.models import Lane

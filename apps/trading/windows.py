@@ -22,7 +22,7 @@ from apps.engine.candles import (
     resample,
     start_of_block,
 )
-from apps.engine.longer import Longer, longer_of
+from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.sessions import Sessions
 from apps.market import store
 from apps.market.adjustment import NONE, Adjustment

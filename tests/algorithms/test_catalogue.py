@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from apps.algorithms.serializers import indicator_out
-from apps.engine.catalogue import CATALOGUE
-from apps.engine.conditions import IndicatorValue
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.language.conditions import IndicatorValue
 
 # What has to stand beside the least value of a parameter.
 BESIDE = {"slowPeriod": {"fastPeriod": 2}}

@@ -2,7 +2,7 @@
 
 from apps.algorithms.steps import told
 from apps.core.errors import Fault
-from apps.engine import strategy
+from apps.engine.language import strategy
 
 
 def found(**steps: object) -> dict[str, Fault]:

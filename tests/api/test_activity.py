@@ -6,7 +6,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
-from apps.engine.codes import CLOSE_LONG, ENTER_LONG
+from apps.engine.kernel.codes import CLOSE_LONG, ENTER_LONG
 from apps.trading import wishes
 from apps.trading.models import Order, Position
 from tests.conftest import Api

@@ -10,8 +10,8 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.backtests.explain.serializers import HELD, MESSAGES, OF_POSITIONS
 from apps.backtests.models import Backtest
-from apps.engine.reasons import EXIT_REASONS
-from apps.engine.verdict import CERTAIN, UNCERTAIN
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
 from apps.market.models import CandleBlock
 from tests import make
 from tests.backtests.running import run_queued

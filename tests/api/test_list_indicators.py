@@ -7,8 +7,8 @@ from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.engine.catalogue import CATALOGUE
-from apps.engine.patterns import PATTERNS
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.patterns import PATTERNS
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error

@@ -11,8 +11,8 @@ from apps.algorithms.serializers import changes_in
 from apps.backtests import histories, services, turns, waiting
 from apps.backtests.models import Backtest
 from apps.engine.candles import Candles
-from apps.engine.metrics import METRICS
-from apps.engine.reasons import CHARGE_KINDS
+from apps.engine.figures.metrics import METRICS
+from apps.engine.kernel.reasons import CHARGE_KINDS
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves

@@ -11,7 +11,7 @@ from django.db.migrations.executor import MigrationExecutor
 
 from apps.backtests import results
 from apps.backtests.models import Backtest
-from apps.engine.records import CURVE, TRADE, Array
+from apps.engine.kernel.records import CURVE, TRADE, Array
 from tests import make
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.engine.codes import ENTER_LONG
+from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading import books
 from tests import make
 from tests.benchmarks.side_by_side import compare

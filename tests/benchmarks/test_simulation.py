@@ -3,21 +3,20 @@
 import numpy as np
 import pytest
 
-from apps.engine import live
-from apps.engine import records as r
-from apps.engine.candles import block_id, frozen
-from apps.engine.kernel import run
-from apps.engine.plan import Contract, contract_rows, plan_of
-from apps.engine.series import compute, series
-from apps.engine.signals import signals_of
-from apps.engine.simulate import History, room_for, to_nobody
-from apps.engine.stage import stage_of
-from apps.engine.strategy import parse
+from apps.engine.candles import block_id
+from apps.engine.indicators.series import compute, series
+from apps.engine.kernel import records as r
+from apps.engine.kernel.kernel import run
+from apps.engine.language.strategy import parse
+from apps.engine.signals.signals import signals_of
+from apps.engine.simulation.plan import contract_rows, plan_of
+from apps.engine.simulation.simulate import History, room_for, to_nobody
+from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.peers.with_ours import SYMBOL
 from tests.benchmarks.peers.with_ours import strategy as crossing
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import minutes, session_bars
-from tests.engine.cases import RATES, bars_of, random_case, twin_of, whole
+from tests.engine.cases import RATES, random_case, twin_of, whole
 from tests.engine.steps import complete
 
 pytestmark = pytest.mark.bench
@@ -59,41 +58,6 @@ def test_all_rules_against_the_plain_case() -> None:
     name = "100,000 minutes in the kernel alone, a stop and a target against every rule"
     plainly, fully = lambda: kernel_run(plain, none), lambda: kernel_run(every, charged)
     assert compare(name, plainly, fully, rounds=31) > 0
-
-
-def test_many_runs_in_one_call_against_one_call_each() -> None:
-    """A row of 10,000 runs of one symbol, from bytes to bytes."""
-    rng, n = np.random.default_rng(1), 10_000
-    state = r.save(r.new_state(symbols=1, cash=1e6))
-    prices = 100 * np.exp(rng.normal(0, 0.01, 50))
-    plan = r.Plan(size=10.0, stop_rate=0.01, target_rate=0.02)
-    plans, contracts = live.plan_rows([plan] * n), contract_rows([Contract()], {"": 0})
-    cells = rng.integers(0, 50, (n, 1, 1)).astype(np.int32)
-    signals = (rng.random((n, 1, 1)) < 0.1).astype(np.uint8)
-    time, day, rates = frozen(np.array([60])), np.zeros(1, np.int32), np.empty(0, r.RATE)
-    rows = live.Rows(
-        time, day, bars_of(np.repeat(prices, 4)), cells, signals, np.empty(0),
-        np.empty(0, np.uint8), np.zeros(n, np.bool_),
-    )  # fmt: skip
-
-    def at_once() -> list[bytes]:
-        fleet = live.load_many([state] * n)
-        live.step_many(fleet, rows, plans, np.tile(contracts, (n, 1)), rates)
-        return live.save_many(fleet)
-
-    def one_by_one() -> list[bytes]:
-        saved, cell = [], np.zeros((1, 1), np.int32)
-        out = r.Out(np.empty(2, r.TRADE), np.empty(0), np.empty(3, r.FILL), np.empty(2, r.REFUSAL))
-        for bar, heard in zip(cells[:, 0, 0], signals, strict=True):
-            own, bars = r.load(state), bars_of([prices[bar]] * 4)
-            market = r.Market(time, day, cell, bars, np.empty((0, 4)), np.empty(0, np.uint8))
-            run(own, market, heard, 0, 1, plan, contracts, rates, out)
-            saved.append(r.save(own))
-        return saved
-
-    assert at_once() == one_by_one()
-    name = "a bar of 10,000 runs, one call against a call each"
-    assert compare(name, at_once, one_by_one, rounds=9) > 0
 
 
 def test_indicators_by_blocks_against_one_pass() -> None:

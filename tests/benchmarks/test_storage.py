@@ -7,7 +7,7 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests import arrays, results
 from apps.backtests.models import Backtest, BacktestResult
-from apps.engine.records import CURVE, TRADE, Array
+from apps.engine.kernel.records import CURVE, TRADE, Array
 from tests import make
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import session_bars

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from apps.engine.facts import Facts
-from apps.engine.grid import Grid, applied
-from apps.engine.metrics import Figure
-from apps.engine.monte_carlo import METHODS, paths
-from apps.engine.simulate import EVERY_ROW, NO_CHARGES, History, simulate, to_nobody
-from apps.engine.stage import stage_of
-from apps.engine.strategy import parse
-from apps.engine.studies import Parameter
-from apps.engine.sweep import CACHE_BYTES, Search, objective_of, sweep
+from apps.engine.figures.facts import Facts
+from apps.engine.figures.metrics import Figure
+from apps.engine.language.strategy import parse
+from apps.engine.simulation.simulate import EVERY_ROW, NO_CHARGES, History, simulate, to_nobody
+from apps.engine.simulation.stage import stage_of
+from apps.engine.studies.configs import Parameter
+from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.monte_carlo import METHODS, paths
+from apps.engine.studies.sweep import CACHE_BYTES, Search, objective_of, sweep
 from tests.benchmarks.peers.with_ours import CAPITAL, SYMBOL, strategy
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import minutes

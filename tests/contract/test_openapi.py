@@ -15,7 +15,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.core.errors import Code
-from apps.engine import strategy
+from apps.engine.language import strategy
 from apps.symbols import openapi as symbols
 from apps.trading.models import Run
 from config import openapi

@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine import codes as c
-from apps.engine import kernel as k
-from apps.engine import records as r
 from apps.engine.candles import frozen
-from apps.engine.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import kernel as k
+from apps.engine.kernel import records as r
+from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import Case, Outside, bars_of, fills_of, rejected, run_to, twin_of
 
 SIGNALS = {

@@ -5,11 +5,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from apps.engine import codes as c
-from apps.engine import kernel as k
-from apps.engine import records as r
 from apps.engine.candles import frozen
-from apps.engine.reasons import REJECTIONS
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import kernel as k
+from apps.engine.kernel import records as r
+from apps.engine.kernel.reasons import REJECTIONS
 from tests.engine.twin import Bar, Contract, Ranges, Rate, Seen, Twin
 
 

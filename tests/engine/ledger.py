@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine import codes as c
+from apps.engine.kernel import codes as c
 from tests.engine.cases import Case
 
 

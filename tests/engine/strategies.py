@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from apps.engine.strategy import Strategy, parse
+from apps.engine.language.strategy import Strategy, parse
 
 
 def strategy(**changes: Mapping[str, Any]) -> Strategy:

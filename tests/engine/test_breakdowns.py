@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine.breakdowns import breakdowns
 from apps.engine.candles import IST
-from apps.engine.reasons import EXIT_REASONS
-from apps.engine.records import CURVE, TRADE
+from apps.engine.figures.breakdowns import breakdowns
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.records import CURVE, TRADE
 
 SYMBOLS = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
 

@@ -13,11 +13,11 @@ import numba
 import numpy as np
 import pytest
 
-from apps.engine import kernel
 from apps.engine.candles import Candles
 from apps.engine.compilation import FUNCTIONS, prepare
+from apps.engine.kernel import kernel
 from apps.engine.sessions import Regime, Sessions
-from apps.engine.simulate import ChargeRow, Contract, History, simulate, warm_up
+from apps.engine.simulation.simulate import ChargeRow, Contract, History, simulate, warm_up
 from tests.engine.strategies import sma_cross, strategy
 
 PREPARE = """

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.engine.codes import ENTER_LONG, ENTER_SHORT
-from apps.engine.explain import Finding, exits_at, opposite_at, sides_at
-from apps.engine.levels import Levels, levels_of
-from apps.engine.longer import longer_of
-from apps.engine.plan import Contract
-from apps.engine.reasons import EXIT_REASONS
-from apps.engine.signals import signals_of
-from apps.engine.simulate import History, simulate
-from apps.engine.strategy import Strategy, parse
-from apps.engine.timeline import Track, track_of
-from apps.engine.verdict import lived_at
+from apps.engine.indicators.longer import longer_of
+from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.language.strategy import Strategy, parse
+from apps.engine.signals.signals import signals_of
+from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at
+from apps.engine.simulation.levels import Levels, levels_of
+from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.simulate import History, simulate
+from apps.engine.simulation.timeline import Track, track_of
+from apps.engine.simulation.verdict import lived_at
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete
 
 MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from apps.engine.metrics import METRICS, Metric
+from apps.engine.figures.metrics import METRICS, Metric
 
 README = Path(__file__).parents[2] / "apps" / "engine" / "README.md"
 

@@ -9,8 +9,10 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from apps.engine import benchmark_figures, equity_figures, trade_figures
-from apps.engine.deflation import moments
+from apps.engine.figures import benchmark as benchmark_figures
+from apps.engine.figures import equity as equity_figures
+from apps.engine.figures import trades as trade_figures
+from apps.engine.figures.deflation import moments
 from tests.engine.market_files import rows_of
 
 MIXED = np.array([1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]) / 100

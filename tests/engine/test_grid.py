@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from apps.engine.grid import Grid, applied, path_faults
-from apps.engine.studies import Parameter
+from apps.engine.studies.configs import Parameter
+from apps.engine.studies.grid import Grid, applied, path_faults
 from tests.engine.steps import complete
 
 FAST = "entryConditions.conditions[0].indicator1.period"

@@ -13,9 +13,9 @@ import talib
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.catalogue import CATALOGUE
-from apps.engine.indicators import AVERAGES, SOURCES, Indicator, Mirror
-from apps.engine.series import compute, lookback, series
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.indicator import AVERAGES, SOURCES, Indicator, Mirror
+from apps.engine.indicators.series import compute, lookback, series
 from tests.engine.market_files import backtraders_daily
 
 Column = NDArray[np.float64]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine import codes as c
-from apps.engine import records as r
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import records as r
 from tests.engine.bar_table import play
 
 ONE_TRADE = """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.engine import codes as c
+from apps.engine.kernel import codes as c
 from tests.engine.bar_table import play
 
 LIMIT = {"order_by": c.AT_LIMIT, "order_offset": 0.01}

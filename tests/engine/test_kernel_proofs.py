@@ -5,9 +5,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from apps.engine import codes as c
-from apps.engine import records as r
-from apps.engine.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import records as r
+from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
     Outcome,

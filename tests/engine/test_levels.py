@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine import records as r
 from apps.engine.candles import Candles
-from apps.engine.levels import Position, levels_at
-from apps.engine.plan import Contract
+from apps.engine.kernel import records as r
+from apps.engine.simulation.levels import Position, levels_at
+from apps.engine.simulation.plan import Contract
 from tests.engine.cases import Case, Running, random_case, row_alone, small_out
 
 QUICK, LONG = range(6), range(1000, 1400)

@@ -9,10 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine import codes as c
-from apps.engine import kernel as k
-from apps.engine import longer
-from apps.engine import records as r
 from apps.engine.candles import (
     TIMEFRAMES,
     WARMUP_BARS,
@@ -23,11 +19,15 @@ from apps.engine.candles import (
     ist_day,
     resample,
 )
-from apps.engine.longer import Longer
-from apps.engine.plan import Contract, contract_rows, plan_of
-from apps.engine.signals import atr_columns, signals_of
-from apps.engine.simulate import History, Result, simulate
-from apps.engine.strategy import Strategy, parse
+from apps.engine.indicators import longer
+from apps.engine.indicators.longer import Longer
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import kernel as k
+from apps.engine.kernel import records as r
+from apps.engine.language.strategy import Strategy, parse
+from apps.engine.signals.signals import atr_columns, signals_of
+from apps.engine.simulation.plan import Contract, contract_rows, plan_of
+from apps.engine.simulation.simulate import History, Result, simulate
 from tests.engine.cases import bars_of
 from tests.engine.steps import CROSS, complete
 

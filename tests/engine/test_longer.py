@@ -5,10 +5,10 @@ import pytest
 
 from apps.engine.candles import Candles, resample
 from apps.engine.errors import InsufficientData
-from apps.engine.longer import longer_of
-from apps.engine.results import trade_dicts
+from apps.engine.indicators.longer import longer_of
 from apps.engine.sessions import Override, Regime, Sessions
-from apps.engine.simulate import History, simulate
+from apps.engine.simulation.results import trade_dicts
+from apps.engine.simulation.simulate import History, simulate
 from tests.engine.strategies import price, strategy
 
 MINUTE, IST = 60, 19_800

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine import equity_figures as of_equity
-from apps.engine import metrics
-from apps.engine import trade_figures as of_trades
 from apps.engine.candles import DAY, IST
-from apps.engine.facts import Facts
-from apps.engine.records import CURVE, TRADE
+from apps.engine.figures import equity as of_equity
+from apps.engine.figures import metrics
+from apps.engine.figures import trades as of_trades
+from apps.engine.figures.facts import Facts
+from apps.engine.kernel.records import CURVE, TRADE
 
 PERCENT = [1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]
 

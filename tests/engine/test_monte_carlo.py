@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.monte_carlo import (
+from apps.engine.kernel.records import TRADE
+from apps.engine.studies.configs import MonteCarloConfig, parse
+from apps.engine.studies.monte_carlo import (
     METHODS,
     Paths,
     TooFewTrades,
@@ -15,8 +17,6 @@ from apps.engine.monte_carlo import (
     usual_block,
     warm_up,
 )
-from apps.engine.records import TRADE
-from apps.engine.studies import MonteCarloConfig, parse
 
 MASK, GOLDEN = 2**64 - 1, 0x9E3779B97F4A7C15
 PROFITS = np.round(np.random.default_rng(5).normal(3, 100, 37), 2)

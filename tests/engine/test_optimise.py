@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from apps.engine.deflation import expected_maximum
-from apps.engine.equity_figures import daily_returns, day_ends, sharpe_ratio
 from apps.engine.errors import TooManyTrades
-from apps.engine.grid import Grid, applied
-from apps.engine.optimise import optimise, plateau
-from apps.engine.simulate import History, Result, simulate
-from apps.engine.strategy import parse
-from apps.engine.studies import OptimizationConfig
-from apps.engine.studies import parse as read
-from apps.engine.sweep import NothingToTry, rank
+from apps.engine.figures.deflation import expected_maximum
+from apps.engine.figures.equity import daily_returns, day_ends, sharpe_ratio
+from apps.engine.language.strategy import parse
+from apps.engine.simulation.simulate import History, Result, simulate
+from apps.engine.studies.configs import OptimizationConfig
+from apps.engine.studies.configs import parse as read
+from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.optimise import optimise, plateau
+from apps.engine.studies.sweep import NothingToTry, rank
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 

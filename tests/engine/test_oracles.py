@@ -11,8 +11,14 @@ from typing import Any
 import pytest
 
 from apps.engine.candles import Candles
-from apps.engine.results import trade_dicts
-from apps.engine.simulate import (
+from apps.engine.figures.trades import (
+    exposure,
+    net_profits,
+    system_quality,
+    trade_returns,
+)
+from apps.engine.simulation.results import trade_dicts
+from apps.engine.simulation.simulate import (
     NO_CHARGES,
     ChargeRow,
     Contract,
@@ -20,12 +26,6 @@ from apps.engine.simulate import (
     Result,
     Schedule,
     simulate,
-)
-from apps.engine.trade_figures import (
-    exposure,
-    net_profits,
-    system_quality,
-    trade_returns,
 )
 from tests.engine.market_files import backtraders_daily, goog_daily, rows_of, sbin_daily
 from tests.engine.strategies import sma_cross, strategy

@@ -6,8 +6,15 @@ import numpy as np
 import talib
 
 from apps.engine.candles import Candles
-from apps.engine.patterns import BOTH, BULLISH, PATTERNS, Pattern, mirrored, pattern_series
-from apps.engine.series import compute
+from apps.engine.indicators.patterns import (
+    BOTH,
+    BULLISH,
+    PATTERNS,
+    Pattern,
+    mirrored,
+    pattern_series,
+)
+from apps.engine.indicators.series import compute
 
 
 @cache

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine import codes as c
 from apps.engine.candles import Candles
 from apps.engine.charges import ChargeRow, has_rates
-from apps.engine.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
-from apps.engine.plan import (
+from apps.engine.kernel import codes as c
+from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
+from apps.engine.kernel.records import Plan
+from apps.engine.sessions import Regime, Sessions
+from apps.engine.simulation.plan import (
     Contract,
     InvalidContract,
     MissingCalendar,
@@ -18,8 +20,6 @@ from apps.engine.plan import (
     rate_rows,
     square_off_flags,
 )
-from apps.engine.records import Plan
-from apps.engine.sessions import Regime, Sessions
 from tests.engine.strategies import strategy
 
 NINE_FIFTEEN, HALF_PAST_THREE = 33300, 55800

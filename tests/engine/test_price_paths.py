@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from apps.engine import metrics
 from apps.engine.candles import DAY, IST, Candles
-from apps.engine.facts import Facts
-from apps.engine.paths import buy_and_hold, excursions
-from apps.engine.reasons import EXIT_REASONS
-from apps.engine.records import CURVE, TRADE
+from apps.engine.figures import metrics
+from apps.engine.figures.facts import Facts
+from apps.engine.figures.paths import buy_and_hold, excursions
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.records import CURVE, TRADE
 
 BARS = Candles.build(
     np.arange(5) * DAY - IST,

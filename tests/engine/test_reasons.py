@@ -5,10 +5,10 @@ import sys
 
 import numpy as np
 
-from apps.engine import codes as c
-from apps.engine import kernel as k
-from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
-from apps.engine.records import RATE
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import kernel as k
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.engine.kernel.records import RATE
 
 
 def test_every_exit_reason_has_the_kernels_number() -> None:
@@ -53,6 +53,7 @@ def test_every_kind_of_charge_has_the_kernels_place() -> None:
 
 
 def test_results_and_strategies_are_read_without_the_compiler() -> None:
-    code = "import apps.engine.results, apps.engine.strategy, sys; print('numba' in sys.modules)"
+    modules = "apps.engine.simulation.results, apps.engine.language.strategy"
+    code = f"import {modules}, sys; print('numba' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

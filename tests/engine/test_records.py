@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apps.engine import records as r
+from apps.engine.kernel import records as r
 from tests.engine.cases import Case, random_case, whole
 
 

@@ -20,7 +20,8 @@ from apps.engine.candles import (
     resample,
     start_of_block,
 )
-from apps.engine.codes import (
+from apps.engine.indicators.longer import Longer, longer_of
+from apps.engine.kernel.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
     ENTER_LONG,
@@ -28,11 +29,10 @@ from apps.engine.codes import (
     EXIT_LONG,
     EXIT_SHORT,
 )
-from apps.engine.longer import Longer, longer_of
+from apps.engine.language.sides import Check, Comparison, Hours, Movement, Read, entry_check
+from apps.engine.language.strategy import Strategy, parse
 from apps.engine.sessions import Regime, Sessions
-from apps.engine.sides import Check, Comparison, Hours, Movement, Read, entry_check
-from apps.engine.signals import atr_columns, signals_of
-from apps.engine.strategy import Strategy, parse
+from apps.engine.signals.signals import atr_columns, signals_of
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering
 
 KOLKATA = timezone(timedelta(hours=5, minutes=30))

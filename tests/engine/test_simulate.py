@@ -8,10 +8,11 @@ import pytest
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.errors import InsufficientData
+from apps.engine.language.strategy import Strategy
 from apps.engine.money import rupees
-from apps.engine.results import curve_points, trade_dicts
 from apps.engine.sessions import Regime, Sessions
-from apps.engine.simulate import (
+from apps.engine.simulation.results import curve_points, trade_dicts
+from apps.engine.simulation.simulate import (
     ROWS_AT_A_TIME,
     ChargeRow,
     Contract,
@@ -21,7 +22,6 @@ from apps.engine.simulate import (
     simulate,
     warm_up,
 )
-from apps.engine.strategy import Strategy
 from tests.engine.strategies import price, sma_cross, strategy
 
 MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
@@ -366,7 +366,7 @@ def test_rule_15_a_short_curve_is_shown_row_by_row() -> None:
 
 
 def test_warming_up_compiles_what_a_simulation_runs() -> None:
-    from apps.engine import kernel
+    from apps.engine.kernel import kernel
 
     warm_up()
     compiled = len(kernel.run.signatures)

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from apps.engine.plan import plan_of
-from apps.engine.simulate import NO_CHARGES, History, play, simulate, to_nobody
-from apps.engine.stage import stage_of
-from apps.engine.values import ColumnCache
+from apps.engine.signals.values import ColumnCache
+from apps.engine.simulation.plan import plan_of
+from apps.engine.simulation.simulate import NO_CHARGES, History, play, simulate, to_nobody
+from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 

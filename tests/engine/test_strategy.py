@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine import faults
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
-from apps.engine.strategy import (
+from apps.engine.language import faults
+from apps.engine.language.strategy import (
     STEPS,
     Strategy,
     longer_warmups,

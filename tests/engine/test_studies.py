@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from apps.engine.studies import (
+from apps.engine.studies.configs import (
     InvalidStudy,
     MonteCarloConfig,
     OptimizationConfig,

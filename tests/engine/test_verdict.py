@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.codes import ENTER_LONG, ENTER_SHORT
-from apps.engine.conditions import Side
+from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT
+from apps.engine.language.conditions import Side
+from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Regime, Sessions
-from apps.engine.signals import signals_of
-from apps.engine.simulate import History, Result, simulate
-from apps.engine.strategy import Strategy
-from apps.engine.timeline import Track, track_of
-from apps.engine.verdict import Bar, Told, Verdict, verdict
+from apps.engine.signals.signals import signals_of
+from apps.engine.simulation.simulate import History, Result, simulate
+from apps.engine.simulation.timeline import Track, track_of
+from apps.engine.simulation.verdict import Bar, Told, Verdict, verdict
 from tests.engine.strategies import price, sma_cross, strategy
 from tests.engine.test_simulate import MONDAY, history, walk
 

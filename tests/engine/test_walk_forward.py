@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.grid import Grid, applied
-from apps.engine.metrics import Figure
+from apps.engine.figures.metrics import Figure
+from apps.engine.language.strategy import parse
 from apps.engine.money import rupees
-from apps.engine.simulate import Contract, History, Result, simulate
-from apps.engine.strategy import parse
-from apps.engine.studies import WalkForwardConfig
-from apps.engine.studies import parse as read
-from apps.engine.sweep import rank
-from apps.engine.walk_forward import walk_forward
-from apps.engine.windows import TooFewSessions
+from apps.engine.simulation.simulate import Contract, History, Result, simulate
+from apps.engine.studies.configs import WalkForwardConfig
+from apps.engine.studies.configs import parse as read
+from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.sweep import rank
+from apps.engine.studies.walk_forward import walk_forward
+from apps.engine.studies.windows import TooFewSessions
 from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import sma_cross, strategy
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.engine.windows import TooFewSessions, Window, sessions_needed, windows_of
+from apps.engine.studies.windows import TooFewSessions, Window, sessions_needed, windows_of
 
 
 def test_windows_roll_over_all_days() -> None:

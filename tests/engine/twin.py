@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from math import ceil, floor, inf, isnan, nan
 from typing import NamedTuple
 
-from apps.engine import codes as c
-from apps.engine import kernel as k
-from apps.engine.reasons import REJECTIONS
+from apps.engine.kernel import codes as c
+from apps.engine.kernel import kernel as k
+from apps.engine.kernel.reasons import REJECTIONS
 
 DUST = 1e-6
 """What binary fractions may owe of a bound in rupees that decimals meet."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.engine.plan import Contract
+from apps.engine.simulation.plan import Contract
 from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.dates import day_number

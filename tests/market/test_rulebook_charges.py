@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.engine import fills
-from apps.engine.plan import rate_rows
+from apps.engine.kernel import fills
+from apps.engine.simulation.plan import rate_rows
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.charges import (
     Dealing,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from apps.accounts.models import User
-from apps.engine import kernel, records
-from apps.engine import strategy as engine
 from apps.engine.candles import frozen, ist_day
-from apps.engine.codes import BY_EXPIRY
-from apps.engine.plan import Contract, contract_rows, plan_of
+from apps.engine.kernel import kernel, records
+from apps.engine.kernel.codes import BY_EXPIRY
+from apps.engine.language import strategy as engine
+from apps.engine.simulation.plan import Contract, contract_rows, plan_of
 from apps.trading import books
 from apps.trading.models import Lane, Run, RunState
 from apps.trading.stepping import Step

@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from apps.algorithms import alerts, performance
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
-from apps.engine.codes import ENTER_LONG
+from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading.models import Trade
 from apps.webhooks.models import Event
 from tests.trading.stepped import Stepper, play, stepper

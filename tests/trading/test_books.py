@@ -10,9 +10,8 @@ from django.db.models import Sum
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
-from apps.engine import records
-from apps.engine import strategy as engine
-from apps.engine.codes import (
+from apps.engine.kernel import records
+from apps.engine.kernel.codes import (
     CLOSE_LONG,
     ENTER,
     ENTER_LONG,
@@ -21,10 +20,11 @@ from apps.engine.codes import (
     EXIT_SHORT,
     KILL_SWITCH,
 )
-from apps.engine.fills import ordered_exit
-from apps.engine.plan import Contract
-from apps.engine.reasons import EXIT_REASONS
-from apps.engine.records import Plan, bar_entries
+from apps.engine.kernel.fills import ordered_exit
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.records import Plan, bar_entries
+from apps.engine.language import strategy as engine
+from apps.engine.simulation.plan import Contract
 from apps.trading import books
 from apps.trading.models import (
     Account,

@@ -10,9 +10,9 @@ import pytest
 from django.db.models import Sum
 
 from apps.accounts.models import User
-from apps.engine.codes import CLOSE_LONG, CLOSE_SHORT, ENTER, ENTER_LONG, ENTER_SHORT
-from apps.engine.plan import Contract
-from apps.engine.reasons import REJECTIONS
+from apps.engine.kernel.codes import CLOSE_LONG, CLOSE_SHORT, ENTER, ENTER_LONG, ENTER_SHORT
+from apps.engine.kernel.reasons import REJECTIONS
+from apps.engine.simulation.plan import Contract
 from apps.trading.models import (
     Account,
     Fill,

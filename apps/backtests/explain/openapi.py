@@ -25,8 +25,8 @@ from apps.core.openapi import (
     ref,
 )
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.reasons import REJECTIONS
-from apps.engine.verdict import CERTAIN, UNCERTAIN
+from apps.engine.kernel.reasons import REJECTIONS
+from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
 from apps.market.openapi import RANGE_END
 from apps.symbols.openapi import SYMBOL
 

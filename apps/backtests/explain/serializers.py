@@ -4,8 +4,8 @@ import math
 from typing import Final
 
 from apps.backtests.explain.services import Explanation, Lived
-from apps.engine.explain import Finding, SideFound
-from apps.engine.levels import Levels
+from apps.engine.simulation.explain import Finding, SideFound
+from apps.engine.simulation.levels import Levels
 
 MESSAGES: Final = {
     "entered": "A position was opened at the open of the next candle.",

@@ -14,17 +14,17 @@ from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.backtests.results import Trades
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.engine import strategy as engine
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.conditions import Side
 from apps.engine.errors import EngineError
-from apps.engine.explain import SideFound, exits_at, opposite_at, ranges_known, sides_at
-from apps.engine.levels import Levels, levels_of
-from apps.engine.plan import Contract
-from apps.engine.results import wire_times
-from apps.engine.strategy import Strategy
-from apps.engine.timeline import Track, track_of
-from apps.engine.verdict import Bar, Told, Verdict, lived_at, verdict
+from apps.engine.language import strategy as engine
+from apps.engine.language.conditions import Side
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.explain import SideFound, exits_at, opposite_at, ranges_known, sides_at
+from apps.engine.simulation.levels import Levels, levels_of
+from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.results import wire_times
+from apps.engine.simulation.timeline import Track, track_of
+from apps.engine.simulation.verdict import Bar, Told, Verdict, lived_at, verdict
 from apps.market.contracts import rules_of
 from apps.market.moments import day_in_india
 

@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 from apps.backtests.arrays import pack, unpack
 from apps.backtests.results import TRADES_A_BLOCK
-from apps.engine.records import TRADE
+from apps.engine.kernel.records import TRADE
 
 
 def whole(array):

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
-from apps.engine.records import Array
+from apps.engine.kernel.records import Array
 from apps.market import store
 
 MOST_SYMBOLS: Final = 20

@@ -8,8 +8,8 @@ from apps.backtests import results
 from apps.backtests.models import Backtest
 from apps.backtests.report import candles, figures, tables
 from apps.backtests.report.candles import Drawn
-from apps.engine import breakdowns
-from apps.engine.records import Array
+from apps.engine.figures import breakdowns
+from apps.engine.kernel.records import Array
 
 Content = dict[str, Any]
 """Any: values of many shapes, for a template."""

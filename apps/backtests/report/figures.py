@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from apps.backtests.report.candles import Drawn
 from apps.backtests.report.words import moment, named
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.reasons import EXIT_REASONS
-from apps.engine.records import Array
-from apps.engine.results import curve_points
-from apps.engine.trade_figures import net_profits
+from apps.engine.figures.trades import net_profits
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.records import Array
+from apps.engine.simulation.results import curve_points
 
 Figure = dict[str, Any]
 """Any: `data` and `layout` of Plotly, JSON of many shapes."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from apps.backtests.report import words
 from apps.backtests.results import Trades
-from apps.engine.breakdowns import Group, Period
-from apps.engine.metrics import BENCHMARK, EQUITY, TRADES, Unit
-from apps.engine.reasons import EXIT_REASONS
-from apps.engine.trade_figures import net_profits, trade_returns
+from apps.engine.figures.breakdowns import Group, Period
+from apps.engine.figures.metrics import BENCHMARK, EQUITY, TRADES, Unit
+from apps.engine.figures.trades import net_profits, trade_returns
+from apps.engine.kernel.reasons import EXIT_REASONS
 
 LARGEST: Final = 10
 

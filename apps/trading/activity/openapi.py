@@ -31,7 +31,7 @@ from apps.core.openapi import (
     sorted_by,
 )
 from apps.core.tables import table_of
-from apps.engine.reasons import CHARGE_KINDS, EXIT_REASONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
 from apps.symbols.openapi import SYMBOL
 from apps.trading.activity.serializers import (
     ORDER_COLUMNS,

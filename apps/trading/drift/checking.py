@@ -7,7 +7,7 @@ from typing import Final
 
 from django.db.models import Exists, OuterRef
 
-from apps.engine.strategy import parse
+from apps.engine.language.strategy import parse
 from apps.market.moments import day_in_india
 from apps.trading import lanes
 from apps.trading.drift.facts import Difference, differences

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from apps.algorithms.lifecycle import Status
-from apps.engine.records import save
+from apps.engine.kernel.records import save
 from apps.market import store
 from apps.market.moments import day_in_india, midnight
 from apps.trading.desk import Desk

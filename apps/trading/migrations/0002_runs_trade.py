@@ -104,7 +104,7 @@ class Migration(migrations.Migration):
             name='RunState',
             fields=[
                 ('run', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='state', serialize=False, to='trading.run')),
-                ('data', models.BinaryField(help_text='As apps/engine/records.py saves it')),
+                ('data', models.BinaryField(help_text='As apps/engine/kernel/records.py saves it')),
                 ('row_time', models.BigIntegerField(null=True)),
                 ('equity', models.FloatField(help_text='Rupees, at the close of that row')),
                 ('peak', models.FloatField(help_text='The highest equity')),
@@ -117,7 +117,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('day', models.DateField(help_text='Asia/Kolkata')),
-                ('data', models.BinaryField(help_text='As apps/engine/records.py saves it')),
+                ('data', models.BinaryField(help_text='As apps/engine/kernel/records.py saves it')),
                 ('equity', models.FloatField()),
             ],
         ),

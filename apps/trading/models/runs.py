@@ -167,7 +167,7 @@ class RunState(models.Model):
     lane = models.ForeignKey(
         Lane, models.PROTECT, null=True, related_name="states", help_text="None until it is found"
     )
-    data = models.BinaryField(help_text="As apps/engine/records.py saves it")
+    data = models.BinaryField(help_text="As apps/engine/kernel/records.py saves it")
     row_time = models.BigIntegerField(null=True)
     since = models.BigIntegerField(
         help_text="The market's time when it started; it is stepped by rows that close later"
@@ -188,7 +188,7 @@ class SessionStart(models.Model):
     run = models.ForeignKey(Run, models.CASCADE, related_name="sessions", db_index=False)
     day = models.DateField(help_text="Asia/Kolkata")
     first_row = models.BigIntegerField(help_text="The first that it went through, epoch seconds")
-    data = models.BinaryField(help_text="As apps/engine/records.py saves it")
+    data = models.BinaryField(help_text="As apps/engine/kernel/records.py saves it")
     equity = models.FloatField()
 
     class Meta:

@@ -6,10 +6,10 @@ import numpy as np
 
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES
-from apps.engine.plan import Contract, plan_of
-from apps.engine.simulate import History, play, simulate, to_nobody
-from apps.engine.stage import stage_of
-from apps.engine.strategy import Strategy, parse
+from apps.engine.language.strategy import Strategy, parse
+from apps.engine.simulation.plan import Contract, plan_of
+from apps.engine.simulation.simulate import History, play, simulate, to_nobody
+from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.peers.serve import Work, serve
 from tests.engine.steps import CROSS
 

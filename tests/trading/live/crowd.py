@@ -6,7 +6,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.algorithms.lifecycle import Status
 from apps.algorithms.models import Algorithm
-from apps.engine.records import new_state, save
+from apps.engine.kernel.records import new_state, save
 from apps.trading import switches
 from apps.trading.models import Account, Run, RunState
 from tests import make

@@ -8,9 +8,9 @@ import numpy as np
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests.histories import histories_of
-from apps.engine import strategy as engine
 from apps.engine.candles import Candles
-from apps.engine.simulate import Result, simulate
+from apps.engine.language import strategy as engine
+from apps.engine.simulation.simulate import Result, simulate
 from apps.market import clock
 from apps.market import services as market
 from apps.market.contracts import rules_of

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from apps.backtests.histories import history_of
-from apps.engine import strategy as engine
 from apps.engine.candles import WARMUP_BARS, Candles, resample, start_of_block
-from apps.engine.codes import BY_END_OF_DATA
 from apps.engine.errors import InsufficientData
-from apps.engine.plan import contract_rows, rate_rows
-from apps.engine.records import load, new_state, save
-from apps.engine.simulate import Result, simulate
-from apps.engine.strategy import Strategy
-from apps.engine.timeline import History
-from apps.engine.values import ColumnCache
+from apps.engine.kernel.codes import BY_END_OF_DATA
+from apps.engine.kernel.records import load, new_state, save
+from apps.engine.language import strategy as engine
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals.values import ColumnCache
+from apps.engine.simulation.plan import contract_rows, rate_rows
+from apps.engine.simulation.simulate import Result, simulate
+from apps.engine.simulation.timeline import History
 from apps.market.adjustment import NONE
 from apps.market.contracts import Rules, rules_without_master
 from apps.market.importers.candle_file import Given, read_one_series

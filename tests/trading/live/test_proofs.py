@@ -14,9 +14,9 @@ from apps.accounts.models import User
 from apps.algorithms.lifecycle import Status
 from apps.algorithms.models import Algorithm
 from apps.engine.candles import Candles, frozen, ist_day
-from apps.engine.codes import ENTER_LONG, ENTER_SHORT, OPEN
-from apps.engine.plan import Contract, contract_rows
-from apps.engine.records import RATE, Bars, Market, new_state, save
+from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
+from apps.engine.kernel.records import RATE, Bars, Market, new_state, save
+from apps.engine.simulation.plan import Contract, contract_rows
 from apps.trading import advance, lanes, services
 from apps.trading.desk import member_of
 from apps.trading.models import Fill, Intent, Lane, Order, Posting, Run, RunState

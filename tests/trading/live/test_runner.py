@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 
 from apps.accounts.models import User
-from apps.engine.codes import BY_END_OF_DATA
-from apps.engine.simulate import Result
+from apps.engine.kernel.codes import BY_END_OF_DATA
+from apps.engine.simulation.simulate import Result
 from apps.trading import services
 from apps.trading.models import LaneRow, Posting, Run, RunState, SessionStart, Trade
 from apps.trading.runner import Runner

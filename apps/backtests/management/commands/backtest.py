@@ -12,7 +12,6 @@ from apps.backtests.histories import history_of, splits_missed
 from apps.backtests.summary import summary_of
 from apps.core import strict_json
 from apps.core.errors import InvalidInput
-from apps.engine import strategy as engine
 from apps.engine.candles import TIMEFRAMES, Candles, resample
 from apps.engine.errors import (
     LEAST_BARS,
@@ -21,9 +20,10 @@ from apps.engine.errors import (
     InsufficientData,
     InvalidStrategy,
 )
-from apps.engine.results import curve_points, trade_dicts
+from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
-from apps.engine.simulate import Result, simulate
+from apps.engine.simulation.results import curve_points, trade_dicts
+from apps.engine.simulation.simulate import Result, simulate
 from apps.market.contracts import rules_without_master
 from apps.market.importers import BadCandleFile, Given, Loaded, Part, read_one_series
 from apps.market.moments import day_in_india

@@ -1,0 +1,1 @@
+"""Numbers about a result: the one table, its formulas, groups and periods."""

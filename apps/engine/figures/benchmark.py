@@ -1,0 +1,58 @@
+"""Figures of daily returns beside a benchmark's of the same days: each formula alone.
+
+Both are fractions, f8[days] of one length; no risk-free rate is taken off. None for fewer than two
+days, and where what is divided by does not vary, the last bits aside.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.figures.equity import SAME, SESSIONS_A_YEAR, deviation, of_a_year, sharpe_ratio
+
+Floats = NDArray[np.float64]
+
+MOST_A_DAY = 10.0
+"""The mean daily return that is still compounded: a year of it is near the largest number."""
+
+
+def beta(returns: Floats, benchmark: Floats) -> float | None:
+    """Covariance with the benchmark over its variance (Sharpe 1964)."""
+    if _is_flat(benchmark):
+        return None
+    return float(np.cov(returns, benchmark)[0, 1] / benchmark.var(ddof=1))
+
+
+def alpha(returns: Floats, benchmark: Floats) -> float | None:
+    """Percent a year beside beta x the benchmark: the daily rest, compounded (Jensen 1968,
+    empyrical). None of a rest that cannot be compounded: MOST_A_DAY or more, or all that there is.
+    """
+    slope = beta(returns, benchmark)
+    if slope is None:
+        return None
+    rest = float(returns.mean() - slope * benchmark.mean())
+    return ((1 + rest) ** SESSIONS_A_YEAR - 1) * 100 if -1 < rest < MOST_A_DAY else None
+
+
+def correlation(returns: Floats, benchmark: Floats) -> float | None:
+    """Pearson's, -1 to 1."""
+    if _is_flat(returns) or _is_flat(benchmark):
+        return None
+    return float(np.corrcoef(returns, benchmark)[0, 1])
+
+
+def tracking_error(returns: Floats, benchmark: Floats) -> float | None:
+    """Percent a year: the deviation of the difference."""
+    return of_a_year(deviation(returns - benchmark))
+
+
+def information_ratio(returns: Floats, benchmark: Floats) -> float | None:
+    """Mean difference over its deviation, for a year (empyrical's excess Sharpe)."""
+    apart = returns - benchmark
+    return None if _is_flat(apart, beside=returns) else of_a_year(sharpe_ratio(apart))
+
+
+def _is_flat(returns: Floats, *, beside: Floats | None = None) -> bool:
+    scale = returns if beside is None else beside
+    return len(returns) < 2 or bool(np.ptp(returns) <= SAME * np.abs(scale).max())

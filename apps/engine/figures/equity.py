@@ -1,0 +1,190 @@
+"""Figures of equity and of its daily returns: each formula alone, on plain columns.
+
+`returns` are fractions, one a day that has a row; no risk-free rate is taken off. What is of a
+year is so for SESSIONS_A_YEAR days of it, or DAYS_A_YEAR of the calendar. A ratio whose
+denominator is empty is None, never NaN or infinite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import ist_day, ist_days
+from apps.engine.figures.deflation import moments, probability
+from apps.engine.kernel.records import Array
+
+Floats = NDArray[np.float64]
+Curve = Array | Mapping[str, Array]
+"""CURVE records, or their columns by name."""
+
+SESSIONS_A_YEAR = 252
+DAYS_A_YEAR = 365.25
+SAME = 1e-9
+"""Returns that differ by less, as a share of the largest, are equal but for their last bits."""
+
+
+def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last row of each date in Asia/Kolkata."""
+    day = ist_days(time)
+    return np.flatnonzero(np.diff(day, append=day[-1:] + 1))
+
+
+def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Floats:
+    """Fractions, from the last row of each day to the next; none where equity was not above 0.
+
+    `ends` may be those of a longer timeline: equity that ends early, ruined, ends its last day.
+    """
+    last = len(equity) - 1
+    held = np.concatenate([[capital], equity[ends[ends < last]], equity[last:]])
+    if (held[:-1] <= 0).any():
+        return np.empty(0)
+    returns: Floats = held[1:] / held[:-1] - 1
+    return returns
+
+
+def days_covered(curve: Curve) -> int:
+    """Calendar days from the first row's date to the last row's, both counted."""
+    first, last = ist_day(curve["time"][[0, -1]])
+    return int(last - first) + 1
+
+
+def sharpe_ratio(returns: Floats) -> float | None:
+    """Mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
+
+    None for fewer than two returns, or when all are equal, the last bits aside.
+    """
+    if len(returns) < 2 or np.ptp(returns) <= SAME * np.abs(returns).max():
+        return None
+    return float(returns.mean() / returns.std(ddof=1))
+
+
+def of_a_year(daily: float | None) -> float | None:
+    """A ratio of mean to deviation, of days, for a year."""
+    return None if daily is None else daily * float(SESSIONS_A_YEAR**0.5)
+
+
+def annual_growth(equity: Floats, days: int) -> float:
+    """Percent a year that makes the first the last in so many days; -100 when nothing is left."""
+    growth = max(float(equity[-1] / equity[0]), 0.0)
+    return (float(growth ** (DAYS_A_YEAR / days)) - 1) * 100
+
+
+def deviation(returns: Floats) -> float | None:
+    """Percent: the sample deviation (n - 1). None for fewer than two returns."""
+    return float(returns.std(ddof=1) * 100) if len(returns) > 1 else None
+
+
+def downside_deviation(returns: Floats, least: float = 0.0) -> float:
+    """Root of the mean squared shortfall below `least`, over all returns (Sortino and Price 1994,
+    empyrical). At least one return.
+    """
+    return float(np.sqrt(np.mean(np.minimum(returns - least, 0.0) ** 2)))
+
+
+def sortino_ratio(returns: Floats) -> float | None:
+    """Mean over downside deviation. None without a loss."""
+    below = downside_deviation(returns) if len(returns) else 0.0
+    return float(returns.mean()) / below if below else None
+
+
+def omega_ratio(returns: Floats) -> float | None:
+    """Gains over losses, summed (Keating and Shadwick 2002, threshold 0); None without a loss."""
+    lost = -float(returns[returns < 0].sum())
+    return float(returns[returns > 0].sum()) / lost if lost else None
+
+
+def skewness(returns: Floats) -> float | None:
+    """Of the population's moments. None where Sharpe has none."""
+    return None if sharpe_ratio(returns) is None else moments(returns)[0]
+
+
+def kurtosis(returns: Floats) -> float | None:
+    """Of the population's moments, 3 for a normal distribution. None where Sharpe has none."""
+    return None if sharpe_ratio(returns) is None else moments(returns)[1]
+
+
+def probabilistic_sharpe_ratio(returns: Floats) -> float | None:
+    """Percent: how likely the true Sharpe ratio is above 0 (Bailey and Lopez de Prado 2012)."""
+    sharpe = sharpe_ratio(returns)
+    if sharpe is None:
+        return None
+    skew, kurt = moments(returns)
+    chance = probability(sharpe, 0.0, returns=len(returns), skewness=skew, kurtosis=kurt)
+    return None if chance is None else chance * 100
+
+
+def value_at_risk(returns: Floats, tail: float) -> float | None:
+    """Percent that is lost on the day that only a share `tail` of days is worse than: of history,
+    interpolated (empyrical); below 0 where even that day gains.
+
+    None of fewer days than hold one such day.
+    """
+    return -float(np.quantile(returns, tail) * 100) if len(returns) * tail >= 1 else None
+
+
+def expected_shortfall(returns: Floats, tail: float) -> float | None:
+    """Percent lost on average on the worst days, a share `tail` of all (empyrical's conditional
+    value at risk). None of fewer days than hold one such day.
+    """
+    if len(returns) * tail < 1:
+        return None
+    worst = np.sort(returns)[: int((len(returns) - 1) * tail) + 1]
+    return -float(worst.mean() * 100)
+
+
+def drawdowns(equity: Floats) -> Floats:
+    """How far each point lies under the running peak, as a fraction of the peak."""
+    peak = np.maximum.accumulate(equity)
+    under: Floats = (peak - equity) / peak
+    return under
+
+
+def max_drawdown(equity: Floats) -> float:
+    """Percent of the running peak."""
+    return float(drawdowns(equity).max() * 100)
+
+
+def max_drawdown_amount(equity: Floats) -> float:
+    """Rupees under the running peak."""
+    return float((np.maximum.accumulate(equity) - equity).max())
+
+
+def ulcer_index(equity: Floats) -> float:
+    """Percent: root of the mean squared drawdown (Martin and McCann 1989); the first point, from
+    which the others are counted, is not one of them.
+    """
+    return float(np.sqrt(np.mean(drawdowns(equity)[1:] ** 2)) * 100)
+
+
+class Spells(NamedTuple):
+    """Times under the running peak, by their places in equity: the last point at the peak, the
+    lowest point's depth (a fraction), and the recovery, or the last point of all.
+    """
+
+    begin: NDArray[np.intp]
+    end: NDArray[np.intp]
+    depth: Floats
+
+
+def spells(equity: Floats) -> Spells:
+    """As backtesting.py cuts them."""
+    under = drawdowns(equity)
+    edges = np.flatnonzero(np.append(under[:-1] == 0, True))
+    depth = np.maximum.reduceat(under, edges)[:-1]
+    depth[-1:] = np.maximum(depth[-1:], under[-1])
+    deep = depth > 0
+    return Spells(edges[:-1][deep], edges[1:][deep], depth[deep])
+
+
+def recovery_days(equity: Floats, days: NDArray[np.int32]) -> int | None:
+    """From the bottom of the largest drawdown to a new peak; None where it has not come, or where
+    there was no drawdown. `days`: the date of each point, as a day number.
+    """
+    under = drawdowns(equity)
+    bottom = int(np.argmax(under))
+    back = np.flatnonzero(under[bottom:] == 0)
+    return int(days[bottom + back[0]] - days[bottom]) if under[bottom] and len(back) else None

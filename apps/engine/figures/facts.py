@@ -1,0 +1,149 @@
+"""What the figures of a result are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles, ist_day
+from apps.engine.figures.equity import (
+    Curve,
+    Spells,
+    daily_returns,
+    day_ends,
+    days_covered,
+    max_drawdown,
+    max_drawdown_amount,
+    spells,
+)
+from apps.engine.figures.paths import Excursions, buy_and_hold, excursions
+from apps.engine.figures.trades import holding_hours, net_profits, total, turnover
+from apps.engine.kernel.records import Array
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Each is worked out once, and only when it is asked for.
+
+    `trades` are TRADE records in the order of their exits; a trade's profit is net of charges.
+    `curve` are CURVE records: equity at the close of each row. `candles` are the bars that were
+    simulated, in the order of the symbols; without them nothing is known of prices beside the
+    trades. A day is a date in Asia/Kolkata that has a row.
+    """
+
+    trades: Array
+    curve: Curve
+    capital: float
+    candles: Sequence[Candles] = ()
+
+    @cached_property
+    def profit(self) -> Floats:
+        """Rupees of each trade."""
+        return net_profits(self.trades)
+
+    @cached_property
+    def won(self) -> Floats:
+        return self.profit[self.profit > 0]
+
+    @cached_property
+    def lost(self) -> Floats:
+        """The losses, as amounts above 0."""
+        return -self.profit[self.profit < 0]
+
+    @cached_property
+    def net(self) -> float:
+        return total(self.won) - total(self.lost)
+
+    @cached_property
+    def is_long(self) -> NDArray[np.bool_]:
+        return np.asarray(self.trades["side"] > 0)
+
+    @cached_property
+    def hours(self) -> Floats:
+        """That each trade was held."""
+        return holding_hours(self.trades)
+
+    @cached_property
+    def turnover(self) -> float:
+        """Rupees bought and sold."""
+        return turnover(self.trades)
+
+    @cached_property
+    def equity(self) -> Floats:
+        """The capital, then the curve."""
+        return np.concatenate([[self.capital], self.curve["equity"]])
+
+    @cached_property
+    def max_drawdown(self) -> float:
+        """Percent of the running peak."""
+        return max_drawdown(self.equity)
+
+    @cached_property
+    def max_drawdown_amount(self) -> float:
+        """Rupees under the running peak."""
+        return max_drawdown_amount(self.equity)
+
+    @cached_property
+    def ends(self) -> NDArray[np.int64]:
+        """The start of the last row of each day, epoch seconds."""
+        return np.asarray(self.curve["time"][self._day_ends])
+
+    @cached_property
+    def closes(self) -> Floats:
+        """The capital, then equity at the end of each day."""
+        return np.concatenate([[self.capital], self.curve["equity"][self._day_ends]])
+
+    @cached_property
+    def daily(self) -> Floats:
+        """The return of each day; none where equity was not always above 0."""
+        return daily_returns(self.curve["equity"], self._day_ends, self.capital)
+
+    @cached_property
+    def days(self) -> int:
+        """Of the calendar, from the first day to the last."""
+        return days_covered(self.curve)
+
+    @cached_property
+    def dates(self) -> NDArray[np.int32]:
+        """The day number of each of `closes`; the capital stands on the first day."""
+        days = ist_day(self.ends)
+        return np.concatenate([days[:1], days])
+
+    @cached_property
+    def spells(self) -> Spells:
+        """Of `closes` under their peak."""
+        return spells(self.closes)
+
+    @cached_property
+    def spell_days(self) -> NDArray[np.int32]:
+        """Of the calendar, of each spell."""
+        return self.dates[self.spells.end] - self.dates[self.spells.begin]
+
+    @cached_property
+    def excursions(self) -> Excursions | None:
+        return excursions(self.trades, self.candles) if len(self.candles) else None
+
+    @cached_property
+    def benchmark(self) -> Floats | None:
+        """1, then what buying and holding the symbols made of it by the end of each day."""
+        if not len(self.candles):
+            return None
+        held = buy_and_hold(self.candles, int(self.curve["time"][0]), self.ends)
+        return np.concatenate([[1.0], held])
+
+    @cached_property
+    def beside(self) -> tuple[Floats, Floats] | None:
+        """The daily returns and the benchmark's; None where either is not known."""
+        if self.benchmark is None or not len(self.daily):
+            return None
+        return self.daily, self.benchmark[1:] / self.benchmark[:-1] - 1
+
+    @cached_property
+    def _day_ends(self) -> NDArray[np.int64]:
+        return day_ends(self.curve["time"])

@@ -1,0 +1,286 @@
+"""The figures of a result: one table of what each is, in which unit, and from what it is made.
+
+A ratio whose denominator is empty is None, never NaN or infinite; before the first trade every
+figure is 0.
+
+Sources: the interface document's table of performance fields, rule 15 of README.md, and for what
+other tools have too the definitions that the functions name, in `trade_figures`, `equity_figures`
+and `benchmark_figures`. Drawdown is from the running peak of equity at closes, open positions
+marked (empyrical, backtesting.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.figures import benchmark as beside
+from apps.engine.figures import equity
+from apps.engine.figures import trades as trade
+from apps.engine.figures.facts import Facts
+from apps.engine.figures.trades import Floats, ratio, total
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.money import rupees
+
+Figure = float | int | None
+Performance = dict[str, "Figure | dict[str, int] | dict[str, float]"]
+
+LEAST_DAYS = 30
+"""Calendar days under which nothing is annualised (rule 15)."""
+DAYS_A_WEEK, DAYS_A_MONTH = 7, equity.DAYS_A_YEAR / 12
+
+_LEFT_OPEN: Final = EXIT_REASONS.index("end_of_data")
+
+
+class Unit(StrEnum):
+    """What a figure counts."""
+
+    COUNT = "count"
+    RUPEES = "rupees"
+    PERCENT = "percent"
+    RATIO = "ratio"
+    BARS = "bars"
+    HOURS = "hours"
+    DAYS = "days"
+
+
+COUNT, RUPEES, PERCENT, RATIO, BARS, HOURS, DAYS = Unit
+
+
+class Metric(NamedTuple):
+    """One figure. `falls`: less of it is better; `annual`: it speaks of a year, and is None of a
+    range under LEAST_DAYS.
+    """
+
+    unit: Unit
+    text: str
+    formula: Callable[[Facts], Figure]
+    falls: bool = False
+    annual: bool = False
+
+    def of(self, facts: Facts) -> Figure:
+        """Rupees as people write them, ratios as they are."""
+        value = None if self.annual and facts.days < LEAST_DAYS else self.formula(facts)
+        return rupees(value) if self.unit == RUPEES and value is not None else value
+
+
+def _percent(fraction: float | None) -> float | None:
+    return None if fraction is None else fraction * 100
+
+
+def _over(part: float | None, whole: float | None) -> float | None:
+    """None where either is none, or there is nothing to divide by."""
+    return None if part is None or not whole else part / whole
+
+
+def _growth(f: Facts) -> float:
+    return equity.annual_growth(f.equity, f.days)
+
+
+def _adverse(f: Facts) -> Floats:
+    return np.empty(0) if f.excursions is None else f.excursions.adverse * 100
+
+
+def _favorable(f: Facts) -> Floats:
+    return np.empty(0) if f.excursions is None else f.excursions.favorable * 100
+
+
+def _given_back(f: Facts) -> Floats:
+    """Percent of the entry's value, from the best price of each trade to its exit."""
+    return _favorable(f) - f.trades["gross"] / f.trades["value"] * 100 if f.candles else np.empty(0)
+
+
+def _beside(f: Facts, formula: Callable[[Floats, Floats], float | None]) -> float | None:
+    return None if f.beside is None else formula(*f.beside)
+
+
+def _benchmark(f: Facts, formula: Callable[[Floats], float]) -> float | None:
+    return None if f.benchmark is None else formula(f.benchmark)
+
+
+def _most(days: NDArray[np.int32]) -> int:
+    return int(days.max(initial=0))
+
+
+TRADES: Final[Mapping[str, Metric]] = {
+    "totalTrades": Metric(COUNT, "Trades that won or lost.", lambda f: len(f.won) + len(f.lost)),
+    "winningTrades": Metric(COUNT, "With a profit after charges.", lambda f: len(f.won)),
+    "losingTrades": Metric(COUNT, "With a loss after charges.", lambda f: len(f.lost), falls=True),
+    "breakevenTrades": Metric(COUNT, "With neither.",
+        lambda f: len(f.profit) - len(f.won) - len(f.lost)),
+    "totalProfit": Metric(RUPEES, "Of the winners, after charges.", lambda f: total(f.won)),
+    "totalLoss": Metric(RUPEES, "Of the losers, after charges, above 0.",
+        lambda f: total(f.lost), falls=True),
+    "netProfit": Metric(RUPEES, "Profit less loss.", lambda f: f.net),
+    "grossProfit": Metric(RUPEES, "Before charges.", lambda f: total(f.trades["gross"])),
+    "charges": Metric(RUPEES, "All that fills were charged.",
+        lambda f: total(f.trades["charges"]), falls=True),
+    "roi": Metric(PERCENT, "Net profit of the capital.", lambda f: f.net / f.capital * 100),
+    "winRate": Metric(PERCENT, "Winners of those that won or lost.",
+        lambda f: trade.win_rate(f.won, f.lost)),
+    "profitFactor": Metric(RATIO, "Profit over loss.",
+        lambda f: ratio(total(f.won), total(f.lost))),
+    "averageWin": Metric(RUPEES, "Of a winner.", lambda f: trade.mean(f.won)),
+    "averageLoss": Metric(RUPEES, "Of a loser, above 0.", lambda f: trade.mean(f.lost), falls=True),
+    "riskRewardRatio": Metric(RATIO, "Average win over average loss.",
+        lambda f: trade.risk_reward(f.won, f.lost)),
+    "expectancy": Metric(RUPEES, "Net profit a trade that won or lost.",
+        lambda f: trade.expectancy(f.won, f.lost)),
+    "expectancyRatio": Metric(RATIO, "Expectancy over average loss.",
+        lambda f: trade.expectancy_ratio(f.won, f.lost)),
+    "kellyCriterion": Metric(PERCENT, "Of the capital, that would grow it fastest.",
+        lambda f: trade.kelly_share(f.won, f.lost)),
+    "systemQuality": Metric(RATIO, "Van Tharp's SQN: sqrt(trades) x mean over deviation.",
+        lambda f: trade.system_quality(f.profit)),
+    "averageReturn": Metric(PERCENT, "Of a trade, on its entry's value.",
+        lambda f: _percent(trade.mean(f.profit / f.trades["value"]))),
+    "bestTrade": Metric(RUPEES, "The largest profit.", lambda f: trade.largest(f.profit)),
+    "worstTrade": Metric(RUPEES, "The smallest profit, or largest loss, below 0.",
+        lambda f: float(f.profit.min()) if len(f.profit) else None),
+    "winStreak": Metric(COUNT, "Most winners in a row.",
+        lambda f: trade.longest_run(f.profit > 0)),
+    "lossStreak": Metric(COUNT, "Most losers in a row.",
+        lambda f: trade.longest_run(f.profit < 0), falls=True),
+    "longTrades": Metric(COUNT, "Long positions.", lambda f: int(f.is_long.sum())),
+    "shortTrades": Metric(COUNT, "Short positions.", lambda f: int((~f.is_long).sum())),
+    "longProfit": Metric(RUPEES, "Net profit of the long ones.",
+        lambda f: total(f.profit[f.is_long])),
+    "shortProfit": Metric(RUPEES, "Net profit of the short ones.",
+        lambda f: total(f.profit[~f.is_long])),
+    "leftOpenTrades": Metric(COUNT, "Open at the end of the data, and closed there.",
+        lambda f: int((f.trades["reason"] == _LEFT_OPEN).sum())),
+    "averageBars": Metric(BARS, "That a position lived through.",
+        lambda f: trade.mean(f.trades["bars"])),
+    "averageHoldingHours": Metric(HOURS, "Of a trade, by the clock, nights too.",
+        lambda f: trade.mean(f.hours)),
+    "medianHoldingHours": Metric(HOURS, "Half of the trades took less.",
+        lambda f: trade.median(f.hours)),
+    "averageHoldingHoursWon": Metric(HOURS, "Of a winner.",
+        lambda f: trade.mean(f.hours[f.profit > 0])),
+    "medianHoldingHoursWon": Metric(HOURS, "Half of the winners took less.",
+        lambda f: trade.median(f.hours[f.profit > 0])),
+    "averageHoldingHoursLost": Metric(HOURS, "Of a loser.",
+        lambda f: trade.mean(f.hours[f.profit < 0]), falls=True),
+    "medianHoldingHoursLost": Metric(HOURS, "Half of the losers took less.",
+        lambda f: trade.median(f.hours[f.profit < 0]), falls=True),
+    "tradesPerDay": Metric(RATIO, "Entries a day that has bars.",
+        lambda f: len(f.trades) / len(f.ends)),
+    "tradesPerWeek": Metric(RATIO, "Entries in seven days of the calendar.",
+        lambda f: len(f.trades) / f.days * DAYS_A_WEEK),
+    "tradesPerMonth": Metric(RATIO, "Entries in a twelfth of a year of the calendar.",
+        lambda f: len(f.trades) / f.days * DAYS_A_MONTH),
+    "turnover": Metric(RUPEES, "Bought and sold.", lambda f: f.turnover, falls=True),
+    "turnoverRatio": Metric(RATIO, "Turnover over mean equity at the end of days.",
+        lambda f: _over(f.turnover, float(f.closes.mean())), falls=True),
+    "exposure": Metric(PERCENT, "Bars with a position open for any part.",
+        lambda f: trade.exposure(f.trades, f.curve["time"])),
+    "averageAdverseExcursion": Metric(PERCENT, "MAE: how far prices went against a trade.",
+        lambda f: trade.mean(_adverse(f)), falls=True),
+    "largestAdverseExcursion": Metric(PERCENT, "The largest MAE.",
+        lambda f: trade.largest(_adverse(f)), falls=True),
+    "averageFavorableExcursion": Metric(PERCENT, "MFE: how far prices went for a trade.",
+        lambda f: trade.mean(_favorable(f))),
+    "largestFavorableExcursion": Metric(PERCENT, "The largest MFE.",
+        lambda f: trade.largest(_favorable(f))),
+    "averageEndTradeDrawdown": Metric(PERCENT, "Given back from the best price to the exit.",
+        lambda f: trade.mean(_given_back(f)), falls=True),
+    "largestEndTradeDrawdown": Metric(PERCENT, "The most that was given back.",
+        lambda f: trade.largest(_given_back(f)), falls=True),
+}  # fmt: skip
+"""Of the trades; a profit is net of charges, an excursion is of the average entry price."""
+
+EQUITY: Final[Mapping[str, Metric]] = {
+    "sharpeRatio": Metric(RATIO, "Mean return of a trade over its deviation.",
+        lambda f: equity.sharpe_ratio(f.profit / f.trades["value"])),
+    "sharpeRatioAnnualized": Metric(RATIO, "Of daily equity.",
+        lambda f: equity.of_a_year(equity.sharpe_ratio(f.daily)), annual=True),
+    "probabilisticSharpeRatio": Metric(PERCENT, "How likely the true Sharpe ratio is above 0.",
+        lambda f: equity.probabilistic_sharpe_ratio(f.daily)),
+    "sortinoRatio": Metric(RATIO, "Mean over downside deviation, of daily equity.",
+        lambda f: equity.of_a_year(equity.sortino_ratio(f.daily)), annual=True),
+    "calmarRatio": Metric(RATIO, "Growth a year over the largest drawdown.",
+        lambda f: _over(_growth(f), f.max_drawdown), annual=True),
+    "martinRatio": Metric(RATIO, "Growth a year over the ulcer index.",
+        lambda f: _over(_growth(f), equity.ulcer_index(f.closes)), annual=True),
+    "omegaRatio": Metric(RATIO, "Daily gains over daily losses.",
+        lambda f: equity.omega_ratio(f.daily)),
+    "recoveryFactor": Metric(RATIO, "Net profit over the largest drawdown in rupees.",
+        lambda f: _over(f.net, f.max_drawdown_amount)),
+    "cagr": Metric(PERCENT, "Growth a year, compounded.", _growth, annual=True),
+    "annualVolatility": Metric(PERCENT, "Deviation of daily returns, for a year.",
+        lambda f: equity.of_a_year(equity.deviation(f.daily)), falls=True, annual=True),
+    "skewness": Metric(RATIO, "Of daily returns.", lambda f: equity.skewness(f.daily)),
+    "kurtosis": Metric(RATIO, "Of daily returns; 3 is normal.",
+        lambda f: equity.kurtosis(f.daily), falls=True),
+    "maxDrawdown": Metric(PERCENT, "The largest fall, of the running peak.",
+        lambda f: f.max_drawdown, falls=True),
+    "maxDrawdownAmount": Metric(RUPEES, "The largest fall in rupees.",
+        lambda f: f.max_drawdown_amount, falls=True),
+    "averageDrawdown": Metric(PERCENT, "The largest fall of each spell under the peak, by days.",
+        lambda f: _percent(trade.mean(f.spells.depth)) or 0.0, falls=True),
+    "maxDrawdownDays": Metric(DAYS, "The longest spell under the peak, by the calendar.",
+        lambda f: _most(f.spell_days), falls=True),
+    "averageDrawdownDays": Metric(DAYS, "Of a spell under the peak, by the calendar.",
+        lambda f: trade.mean(f.spell_days) or 0.0, falls=True),
+    "recoveryDays": Metric(DAYS, "From the largest fall's bottom to a new peak; null without one.",
+        lambda f: equity.recovery_days(f.closes, f.dates), falls=True),
+    "underwaterPercentage": Metric(PERCENT, "Days that end under the peak.",
+        lambda f: float((equity.drawdowns(f.closes)[1:] > 0).mean() * 100), falls=True),
+    "ulcerIndex": Metric(PERCENT, "Root of the mean squared drawdown of days.",
+        lambda f: equity.ulcer_index(f.closes), falls=True),
+    "bestDay": Metric(PERCENT, "The largest daily return.",
+        lambda f: _percent(trade.largest(f.daily))),
+    "worstDay": Metric(PERCENT, "The smallest daily return.",
+        lambda f: float(f.daily.min() * 100) if len(f.daily) else None),
+    "valueAtRisk95": Metric(PERCENT, "Lost on a day that one in 20 is worse than; null under 20.",
+        lambda f: equity.value_at_risk(f.daily, 0.05), falls=True),
+    "valueAtRisk99": Metric(PERCENT, "Lost on a day that one in 100 is worse than; null under 100.",
+        lambda f: equity.value_at_risk(f.daily, 0.01), falls=True),
+    "expectedShortfall95": Metric(PERCENT, "Lost on average on the worst day of 20.",
+        lambda f: equity.expected_shortfall(f.daily, 0.05), falls=True),
+    "initialCapital": Metric(RUPEES, "At the start.", lambda f: f.capital),
+    "finalEquity": Metric(RUPEES, "At the end.", lambda f: float(f.equity[-1])),
+}  # fmt: skip
+"""Of equity; what is of days reads the last row of each date in Asia/Kolkata."""
+
+BENCHMARK: Final[Mapping[str, Metric]] = {
+    "benchmarkReturn": Metric(PERCENT, "Of buying all symbols in equal parts, and holding them.",
+        lambda f: _benchmark(f, lambda held: float(held[-1] - 1) * 100)),
+    "benchmarkMaxDrawdown": Metric(PERCENT, "Its largest fall, by days.",
+        lambda f: _benchmark(f, equity.max_drawdown), falls=True),
+    "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
+        lambda f: _beside(f, beside.alpha), annual=True),
+    "beta": Metric(RATIO, "Movement with the benchmark's.", lambda f: _beside(f, beside.beta)),
+    "correlation": Metric(RATIO, "With the benchmark, -1 to 1.",
+        lambda f: _beside(f, beside.correlation)),
+    "trackingError": Metric(PERCENT, "Deviation from the benchmark, for a year.",
+        lambda f: _beside(f, beside.tracking_error), falls=True, annual=True),
+    "informationRatio": Metric(RATIO, "Mean difference to the benchmark over its deviation.",
+        lambda f: _beside(f, beside.information_ratio), annual=True),
+    "treynorRatio": Metric(PERCENT, "Growth a year for each unit of beta.",
+        lambda f: _over(_growth(f), _beside(f, beside.beta)), annual=True),
+}  # fmt: skip
+"""Beside buying and holding, without charges, by daily returns."""
+
+METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
+"""Every figure that is a number, by its name on the wire, in the order of the wire."""
+
+
+def performance(
+    facts: Facts, *, rejected: Mapping[str, int], paid: Mapping[str, float]
+) -> Performance:
+    """Every figure of METRICS; `rejected` counts signals by reason, `paid` are charges by kind."""
+    found: Performance = {**figures(facts, METRICS)}
+    return {**found, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
+
+
+def figures(facts: Facts, names: Iterable[str]) -> dict[str, Figure]:
+    """Some of METRICS, by name; 0 for what has no denominator before the first trade."""
+    found = {name: METRICS[name].of(facts) for name in names}
+    if len(facts.trades):
+        return found
+    return {name: 0 if value is None else value for name, value in found.items()}

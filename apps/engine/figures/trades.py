@@ -1,0 +1,134 @@
+"""Figures of a list of trades: each formula alone, on plain columns.
+
+`won` and `lost` are the profits of the trades that won and, as amounts above 0, of those that lost,
+in rupees net of charges. A ratio whose denominator is empty is None, never NaN or infinite.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.figures.equity import sharpe_ratio
+from apps.engine.kernel.records import Array
+
+Floats = NDArray[np.float64]
+
+DUST = 1e-12
+"""What binary fractions leave of nothing, as a share of what it was taken from."""
+SECONDS_AN_HOUR = 3600
+
+
+def net_profits(trades: Array) -> Floats:
+    """Rupees of each trade, after charges; 0 where only DUST of its value is left."""
+    profits: Floats = trades["gross"] - trades["charges"]
+    profits[np.abs(profits) <= DUST * trades["value"]] = 0.0
+    return profits
+
+
+def net_profit(trades: Array) -> float:
+    """Rupees: totalProfit - totalLoss."""
+    profits = net_profits(trades)
+    return total(profits[profits > 0]) - total(-profits[profits < 0])
+
+
+def trade_returns(trades: Array) -> Floats:
+    """Profit over average entry x quantity x contract multiplier, a fraction (rule 15)."""
+    returns: Floats = net_profits(trades) / trades["value"]
+    return returns
+
+
+def total(amounts: NDArray[np.number]) -> float:
+    return float(amounts.sum())
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """None where there is nothing to divide by."""
+    return part / whole if whole else None
+
+
+def win_rate(won: Floats, lost: Floats) -> float | None:
+    """winningTrades / totalTrades x 100; trades without profit or loss count on neither side."""
+    share = ratio(len(won), len(won) + len(lost))
+    return None if share is None else share * 100
+
+
+def risk_reward(won: Floats, lost: Floats) -> float | None:
+    """averageWin / averageLoss; None without winners or without losers."""
+    if not len(won) or not len(lost):
+        return None
+    return float(won.mean() / lost.mean())
+
+
+def expectancy(won: Floats, lost: Floats) -> float | None:
+    """winRate x averageWin - lossRate x averageLoss: rupees a trade."""
+    return ratio(total(won) - total(lost), len(won) + len(lost))
+
+
+def expectancy_ratio(won: Floats, lost: Floats) -> float | None:
+    """Expectancy over the average loss: rupees earned for each that is risked (freqtrade).
+
+    None without winners or without losers.
+    """
+    rewarded, share = risk_reward(won, lost), win_rate(won, lost)
+    return None if rewarded is None or share is None else (1 + rewarded) * share / 100 - 1
+
+
+def kelly_share(won: Floats, lost: Floats) -> float | None:
+    """Percent of the capital that grows it fastest: W - (1 - W) / R, W the share of winners and R
+    averageWin over averageLoss (Kelly 1956, as backtesting.py has it); below 0, bet nothing.
+
+    None without winners or without losers.
+    """
+    rewarded, share = risk_reward(won, lost), win_rate(won, lost)
+    return None if rewarded is None or share is None else share - (100 - share) / rewarded
+
+
+def system_quality(profit: Floats) -> float | None:
+    """Van Tharp's SQN: sqrt(trades) x mean profit over its sample deviation.
+
+    None for fewer than two trades, or when all profits are equal.
+    """
+    quality = sharpe_ratio(profit)
+    return None if quality is None else quality * float(len(profit) ** 0.5)
+
+
+def mean(values: NDArray[np.number]) -> float | None:
+    """None of nothing."""
+    return float(values.mean()) if len(values) else None
+
+
+def median(values: NDArray[np.number]) -> float | None:
+    """None of nothing."""
+    return float(np.median(values)) if len(values) else None
+
+
+def largest(values: NDArray[np.number]) -> float | None:
+    """None of nothing."""
+    return float(values.max()) if len(values) else None
+
+
+def holding_hours(trades: Array) -> Floats:
+    """From the start of the entry's bar to the start of the exit's, nights and holidays too."""
+    hours: Floats = (trades["exit_time"] - trades["entry_time"]) / SECONDS_AN_HOUR
+    return hours
+
+
+def turnover(trades: Array) -> float:
+    """Rupees bought and sold: the value of each position at its entry and at its exit."""
+    value = trades["value"]
+    return float((value + value / trades["entry_price"] * trades["exit_price"]).sum())
+
+
+def longest_run(truth: NDArray[np.bool_]) -> int:
+    """The most trades in a row for which it is true."""
+    ends = np.flatnonzero(~np.concatenate([[False], truth, [False]]))
+    return int(np.diff(ends).max()) - 1
+
+
+def exposure(trades: Array, time: NDArray[np.int64]) -> float:
+    """Percent of rows in which a position was open for any part (as backtesting.py has it)."""
+    edges = np.zeros(len(time) + 1, np.int64)
+    np.add.at(edges, np.searchsorted(time, trades["entry_time"]), 1)
+    np.add.at(edges, np.searchsorted(time, trades["exit_time"]) + 1, -1)
+    return float((np.cumsum(edges[:-1]) > 0).mean() * 100)

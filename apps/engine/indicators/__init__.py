@@ -1,0 +1,1 @@
+"""What is computed from bars: the catalogue's rows, their formulas, candle patterns."""

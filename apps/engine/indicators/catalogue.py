@@ -1,0 +1,12 @@
+"""The catalogue of indicators: one table that the validator, the engine and its readers share.
+
+It has every function of TA-Lib but those of candle patterns, which are conditions of their own, and
+MAVP, whose period is another series; and what traders of sessions use beside them.
+"""
+
+from apps.engine.indicators.indicator import Indicator
+from apps.engine.indicators.motion import MOTION
+from apps.engine.indicators.price import PRICES
+
+CATALOGUE: dict[str, Indicator] = {row.type: row for row in (*PRICES, *MOTION)}
+"""Every indicator by its type."""

@@ -1,0 +1,112 @@
+"""Indicators computed: what a row of the catalogue means as columns over candles.
+
+Formulas are TA-Lib's, with TA-Lib's seeding (an EMA starts from the simple mean of its first
+values, MACD starts both averages together), except those of `formulas`.
+
+A value that is not there yet, or that would divide by nothing, is NaN. No value depends on a
+later bar, but the last bits of almost all depend on the first (running sums), so the place where
+an array starts is a rule of its own (rule 11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import talib
+from numpy.typing import NDArray
+from talib import abstract
+
+from apps.engine.candles import Candles, ist_day
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.formulas import OWN
+
+Column = NDArray[np.float64]
+
+
+class Series(NamedTuple):
+    """A computation by its whole identity: equal series are computed once."""
+
+    formula: str
+    inputs: tuple[str, ...]
+    arguments: tuple[tuple[str, float], ...]
+
+
+def series(type: str, output: str, source: str, parameters: Mapping[str, float]) -> Series:
+    """The computation behind an output of a catalogue row, with every parameter given."""
+    row = CATALOGUE[type]
+    return Series(
+        row.output(output).formula,
+        tuple(source if name == "source" else name for name in row.inputs),
+        tuple(
+            (argument, parameters[parameter.name])
+            for parameter in row.parameters
+            for argument in parameter.arguments
+        ),
+    )
+
+
+def compute(series: Series, candles: Candles) -> tuple[Column, ...]:
+    """All columns of a series, f8[n] each, NaN where unknown, from the first bar of `candles`."""
+    return tuple(known(column) for column in over(series, candles, [slice(None)])[0])
+
+
+def over(series: Series, candles: Candles, parts: Sequence[slice]) -> list[tuple[Column, ...]]:
+    """The columns of each part of `candles`, from the part's first bar, as if it stood alone.
+
+    NaN where not known yet; infinite, or NaN, where something was divided by nothing.
+    """
+    inputs = [_input(candles, name) for name in series.inputs]
+    own = OWN.get(series.formula)
+    formula = own.compute if own else getattr(talib, series.formula)
+    arguments, warmup = dict(series.arguments), lookback(series)
+    results = [formula(*[column[part] for column in inputs], **arguments) for part in parts]
+    return [
+        tuple(_begun(column, warmup) for column in result)
+        if isinstance(result, tuple)
+        else (_begun(result, warmup),)
+        for result in results
+    ]
+
+
+def _begun(column: NDArray[np.generic], warmup: int) -> Column:
+    """NaN before the first value, where TA-Lib fills whole numbers with 0."""
+    if column.dtype == np.float64:
+        return column.view(np.float64)
+    values = column.astype(np.float64)
+    values[:warmup] = np.nan
+    return values
+
+
+def known(column: Column) -> Column:
+    """NaN where the column is infinite."""
+    infinite = np.isinf(column)
+    return np.where(infinite, np.nan, column) if infinite.any() else column
+
+
+@lru_cache(maxsize=4096)
+def lookback(series: Series) -> int:
+    """Bars before the first value."""
+    own = OWN.get(series.formula)
+    if own:
+        return own.lookback(**dict(series.arguments))
+    function = abstract.Function(series.formula)  # type: ignore[attr-defined]
+    if series.arguments:
+        function.parameters = dict(series.arguments)
+    return int(function.lookback)
+
+
+def _input(candles: Candles, name: str) -> NDArray[np.generic]:
+    match name:
+        case "hl2":
+            return (candles.high + candles.low) / 2
+        case "hlc3":
+            return (candles.high + candles.low + candles.close) / 3
+        case "ohlc4":
+            return (candles.open + candles.high + candles.low + candles.close) / 4
+        case "day":
+            return ist_day(candles.time)
+    column: Column = getattr(candles, name)
+    return column

@@ -1,0 +1,1 @@
+"""The simulation itself, row by row: what it reads, writes and calls things."""

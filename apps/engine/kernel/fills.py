@@ -1,0 +1,251 @@
+"""Prices and charges of one position: its levels, where it is entered and left, what a fill costs.
+
+Compiled into the kernels of `kernel.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+from apps.engine.kernel.codes import (
+    AFTER_SQUARE_OFF,
+    AT_LIMIT,
+    AT_MARKET,
+    BY_HOLDING,
+    BY_OPPOSITE,
+    BY_SIGNAL,
+    BY_SQUARE_OFF,
+    BY_STOP,
+    BY_TARGET,
+    BY_TRAIL,
+    CLOSE_LONG,
+    CLOSE_SHORT,
+    DUST,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+    FLATTEN,
+    OPEN,
+    STOP,
+    TARGET,
+    TICKS_PER_RUPEE,
+    TRAIL,
+)  # fmt: skip
+from apps.engine.kernel.records import Bar, Plan
+
+if TYPE_CHECKING:
+    from apps.engine.kernel.records import Array
+
+step = njit(nogil=True, error_model="numpy")  # never fastmath: it would cost the equal bits
+kernel = njit(nogil=True, error_model="numpy", cache=True)  # a kernel's cache holds its steps
+
+Paise = tuple[float, float, float, float, float, float, float]
+Record = Any  # a NumPy record, whose fields compiled code reads as attributes: no type says that
+
+
+@step
+def tick_down(price: float, tick: float) -> float:
+    """To the tick below (rule 3). The quotient is the double that the written decimal is too."""
+    return np.floor(price * TICKS_PER_RUPEE / tick + 1e-6) * tick / TICKS_PER_RUPEE
+
+
+@step
+def tick_up(price: float, tick: float) -> float:
+    return np.ceil(price * TICKS_PER_RUPEE / tick - 1e-6) * tick / TICKS_PER_RUPEE
+
+
+@step
+def paise(rupees: float) -> float:
+    """Whole paise, half up; the margin absorbs binary halves such as 0.145 rupees."""
+    return np.floor(rupees * 100 + 0.5 + 1e-9)
+
+
+@step
+def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array) -> Paise:
+    """One fill's charges in the order of CHARGE_KINDS, each rounded (rule 10)."""
+    k = -1
+    for i in range(rates.size):
+        if rates[i].segment == segment and rates[i].first_day <= day:
+            k = i
+    if k < 0:
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    rate = rates[k]
+    brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
+    tax = (rate.tax_buy if buying else rate.tax_sell) * value
+    exchange, regulator = rate.exchange * value, rate.regulator * value
+    stamp = rate.stamp_buy * value if buying else 0.0
+    gst = rate.gst * (brokerage + exchange + regulator)
+    fee, fund = paise(exchange), paise(rate.ipft * value)
+    return paise(brokerage), paise(tax), fee, fund, paise(regulator), paise(stamp), paise(gst)
+
+
+@step
+def pay(account: Record, items: Paise) -> float:
+    """Note them by kind; returns the rupees that leave the account."""
+    for i in range(len(items)):
+        account.paid[i] += items[i]
+    return sum(items) / 100
+
+
+@step
+def tell(
+    fills: Array, n: int, time: int, symbol: int, side: float, reason: int, quantity: float,
+    price: float, items: Paise,
+) -> int:  # fmt: skip
+    """Write a fill, where anybody asks for them; returns how many there are now."""
+    if fills.size == 0:
+        return 0
+    fill = fills[n]
+    fill.time, fill.symbol, fill.side, fill.reason = time, symbol, side, reason
+    fill.quantity, fill.price, fill.charges = quantity, price, sum(items) / 100
+    for i in range(len(items)):
+        fill.paid[i] = items[i]
+    return n + 1
+
+
+@step
+def worth(p: Record, price: float) -> float:
+    """What a position adds to equity at this price."""
+    return p.locked + p.exposure * (price - p.average)
+
+
+@step
+def stop_distance(price: float, atr: float, plan: Plan) -> float:
+    """From the entry to the stop: the smaller where two are set (rule 3); 0 is no stop."""
+    first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * atr
+    second = plan.second_stop_rate * price
+    if first > 0 and second > 0:
+        return min(first, second)
+    return max(first, second)
+
+
+@step
+def set_levels(p: Record, plan: Plan, contract: Record) -> None:
+    """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
+    tick = contract.tick
+    distance = stop_distance(p.average, p.atr[STOP], plan)
+    if distance > 0:
+        level = p.average - p.side * distance
+        level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
+        if not (p.stop - level) * p.side >= 0:  # an add never loosens a stop
+            p.stop, p.trailed = level, 0
+    distance = plan.target_ratio * distance + plan.target_rate * p.average + plan.target_points
+    distance += plan.target_atr * p.atr[TARGET]
+    if distance > 0:
+        level = p.average + p.side * distance
+        p.target = tick_up(level, tick) if p.side > 0 else tick_down(level, tick)
+
+
+@step
+def trail(p: Record, bar: Bar, plan: Plan, contract: Record) -> None:
+    """Move the stop after the extreme of completed bars; it lives from the next bar (rule 5)."""
+    best = bar.high if p.side > 0 else bar.low
+    if (best - p.extreme) * p.side > 0:
+        p.extreme = best
+    if (p.extreme - p.average) * p.side >= plan.trail_from * p.average - DUST:
+        distance = plan.trail_rate * p.extreme + plan.trail_points + plan.trail_atr * p.atr[TRAIL]
+        level = p.extreme - p.side * distance
+        tick = contract.tick
+        level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
+        if not (p.stop - level) * p.side >= 0:
+            p.stop, p.trailed = level, 1
+
+
+@step
+def quiet_range(p: Record, trailing: bool) -> tuple[float, float]:
+    """Prices strictly between these two touch neither stop nor target, nor move the trail."""
+    below, above = (p.stop, p.target) if p.side > 0 else (p.target, p.stop)
+    below = -np.inf if np.isnan(below) else below
+    above = np.inf if np.isnan(above) else above
+    if trailing and p.side > 0:
+        above = min(above, np.nextafter(p.extreme, np.inf))
+    if trailing and p.side < 0:
+        below = max(below, np.nextafter(p.extreme, -np.inf))
+    return below, above
+
+
+@step
+def order_price(close: float, signal: int, plan: Plan, contract: Record) -> float:
+    """Of a limit order, rounded in our favour, or of a stop order, rounded away (rule 12)."""
+    up = (signal & ENTER_LONG != 0) != (plan.order_by == AT_LIMIT)
+    price = close * (1 + plan.order_offset) if up else close * (1 - plan.order_offset)
+    return tick_up(price, contract.tick) if up else tick_down(price, contract.tick)
+
+
+@step
+def filled_at(p: Record, bar: Bar, plan: Plan) -> tuple[float, bool]:
+    """(price, inside the bar) of the entry that waits; NaN where it is not reached (rule 12)."""
+    if plan.order_by == AT_MARKET:
+        return bar.open, False
+    price = p.order_price
+    up = (p.pending & ENTER_LONG != 0) != (plan.order_by == AT_LIMIT)
+    if bar.open >= price if up else bar.open <= price:
+        return bar.open, False
+    reached = bar.high >= price if up else bar.low <= price
+    if not reached or (p.side != 0 and (price - p.stop) * p.side <= 0):  # the stop came first
+        return np.nan, False
+    return price, True
+
+
+@step
+def slipped(p: Record, price: float, plan: Plan) -> float:
+    """A market or stop exit: slippage works against it (rule 4)."""
+    return price * (1 - p.side * plan.slippage)
+
+
+@step
+def ordered_exit(p: Record, plan: Plan) -> int:
+    """Why what waits on `p` closes it at the open; OPEN when it does not (rules 1 and 8)."""
+    long = p.side > 0
+    if p.pending & (CLOSE_LONG if long else CLOSE_SHORT):
+        return BY_SIGNAL
+    if p.pending & (EXIT_LONG if long else EXIT_SHORT):
+        return BY_OPPOSITE
+    if plan.reverse and p.pending & (ENTER_SHORT if long else ENTER_LONG):
+        return BY_OPPOSITE
+    return p.asked if p.pending & FLATTEN else OPEN
+
+
+@step
+def exit_at_open(p: Record, price: float, flag: int, plan: Plan) -> tuple[int, float]:
+    """(reason, fill) of an exit at the open; OPEN when there is none (rules 2, 3, 9 and 12)."""
+    reason = ordered_exit(p, plan) if p.pending != 0 else OPEN
+    if reason != OPEN:
+        return reason, slipped(p, price, plan)
+    if flag & AFTER_SQUARE_OFF:
+        return BY_SQUARE_OFF, slipped(p, price, plan)
+    if 0 < plan.max_holding <= p.bars:
+        return BY_HOLDING, slipped(p, price, plan)
+    if (price - p.stop) * p.side <= 0:
+        return BY_TRAIL if p.trailed else BY_STOP, slipped(p, price, plan)
+    if (price - p.target) * p.side >= 0:
+        return BY_TARGET, price
+    return OPEN, price
+
+
+@step
+def exit_inside(p: Record, bar: Bar, plan: Plan) -> tuple[int, float]:
+    """(reason, fill) of stop or target inside the bar, the stop first (rule 3)."""
+    worst, best = (bar.low, bar.high) if p.side > 0 else (bar.high, bar.low)
+    if (worst - p.stop) * p.side <= 0:
+        # Slippage can put the stop of a new position beyond the open that it was filled at.
+        level = p.stop if (bar.open - p.stop) * p.side > 0 else bar.open
+        return BY_TRAIL if p.trailed else BY_STOP, slipped(p, level, plan)
+    if (best - p.target) * p.side >= 0:
+        return BY_TARGET, p.target
+    return OPEN, bar.close
+
+
+@step
+def exit_of_fill_bar(p: Record, bar: Bar, plan: Plan) -> tuple[int, float]:
+    """(reason, fill) in the bar that the entry was filled inside: the stop alone (rule 12)."""
+    worst = bar.low if p.side > 0 else bar.high
+    if (worst - p.stop) * p.side <= 0:
+        # Slippage can put the stop of a new position beyond the price of its order.
+        level = p.stop if (p.order_price - p.stop) * p.side > 0 else p.order_price
+        return BY_TRAIL if p.trailed else BY_STOP, slipped(p, level, plan)
+    return OPEN, bar.close

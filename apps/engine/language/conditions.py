@@ -1,0 +1,202 @@
+"""What must be true: conditions between indicators, patterns of candles, hours, and their groups.
+
+Entries and exits have the same conditions (`Conditions`), each with the same sides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, Field, model_validator
+
+from apps.engine.indicators.patterns import PATTERNS, Direction, pattern_series
+from apps.engine.indicators.series import lookback
+from apps.engine.language.fields import (
+    Level,
+    Maybe,
+    Part,
+    TimeOfDay,
+    Whole,
+    at_most,
+    incomplete,
+    refused,
+)
+from apps.engine.language.operands import AnyIndicator
+
+MOST_TOGETHER = 400
+"""Conditions of one list, those in its groups counted: twenty groups of twenty."""
+
+Side: TypeAlias = Literal["long", "short"]
+LogicalOperator: TypeAlias = Literal["AND", "OR"]
+ComparisonOperator: TypeAlias = Literal[
+    "crosses_above", "crosses_below", "above", "below", "at_or_above", "at_or_below"
+]
+MovementOperator: TypeAlias = Literal["rising", "falling"]
+if TYPE_CHECKING:
+    PatternName: TypeAlias = str
+else:
+    PatternName = Literal[tuple(PATTERNS)]
+
+
+Warmups: TypeAlias = tuple[tuple[str | None, int], ...]
+"""Candles of a timeframe (None: the algorithm's own) before the first one at which a condition can
+be true, one by one for what it reads."""
+
+
+class IndicatorIndicator(Part):
+    """Two indicators compared."""
+
+    type: Literal["indicator_indicator"]
+    indicator1: AnyIndicator
+    operator: ComparisonOperator
+    indicator2: AnyIndicator
+    side: Maybe[Side] = None
+
+    @property
+    def warmups(self) -> Warmups:
+        before = self.operator.startswith("crosses")
+        return tuple(
+            (one.timeframe, one.warmup + (before if one.timeframe is None else 0))
+            for one in (self.indicator1, self.indicator2)
+        )
+
+
+class IndicatorValue(Part):
+    """An indicator compared with a number, or with itself some candles ago (rising, falling)."""
+
+    type: Literal["indicator_value"]
+    indicator: AnyIndicator
+    operator: Literal[ComparisonOperator, MovementOperator]
+    value: Maybe[Level] = None
+    candles: Maybe[Annotated[int, Field(ge=1, le=100), Whole]] = None
+    side: Maybe[Side] = None
+
+    @property
+    def warmups(self) -> Warmups:
+        timeframe, known = self.indicator.timeframe, self.indicator.warmup
+        if self.operator in ("rising", "falling"):
+            return ((timeframe, known + (self.candles or 1)),)
+        return ((timeframe, known + (timeframe is None and self.operator.startswith("crosses"))),)
+
+    @model_validator(mode="after")
+    def _has_what_its_operator_needs(self) -> IndicatorValue:
+        directional = self.operator in ("rising", "falling")
+        if directional and self.value is not None:
+            raise refused(f"is not used by the operator {self.operator}", "value")
+        if not directional and self.candles is not None:
+            raise refused(f"is not used by the operator {self.operator}", "candles")
+        if not directional and self.value is None:
+            raise incomplete("is required", "value")
+        return self
+
+
+class CandlePattern(Part):
+    """A pattern of candles that ends at this one; of either direction where none is given."""
+
+    type: Literal["candle_pattern"]
+    pattern: PatternName
+    direction: Maybe[Direction] = None
+    side: Maybe[Side] = None
+
+    @property
+    def warmups(self) -> Warmups:
+        return ((None, lookback(pattern_series(self.pattern))),)
+
+
+class TimeWindow(Part):
+    """True for bars that start in [from, to), exchange time."""
+
+    type: Literal["time_window"]
+    from_: TimeOfDay = Field(alias="from")
+    to: TimeOfDay
+    side: Maybe[Side] = None
+    warmups: ClassVar[Warmups] = ()
+
+    @model_validator(mode="after")
+    def _runs_forward(self) -> TimeWindow:
+        if self.to <= self.from_:
+            raise refused("must be later than from", "to")
+        return self
+
+
+Single: TypeAlias = IndicatorIndicator | IndicatorValue | CandlePattern | TimeWindow
+"""A condition that holds no others."""
+
+T = TypeVar("T")
+
+
+def _some(conditions: tuple[T, ...]) -> tuple[T, ...]:
+    if not conditions:
+        raise incomplete("needs at least one condition")
+    return conditions
+
+
+UpToTwenty: TypeAlias = Annotated[
+    tuple[Annotated[T, Field(discriminator="type")], ...],
+    Field(strict=False, max_length=20),
+    at_most(20),
+]
+"""Up to twenty conditions."""
+Some: TypeAlias = Annotated[UpToTwenty[T], AfterValidator(_some)]
+"""At least one of them."""
+
+
+class _Group(Part):
+    type: Literal["group"]
+    logicalOperator: LogicalOperator
+    side: Maybe[Side] = None
+
+
+class InnermostGroup(_Group):
+    """Conditions of which all (AND) or one (OR) must be true."""
+
+    conditions: Some[Single]
+
+
+class InnerGroup(_Group):
+    """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
+
+    conditions: Some[Single | InnermostGroup]
+
+
+class Group(_Group):
+    """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
+
+    conditions: Some[Single | InnerGroup]
+
+
+AnyGroup: TypeAlias = Group | InnerGroup | InnermostGroup
+Condition: TypeAlias = Single | AnyGroup
+
+
+def singles(conditions: Iterable[Condition]) -> Iterator[Single]:
+    """The conditions that are no groups, those inside groups too."""
+    for condition in conditions:
+        if isinstance(condition, Group | InnerGroup | InnermostGroup):
+            yield from singles(condition.conditions)
+        else:
+            yield condition
+
+
+def _not_too_many(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    together = sum(1 for _ in singles(conditions))
+    if together > MOST_TOGETHER:
+        raise refused(
+            f"hold {together} conditions with those of their groups; "
+            f"at most {MOST_TOGETHER} are allowed"
+        )
+    return conditions
+
+
+AnyConditions: TypeAlias = Annotated[UpToTwenty[Single | Group], AfterValidator(_not_too_many)]
+Conditions: TypeAlias = Annotated[AnyConditions, AfterValidator(_some)]
+
+
+class EntryConditions(Part):
+    """When a position is opened, and on which side."""
+
+    positionType: Literal["long", "short", "both"]
+    logicalOperator: LogicalOperator = "AND"
+    confirmationCandles: Annotated[int, Field(ge=0, le=10), Whole] = 1
+    conditions: Conditions

@@ -1,0 +1,103 @@
+"""An indicator as a condition names it: one model per row of the catalogue.
+
+Names, ranges and defaults stand in the catalogue alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
+
+from pydantic import Field, create_model, model_validator
+
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.indicator import (
+    LARGEST_OFFSET,
+    LONGER_TIMEFRAMES,
+    LONGEST_WARMUP,
+    SOURCES,
+    Indicator,
+    Parameter,
+)
+from apps.engine.indicators.series import Series, lookback, series
+from apps.engine.language.fields import Maybe, Part, Whole, refused
+
+if TYPE_CHECKING:
+    Timeframe: TypeAlias = str
+else:
+    Timeframe = Literal[LONGER_TIMEFRAMES]
+
+
+class Operand(Part):
+    """An indicator as a condition names it; parameters are fields of the model of its type."""
+
+    type: str
+    output: str
+    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = 0
+    timeframe: Maybe[Timeframe] = None
+
+    @property
+    def source(self) -> str:
+        """The column it is taken of, where the catalogue leaves a choice."""
+        return str(getattr(self, "source_", SOURCES[0]))
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The number of every parameter by its wire name, defaults applied."""
+        parameters = CATALOGUE[self.type].parameters
+        return {one.name: one.number(getattr(self, one.name)) for one in parameters}
+
+    @property
+    def series(self) -> Series:
+        """The computation this operand reads."""
+        return series(self.type, self.output, self.source, self.parameters)
+
+    @property
+    def warmup(self) -> int:
+        """Candles of its own timeframe before its first value."""
+        return lookback(self.series) + self.offset
+
+    @model_validator(mode="after")
+    def _is_computable(self) -> Operand:
+        parameters = self.parameters
+        if parameters.get("fastPeriod", 0) >= parameters.get("slowPeriod", 1):
+            raise refused("must be greater than fastPeriod", "slowPeriod")
+        if self.warmup > LONGEST_WARMUP:
+            raise refused(
+                f"needs {self.warmup} candles before its first value; "
+                f"at most {LONGEST_WARMUP} are allowed"
+            )
+        return self
+
+
+def _model(row: Indicator) -> type[Operand]:
+    names = tuple(output.name for output in row.outputs)
+    fields: dict[str, object] = {
+        "type": (Literal[row.type], ...),
+        "output": (Literal[names], names[0]),
+    }
+    if row.has_source:
+        fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source"))
+    for parameter in row.parameters:
+        fields[parameter.name] = (_parameter_type(parameter), parameter.written(parameter.default))
+    model: type[Operand] = create_model(
+        row.type, __base__=Operand, __doc__=row.description, **fields
+    )  # type: ignore[call-overload]
+    return model
+
+
+def _parameter_type(parameter: Parameter) -> object:
+    if parameter.names:
+        return Literal[tuple(name for name, _ in parameter.names)]
+    limits = Field(ge=parameter.low, le=parameter.high)
+    if parameter.is_whole:
+        return Annotated[int, limits, Whole]
+    return Annotated[float, limits]
+
+
+if TYPE_CHECKING:
+    AnyIndicator: TypeAlias = Operand
+else:
+    AnyIndicator = Annotated[
+        Union[tuple(_model(row) for row in CATALOGUE.values())],  # noqa: UP007
+        Field(discriminator="type"),
+    ]

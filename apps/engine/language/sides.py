@@ -1,0 +1,188 @@
+"""What must be true to be long, and what to be short: conditions resolved for each side.
+
+The short side of an algorithm that trades both is the long side in a market turned upside down.
+There a price, an average, an oscillator around a centre runs the other way, so `above` becomes
+`below`, the upper band the lower, the high the low, RSI 70 becomes RSI 30. What says nothing of
+direction (ADX, ATR, VOLUME) is the same in both, and so is a condition made of it. +DI and -DI
+change places and keep their operator. A condition that sets the one kind against the other has no
+mirror and is kept as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+from apps.engine.indicators import patterns
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.indicator import Mirror
+from apps.engine.indicators.series import Series, series
+from apps.engine.language.conditions import (
+    CandlePattern,
+    Condition,
+    EntryConditions,
+    IndicatorIndicator,
+    IndicatorValue,
+    LogicalOperator,
+    Side,
+    Single,
+    TimeWindow,
+)
+from apps.engine.language.exits import ExitConditions
+from apps.engine.language.fields import seconds_of_day
+from apps.engine.language.operands import Operand
+
+_OPPOSITE_OPERATOR = {
+    "above": "below",
+    "below": "above",
+    "at_or_above": "at_or_below",
+    "at_or_below": "at_or_above",
+    "crosses_above": "crosses_below",
+    "crosses_below": "crosses_above",
+    "rising": "falling",
+    "falling": "rising",
+}
+_SIGNS = {"bullish": 1, "bearish": -1, None: 0}
+_OPPOSITE_SOURCE = {"high": "low", "low": "high"}
+
+
+class Read(NamedTuple):
+    """A value per bar: a column of a series, so many bars back.
+
+    With a `timeframe`, of the last closed candle of that one, so many of its candles back.
+    """
+
+    series: Series
+    column: int
+    offset: int
+    timeframe: str = ""
+
+
+class Comparison(NamedTuple):
+    """A value against another, or against a number."""
+
+    left: Read
+    operator: str
+    right: Read | float
+
+
+class Movement(NamedTuple):
+    """A value that rises or falls strictly, over so many steps in a row, of its own timeframe."""
+
+    read: Read
+    operator: str
+    steps: int
+
+
+class Pattern(NamedTuple):
+    """Bars that end a pattern: a bullish one (sign 1), a bearish one (-1), or either (0)."""
+
+    read: Read
+    sign: int
+
+
+class Hours(NamedTuple):
+    """Bars that start in [start, end), seconds of the exchange's day."""
+
+    start: int
+    end: int
+
+
+class Joined(NamedTuple):
+    """Checks of which all (AND) or one (OR) must be true; never true when there are none."""
+
+    operator: LogicalOperator
+    checks: tuple[Check, ...]
+
+
+Check: TypeAlias = Comparison | Movement | Pattern | Hours | Joined
+
+
+def entry_check(side: Side, entry: EntryConditions) -> Joined:
+    """What opens a side; for the side that is not traded, the mirror of the one that is."""
+    return Joined(entry.logicalOperator, _checks(entry.conditions, side, _written_for(entry)))
+
+
+def exit_check(side: Side, exits: ExitConditions, entry: EntryConditions) -> Joined:
+    """The conditions that close a position of a side; they are written for the same as entries."""
+    return Joined(exits.logicalOperator, _checks(exits.conditions, side, _written_for(entry)))
+
+
+def _written_for(entry: EntryConditions) -> Side:
+    return "short" if entry.positionType == "short" else "long"
+
+
+def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> tuple[Check, ...]:
+    """A group of which nothing is for this side is left out, as a condition of the other is."""
+    found: list[Check] = []
+    for condition in conditions:
+        if condition.side not in (None, side):
+            continue
+        as_written = condition.side is not None or side == written_for
+        if condition.type != "group":
+            found.append(_resolve(condition, mirrored=not as_written))
+            continue
+        inner = _checks(condition.conditions, side, side if as_written else written_for)
+        if inner:
+            found.append(Joined(condition.logicalOperator, inner))
+    return tuple(found)
+
+
+def _resolve(condition: Single, *, mirrored: bool) -> Check:
+    match condition:
+        case CandlePattern():
+            return _pattern(condition, mirrored=mirrored)
+        case TimeWindow():
+            return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))
+        case IndicatorIndicator():
+            return _compare(condition, mirrored=mirrored)
+        case IndicatorValue():
+            return _measure(condition, mirrored=mirrored)
+
+
+def _pattern(condition: CandlePattern, *, mirrored: bool) -> Pattern:
+    name, sign = condition.pattern, _SIGNS[condition.direction]
+    if mirrored:
+        name, sign = patterns.mirrored(name, sign)
+    return Pattern(Read(patterns.pattern_series(name), 0, 0), sign)
+
+
+def _compare(condition: IndicatorIndicator, *, mirrored: bool) -> Comparison:
+    left, right, operator = condition.indicator1, condition.indicator2, condition.operator
+    turns = _mirror(left) is not Mirror.NONE
+    if not mirrored or turns != (_mirror(right) is not Mirror.NONE):
+        return Comparison(_as_written(left), operator, _as_written(right))
+    operator_there = _OPPOSITE_OPERATOR[operator] if turns else operator
+    return Comparison(_opposite(left), operator_there, _opposite(right))
+
+
+def _measure(condition: IndicatorValue, *, mirrored: bool) -> Comparison | Movement:
+    operand, operator, value = condition.indicator, str(condition.operator), condition.value
+    read = _opposite(operand) if mirrored else _as_written(operand)
+    if mirrored and _mirror(operand) is not Mirror.NONE:
+        operator = _OPPOSITE_OPERATOR[operator]
+    if value is None:
+        return Movement(read, operator, condition.candles or 1)
+    return Comparison(read, operator, _mirror(operand).level(value) if mirrored else value)
+
+
+def _mirror(operand: Operand) -> Mirror:
+    """How the operand turns; what is taken of the volume does not."""
+    if operand.source == "volume":
+        return Mirror.NONE
+    return CATALOGUE[operand.type].output(operand.output).mirror
+
+
+def _as_written(operand: Operand) -> Read:
+    column = CATALOGUE[operand.type].output(operand.output).column
+    return Read(operand.series, column, operand.offset, operand.timeframe or "")
+
+
+def _opposite(operand: Operand) -> Read:
+    if operand.source == "volume":
+        return _as_written(operand)
+    row = CATALOGUE[operand.type]
+    output = CATALOGUE[row.opposite].output(row.output(operand.output).opposite)
+    source = _OPPOSITE_SOURCE.get(operand.source, operand.source)
+    there = series(row.opposite, output.name, source, row.turned(operand.parameters))
+    return Read(there, output.column, operand.offset, operand.timeframe or "")

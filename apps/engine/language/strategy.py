@@ -1,0 +1,280 @@
+"""A strategy: the configuration steps of an algorithm, checked, with defaults applied.
+
+The models of `steps`, `conditions` and `exits` are the one description of the steps: they read
+what users send, they are what the engine runs, and their JSON schema is the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import ValidationError
+
+from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.language.conditions import EntryConditions, Side, singles
+from apps.engine.language.exits import (
+    AtrStop,
+    AtrTarget,
+    AtrTrail,
+    ExitConditions,
+    PercentageStop,
+    PercentageTarget,
+    PointsStop,
+    PointsTarget,
+    RiskRewardTarget,
+)
+from apps.engine.language.faults import MOST_FAULTS, tell
+from apps.engine.language.fields import Part
+from apps.engine.language.sides import entry_check
+from apps.engine.language.steps import (
+    BasicInfo,
+    ExecutionSettings,
+    PositionSizing,
+    RiskParameters,
+    VolatilityBased,
+)
+
+
+class Strategy(Part):
+    """The steps, by their names on the wire."""
+
+    basicInfo: BasicInfo
+    positionSizing: PositionSizing
+    entryConditions: EntryConditions
+    exitConditions: ExitConditions
+    riskParameters: RiskParameters
+    executionSettings: ExecutionSettings
+
+    @property
+    def exits_on_opposite_signal(self) -> bool:
+        """Whether an opposite signal closes a position, the default applied."""
+        written = self.exitConditions.exitOnOppositeSignal
+        return self.entryConditions.positionType == "both" if written is None else written
+
+    @property
+    def is_intraday(self) -> bool:
+        """Whether positions are squared off every session, the default applied."""
+        product = self.executionSettings.productType
+        below_a_day = TIMEFRAMES[self.basicInfo.timeframe] < DAY
+        return below_a_day if product is None else product == "intraday"
+
+    @property
+    def product(self) -> Literal["intraday", "delivery", "carryforward"]:
+        """The product of the orders, the default applied; shares carried forward are delivered."""
+        if self.is_intraday:
+            return "intraday"
+        return self.executionSettings.productType or "carryforward"
+
+    @property
+    def atr_periods(self) -> tuple[int, int, int, int]:
+        """Periods of the average true ranges of size, stop, target and trail; 0 where unused."""
+        sizing, exits = self.positionSizing, self.exitConditions
+        stop, target, trail = exits.stopLoss, exits.takeProfit, exits.trailingStop
+        return (
+            sizing.atrPeriod if isinstance(sizing, VolatilityBased) else 0,
+            stop.atrPeriod if isinstance(stop, AtrStop) else 0,
+            target.atrPeriod if isinstance(target, AtrTarget) else 0,
+            trail.atrPeriod if isinstance(trail, AtrTrail) and trail.enabled else 0,
+        )
+
+
+STEPS = tuple(Strategy.model_fields)
+"""The names of the steps, in the order users fill them in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one pass over the steps finds.
+
+    `faults` is what is wrong; `missing` names the steps that are not complete, in order, and
+    `incomplete` says what each lacks. `strategy` is there when nothing is wrong or missing.
+    """
+
+    strategy: Strategy | None
+    faults: tuple[Fault, ...]
+    missing: tuple[str, ...]
+    incomplete: tuple[Fault, ...]
+
+
+def read(steps: Mapping[str, object]) -> Reading:
+    """Judge steps that may be partial. A step that is absent, or `{}`, is merely incomplete."""
+    strategy: Strategy | None = None
+    faults: tuple[Fault, ...] = ()
+    incomplete = _unmet_needs(steps)
+    try:
+        strategy = Strategy.model_validate(dict(steps))
+    except ValidationError as error:
+        told = tell(error, Strategy)
+        faults, incomplete = told.faults, told.gaps + incomplete
+    faults = (faults + _not_longer(steps))[:MOST_FAULTS]
+    unfinished = {gap.field.partition(".")[0] for gap in incomplete}
+    missing = tuple(step for step in STEPS if step in unfinished)
+    return Reading(None if incomplete or faults else strategy, faults, missing, incomplete)
+
+
+def parse(steps: Mapping[str, object]) -> Strategy:
+    """The strategy of complete steps; raises InvalidStrategy, then IncompleteStrategy."""
+    reading = read(steps)
+    if reading.faults:
+        raise InvalidStrategy(reading.faults)
+    if reading.strategy is None:
+        raise IncompleteStrategy(reading.missing, reading.incomplete)
+    return reading.strategy
+
+
+def _unmet_needs(steps: Mapping[str, object]) -> tuple[Fault, ...]:
+    """What one step needs of another: a stop loss, in exitConditions or in riskParameters."""
+    if _at(steps, "exitConditions", "stopLoss") or _at(steps, "riskParameters", "stopLoss"):
+        return ()
+    needy = {
+        "positionSizing.method risk_based": _at(steps, "positionSizing", "method") == "risk_based",
+        "exitConditions.takeProfit risk_reward": (
+            _at(steps, "exitConditions", "takeProfit", "type") == "risk_reward"
+        ),
+    }
+    where = "set exitConditions.stopLoss or riskParameters.stopLoss"
+    return tuple(
+        Fault("exitConditions.stopLoss", f"{who} needs a stop loss: {where}.")
+        for who, needs in needy.items()
+        if needs
+    )
+
+
+def _not_longer(steps: Mapping[str, object]) -> tuple[Fault, ...]:
+    """Operands of a timeframe that is no longer than that of the algorithm."""
+    own = _at(steps, "basicInfo", "timeframe")
+    if not (isinstance(own, str) and own in TIMEFRAMES):
+        return ()
+    longer = tuple(name for name, seconds in TIMEFRAMES.items() if seconds > TIMEFRAMES[own])
+    operands = (
+        operand
+        for step in ("entryConditions", "exitConditions")
+        for operand in _operands(f"{step}.conditions", _at(steps, step, "conditions"))
+    )
+    return tuple(
+        Fault(
+            f"{path}.timeframe",
+            f"{path}.timeframe must be longer than basicInfo.timeframe, which is {own}.",
+            operand["timeframe"],
+            longer,
+        )
+        for path, operand in operands
+        if operand.get("timeframe") in set(TIMEFRAMES) - set(longer) - {"1m"}
+    )
+
+
+def _operands(path: str, conditions: object) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Everything that stands where an indicator should, however wrong the rest is."""
+    for i, condition in enumerate(conditions if isinstance(conditions, list) else ()):
+        if isinstance(condition, Mapping):
+            for name in ("indicator", "indicator1", "indicator2"):
+                operand = condition.get(name)
+                if isinstance(operand, Mapping) and isinstance(operand.get("timeframe"), str):
+                    yield f"{path}[{i}].{name}", operand
+            yield from _operands(f"{path}[{i}].conditions", condition.get("conditions"))
+
+
+def _at(steps: Mapping[str, object], *path: str) -> object:
+    place: object = steps
+    for name in path:
+        place = place.get(name) if isinstance(place, Mapping) else None
+    return place
+
+
+def warmup_bars(strategy: Strategy) -> int:
+    """Bars of history before the first one at which everything the strategy reads is known, but
+    for what it reads of longer timeframes.
+    """
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+    confirming = max(entry.confirmationCandles, 1) - 1
+    entering = (bars + confirming for timeframe, bars in _warmups(entry) if timeframe is None)
+    leaving = (bars for timeframe, bars in _warmups(exits) if timeframe is None)
+    return max(confirming, *entering, *leaving, *strategy.atr_periods)
+
+
+def longer_warmups(strategy: Strategy) -> dict[str, int]:
+    """Candles of each longer timeframe that is read, before the first at which all is known."""
+    found: dict[str, int] = {}
+    for step in (strategy.entryConditions, strategy.exitConditions):
+        for timeframe, candles in _warmups(step):
+            if timeframe is not None:
+                found[timeframe] = max(candles, found.get(timeframe, 0))
+    return found
+
+
+def _warmups(step: EntryConditions | ExitConditions) -> Iterator[tuple[str | None, int]]:
+    for condition in singles(step.conditions):
+        yield from condition.warmups
+
+
+def warnings(strategy: Strategy) -> tuple[Fault, ...]:
+    """What is allowed, but probably not meant."""
+    found = (_low_reward(strategy), _idle_square_off(strategy), *_idle_sides(strategy))
+    return tuple(fault for fault in found if fault is not None)
+
+
+def _low_reward(strategy: Strategy) -> Fault | None:
+    wanted, offered = strategy.riskParameters.riskRewardRatio, _offered_ratio(strategy)
+    if wanted is None or offered is None or offered >= wanted * (1 - 1e-9):  # 0.15 / 0.1 is 1.5
+        return None
+    message = f"The exits offer {offered:g} times the risk, less than the {wanted:g} asked for."
+    return Fault("riskParameters.riskRewardRatio", message, wanted)
+
+
+def _offered_ratio(strategy: Strategy) -> float | None:
+    """Reward over risk; None unless every distance is known and of one kind."""
+    exits, risk = strategy.exitConditions, strategy.riskParameters
+    if isinstance(exits.takeProfit, RiskRewardTarget):
+        return exits.takeProfit.ratio
+    stops = [_distance(exits.stopLoss), _distance(risk.stopLoss)]
+    target = _distance(exits.takeProfit) or _distance(risk.takeProfit)
+    set_stops = [stop for stop in stops if stop is not None]
+    if target is None or not set_stops or any(kind != target[0] for kind, _ in set_stops):
+        return None
+    return target[1] / min(distance for _, distance in set_stops)
+
+
+def _distance(
+    rule: PercentageStop
+    | PointsStop
+    | AtrStop
+    | PercentageTarget
+    | PointsTarget
+    | AtrTarget
+    | float
+    | None,
+) -> tuple[object, float] | None:
+    """(kind, amount) of a stop or target; a bare number is percent."""
+    match rule:
+        case PercentageStop(percentage=percent) | PercentageTarget(percentage=percent):
+            return "percentage", percent
+        case PointsStop(points=points) | PointsTarget(points=points):
+            return "points", points
+        case AtrStop() | AtrTarget():
+            return ("atr", rule.atrPeriod), rule.atrMultiplier
+        case float():
+            return "percentage", rule
+    return None
+
+
+def _idle_square_off(strategy: Strategy) -> Fault | None:
+    time = strategy.exitConditions.squareOffTime
+    if time is None or strategy.is_intraday or TIMEFRAMES[strategy.basicInfo.timeframe] < DAY:
+        return None
+    message = "A square-off time has no effect on daily or weekly candles with this product."
+    return Fault("exitConditions.squareOffTime", message, time)
+
+
+def _idle_sides(strategy: Strategy) -> tuple[Fault, ...]:
+    entry = strategy.entryConditions
+    traded: tuple[Side, ...] = ("long", "short")
+    if entry.positionType != "both":
+        traded = (entry.positionType,)
+    return tuple(
+        Fault("entryConditions.conditions", f"No condition can open a {side} position.")
+        for side in traded
+        if not entry_check(side, entry).checks
+    )

@@ -1,0 +1,1 @@
+"""From conditions to bits per bar."""

@@ -1,0 +1,232 @@
+"""From conditions to signals: bits per bar, computed by blocks (rule 11).
+
+A signal depends neither on where a range starts nor on what comes after it, to the last bit, and a
+live bar reads the same numbers as a backtest (`values`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles
+from apps.engine.indicators.longer import Longer
+from apps.engine.indicators.series import Column, series
+from apps.engine.kernel.codes import (
+    CLOSE_LONG,
+    CLOSE_SHORT,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+)
+from apps.engine.language.conditions import Side
+from apps.engine.language.sides import (
+    Check,
+    Comparison,
+    Hours,
+    Joined,
+    Movement,
+    Pattern,
+    Read,
+    entry_check,
+    exit_check,
+)
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals.values import NO_CACHE, ColumnCache, Values, back
+
+Truth = NDArray[np.bool_]
+
+
+def signals_of(
+    strategy: Strategy,
+    candles: Candles,
+    longer: Mapping[str, Longer],
+    first: int,
+    last: int,
+    *,
+    columns: ColumnCache = NO_CACHE,
+) -> NDArray[np.uint8]:
+    """Signal bits u1[n] at the close of each bar; 0 outside the bars [first, last).
+
+    `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
+    WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
+    condition names; `columns` keeps what was computed over these very bars before. Both entry bits
+    are set where both sides are true; what that means is the kernel's to say. EXIT bits are those
+    of exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
+    """
+    bits = np.zeros(len(candles), dtype=np.uint8)
+    wanted = _wanted(strategy)
+    lead = max(looks_back(one.check) + one.candles for one in wanted)
+    blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
+    values = Values(candles, blocks, lead, longer, columns)
+    heard = np.zeros(len(values), dtype=np.uint8)
+    for bit, check, confirming in wanted if blocks else ():
+        heard |= confirmed(check, values, confirming).view(np.uint8) * np.uint8(bit)
+    for rows, kept in values.kept():
+        bits[rows] = heard[kept]
+    return bits
+
+
+def atr_columns(
+    strategy: Strategy,
+    candles: Candles,
+    first: int,
+    last: int,
+    *,
+    columns: ColumnCache = NO_CACHE,
+) -> Column:
+    """The average true ranges that size, stop, target and trail ask for, f8[n, 4] in that order.
+
+    NaN where none is asked for, where it is not known yet and outside [first, last); f8[0, 4]
+    when no rule asks. `candles` and `columns` as for `signals_of`.
+    """
+    periods = strategy.atr_periods
+    if not any(periods):
+        return np.empty((0, 4))
+    ranges = np.full((len(candles), 4), np.nan)
+    blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
+    values = Values(candles, blocks, 0, {}, columns)
+    for place, period in enumerate(periods):
+        if period and blocks:
+            column = values.read(_atr(period))
+            for rows, kept in values.kept():
+                ranges[rows, place] = column[kept]
+    return ranges
+
+
+class _Wanted(NamedTuple):
+    """A bit of the signals, and the check that sets it when so many candles confirm it."""
+
+    bit: int
+    check: Joined
+    candles: int
+
+
+def _wanted(strategy: Strategy) -> list[_Wanted]:
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+    confirming = max(entry.confirmationCandles, 1)
+    found = [
+        _Wanted(bit, entry_check(side, entry), confirming)
+        for bit, side in _bits_and_sides(strategy)
+    ]
+    entered = {one.bit for one in found}
+    if exits.conditions and ENTER_LONG in entered:
+        found.append(_Wanted(CLOSE_LONG, exit_check("long", exits, entry), 1))
+    if exits.conditions and ENTER_SHORT in entered:
+        found.append(_Wanted(CLOSE_SHORT, exit_check("short", exits, entry), 1))
+    return found
+
+
+def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:
+    match strategy.entryConditions.positionType, strategy.exits_on_opposite_signal:
+        case "both", _:
+            return [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
+        case "long", False:
+            return [(ENTER_LONG, "long")]
+        case "long", True:
+            return [(ENTER_LONG, "long"), (EXIT_LONG, "short")]
+        case "short", False:
+            return [(ENTER_SHORT, "short")]
+    return [(ENTER_SHORT, "short"), (EXIT_SHORT, "long")]
+
+
+def _atr(period: int) -> Read:
+    return Read(series("ATR", "value", "close", {"period": period}), 0, 0)
+
+
+def confirmed(check: Check, values: Values, candles: int) -> Truth:
+    """Whether the check holds at each bar, confirmed by so many candles.
+
+    Levels and movements hold on each of them. A pattern ended at the first of them; a cross
+    happened there, and its side has held since. Hours count at the last one. What is joined is
+    confirmed each for itself.
+    """
+    match check:
+        case Joined(_, ()):
+            return np.zeros(len(values), dtype=np.bool_)
+        case Joined(operator, checks):
+            truths = (confirmed(one, values, candles) for one in checks)
+            return reduce(np.logical_and if operator == "AND" else np.logical_or, truths)
+        case Hours(start, end):
+            second = values.seconds_of_day()
+            return (second >= start) & (second < end)
+        case Pattern(read, sign):
+            return _earlier(_seen(values.read(read), sign), candles - 1)
+        case Movement(read, operator, steps) if read.timeframe:
+            before = (read._replace(offset=read.offset + step) for step in range(steps + 1))
+            columns = pairwise(values.read(one) for one in before)
+            moved = [a > b if operator == "rising" else a < b for a, b in columns]
+            return _held(reduce(np.logical_and, moved), candles)
+        case Movement(read, operator, steps):
+            return _held(_steps(values.read(read), operator), steps + candles - 1)
+        case Comparison(left, operator, right):
+            a = values.read(left)
+            b = values.read(right) if isinstance(right, Read) else right
+            if operator in ("crosses_above", "crosses_below"):
+                return _crossed(a, b, operator, candles)
+            return _held(_level(a, operator, b), candles)
+
+
+def looks_back(check: Check) -> int:
+    """How many bars before its own a check reads, when one candle confirms it."""
+    match check:
+        case Joined(_, checks):
+            return max(map(looks_back, checks), default=0)
+        case Hours() | Pattern():
+            return 0
+        case Movement(read, _, steps):
+            return 0 if read.timeframe else read.offset + steps
+        case Comparison(left, _, right):
+            return 1 + max(_bars_back(left), _bars_back(right))
+
+
+def _bars_back(operand: Read | float) -> int:
+    """The offset in a longer timeframe is not one of bars."""
+    return operand.offset if isinstance(operand, Read) and not operand.timeframe else 0
+
+
+def _seen(pattern: Column, sign: int) -> Truth:
+    return pattern * sign > 0 if sign else np.abs(pattern) > 0
+
+
+def _level(a: Column, operator: str, b: Column | float) -> Truth:
+    match operator:
+        case "above":
+            return a > b
+        case "below":
+            return a < b
+        case "at_or_above":
+            return a >= b
+    return a <= b
+
+
+def _steps(a: Column, operator: str) -> Truth:
+    return a > back(a, 1) if operator == "rising" else a < back(a, 1)
+
+
+def _crossed(a: Column, b: Column | float, operator: str, candles: int) -> Truth:
+    up = operator == "crosses_above"
+    side = a > b if up else a < b
+    crossed = np.zeros(len(a), dtype=np.bool_)
+    before, beside = a[:-1], b[:-1] if isinstance(b, np.ndarray) else b
+    (np.less_equal if up else np.greater_equal)(before, beside, out=crossed[1:])
+    crossed &= side
+    return crossed if candles == 1 else _earlier(crossed, candles - 1) & _held(side, candles)
+
+
+def _held(truth: Truth, candles: int) -> Truth:
+    """True where it is true on each of the last so many candles."""
+    return reduce(np.logical_and, (_earlier(truth, step) for step in range(1, candles)), truth)
+
+
+def _earlier(truth: Truth, steps: int) -> Truth:
+    """The truth so many bars ago; false before the array starts."""
+    moved = np.zeros(len(truth), dtype=np.bool_)
+    moved[steps:] = truth[: max(len(truth) - steps, 0)]
+    return moved

@@ -1,0 +1,1 @@
+"""A strategy over history: put together, run, told and explained."""

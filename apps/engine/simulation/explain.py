@@ -1,0 +1,241 @@
+"""What conditions say at one bar: the same checks, over the same values, that make signals, looked
+at one by one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.indicator import Indicator, Output
+from apps.engine.indicators.series import Series
+from apps.engine.language.conditions import Condition, EntryConditions, Side
+from apps.engine.language.sides import (
+    Check,
+    Comparison,
+    Hours,
+    Joined,
+    Movement,
+    Pattern,
+    Read,
+    entry_check,
+    exit_check,
+)
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals.signals import atr_columns, confirmed, looks_back
+from apps.engine.signals.values import NO_CACHE, Values, blocks_of
+from apps.engine.simulation.timeline import Track
+
+_SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
+_DEFAULT_SOURCE = "close"
+
+
+class Operand(NamedTuple):
+    """A value that a check reads at the bar, and as it was a bar before; None where unknown."""
+
+    name: str
+    value: float | None
+    before: float | None
+
+
+class Finding(NamedTuple):
+    """One check at the bar: whether it holds there, and whether so many candles confirm it.
+
+    `parts` are those of a group.
+    """
+
+    text: str
+    holds: bool
+    confirmed: bool
+    operands: tuple[Operand, ...] = ()
+    parts: tuple[Finding, ...] = ()
+
+
+class SideFound(NamedTuple):
+    """What speaks for opening a side, or for closing it: `signal` says whether all of it together
+    does.
+
+    `findings` are told with the place of their condition among those of the step.
+    """
+
+    side: Side
+    operator: str
+    signal: bool
+    findings: tuple[tuple[int, Finding], ...]
+
+
+def sides_at(strategy: Strategy, track: Track, bar: int) -> list[SideFound]:
+    """For each side that is traded, at a bar of `track.used`."""
+    return [entry_at(side, strategy, track, bar) for side in traded(strategy.entryConditions)]
+
+
+def traded(entry: EntryConditions) -> tuple[Side, ...]:
+    return ("long", "short") if entry.positionType == "both" else (entry.positionType,)
+
+
+def ranges_known(strategy: Strategy, track: Track, bar: int) -> bool:
+    """Whether every average true range that the strategy asks for is there: without, no entry."""
+    if not any(strategy.atr_periods):
+        return True
+    found = atr_columns(strategy, track.used, bar, bar + 1)[bar]
+    return all(
+        value > 0 for value, period in zip(found, strategy.atr_periods, strict=True) if period
+    )
+
+
+def entry_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFound:
+    """What speaks for opening a side; of the one that is not traded, what speaks against the other
+    where an opposite signal closes.
+    """
+    entry = strategy.entryConditions
+
+    def joined(conditions: tuple[Condition, ...]) -> Joined:
+        return entry_check(side, entry.model_copy(update={"conditions": conditions}))
+
+    whole, parts = joined(entry.conditions), [joined((one,)) for one in entry.conditions]
+    view = _view(strategy, track, bar, whole, max(entry.confirmationCandles, 1))
+    return _found(side, whole, parts, view)
+
+
+def exits_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFound:
+    """What the conditions of exits say of a position of a side; nothing confirms them."""
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+
+    def joined(conditions: tuple[Condition, ...]) -> Joined:
+        return exit_check(side, exits.model_copy(update={"conditions": conditions}), entry)
+
+    whole, parts = joined(exits.conditions), [joined((one,)) for one in exits.conditions]
+    return _found(side, whole, parts, _view(strategy, track, bar, whole, 1))
+
+
+def opposite_at(side: Side, strategy: Strategy, track: Track, bar: int) -> bool | None:
+    """Whether an opposite signal closes a position of a side; None where none ever does.
+
+    Where both sides are traded, both at once are neither (rule 12).
+    """
+    if not strategy.exits_on_opposite_signal:
+        return None
+    other: Side = "short" if side == "long" else "long"
+    if not entry_at(other, strategy, track, bar).signal:
+        return False
+    both = strategy.entryConditions.positionType == "both"
+    return not (both and entry_at(side, strategy, track, bar).signal)
+
+
+def _found(side: Side, whole: Joined, parts: Sequence[Joined], view: _View) -> SideFound:
+    """`parts`: each condition alone, of which nothing is left where it is of the other side."""
+    return SideFound(
+        side,
+        whole.operator,
+        view.is_confirmed(whole),
+        tuple(
+            (place, view.finding(check))
+            for place, part in enumerate(parts)
+            for check in part.checks
+        ),
+    )
+
+
+def _view(strategy: Strategy, track: Track, bar: int, check: Check, candles: int) -> _View:
+    blocks = blocks_of(track.used, strategy.basicInfo.timeframe, bar, bar + 1)
+    lead = looks_back(check) + candles
+    return _View(Values(track.used, blocks, lead, track.longer, NO_CACHE), candles)
+
+
+class _View:
+    """The values that lead up to a bar, and how many candles confirm."""
+
+    def __init__(self, values: Values, candles: int) -> None:
+        self._values, self._candles = values, candles
+
+    def is_confirmed(self, check: Check) -> bool:
+        return bool(confirmed(check, self._values, self._candles)[-1])
+
+    def finding(self, check: Check) -> Finding:
+        parts = check.checks if isinstance(check, Joined) else ()
+        return Finding(
+            text_of(check),
+            bool(confirmed(check, self._values, 1)[-1]),
+            self.is_confirmed(check),
+            tuple(self._operand(one) for one in _reads(check)),
+            tuple(self.finding(part) for part in parts),
+        )
+
+    def _operand(self, read: Read) -> Operand:
+        before, value = self._values.read(read)[-2:].tolist()
+        return Operand(name_of(read), _if_known(value), _if_known(before))
+
+
+def _if_known(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _reads(check: Check) -> tuple[Read, ...]:
+    match check:
+        case Comparison(left, _, right):
+            return (left, right) if isinstance(right, Read) else (left,)
+        case Movement(read, _, _) | Pattern(read, _):
+            return (read,)
+    return ()
+
+
+def text_of(check: Check) -> str:
+    """A check as a sentence would have it."""
+    match check:
+        case Joined(operator, checks):
+            return "all of these" if operator == "AND" else f"any of these {len(checks)}"
+        case Hours(start, end):
+            return f"starts from {_clock(start)} to before {_clock(end)}"
+        case Pattern(read, sign):
+            return f"{name_of(read)}, {_SIGNS[sign]}"
+        case Movement(read, operator, steps):
+            return f"{name_of(read)} {operator} over {steps} candle{'s' if steps > 1 else ''}"
+        case Comparison(left, operator, right):
+            there = name_of(right) if isinstance(right, Read) else f"{right:.12g}"
+            return f"{name_of(left)} {operator.replace('_', ' ')} {there}"
+
+
+def _clock(seconds: int) -> str:
+    return f"{seconds // 3600:02d}:{seconds % 3600 // 60:02d}"
+
+
+def name_of(read: Read) -> str:
+    """Such as `EMA(9)`, `BBANDS(20, 2).upper of hl2`, `RSI(14) on 1h, 2 back`."""
+    name = _computed(read.series, read.column)
+    name += f" on {read.timeframe}" if read.timeframe else ""
+    return name + (f", {read.offset} back" if read.offset else "")
+
+
+def _computed(series: Series, column: int) -> str:
+    found = next(_rows(series, column), None)
+    if found is None:
+        return series.formula  # a pattern, which has no row
+    row, output = found
+    given = dict(series.arguments)
+    written = (one.written(given[one.arguments[0]]) for one in row.parameters)
+    told = ", ".join(one if isinstance(one, str) else f"{one:g}" for one in written)
+    name = f"{row.type}({told})" if told else row.type
+    name += f".{output.name}" if len(row.outputs) > 1 else ""
+    source = _source(row, series)
+    return name if source in ("", _DEFAULT_SOURCE) else f"{name} of {source}"
+
+
+def _rows(series: Series, column: int) -> Iterator[tuple[Indicator, Output]]:
+    """Rows of the catalogue, and their outputs, that are this computation."""
+    for row in CATALOGUE.values():
+        for output in row.outputs:
+            if (output.formula, output.column) == (series.formula, column) and _fits(row, series):
+                yield row, output
+
+
+def _fits(row: Indicator, series: Series) -> bool:
+    """VOLUME and PRICE are one formula; the column that a row names is not up to its user."""
+    return len(row.inputs) == len(series.inputs) and all(
+        named in ("source", read) for named, read in zip(row.inputs, series.inputs, strict=True)
+    )
+
+
+def _source(row: Indicator, series: Series) -> str:
+    return series.inputs[row.inputs.index("source")] if row.has_source else ""

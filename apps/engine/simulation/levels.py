@@ -1,0 +1,135 @@
+"""The levels of a position at a bar, from its entry alone: rules 3, 5 and 12 said over columns.
+
+The kernel keeps them while it steps; no stored result does. `tests/engine/test_levels.py` holds the
+two together, to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles, ist_day
+from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, DUST, STOP, TARGET, TICKS_PER_RUPEE, TRAIL
+from apps.engine.kernel.records import Array, Plan
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals.signals import atr_columns
+from apps.engine.simulation.plan import Contract, plan_of
+from apps.engine.simulation.timeline import Track
+
+Floats = NDArray[np.float64]
+
+NONE = math.nan
+
+
+class Position(NamedTuple):
+    """One that nothing was added to: of which plan and contract, over which candles; a long (1) or
+    a short (-1), entered at which bar of them and at which price; the average true ranges of its
+    signal, f8[4], 0 where none is asked for.
+    """
+
+    plan: Plan
+    contract: Contract
+    candles: Candles
+    side: float
+    entry: int
+    price: float
+    ranges: Floats
+
+
+class Levels(NamedTuple):
+    """Rupees; NaN where there is none. `trailed` takes the place of `stop` once it is tighter."""
+
+    stop: float
+    trailed: float
+    target: float
+
+
+def levels_of(
+    trade: Array, strategy: Strategy, contract: Contract, track: Track, bar: int
+) -> Levels | None:
+    """Those of a trade at a bar of `track.used` that it lived in. `trade`: one TRADE record.
+
+    None where the position may have been added to, which no result records the time of, and where
+    the candle of its entry is not there.
+    """
+    plan, used = plan_of(strategy), track.used
+    entry = int(np.searchsorted(used.time, trade["entry_time"]))
+    there = 0 < entry < len(used) and used.time[entry] == trade["entry_time"]
+    if plan.max_entries > 1 or not there:
+        return None
+    found = atr_columns(strategy, used, entry - 1, entry)
+    ranges = np.nan_to_num(found[entry - 1]) if len(found) else np.zeros(4)
+    side, price = float(trade["side"]), float(trade["entry_price"])
+    return levels_at(Position(plan, contract, used, side, entry, price, ranges), bar)
+
+
+def levels_at(p: Position, bar: int) -> Levels:
+    """Those that the prices of a bar were held against, in a position that was held to the end of
+    every bar from its entry's to the one before.
+    """
+    plan, ticks = p.plan, _ticks(p, p.entry, p.entry + 1)
+    stop = target = NONE
+    distance = _stop_distance(p)
+    if distance > 0:
+        stop = float(_rounded(p.price - p.side * distance, -p.side, ticks)[0])
+    reach = plan.target_ratio * distance + plan.target_rate * p.price + plan.target_points
+    reach += plan.target_atr * p.ranges[TARGET]
+    if reach > 0:
+        target = float(_rounded(p.price + p.side * reach, p.side, ticks)[0])
+    trails = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
+    trailed = _trailed(p, bar) if trails else NONE
+    return Levels(stop, NONE if (stop - trailed) * p.side >= 0 else trailed, target)
+
+
+def _stop_distance(p: Position) -> float:
+    """The smaller where two are set; 0 is no stop."""
+    first = p.plan.stop_rate * p.price + p.plan.stop_points
+    first += p.plan.stop_atr * float(p.ranges[STOP])
+    second = p.plan.second_stop_rate * p.price
+    return min(first, second) if first > 0 and second > 0 else max(first, second)
+
+
+def _trailed(p: Position, bar: int) -> float:
+    """Where the bars before this one have put the trailing stop; NaN before it is armed."""
+    plan = p.plan
+    best = (p.candles.high if p.side > 0 else p.candles.low)[p.entry : bar].copy()
+    if len(best) and _filled_inside(p):
+        best[0] = p.price
+    extreme = np.maximum.accumulate(np.append(p.price, best) * p.side)[1:] * p.side
+    armed = (extreme - p.price) * p.side >= plan.trail_from * p.price - DUST
+    distance = plan.trail_rate * extreme + plan.trail_points + plan.trail_atr * p.ranges[TRAIL]
+    levels = _rounded(extreme - p.side * distance, -p.side, _ticks(p, p.entry, bar))[armed]
+    return float((levels * p.side).max() * p.side) if len(levels) else NONE
+
+
+def _filled_inside(p: Position) -> bool:
+    """Whether a limit or stop order was reached after the open of its bar (rule 12)."""
+    plan, signal = p.plan, p.entry - 1
+    if plan.order_by == AT_MARKET:
+        return False
+    up = (p.side > 0) != (plan.order_by == AT_LIMIT)
+    close, opened = float(p.candles.close[signal]), float(p.candles.open[p.entry])
+    price = close * (1 + plan.order_offset) if up else close * (1 - plan.order_offset)
+    ordered = float(_rounded(price, 1.0 if up else -1.0, _ticks(p, signal, p.entry))[0])
+    return opened < ordered if up else opened > ordered
+
+
+def _ticks(p: Position, first: int, last: int) -> Floats:
+    """The tick of each bar's day, in ten-thousandths of a rupee."""
+    days = ist_day(p.candles.time[first:last])
+    ticks = np.full(len(days), p.contract.tick)
+    for begins, terms in p.contract.later:
+        ticks[days >= begins] = terms.tick
+    return np.round(ticks * TICKS_PER_RUPEE)
+
+
+def _rounded(price: Floats | float, way: float, ticks: Floats) -> Floats:
+    """To the tick above (`way` 1) or below (-1)."""
+    count = price * TICKS_PER_RUPEE / ticks
+    whole = np.ceil(count - 1e-6) if way > 0 else np.floor(count + 1e-6)
+    rounded: Floats = whole * ticks / TICKS_PER_RUPEE
+    return rounded

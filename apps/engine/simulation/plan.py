@@ -1,0 +1,232 @@
+"""From a strategy in its users' words to the numbers that the kernel runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.charges import Schedule
+from apps.engine.errors import EngineError
+from apps.engine.kernel import codes
+from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION, TICKS_PER_RUPEE
+from apps.engine.kernel.records import CONTRACT, RATE, Array, Plan
+from apps.engine.language.exits import (
+    AtrStop,
+    AtrTarget,
+    AtrTrail,
+    PercentageStop,
+    PercentageTarget,
+    PercentageTrail,
+    PointsStop,
+    PointsTarget,
+    PointsTrail,
+    RiskRewardTarget,
+    StopLoss,
+    TakeProfit,
+    TrailingStop,
+)
+from apps.engine.language.fields import seconds_of_day
+from apps.engine.language.steps import (
+    FixedAmount,
+    FixedQuantity,
+    PercentageOfEquity,
+    PositionSizing,
+    RiskBased,
+    VolatilityBased,
+)
+from apps.engine.language.strategy import Strategy
+from apps.engine.sessions import Sessions
+
+BEFORE_THE_CLOSE = 15 * 60
+"""Seconds before the session's close at which positions are squared off, unless said (rule 9)."""
+
+
+class MissingCalendar(EngineError):
+    """Positions are squared off at the end of a session whose hours are not known."""
+
+    def __init__(self, symbol: str, date: str) -> None:
+        super().__init__(
+            f"The hours of {symbol} on {date} are not known, and this strategy squares off "
+            "positions at the end of the session."
+        )
+        self.symbol = symbol
+        self.date = date
+
+
+class InvalidContract(EngineError):
+    """Terms by which nothing could be traded or no stop could be set."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What one unit of a symbol is; the defaults are those of an instrument nobody knows.
+
+    `lot` units are the least that trade; a unit is worth price x `multiplier` rupees, of which
+    `margin` (a fraction) is locked while it is held; prices move in steps of `tick` rupees, whole
+    ten-thousandths; `segment` names the rows of a charges schedule. `later` are the terms that take
+    its place, each from a day (since 1970 in Asia/Kolkata) on, in order. Raises InvalidContract.
+    """
+
+    lot: float = 1.0
+    multiplier: float = 1.0
+    margin: float = 1.0
+    tick: float = 0.05
+    segment: str = ""
+    later: tuple[tuple[int, Contract], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("lot", "multiplier", "margin"):
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise InvalidContract(f"The {name} of a contract must be above 0, not {value}.")
+        ticks = self.tick * TICKS_PER_RUPEE
+        if not (ticks >= 0.5 and abs(ticks - round(ticks)) < 1e-6):
+            raise InvalidContract(f"A tick is whole ten-thousandths of a rupee, not {self.tick}.")
+
+    def on(self, day: int) -> Contract:
+        """The terms of a day."""
+        begun = [terms for first, terms in self.later if first <= day]
+        return begun[-1] if begun else self
+
+
+_ORDERS = {"market": codes.AT_MARKET, "limit": codes.AT_LIMIT, "stop": codes.AT_STOP}
+
+
+def plan_of(strategy: Strategy) -> Plan:
+    """The strategy as numbers."""
+    exits, risk, sizing = strategy.exitConditions, strategy.riskParameters, strategy.positionSizing
+    plan = Plan(
+        order_by=_ORDERS[strategy.executionSettings.orderType],
+        order_offset=strategy.executionSettings.limitOffset / 100,
+        slippage=strategy.executionSettings.slippage / 100,
+        max_entries=sizing.pyramiding.maxEntries if sizing.pyramiding.enabled else 1,
+        max_positions=risk.maxOpenPositions,
+        max_holding=exits.maxHoldingCandles or 0,
+        max_position_value=risk.maxPositionSize,
+        max_daily_loss=risk.maxDailyLoss,
+        reverse=strategy.exits_on_opposite_signal,
+    )
+    plan = _with_size(plan, sizing)
+    plan = _with_stop(plan, exits.stopLoss, risk.stopLoss)
+    plan = _with_target(plan, exits.takeProfit, risk.takeProfit)
+    return _with_trail(plan, exits.trailingStop)
+
+
+def _with_size(plan: Plan, sizing: PositionSizing) -> Plan:
+    match sizing:
+        case FixedQuantity(quantity=quantity):
+            return plan._replace(size_by=codes.BY_QUANTITY, size=float(quantity))
+        case FixedAmount(amount=amount):
+            return plan._replace(size_by=codes.BY_AMOUNT, size=amount)
+        case PercentageOfEquity(percentage=percent):
+            return plan._replace(size_by=codes.BY_EQUITY, size=percent / 100)
+        case RiskBased(riskPercentage=percent):
+            return plan._replace(size_by=codes.BY_RISK, size=percent / 100)
+        case VolatilityBased(riskPercentage=percent, atrMultiplier=multiple):
+            by = codes.BY_VOLATILITY
+            return plan._replace(size_by=by, size=percent / 100, size_atr=multiple)
+
+
+def _with_stop(plan: Plan, stop: StopLoss | None, percent: float | None) -> Plan:
+    """Both stops: the kernel takes the tighter at each fill (rule 3)."""
+    plan = plan._replace(second_stop_rate=(percent or 0.0) / 100)
+    match stop:
+        case PercentageStop(percentage=rate):
+            return plan._replace(stop_rate=rate / 100)
+        case PointsStop(points=points):
+            return plan._replace(stop_points=points)
+        case AtrStop(atrMultiplier=multiple):
+            return plan._replace(stop_atr=multiple)
+    return plan
+
+
+def _with_target(plan: Plan, target: TakeProfit | None, percent: float | None) -> Plan:
+    """The target of the exits; that of the risk parameters where they set none (rule 3)."""
+    match target:
+        case RiskRewardTarget(ratio=ratio):
+            return plan._replace(target_ratio=ratio)
+        case PercentageTarget(percentage=rate):
+            return plan._replace(target_rate=rate / 100)
+        case PointsTarget(points=points):
+            return plan._replace(target_points=points)
+        case AtrTarget(atrMultiplier=multiple):
+            return plan._replace(target_atr=multiple)
+    return plan._replace(target_rate=(percent or 0.0) / 100)
+
+
+def _with_trail(plan: Plan, trail: TrailingStop | None) -> Plan:
+    if trail is None or not trail.enabled:
+        return plan
+    plan = plan._replace(trail_from=trail.activationThreshold / 100)
+    match trail:
+        case PercentageTrail(percentage=percent):
+            return plan._replace(trail_rate=(percent or 0.0) / 100)
+        case PointsTrail(points=points):
+            return plan._replace(trail_points=points or 0.0)
+        case AtrTrail(atrMultiplier=multiple):
+            return plan._replace(trail_atr=multiple)
+
+
+def ranges_asked(plan: Plan) -> NDArray[np.bool_]:
+    """Which average true ranges the plan uses: of size, stop, target and trail."""
+    return np.array([plan.size_atr, plan.stop_atr, plan.target_atr, plan.trail_atr]) > 0
+
+
+def squares_off(strategy: Strategy) -> bool:
+    """Whether positions end with the session (rule 9)."""
+    below_a_day = TIMEFRAMES[strategy.basicInfo.timeframe] < DAY
+    written = strategy.exitConditions.squareOffTime is not None
+    return strategy.is_intraday or (written and below_a_day)
+
+
+def square_off_flags(
+    strategy: Strategy, symbol: str, candles: Candles, sessions: Sessions | None
+) -> NDArray[np.uint8]:
+    """What the kernel must know of each bar, u1[n]; empty where nothing is squared off (rule 9).
+
+    Raises MissingCalendar where a session's hours are needed and not known.
+    """
+    length = TIMEFRAMES[strategy.basicInfo.timeframe]
+    if not squares_off(strategy):
+        return np.empty(0, np.uint8)
+    if length >= DAY:
+        return np.full(len(candles), LAST_OF_SESSION, np.uint8)
+    day = ist_day(candles.time)
+    closes = _closes(symbol, day, sessions)
+    written = strategy.exitConditions.squareOffTime
+    moment = day_start(day) + seconds_of_day(written) if written else closes - BEFORE_THE_CLOSE
+    late = np.where(candles.time >= moment, AFTER_SQUARE_OFF, 0)
+    last = np.where(candles.time + length >= closes, LAST_OF_SESSION, 0)
+    return (late | last).astype(np.uint8)
+
+
+def _closes(symbol: str, day: NDArray[np.int32], sessions: Sessions | None) -> NDArray[np.int64]:
+    """The close of each bar's session; the calendar is asked once a day, not once a bar."""
+    first = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
+    dates = day[first]
+    closes = np.full(len(dates), -1) if sessions is None else sessions.certain_closes(dates)
+    if (closes < 0).any():
+        unknown = int(dates[np.argmax(closes < 0)])
+        raise MissingCalendar(symbol, str(np.datetime64(unknown, "D")))
+    return np.repeat(closes, np.diff(first, append=len(day)))
+
+
+def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:
+    """CONTRACT records, the segment by its number."""
+    return np.array(
+        [
+            (c.lot, c.multiplier, c.margin, round(c.tick * TICKS_PER_RUPEE), segments[c.segment])
+            for c in contracts
+        ],
+        CONTRACT,
+    )
+
+
+def rate_rows(schedule: Schedule, segments: Mapping[str, int]) -> Array:
+    """RATE records of the segments that are traded, by first day."""
+    rows = sorted((row for row in schedule if row.segment in segments), key=lambda r: r.first_day)
+    return np.array([(segments[row.segment], *row[1:]) for row in rows], RATE)

@@ -1,0 +1,107 @@
+"""What a result rests on: hashes of everything that went in, and how far it can be trusted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import ist_day
+from apps.engine.charges import Schedule, has_rates
+from apps.engine.kernel.records import ENGINE_VERSION
+from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.timeline import History, Note, Track
+from apps.engine.symbols import parse
+
+
+def receipt(
+    strategy: Strategy,
+    histories: Sequence[History],
+    tracks: Sequence[Track],
+    schedule: Schedule,
+    *,
+    start: int,
+    end: int,
+    capital: float,
+    seed: int,
+    notes: Sequence[Note],
+) -> dict[str, object]:
+    """Equal receipts mean equal results, to the last byte (rule 14).
+
+    `configuration`, `candles` and `rulebook` (charges, contracts, square-off) are SHA-256 in hex.
+    """
+    used = [
+        candles
+        for track in tracks
+        for candles in (track.used, *(one.candles for one in track.longer.values()))
+    ]
+    candles = [getattr(one, column.name) for one in used for column in fields(one)]
+    contracts = [asdict(history.contract) for history in histories]
+    flags = _hash_columns([track.flags for track in tracks])
+    return {
+        "engineVersion": ENGINE_VERSION,
+        "configuration": hash_of(strategy.model_dump(mode="json", exclude_none=True)),
+        "candles": _hash_columns(candles),
+        "rulebook": hash_of([schedule, contracts, flags]),
+        "start": start,
+        "end": end,
+        "capital": capital,
+        "seed": seed,
+        "notes": [asdict(note) for note in notes],
+    }
+
+
+def hash_of(value: object) -> str:
+    """SHA-256, in hex, of the value's canonical JSON: sorted keys, no blanks."""
+    return sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _hash_columns(columns: Sequence[NDArray[Any]]) -> str:
+    """Of each column's length and bytes. Any: numbers of every kind."""
+    digest = sha256()
+    for column in columns:
+        digest.update(len(column).to_bytes(8, "big"))
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()
+
+
+def notes_on(
+    strategy: Strategy,
+    histories: Sequence[History],
+    tracks: Sequence[Track],
+    schedule: Schedule,
+    *,
+    ruined: bool,
+) -> list[Note]:
+    """What the reader of a result must know."""
+    found = [note for history in histories for note in history.notes]
+    free = [
+        history.symbol
+        for history, track in zip(histories, tracks, strict=True)
+        if not has_rates(
+            schedule, history.contract.segment, int(ist_day(track.candles.time[:1])[0])
+        )
+    ]
+    if free:
+        found.append(Note("no_charges", f"No charges are included for {', '.join(free)}."))
+    if _sells_shares_short(strategy):
+        message = "Shares are sold short in delivery here; exchanges allow that intraday only."
+        found.append(Note("delivery_shorts", message))
+    if ruined:
+        message = "Equity fell to zero or below; the simulation ended there, at the last close."
+        found.append(Note("ruined", message))
+    return found
+
+
+def _sells_shares_short(strategy: Strategy) -> bool:
+    """Decided by the product, and where none is named by the form of the symbols."""
+    if strategy.is_intraday or strategy.entryConditions.positionType == "long":
+        return False
+    product = strategy.executionSettings.productType
+    shares = any(parse(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)
+    return product == "delivery" or (product is None and shares)

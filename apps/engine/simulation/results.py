@@ -1,0 +1,83 @@
+"""What users read of a result: its trades and its curve, under their names on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.figures.equity import drawdowns
+from apps.engine.figures.paths import Excursions
+from apps.engine.figures.trades import net_profits, trade_returns
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.records import Array
+from apps.engine.money import all_rupees
+
+
+def trade_dicts(
+    trades: Array, symbols: Sequence[str], excursions: Excursions | None
+) -> list[dict[str, object]]:
+    """TRADE records as clients see them; `symbols` in the order of the simulation.
+
+    Prices and money in rupees; `profit` is net of charges, `returnPercentage` is of the entry's
+    value; `bars` counts the bars the position lived through, the entry bar is 1. The excursions,
+    MAE and MFE, are percent of the average entry price; null where they are not known.
+    """
+    adverse, favorable = excursions or (None, None)
+    columns = {
+        "symbol": [symbols[index] for index in trades["symbol"]],
+        "side": ["long" if side > 0 else "short" for side in trades["side"]],
+        "quantity": [_whole(quantity) for quantity in trades["quantity"].tolist()],
+        "entryTime": wire_times(trades["entry_time"]),
+        "entryPrice": all_rupees(trades["entry_price"]),
+        "exitTime": wire_times(trades["exit_time"]),
+        "exitPrice": all_rupees(trades["exit_price"]),
+        "exitReason": [EXIT_REASONS[code] for code in trades["reason"]],
+        "grossProfit": all_rupees(trades["gross"]),
+        "charges": all_rupees(trades["charges"]),
+        "profit": all_rupees(net_profits(trades)),
+        "returnPercentage": (trade_returns(trades) * 100).tolist(),
+        "bars": trades["bars"].tolist(),
+        "maxAdverseExcursion": _percents(adverse, len(trades)),
+        "maxFavorableExcursion": _percents(favorable, len(trades)),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _whole(quantity: float) -> float:
+    return int(quantity) if quantity.is_integer() else quantity
+
+
+def _percents(fractions: NDArray[np.float64] | None, count: int) -> list[float] | list[None]:
+    if fractions is None:
+        return [None] * count
+    percents: list[float] = (fractions * 100).tolist()
+    return percents
+
+
+def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
+    """CURVE records in at most `points` buckets that keep what a thinner curve would lose.
+
+    Of n rows bucket i holds rows floor(i n / points) to floor((i + 1) n / points) - 1: time and
+    equity of its last row, its low and high, and its largest drawdown in percent of the running
+    peak of the whole curve (rule 15).
+    """
+    n = len(curve)
+    edges = np.arange(min(points, n) + 1) * n // max(min(points, n), 1)
+    first, last = edges[:-1], edges[1:] - 1
+    equity = curve["equity"]
+    columns = {
+        "time": wire_times(curve["time"][last]),
+        "equity": all_rupees(equity[last]),
+        "low": all_rupees(np.minimum.reduceat(equity, first)),
+        "high": all_rupees(np.maximum.reduceat(equity, first)),
+        "drawdown": (np.maximum.reduceat(drawdowns(equity), first) * 100).tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def wire_times(time: NDArray[np.int64]) -> list[str]:
+    """ISO 8601 in UTC with milliseconds and Z."""
+    texts: list[str] = np.datetime_as_string(time.astype("M8[s]"), "ms", timezone="UTC").tolist()
+    return texts

@@ -1,0 +1,72 @@
+"""The bars of a simulation, set up once for any number of strategies that differ in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles
+from apps.engine.kernel.records import Market, Plan
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals.values import NO_CACHE, ColumnCache
+from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.timeline import History, Track, cue, cues_of, join, track_of
+
+
+class Stage(NamedTuple):
+    """`market` is without ranges: they and the signals are a strategy's own. `caches` keep the
+    columns of each track.
+    """
+
+    histories: Sequence[History]
+    tracks: Sequence[Track]
+    market: Market
+    caches: Sequence[ColumnCache]
+    start: int
+    end: int
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        return tuple(history.symbol for history in self.histories)
+
+    @property
+    def contracts(self) -> list[Contract]:
+        return [history.contract for history in self.histories]
+
+    @property
+    def candles(self) -> list[Candles]:
+        """The bars in the range, of each symbol."""
+        return [track.candles for track in self.tracks]
+
+    def cued(self, strategy: Strategy, plan: Plan) -> tuple[Market, NDArray[np.uint8]]:
+        """The market with the strategy's ranges, and its signals u1[rows, symbols].
+
+        Raises InsufficientData when too few bars are warm for it.
+        """
+        pairs = zip(self.tracks, self.caches, strict=True)
+        return cue(self.market, [cues_of(strategy, plan, track, kept) for track, kept in pairs])
+
+
+def stage_of(
+    strategy: Strategy,
+    histories: Sequence[History],
+    *,
+    start: int,
+    end: int,
+    report: Callable[[float], None],
+    cache_bytes: int = 0,
+) -> Stage:
+    """The bars with start <= time < end. `cache_bytes`: of columns that are kept, of all symbols.
+
+    Raises InsufficientData, MissingCalendar.
+    """
+    tracks = []
+    for history in histories:
+        tracks.append(track_of(strategy, history, start, end))
+        report(0.0)
+    share = cache_bytes // len(tracks)
+    caches = [ColumnCache(share) if share else NO_CACHE for _ in tracks]
+    return Stage(histories, tracks, join(tracks), caches, start, end)

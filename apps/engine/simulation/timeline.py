@@ -1,0 +1,209 @@
+"""The market of a simulation: each symbol's bars with what is known of them, on one timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import (
+    WARMUP_BARS,
+    Candles,
+    frozen,
+    ist_days,
+    start_of_block,
+)
+from apps.engine.errors import LEAST_BARS, InsufficientData
+from apps.engine.indicators.longer import Longer, longer_of
+from apps.engine.kernel.codes import ENTER
+from apps.engine.kernel.records import Bars, Market, Plan
+from apps.engine.language.strategy import Strategy, longer_warmups, warmup_bars
+from apps.engine.sessions import Sessions
+from apps.engine.signals.signals import atr_columns, signals_of
+from apps.engine.signals.values import NO_CACHE, ColumnCache
+from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
+
+Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """How far a result can be trusted: `code` names what limits it, such as adjusted_prices,
+    looks_unadjusted, no_charges, delivery_shorts, ruined.
+    """
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """One symbol: its candles in the strategy's timeframe, its hours, its contract.
+
+    `candles` reach back before the simulated range: WARMUP_BARS bars before the block that the
+    range starts in (rule 11), or all there are. `sessions` may be None where nothing is squared
+    off; longer timeframes then count from midnight. `notes` are what a reader of the result must
+    know of the candles. `longer` holds the candles of every longer timeframe that the strategy
+    reads, without unfinished ones: from WARMUP_BARS before their block that holds the first day of
+    that block, or all there are.
+    """
+
+    symbol: str
+    candles: Candles
+    sessions: Sessions | None = None
+    contract: Contract = field(default_factory=Contract)
+    notes: tuple[Note, ...] = ()
+    longer: Mapping[str, Candles] = field(default_factory=dict)
+
+
+class Track(NamedTuple):
+    """One symbol in the simulated range, and all of it that no number of a strategy changes.
+
+    `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
+    of them, those in the range, and `flags` has one row for each. `longer` are the candles of
+    longer timeframes that any figure can depend on, as they are seen at `used`.
+    """
+
+    symbol: str
+    used: Candles
+    candles: Candles
+    flags: NDArray[np.uint8]
+    longer: Mapping[str, Longer]
+
+
+class Cues(NamedTuple):
+    """What a strategy reads off a track: signal bits and average true ranges at each bar."""
+
+    signals: NDArray[np.uint8]
+    ranges: NDArray[np.float64]
+
+
+def track_of(strategy: Strategy, history: History, start: int, end: int) -> Track:
+    """The bars with start <= time < end. Raises InsufficientData when none is there."""
+    timeframe = strategy.basicInfo.timeframe
+    used = _used(history.candles, timeframe, start, end)
+    candles = used.between(start, end)
+    if not len(candles):
+        raise InsufficientData(history.symbol, held=0, needed=LEAST_BARS)
+    flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
+    longer = _longer_used(strategy, history, used, start)
+    return Track(history.symbol, used, candles, flags, longer)
+
+
+def cues_of(strategy: Strategy, plan: Plan, track: Track, columns: ColumnCache = NO_CACHE) -> Cues:
+    """Raises InsufficientData when too few bars of the range are warm."""
+    used, longer = track.used, track.longer
+    first, last = len(used) - len(track.candles), len(used)
+    warm = last - max(first, warmup_bars(strategy), *_warm_from(strategy, longer))
+    if warm < LEAST_BARS:
+        raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
+    return cues_at(strategy, plan, used, longer, first, columns=columns)
+
+
+def cues_at(
+    strategy: Strategy,
+    plan: Plan,
+    used: Candles,
+    longer: Mapping[str, Longer],
+    first: int,
+    *,
+    columns: ColumnCache = NO_CACHE,
+) -> Cues:
+    """What is read at the bars of `used` from `first` on, however few of them are warm."""
+    last = len(used)
+    ranges = atr_columns(strategy, used, first, last, columns=columns)[first:]
+    signals = signals_of(strategy, used, longer, first, last, columns=columns)[first:]
+    if ranges.size:
+        asked = ranges_asked(plan)
+        known = (ranges[:, asked] > 0).all(axis=1)
+        signals = signals & np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
+        ranges = np.where(asked, np.nan_to_num(ranges), 0.0)
+    return Cues(signals, ranges)
+
+
+def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:
+    """The range, and what rule 11 reads before it."""
+    first, last = np.searchsorted(candles.time, (start, end)).tolist()
+    if first == last:
+        return candles.slice(first, last)
+    block = start_of_block(int(candles.time[first]), timeframe)
+    begin = int(np.searchsorted(candles.time, block))
+    return candles.slice(max(begin - WARMUP_BARS, 0), last)
+
+
+def _longer_used(
+    strategy: Strategy, history: History, used: Candles, start: int
+) -> dict[str, Longer]:
+    """What rule 11 reads of each longer timeframe, beside the bars `used`."""
+    timeframe, found = strategy.basicInfo.timeframe, {}
+    begins = start_of_block(start, timeframe)
+    for name in longer_warmups(strategy):
+        candles = history.longer[name]
+        begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
+        candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
+        one = longer_of(used, timeframe, candles, name, history.sessions)
+        found[name] = one._replace(candles=candles.slice(0, int(one.seen[-1]) + 1))
+    return found
+
+
+def _warm_from(strategy: Strategy, longer: Mapping[str, Longer]) -> list[int]:
+    """The first bar at which all that is read of each longer timeframe is known."""
+    warmups = longer_warmups(strategy)
+    return [int(np.searchsorted(longer[name].seen, least)) for name, least in warmups.items()]
+
+
+def join(tracks: Sequence[Track]) -> Market:
+    """The market, without ranges; a row is a time at which any symbol has a bar.
+
+    Each symbol's bars stay as they are, one symbol after the other, and `cell` finds them. What
+    one symbol alone needs is not copied.
+    """
+    time = _union([track.candles.time for track in tracks])
+    candles = [track.candles for track in tracks]
+    return Market(
+        time,
+        ist_days(time),
+        _cells(tracks, time),
+        Bars(*(frozen(_joined([getattr(c, name) for c in candles])) for name in Bars._fields)),
+        np.empty((0, 4)),
+        _joined([track.flags for track in tracks]),
+    )
+
+
+def _cells(tracks: Sequence[Track], time: NDArray[np.int64]) -> NDArray[np.int32]:
+    if len(tracks) == 1:  # its bars are the rows
+        return np.arange(len(time), dtype=np.int32)[:, np.newaxis]
+    cell = np.full((len(time), len(tracks)), -1, np.int32)
+    begin = 0
+    for s, track in enumerate(tracks):
+        end = begin + len(track.candles)
+        every = len(track.candles) == len(time)  # which then need no search
+        rows = slice(None) if every else np.searchsorted(time, track.candles.time)
+        cell[rows, s] = np.arange(begin, end, dtype=np.int32)
+        begin = end
+    return cell
+
+
+def cue(market: Market, cues: Sequence[Cues]) -> tuple[Market, NDArray[np.uint8]]:
+    """The market with the ranges of one strategy, and its signals u1[rows, symbols]."""
+    signals = _joined([one.signals for one in cues])
+    if len(cues) == 1:
+        heard = signals[:, np.newaxis]
+    else:
+        heard = np.append(signals, np.uint8(0))[market.cell]  # -1, no bar, finds the 0
+    return market._replace(atr=_joined([one.ranges for one in cues])), heard
+
+
+def _joined(parts: Sequence[Column]) -> Column:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _union(times: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """All times, each once. The stable sort merges runs; `np.unique` would hash every bar."""
+    if len(times) == 1:
+        return times[0]
+    merged = np.sort(np.concatenate(times), kind="stable")
+    return frozen(merged[np.diff(merged, prepend=merged[0] - 1) > 0])

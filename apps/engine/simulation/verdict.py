@@ -1,0 +1,142 @@
+"""What came of the signal at a bar, and which positions lived in it, as far as a stored result
+says: its trades, its curve and how many signals it rejected for which reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from apps.engine.candles import ist_day
+from apps.engine.kernel.codes import AFTER_SQUARE_OFF, DUST
+from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.kernel.records import Array
+from apps.engine.language.conditions import Side
+from apps.engine.language.strategy import Strategy
+
+CERTAIN = (
+    "entered", "no_signal", "both_sides", "unknown_ranges", "position_held", "daily_loss_limit",
+    "outside_session", "position_limit", "end_of_data", "ruined",
+)  # fmt: skip
+UNCERTAIN = "not_traded"
+"""One of the reasons that the result counted, and it does not say which."""
+
+_AT_AN_OPEN = frozenset(
+    {"opposite_signal", "signal", "square_off", "max_holding", "daily_loss_limit"}
+)
+"""Why a position is closed before the entries of the same row are looked at (rule 2)."""
+
+
+class Told(NamedTuple):
+    """A stored result: TRADE and CURVE records, rupees, and signals rejected by reason."""
+
+    trades: Array
+    curve: Array
+    capital: float
+    rejected: Mapping[str, int]
+
+
+class Bar(NamedTuple):
+    """The bar of a signal: of which symbol (its place in the list), when it starts, when its
+    symbol's next bar starts (None: there is none) and the flags of that one.
+    """
+
+    symbol: int
+    time: int
+    next_time: int | None
+    next_flag: int
+
+
+class Verdict(NamedTuple):
+    """`reason`: one of CERTAIN, or UNCERTAIN with what is `possible`; `trade`: the index among the
+    result's trades of the one that was entered, or that was in the way.
+    """
+
+    reason: str
+    side: Side | None = None
+    trade: int | None = None
+    possible: tuple[str, ...] = ()
+
+
+def verdict(
+    strategy: Strategy, bar: Bar, signals: Sequence[Side], told: Told, *, ranges_known: bool
+) -> Verdict:
+    """`signals`: the sides whose conditions are true at the bar."""
+    if not len(told.curve) or told.curve["time"][-1] < bar.time:
+        return Verdict("ruined")
+    if not signals:
+        return Verdict("no_signal")
+    if not ranges_known:
+        return Verdict("unknown_ranges")
+    if len(signals) > 1:
+        return Verdict("both_sides")
+    (side,) = signals
+    if bar.next_time is None:
+        return Verdict("end_of_data", side)
+    entered = _entered(told.trades, bar, bar.next_time, side)
+    if entered is not None:
+        return Verdict("entered", side, entered)
+    if _was_halted(told, bar, bar.next_time, limit=strategy.riskParameters.maxDailyLoss):
+        return Verdict("daily_loss_limit", side)
+    held = _held(told.trades, bar, bar.next_time)
+    if held is not None:
+        return Verdict("position_held", side, held)
+    if bar.next_flag & AFTER_SQUARE_OFF:
+        return Verdict("outside_session", side)
+    if _others_held(told.trades, bar, bar.next_time) >= strategy.riskParameters.maxOpenPositions:
+        return Verdict("position_limit", side)
+    sure = frozenset(CERTAIN) - {"position_limit"}
+    possible = tuple(name for name, n in told.rejected.items() if n and name not in sure)
+    return Verdict(UNCERTAIN, side, None, possible)
+
+
+def lived_at(trades: Array, symbol: int, time: int) -> list[int]:
+    """The places of the symbol's trades that were held for any part of its bar of this time, or
+    were closed at its open; those that were entered first come first.
+    """
+    mine = (trades["symbol"] == symbol) & (trades["entry_time"] <= time)
+    found = np.flatnonzero(mine & (trades["exit_time"] >= time))
+    places: list[int] = found[np.argsort(trades["entry_time"][found], kind="stable")].tolist()
+    return places
+
+
+def _entered(trades: Array, bar: Bar, next_time: int, side: Side) -> int | None:
+    is_side = trades["side"] > 0 if side == "long" else trades["side"] < 0
+    return _first((trades["symbol"] == bar.symbol) & (trades["entry_time"] == next_time) & is_side)
+
+
+def _held(trades: Array, bar: Bar, next_time: int) -> int | None:
+    """The trade that still was open when the entries of the next bar were looked at."""
+    mine = trades["symbol"] == bar.symbol
+    at_close = mine & (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
+    early = np.isin(trades["reason"], [EXIT_REASONS.index(name) for name in _AT_AN_OPEN])
+    return _first(at_close & ~(early & (trades["exit_time"] == next_time)))
+
+
+def _others_held(trades: Array, bar: Bar, next_time: int) -> int:
+    """Positions that surely were open when this entry's turn came: those from before the next row,
+    and those that symbols listed earlier entered in it.
+    """
+    through = (trades["entry_time"] < next_time) & (trades["exit_time"] > next_time)
+    before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
+    return int(np.count_nonzero(through | before))
+
+
+def _was_halted(told: Told, bar: Bar, next_time: int, *, limit: float) -> bool:
+    """Whether the loss of a day reached the limit at a close from the beginning of the bar's day to
+    the last one before its next bar (rule 8).
+    """
+    time, equity = told.curve["time"], told.curve["equity"]
+    day = ist_day(time)
+    begins = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
+    marks = np.concatenate([[told.capital], equity])[begins]  # the last before each day
+    losses = np.repeat(marks, np.diff(begins, append=len(day))) - equity
+    today = day >= ist_day(np.array([bar.time]))[0]
+    return bool((today & (time < next_time) & (losses >= limit - DUST)).any())
+
+
+def _first(chosen: Array) -> int | None:
+    found = np.flatnonzero(chosen)
+    return int(found[0]) if len(found) else None

@@ -1,0 +1,1 @@
+"""What rests on many simulations: search, walk-forward, Monte Carlo."""

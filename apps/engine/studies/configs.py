@@ -1,0 +1,155 @@
+"""What can be asked beside one simulation: walk-forward, Monte Carlo, optimisation.
+
+The models read what users send, and their JSON schema is the documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import floor, prod
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
+
+from pydantic import AfterValidator, Field, ValidationError, model_validator
+
+from apps.engine.errors import Fault, InvalidStrategy
+from apps.engine.figures.metrics import METRICS
+from apps.engine.language.faults import Told, tell
+from apps.engine.language.fields import LARGEST, Maybe, Part, Percent, Whole, at_most, refused
+
+MOST_PARAMETERS = 10
+MOST_VALUES = 10_000
+"""Of one parameter."""
+MOST_SETS = 10_000
+"""Simulations of one study: a set counts once for each window of a walk-forward."""
+MOST_RUNS = 100_000
+"""Resamplings of one Monte Carlo."""
+_NAME = r"[A-Za-z][A-Za-z0-9]*(\[[0-9]{1,3}\])*"
+PATH = rf"^{_NAME}(\.{_NAME})+$"
+"""A place in the steps, such as entryConditions.conditions[0].indicator1.period."""
+
+Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
+Seed = Annotated[int, Field(ge=0, le=int(LARGEST)), Whole]
+
+SHOWN = (
+    "totalTrades", "netProfit", "roi", "winRate", "profitFactor", "sharpeRatio",
+    "sharpeRatioAnnualized", "maxDrawdown",
+)  # fmt: skip
+"""The figures that a study tells of each set it shows."""
+PERCENTILES = (1, 5, 25, 50, 75, 95, 99)
+"""That a Monte Carlo tells."""
+
+if TYPE_CHECKING:
+    Objective: TypeAlias = str
+else:
+    Objective = Literal[tuple(METRICS)]
+
+
+class Parameter(Part):
+    """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
+
+    path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PATH})]
+    from_: Number = Field(alias="from")
+    to: Number
+    step: Annotated[float, Field(ge=1e-9, le=LARGEST)]
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return floor((self.to - self.from_) / self.step + 1e-9) + 1
+
+    def value(self, i: int) -> float:
+        """from + i step, to ten decimals (rule 19); whole numbers as such."""
+        value = round(self.from_ + i * self.step, 10)
+        return int(value) if value.is_integer() else value
+
+    @model_validator(mode="after")
+    def _ascends(self) -> Parameter:
+        if self.to < self.from_:
+            raise refused("must not be less than from", "to")
+        if self.count > MOST_VALUES:
+            raise refused(f"makes more than {MOST_VALUES:,} values", "step")
+        return self
+
+
+def _some_distinct(parameters: tuple[Parameter, ...]) -> tuple[Parameter, ...]:
+    if not parameters:
+        raise refused("needs at least one parameter")
+    if len({parameter.path for parameter in parameters}) < len(parameters):
+        raise refused("names a path more than once")
+    return parameters
+
+
+Parameters = Annotated[
+    tuple[Parameter, ...],
+    Field(strict=False, max_length=MOST_PARAMETERS, json_schema_extra={"minItems": 1}),
+    at_most(MOST_PARAMETERS),
+    AfterValidator(_some_distinct),
+]
+
+
+class WalkForwardConfig(Part):
+    """Parameters chosen in each window's training days and traded in the days after them."""
+
+    windows: Annotated[int, Field(ge=2, le=50), Whole] = 5
+    trainRatio: Annotated[float, Field(ge=0.1, le=0.9)] = 0.7
+    anchored: bool = False
+    parameters: Parameters
+    objective: Objective = "sharpeRatio"
+
+
+class MonteCarloConfig(Part):
+    """The trades drawn anew, many times. `ruinThreshold`: percent of the capital that is lost;
+    `blockLength`, trades that stay together, is for block_bootstrap.
+    """
+
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS), Whole] = 10_000
+    method: Literal["shuffle", "bootstrap", "block_bootstrap"] = "bootstrap"
+    blockLength: Maybe[Annotated[int, Field(ge=1, le=10_000), Whole]] = None
+    ruinThreshold: Percent = 50.0
+    seed: Maybe[Seed] = None
+
+
+class OptimizationConfig(Part):
+    """Parameters tried over the whole range, all of them or `maxRuns` drawn at random."""
+
+    parameters: Parameters
+    objective: Objective = "sharpeRatio"
+    method: Literal["grid", "random"] = "grid"
+    seed: Maybe[Seed] = None
+    maxRuns: Annotated[int, Field(ge=1, le=MOST_SETS), Whole] = 1000
+
+
+Config: TypeAlias = WalkForwardConfig | MonteCarloConfig | OptimizationConfig
+Asked = TypeVar("Asked", bound=Part)
+
+
+class InvalidStudy(InvalidStrategy):
+    """A field of a study has a wrong type, range, value or name, or is missing."""
+
+
+def parse(kind: type[Asked], sent: Mapping[str, object]) -> Asked:
+    """Raises InvalidStudy with every fault; its paths begin inside the configuration."""
+    try:
+        return kind.model_validate(dict(sent))
+    except ValidationError as error:
+        raise InvalidStudy(_everything(tell(error, kind))) from error
+
+
+def _everything(told: Told) -> tuple[Fault, ...]:
+    """Nothing of a study may be left for later: what is missing is wrong."""
+    return (*told.faults, *told.gaps)
+
+
+def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault, ...]:
+    """Of a search that would run more sets than may be."""
+    size = prod(parameter.count for parameter in config.parameters)
+    if isinstance(config, WalkForwardConfig):
+        most = MOST_SETS // config.windows
+        if size <= most:
+            return ()
+        message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"
+        return (Fault("parameters", message),)
+    if config.method == "random" or size <= config.maxRuns:
+        return ()
+    message = f"maxRuns is less than the {size:,} sets of the grid; method random draws from them"
+    return (Fault("maxRuns", message, config.maxRuns),)

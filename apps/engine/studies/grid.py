@@ -1,0 +1,153 @@
+"""The sets of parameters that a search tries, as numbers of a grid, and as steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from random import Random
+from typing import Any, Final
+
+from apps.engine.errors import Fault
+from apps.engine.language import strategy
+from apps.engine.studies.configs import PATH, Parameter
+
+LARGEST_GRID: Final = 2**62
+"""Sets that can be numbered; a random search may draw from so many."""
+
+Steps = dict[str, dict[str, Any]]
+"""Any: steps are JSON as the client wrote it."""
+
+_PATH: Final = re.compile(PATH)
+_PART: Final = re.compile(r"[A-Za-z0-9]+")
+_FIXED: Final = frozenset({"executionSettings.initialCapital"})
+"""What a simulation is told beside its steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """All sets by number: the first parameter changes slowest (rule 19)."""
+
+    parameters: tuple[Parameter, ...]
+
+    @property
+    def size(self) -> int:
+        return prod(parameter.count for parameter in self.parameters)
+
+    def values(self, index: int) -> dict[str, float]:
+        """The set of this number, by path."""
+        places = {}
+        for parameter in reversed(self.parameters):
+            index, i = divmod(index, parameter.count)
+            places[parameter.path] = parameter.value(i)
+        return dict(reversed(places.items()))
+
+    def neighbours(self, index: int) -> list[int]:
+        """The sets that are one step of one parameter away."""
+        found, stride = [], 1
+        for parameter in reversed(self.parameters):
+            i = index // stride % parameter.count
+            found += [index - stride] if i > 0 else []
+            found += [index + stride] if i < parameter.count - 1 else []
+            stride *= parameter.count
+        return sorted(found)
+
+    def drawn(self, most: int, *, seed: int) -> list[int]:
+        """At most so many sets, each once, at random, in ascending order."""
+        if self.size <= most:
+            return list(range(self.size))
+        return sorted(Random(seed).sample(range(self.size), most))
+
+
+def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> Steps:
+    """The steps with these values at their paths, which lead somewhere; what no path goes through
+    is shared.
+    """
+    changed: Any = steps
+    for path, value in values.items():
+        changed = _with(changed, _way(path), value)
+    return dict(changed)
+
+
+def _with(place: Any, way: Sequence[str | int], value: float) -> Any:
+    """A copy of an object or array of JSON with another value at the end of the way."""
+    copied: Any = list(place) if isinstance(place, list) else dict(place)
+    first, *rest = way
+    copied[first] = _with(copied[first], rest, value) if rest else value
+    return copied
+
+
+def path_faults(steps: Mapping[str, Any], parameters: Sequence[Parameter]) -> tuple[Fault, ...]:
+    """What is wrong with the parameters of a search over complete steps.
+
+    A path leads nowhere, or to what is no number; or a first, second or last value is refused
+    whatever the others are. Values that only do not fit together make sets that do not validate,
+    which a search counts and does not run (rule 19).
+    """
+    lost = [
+        Fault(f"parameters[{i}].path", f"{one.path} {why}", one.path)
+        for i, one in enumerate(parameters)
+        if (why := _why_not(steps, one.path))
+    ]
+    if not lost and prod(parameter.count for parameter in parameters) >= LARGEST_GRID:
+        sizes = " x ".join(str(parameter.count) for parameter in parameters)
+        lost = [Fault("parameters", f"parameters make {sizes} sets, too many to be numbered")]
+    if lost:
+        return tuple(lost)
+    return tuple(fault for i in range(len(parameters)) for fault in _refused(steps, parameters, i))
+
+
+def _why_not(steps: Mapping[str, Any], path: str) -> str:
+    """Why the path leads to no number, in words; empty when it does, or to where one may be."""
+    if path in _FIXED:
+        return "is no part of the strategy: it is the backtest's own"
+    if not _PATH.fullmatch(path):
+        return "is no path such as exitConditions.stopLoss.percentage"
+    try:
+        *way, last = _way(path)
+        place: Any = steps
+        for part in way:
+            place = place[part]
+        value = place[last] if isinstance(last, int) else place.get(last, 0)
+    except (KeyError, IndexError, TypeError, AttributeError):
+        return "leads nowhere in the steps of the algorithm"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return "" if is_number else "leads to what is no number"
+
+
+def _way(path: str) -> list[str | int]:
+    """The keys and indices that lead to what the path names."""
+    return [int(part) if part.isdigit() else part for part in _PART.findall(path)]
+
+
+def _refused(
+    steps: Mapping[str, Any], parameters: Sequence[Parameter], tried: int
+) -> Iterator[Fault]:
+    parameter = parameters[tried]
+    ends = {"from": 0, "step": min(1, parameter.count - 1), "to": parameter.count - 1}
+    seen = set()
+    for field, i in ends.items():
+        value = parameter.value(i)
+        if value not in seen and (why := _never_valid(steps, parameters, tried, value)):
+            yield Fault(f"parameters[{tried}].{field}", why, value)
+        seen.add(value)
+
+
+def _never_valid(
+    steps: Mapping[str, Any], parameters: Sequence[Parameter], tried: int, value: float
+) -> str:
+    """Why the value is refused at its path beside the others as they are, at their first and at
+    their last; empty when one of the three takes it.
+    """
+    path, why = parameters[tried].path, ""
+    others = [one for i, one in enumerate(parameters) if i != tried]
+    firsts = {one.path: one.value(0) for one in others}
+    lasts = {one.path: one.value(one.count - 1) for one in others}
+    for beside in ({}, firsts, lasts):
+        reading = strategy.read(applied(steps, {**beside, path: value}))
+        found = [fault for fault in reading.faults if fault.field == path]
+        if not found:
+            return ""
+        why = found[0].message
+    return why

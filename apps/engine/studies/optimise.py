@@ -1,0 +1,154 @@
+"""Optimisation: sets of parameters over the whole range, ranked, with what the choice is worth.
+
+The best of many is the best by luck too. Two figures say how much: the deflated Sharpe ratio over
+all sets that were tried, and each shown set's plateau.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from apps.engine.charges import NO_CHARGES, Schedule
+from apps.engine.figures.deflation import deflated
+from apps.engine.figures.equity import daily_returns, day_ends, sharpe_ratio
+from apps.engine.figures.facts import Facts
+from apps.engine.figures.metrics import Figure
+from apps.engine.language.strategy import parse
+from apps.engine.simulation.simulate import (
+    EVERY_ROW,
+    Progress,
+    Result,
+    charged,
+    result_of,
+    to_nobody,
+)
+from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.timeline import History
+from apps.engine.studies.configs import OptimizationConfig
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.sweep import (
+    CACHE_BYTES,
+    NothingToTry,
+    Search,
+    facts_of,
+    objective_of,
+    rank,
+    shown,
+    sweep,
+)
+
+MOST_SHOWN: Final = 50
+"""Sets in the ranked table."""
+SHARE_OF_SEARCH: Final = 0.9
+"""Of the progress; the rest is telling of the best."""
+
+
+class Judged(NamedTuple):
+    """Of one set: what it is ranked by, and the Sharpe ratio of its daily returns."""
+
+    objective: Figure
+    sharpe: float | None
+
+
+def optimise(
+    steps: Mapping[str, Any],
+    config: OptimizationConfig,
+    histories: Sequence[History],
+    *,
+    start: int,
+    end: int,
+    capital: float,
+    schedule: Schedule = NO_CHARGES,
+    seed: int = 0,
+    threads: int = 1,
+    on_progress: Progress = to_nobody,
+) -> tuple[Result, dict[str, object]]:
+    """The best set's result, and the findings: what was tried, the ranked table, the deflation.
+
+    `steps` are complete; `seed` draws the sets of a random search. Raises NothingToTry and what
+    `simulate` raises. Any: JSON as the client wrote it.
+    """
+    strategy = parse(steps)
+    stage = stage_of(
+        strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
+    )
+    grid = Grid(config.parameters)
+    search = Search(stage, steps, grid, charged(strategy, schedule), capital)
+    indices = grid.drawn(config.maxRuns, seed=seed)
+    judged = _judged(search, config, indices, threads, on_progress)
+    if not judged:
+        raise NothingToTry(len(indices))
+    ranked = rank({i: one.objective for i, one in judged.items()}, config.objective)
+    best = search.play(ranked[0], report=to_nobody)
+    daily = daily_returns(best.equity, day_ends(best.time), capital)
+    ratios = [one.sharpe for one in judged.values() if one.sharpe is not None]
+    return result_of(strategy, stage, search.schedule, best, capital=capital, seed=seed), {
+        "objective": config.objective,
+        "method": config.method,
+        "sets": grid.size,
+        "tried": len(judged),
+        "invalid": len(indices) - len(judged),
+        "deflation": {**deflated(daily, judged[ranked[0]].sharpe, ratios), "days": len(daily)},
+        "ranking": _table(search, ranked, judged, on_progress),
+    }
+
+
+def _judged(
+    search: Search,
+    config: OptimizationConfig,
+    indices: Sequence[int],
+    threads: int,
+    report: Progress,
+) -> dict[int, Judged]:
+    """The sets that can run, by number."""
+    ends = day_ends(search.stage.market.time)
+
+    def judge(facts: Facts) -> Judged:
+        daily = daily_returns(facts.curve["equity"], ends, search.capital)
+        return Judged(objective_of(facts, config.objective), sharpe_ratio(daily))
+
+    found = sweep(
+        search,
+        indices,
+        [EVERY_ROW],
+        judge,
+        threads=threads,
+        report=lambda done: report(SHARE_OF_SEARCH * done),
+    )
+    return {i: one[0] for i, one in zip(indices, found, strict=True) if one is not None}
+
+
+def _table(
+    search: Search, ranked: Sequence[int], judged: Mapping[int, Judged], report: Progress
+) -> list[dict[str, object]]:
+    """The best sets, each with a few figures, for which it is played once more."""
+    places = {index: place for place, index in enumerate(ranked)}
+    rows = []
+    for place, index in enumerate(ranked[:MOST_SHOWN]):
+        facts = facts_of(search.play(index, report=to_nobody), search.capital, search.stage)
+        rows.append(
+            {
+                "rank": place + 1,
+                "parameters": search.grid.values(index),
+                "objective": judged[index].objective,
+                "plateau": plateau(search.grid, index, places),
+                "performance": shown(facts),
+            }
+        )
+        report(SHARE_OF_SEARCH + (1 - SHARE_OF_SEARCH) * place / MOST_SHOWN)
+    return rows
+
+
+def plateau(grid: Grid, index: int, places: Mapping[int, int]) -> float | None:
+    """The share of the other sets that a neighbour of this one beats, on average.
+
+    Near 1 the set stands on a plateau, and a little error in it costs little; near 0 it is a lone
+    peak, which is what luck looks like. It speaks of places in the ranking, so it is free of the
+    objective's unit and sign. None where no neighbour was tried.
+    """
+    near = [places[one] for one in grid.neighbours(index) if one in places]
+    if not near:
+        return None
+    others = len(places) - 1
+    return sum(others - place for place in near) / (others * len(near))

@@ -1,0 +1,173 @@
+"""Walk-forward: parameters chosen on each window's training days, traded on the days after them.
+
+The trades and the curve are those of the test days alone, joined: what the way of choosing would
+have earned, not what the chosen did where they were chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from apps.engine.charges import NO_CHARGES, Schedule
+from apps.engine.figures.facts import Facts
+from apps.engine.figures.metrics import Figure
+from apps.engine.language.strategy import parse
+from apps.engine.simulation.results import curve_points, wire_times
+from apps.engine.simulation.simulate import Played, Progress, Result, charged, result_of, to_nobody
+from apps.engine.simulation.stage import Stage, stage_of
+from apps.engine.simulation.timeline import History
+from apps.engine.studies.configs import WalkForwardConfig
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.sweep import (
+    CACHE_BYTES,
+    NothingToTry,
+    Search,
+    facts_of,
+    objective_of,
+    rank,
+    shown,
+    sweep,
+)
+from apps.engine.studies.windows import Window, windows_of
+
+POINTS: Final = 50
+"""Of the joined equity that stands beside the windows; the whole curve is the result's own."""
+SHARE_OF_TRAINING: Final = 0.9
+"""Of the progress; the rest is the tests."""
+
+
+def walk_forward(
+    steps: Mapping[str, Any],
+    config: WalkForwardConfig,
+    histories: Sequence[History],
+    *,
+    start: int,
+    end: int,
+    capital: float,
+    schedule: Schedule = NO_CHARGES,
+    seed: int = 0,
+    threads: int = 1,
+    on_progress: Progress = to_nobody,
+) -> tuple[Result, dict[str, object]]:
+    """The joined tests as a result, and the findings: one row a window, and the joined equity.
+
+    Each training starts from the capital, each test flat with the equity that the last one ended
+    with; once that is gone no further window is tested. Raises TooFewSessions, NothingToTry and
+    what `simulate` raises. Any: JSON as the client wrote it.
+    """
+    strategy = parse(steps)
+    stage = stage_of(
+        strategy, histories, start=start, end=end, report=on_progress, cache_bytes=CACHE_BYTES
+    )
+    grid = Grid(config.parameters)
+    search = Search(stage, steps, grid, charged(strategy, schedule), capital)
+    windows = _rows(stage, config)
+    chosen = _trained(search, config, windows, threads, on_progress)
+    tests: list[Played] = []
+    rows, held = [], capital
+    for window, index in zip(windows, chosen, strict=True):
+        test = _played(search, index, slice(window.test, window.end), held)
+        rows.append(
+            {
+                "parameters": grid.values(index),
+                "inSample": _trained_again(search, index, window, config.objective),
+                "outOfSample": _told(test, config.objective, held, stage),
+            }
+        )
+        tests.append(test)
+        held = float(test.equity[-1])
+        on_progress(SHARE_OF_TRAINING + (1 - SHARE_OF_TRAINING) * len(tests) / len(windows))
+        if test.ruined:
+            break
+    played = _joined(tests)
+    result = result_of(strategy, stage, search.schedule, played, capital=capital, seed=seed)
+    return result, {
+        "objective": config.objective,
+        "anchored": config.anchored,
+        "trainRatio": config.trainRatio,
+        "sets": grid.size,
+        "windows": rows,
+        "equity": curve_points(result.curve, POINTS),
+    }
+
+
+def _rows(stage: Stage, config: WalkForwardConfig) -> list[Window]:
+    """The windows in rows of the market; a session day is a date that has one."""
+    day = stage.market.day
+    begins = np.append(np.flatnonzero(np.diff(day, prepend=day[0] - 1)), len(day)).tolist()
+    windows = windows_of(
+        len(begins) - 1,
+        windows=config.windows,
+        train_ratio=config.trainRatio,
+        anchored=config.anchored,
+    )
+    return [Window(*(begins[edge] for edge in window)) for window in windows]
+
+
+def _trained(
+    search: Search,
+    config: WalkForwardConfig,
+    windows: Sequence[Window],
+    threads: int,
+    report: Progress,
+) -> list[int]:
+    """The best set of each window. A set is read once for all of them (rule 11 lets it be)."""
+    indices = range(search.grid.size)
+
+    def judge(facts: Facts) -> Figure:
+        return objective_of(facts, config.objective)
+
+    found = sweep(
+        search,
+        indices,
+        [slice(window.train, window.test) for window in windows],
+        judge,
+        threads=threads,
+        report=lambda done: report(SHARE_OF_TRAINING * done),
+    )
+    judged = {index: one for index, one in zip(indices, found, strict=True) if one is not None}
+    if not judged:
+        raise NothingToTry(len(indices))
+    return [
+        rank({index: one[place] for index, one in judged.items()}, config.objective)[0]
+        for place in range(len(windows))
+    ]
+
+
+def _played(search: Search, index: int, rows: slice, capital: float) -> Played:
+    return search.play(index, rows, capital=capital, report=to_nobody)
+
+
+def _joined(tests: Sequence[Played]) -> Played:
+    rejected = {name: sum(test.rejected[name] for test in tests) for name in tests[0].rejected}
+    paid = {name: round(sum(test.paid[name] for test in tests), 2) for name in tests[0].paid}
+    return Played(
+        np.concatenate([test.trades for test in tests]),
+        np.concatenate([test.time for test in tests]),
+        np.concatenate([test.equity for test in tests]),
+        rejected,
+        paid,
+        tests[-1].ruined,
+    )
+
+
+def _trained_again(search: Search, index: int, window: Window, objective: str) -> dict[str, object]:
+    """What the chosen set did where it was chosen: of all that were tried only the objective is
+    kept.
+    """
+    trained = _played(search, index, slice(window.train, window.test), search.capital)
+    return _told(trained, objective, search.capital, search.stage)
+
+
+def _told(played: Played, objective: str, capital: float, stage: Stage) -> dict[str, object]:
+    first, last = wire_times(played.time[[0, -1]])
+    facts = facts_of(played, capital, stage)
+    return {
+        "from": first,
+        "to": last,
+        "objective": objective_of(facts, objective),
+        "performance": shown(facts),
+    }
