@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import IST
-from apps.engine.kernel.kernel import AFTER_SQUARE_OFF, LAST_OF_SESSION
+from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import square_off_flags
 from apps.market.importers import read_candle_files

@@ -17,8 +17,8 @@ from apps.market.live import Row
 _LOOK: Final = 0.2
 """Seconds between two looks at the clock."""
 
-News = Sequence[Tick] | str
-"""Ticks, or that the connection is there (`connected`) or gone for good (`lost`)."""
+News = Sequence[Tick] | int | None
+"""Ticks; or that the connection is there, since when (epoch seconds); None: it is gone for good."""
 
 
 class KiteFeed:
@@ -43,7 +43,7 @@ class KiteFeed:
         self._ticker = KiteTicker(api_key, access_token, root=root)
         self._ticker.on_connect = self._subscribe
         self._ticker.on_ticks = self._take
-        self._ticker.on_noreconnect = lambda _: self._news.put("lost")
+        self._ticker.on_noreconnect = lambda _: self._news.put(None)
 
     def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
         """As the protocol has it."""
@@ -61,18 +61,17 @@ class KiteFeed:
             news = self._news.get(timeout=_LOOK)
         except Empty:
             return
-        if news == "lost":
+        if news is None:
             raise FeedLost("Kite's WebSocket does not take the connection.")
-        if news == "connected":
-            minutes.begin_anew(int(self._clock()))
+        if isinstance(news, int):
+            minutes.begin_anew(news)
             return
         for tick in news:
-            if isinstance(tick, Tick):
-                minutes.add(tick)
+            minutes.add(tick)
 
     # Any: the package is untyped, and calls these from a thread of its own.
     def _subscribe(self, ticker: Any, response: Any) -> None:
-        self._news.put("connected")
+        self._news.put(int(self._clock()))
         ticker.subscribe(list(self._tokens))
         ticker.set_mode(ticker.MODE_FULL, list(self._tokens))
 
