@@ -20,8 +20,9 @@ from config.postgres import socket_directory
 from tests.config.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
-ROLES = ("up", "web", "small", "webhooks", "backtests", "keeper", "postmaster", "backend")
-"""`web` are gunicorn and its processes, `small`, `webhooks` and `backtests` the workers."""
+WORKERS = ("small", "webhooks", "trading", "backtests")
+ROLES = ("up", "web", *WORKERS, "keeper", "postmaster", "backend")
+"""`web` are gunicorn and its processes."""
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from statistics import median, quantiles
 from typing import Final
 
 from tests.faults.everyday import OPERATIONS, Client, Operation
-from tests.faults.service import Answer, Caller, Service, service
+from tests.faults.service import WORKERS, Answer, Caller, Service, service
 
 SEED: Final = 20261121
 THREADS: Final = 16
@@ -31,7 +31,7 @@ CLIENTS: Final = 32  # more than threads: one of them is always free, and sends 
 SECONDS_TO_SETTLE: Final = 300.0
 SECONDS_A_SAMPLE: Final = 10.0
 MOST_GROWTH: Final = 5.0  # percent
-OURS: Final = ("up", "web", "small", "webhooks", "backtests")
+OURS: Final = ("up", "web", *WORKERS)
 DATABASE: Final = ("keeper", "postmaster", "backend")
 Memory = Mapping[str, float]
 """Megabytes by role."""

@@ -8,11 +8,11 @@ import pytest
 from config.postgres import socket_directory
 from tests.config.processes import is_alive, until
 from tests.faults.clients import writing
-from tests.faults.service import ROLES, Service, service
+from tests.faults.service import ROLES, WORKERS, Service, service
 
 SEED = 20261121
 KILLS = 20
-COMPLETE = {"up": 1, "web": 3, "small": 1, "webhooks": 1, "backtests": 1, "postmaster": 1}
+COMPLETE = {"up": 1, "web": 3, "postmaster": 1, **dict.fromkeys(WORKERS, 1)}
 """How many processes each role has in a service that is whole; gunicorn and two of its own."""
 
 
