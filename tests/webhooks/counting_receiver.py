@@ -62,7 +62,11 @@ def counting(answer: Callable[[], Answer] = lambda: well) -> Iterator[Counted]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # as http.server calls it
-            body = self.rfile.read(int(self.headers["content-length"]))
+            length = int(self.headers["content-length"])
+            body = self.rfile.read(length)
+            if len(body) < length:  # its sender was killed: nothing came
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             chosen = answer()
             if chosen is well:
