@@ -33,7 +33,6 @@ _ADVANCE: Final = f"""
     FROM unnest(%s::text[], %s::bytea[], %s::int8[], %s::float8[], %s::float8[], %s::float8[],
         %s::float8[]) AS new (run_id, data, before, equity, peak, drawdown, drawdown_amount)
     WHERE state.run_id = new.run_id AND state.row_time IS NOT DISTINCT FROM new.before
-    RETURNING state.run_id
 """
 
 

@@ -335,7 +335,7 @@ def _waiting(step: Step) -> Iterator[tuple[str, bool]]:
 def exit_that_waits(position: Record, *, reverse: bool) -> str:
     """Why a position will be closed at its symbol's next open; empty when it will not.
 
-    As `engine.fills.ordered_exit` has it, which is compiled and so not for web processes.
+    As `engine.kernel.fills.ordered_exit` has it, which is compiled and so not for web processes.
     """
     if position["side"] == 0:
         return ""

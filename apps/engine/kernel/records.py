@@ -172,10 +172,6 @@ class Plan(NamedTuple):
     reverse: bool = True  # an entry signal against the position closes it
 
 
-PLAN = np.dtype([(name, type(value)) for name, value in Plan._field_defaults.items()])
-"""A Plan as a record."""
-
-
 class State(NamedTuple):
     """All that survives a row. It holds no index of a row or bar, so any market may continue it."""
 

@@ -28,8 +28,6 @@ from apps.market.rulebook.sessions import sessions_of
 REPAIRABLE: Final = 0.005
 """Largest excess of an open or close over its bar's range that is repaired, as a share of it."""
 
-_EXAMPLES: Final = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Report:
