@@ -1,13 +1,10 @@
 """The range of a backtest: as clients write it, and in the half-open seconds the engine reads."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Final
+from datetime import datetime
 
 from apps.core.errors import Fault, InvalidInput
-from apps.market.moments import read_moment
-
-EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
+from apps.market.moments import EARLIEST, read_moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,9 @@ from apps.core.errors import Fault, InvalidInput
 from apps.engine.candles import IST
 
 INDIA: Final = timezone(timedelta(seconds=IST))
+EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
+"""No candle is taken from before: NSE began to trade in 1994."""
+
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:45:00Z"
 

@@ -8,16 +8,17 @@ from typing import Any, Final
 
 from apps.core.errors import Fault, InvalidInput
 from apps.core.input import Body, ChoiceField, ListField, TextField
+from apps.core.strict_json import MAX_NUMBER
 from apps.core.times import wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market.feeds.incoming import Received, Refused
 from apps.market.live import Row
-from apps.market.moments import read_moment
+from apps.market.moments import EARLIEST, read_moment
 
 MOST_CANDLES: Final = 5000
 MOST_RUPEES: Final = 1e9
-MOST_VOLUME: Final = 1e15
+MOST_VOLUME: Final = MAX_NUMBER
 _MOST_FAULTS: Final = 100
 _NUMBERS: Final = ("open", "high", "low", "close", "volume")
 
@@ -91,7 +92,10 @@ def _time(place: str, value: object) -> int:
     """A date is 00:00 of it in Asia/Kolkata, as days and weeks are stamped."""
     if not isinstance(value, str):
         raise InvalidInput(Fault(place, "must be the start of the bar as text", value))
-    return read_moment(place, value, last=False)
+    time = read_moment(place, value, last=False)
+    if time < EARLIEST.timestamp():
+        raise InvalidInput(Fault(place, f"lies before {EARLIEST.date()}", value))
+    return time
 
 
 def received_out(sent: Sent, received: Received) -> dict[str, object]:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import IST
 from apps.market.importers.layout import Layout
 from apps.market.importers.tables import Column, Table
+from apps.market.moments import EARLIEST
 
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,10}")
 _EPOCH_MILLISECONDS: Final = re.compile(r"[0-9]{12,13}")
@@ -35,7 +36,7 @@ _TO_ISO: Final = (
 _DAYS: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d%b%Y", "%d %b %Y", "%d%b%y")
 _ONE_DIGIT_HOUR: Final = r"^([0-9]:)"
 _NO_TIME: Final = "is no date or time of a known form, or not of the first row's"
-_EARLIEST: Final = 631_152_000  # 1990-01-01
+_EARLIEST: Final = int(EARLIEST.timestamp())
 _LATEST: Final = 4_102_444_800  # 2100-01-01
 
 
