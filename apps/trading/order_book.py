@@ -15,6 +15,7 @@ from apps.trading.brokers.protocol import place_surely
 from apps.trading.models import Intent, Order, OrderStatus, Run
 from apps.trading.money import price
 from apps.trading.outcome import (
+    FROM_OUTSIDE,
     Execution,
     Leg,
     Outcome,
@@ -24,7 +25,7 @@ from apps.trading.outcome import (
 )
 from apps.trading.stepping import drop_entry
 
-WITHDRAWN: Final = frozenset({"limit_not_reached", "daily_loss_limit", "kill_switch", "stale_data"})
+WITHDRAWN: Final = FROM_OUTSIDE | {"limit_not_reached", "daily_loss_limit"}
 """Reasons for which an order is taken back; of the others it is rejected."""
 CANCELLED: Final = "cancelled"
 """Why an order was not filled that its owner, or the end of its contract, took back."""

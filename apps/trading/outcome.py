@@ -32,15 +32,15 @@ from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.language.strategy import Strategy
 from apps.trading.models import Intent
 from apps.trading.money import NOTHING, rupees
-from apps.trading.stepping import Step
+from apps.trading.stepping import Barred, Step
 
 Record = Any
 """A NumPy record, whose fields no type knows."""
 
-AT_CLOSES: Final = frozenset({"both_sides", "daily_loss_limit", "kill_switch", "stale_data"})
+FROM_OUTSIDE: Final = frozenset(Barred)
+"""Why a signal is refused that pass over in silence what would have been ignored anyway."""
+AT_CLOSES: Final = FROM_OUTSIDE | {"both_sides", "daily_loss_limit"}
 """Why a signal is refused at the close that heard it; every other reason is met at an open."""
-FROM_OUTSIDE: Final = frozenset({"kill_switch", "stale_data"})
-"""Of them, those that pass over in silence what would have been ignored anyway."""
 EXPIRED: Final = "expiry"
 BY_LEVEL: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
 """Exits at a level, and which of the position's it is."""
@@ -237,7 +237,7 @@ def _refusals(step: Step) -> tuple[list[Refused], list[Heard]]:
     unheeded: list[Heard] = []
     by_symbol: dict[int, list[str]] = defaultdict(list)
     for one in step.refusals:
-        by_symbol[int(one["symbol"])].append(REJECTIONS[one["reason"]])
+        by_symbol[int(one["symbol"])].append(_reason(step, one))
     for index, reasons in by_symbol.items():
         symbol = _symbol(step, index)
         if _is_of_close(step, index, reasons[-1]):
@@ -248,6 +248,11 @@ def _refusals(step: Step) -> tuple[list[Refused], list[Heard]]:
         for reason, side in zip(reasons, _sides(int(before["pending"])), strict=False):
             refused.append(Refused(symbol, side, reason, int(before["time"])))
     return refused, unheeded
+
+
+def _reason(step: Step, refusal: Record) -> str:
+    reason = REJECTIONS[refusal["reason"]]
+    return step.barred if step.barred and reason in FROM_OUTSIDE else reason
 
 
 def _is_of_close(step: Step, index: int, reason: str) -> bool:

@@ -34,7 +34,7 @@ from apps.engine.kernel.records import (
 from apps.engine.language.strategy import Strategy
 from apps.trading.models import Run
 from apps.trading.rows import Row
-from apps.trading.stepping import Step, drop_entry
+from apps.trading.stepping import Barred, Step, drop_entry
 from apps.trading.terms import CLOSE, Dealing, Terms
 
 _PRICES: Final = ("stop", "target", "extreme", "order_price", "close", "atr", "order_atr")
@@ -108,7 +108,8 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
     written = _settled(state, terms, out, broken, BY_STOPPED)
     for symbol in standing.cancelled:
         drop_entry(state, member.strategy, symbol)
-    bar_entries(state, _barred(standing, stale=changes.stale))
+    barred = _barred(standing, stale=changes.stale)
+    bar_entries(state, _code_of(barred))
     before_open, after_close = _asked(standing, member.strategy.basicInfo.symbols, row)
     ask_to_close(state, before_open, BY_STOPPED)
     ran = kernel.run(state, cue.market, cue.heard, 0, 1, member.plan, terms.units, terms.rates, out)
@@ -132,6 +133,7 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
         trades=trades,
         last=row.bars[:, CLOSE],
         cancelled=standing.cancelled,
+        barred=barred,
     )
 
 
@@ -148,11 +150,22 @@ def _written(out: Out, trades: int, fills: int, refusals: int) -> tuple[Array, A
     return out.fills[:fills].copy(), out.refusals[:refusals].copy(), out.trades[:trades].copy()
 
 
-def _barred(standing: Standing, *, stale: bool) -> int | None:
-    """Whether the run may enter anything in this row, and from its close on."""
-    if standing.status != Status.ACTIVE or standing.ended_at or standing.halted_since:
-        return KILL_SWITCH
-    return STALE_DATA if stale else None
+def _barred(standing: Standing, *, stale: bool) -> Barred | None:
+    """Why the run may enter nothing in this row, and from its close on; None where it may."""
+    if standing.ended_at:
+        return Barred.ERROR if standing.status == Status.ERROR else Barred.STOPPED
+    if standing.halted_since:
+        return Barred.KILL_SWITCH
+    if standing.status != Status.ACTIVE:
+        return Barred.PAUSED
+    return Barred.STALE_DATA if stale else None
+
+
+def _code_of(barred: Barred | None) -> int | None:
+    """The engine knows two reasons to be barred: what somebody wants, and stale data."""
+    if barred is None:
+        return None
+    return STALE_DATA if barred is Barred.STALE_DATA else KILL_SWITCH
 
 
 def _asked(

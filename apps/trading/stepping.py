@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 import numpy as np
 
@@ -10,6 +11,16 @@ from apps.engine.kernel.records import Array, State
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
 from apps.trading.models import Run
+
+
+class Barred(StrEnum):
+    """Why a run may enter nothing, as its refused signals and orders tell it."""
+
+    STOPPED = "stopped"
+    ERROR = "error"
+    KILL_SWITCH = "kill_switch"
+    PAUSED = "paused"
+    STALE_DATA = "stale_data"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +32,8 @@ class Step:
     TRADE records in the order in which they happened; `state` is the state after the row, in which
     `pending` says what waits for the next bar. `last` f8[symbols] are the closes of the row, NaN
     without a bar. Symbols are indices into `strategy`'s. `cancelled` are the symbols whose waiting
-    entry was dropped before the row because its owner wanted that.
+    entry was dropped before the row because its owner wanted that. `barred` is why the row could
+    enter nothing, for which the engine has fewer words.
     """
 
     run: Run
@@ -37,6 +49,7 @@ class Step:
     trades: Array
     last: Array = field(default_factory=lambda: np.empty(0))
     cancelled: Collection[str] = ()
+    barred: Barred | None = None
 
 
 def drop_entry(state: State, strategy: Strategy, symbol: str) -> None:

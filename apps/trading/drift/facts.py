@@ -7,12 +7,14 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from apps.trading.stepping import Barred
+
 
 class Kind(StrEnum):
     """What a difference is of.
 
     `data`: a candle came late, was changed, or never came. `risk`: the owner, an operator or a
-    limit stepped in, which nobody does in a backtest.
+    limit stepped in, which nobody does in a backtest, or had done so earlier in the session.
     """
 
     DATA = "data"
@@ -22,9 +24,7 @@ class Kind(StrEnum):
     RISK = "risk"
 
 
-INTERVENTIONS: Final = frozenset(
-    {"kill_switch", "stale_data", "daily_loss_limit", "price_band", "cancelled", "stopped"}
-)
+INTERVENTIONS: Final = frozenset(Barred) | {"daily_loss_limit", "price_band", "cancelled"}
 
 
 class Bar(NamedTuple):
@@ -85,7 +85,9 @@ class Facts:
 
 
 class Difference(NamedTuple):
-    """What the backtester says, and what was done on paper; None where one of them has nothing."""
+    """What the backtester says, and what was done on paper; None where one of them has nothing.
+    `reason` says of `risk` how somebody stepped in.
+    """
 
     kind: Kind
     time: int
@@ -93,13 +95,26 @@ class Difference(NamedTuple):
     what: str
     expected: Mapping[str, object] | None
     actual: Mapping[str, object] | None
+    reason: str | None = None
 
 
 def differences(expected: Facts, actual: Facts) -> list[Difference]:
-    """All of them, in the order of time."""
+    """All of them, in the order of time.
+
+    Once somebody has stepped in, the run goes on with other positions and other money than its
+    backtest: signals and fills that differ from there on are told with that reason.
+    """
     found = [*_of_bars(expected, actual), *_of_signals(expected, actual)]
     found += _of_fills(expected, actual)
-    return sorted(found, key=lambda one: (one.time, list(Kind).index(one.kind), one.symbol))
+    found.sort(key=lambda one: (one.time, list(Kind).index(one.kind), one.symbol))
+    first = next((one for one in found if one.kind is Kind.RISK), None)
+    return [one if first is None else _after(first, one) for one in found]
+
+
+def _after(first: Difference, one: Difference) -> Difference:
+    """As it is to be told when somebody has stepped in with `first`."""
+    follows = one.time >= first.time and one.kind in (Kind.SIGNAL, Kind.FILL)
+    return one._replace(kind=Kind.RISK, reason=first.reason) if follows else one
 
 
 def _of_bars(expected: Facts, actual: Facts) -> Iterator[Difference]:
@@ -114,25 +129,32 @@ def _of_signals(expected: Facts, actual: Facts) -> Iterator[Difference]:
         one, other = expected.signals.get(key), actual.signals.get(key)
         settled = one is None or other is None or one.followed is not None
         if settled and one != other:
-            reasons = {verdict.reason for verdict in (one, other) if verdict is not None}
-            kind = Kind.RISK if reasons & INTERVENTIONS else Kind.SIGNAL
-            what = f"{key.action} {key.side}"
-            yield Difference(kind, key.time, key.symbol, what, _shown(one), _shown(other))
+            reason = _intervention(one, other)
+            kind, what = Kind.RISK if reason else Kind.SIGNAL, f"{key.action} {key.side}"
+            yield Difference(kind, key.time, key.symbol, what, _shown(one), _shown(other), reason)
 
 
 def _of_fills(expected: Facts, actual: Facts) -> Iterator[Difference]:
     for key in sorted({*expected.fills, *actual.fills}):
         one, other = expected.fills.get(key), actual.fills.get(key)
         if one != other:
-            kind = _kind_of(one, other)
-            yield Difference(kind, key.time, key.symbol, key.side, _shown(one), _shown(other))
+            kind, reason = _kind_of(one, other)
+            what = key.side
+            yield Difference(kind, key.time, key.symbol, what, _shown(one), _shown(other), reason)
 
 
-def _kind_of(one: Execution | None, other: Execution | None) -> Kind:
-    reasons = {execution.reason for execution in (one, other) if execution is not None}
+def _kind_of(one: Execution | None, other: Execution | None) -> tuple[Kind, str | None]:
+    """And how somebody stepped in, if it is that."""
     if one is not None and other is not None and one._replace(charges=other.charges) == other:
-        return Kind.CHARGE
-    return Kind.RISK if reasons & INTERVENTIONS else Kind.FILL
+        return Kind.CHARGE, None
+    reason = _intervention(one, other)
+    return (Kind.RISK if reason else Kind.FILL), reason
+
+
+def _intervention(one: Verdict | Execution | None, other: Verdict | Execution | None) -> str | None:
+    """What the paper's telling says of it counts before the backtest's."""
+    reasons = [fact.reason for fact in (other, one) if fact is not None]
+    return next((reason for reason in reasons if reason in INTERVENTIONS), None)
 
 
 def _shown(fact: Bar | Verdict | Execution | None) -> Mapping[str, object] | None:

@@ -45,6 +45,10 @@ SCHEMAS: Final[dict[str, Schema]] = {
                         "what": described(TEXT, "Of what: a candle, a signal, a side of a fill."),
                         "expected": described(_FACT, "By the backtester; null where nothing is."),
                         "actual": described(_FACT, "On paper; null where nothing is."),
+                        "reason": described(
+                            nullable(TEXT),
+                            "Of `risk`: how somebody stepped in, here or earlier in the session.",
+                        ),
                         "runId": ID,
                         "checkedAt": MOMENT,
                     }
@@ -60,7 +64,8 @@ READ: Final = Operation(
     text=(
         "Each session is played again over the candles that are stored by then, from the state in"
         " which it began. Differences are of candles that came late or were changed (`data`), of"
-        " signals, fills and charges, and of what an owner, an operator or a limit did (`risk`)."
+        " signals, fills and charges, and of what an owner, an operator or a limit did (`risk`),"
+        " with what followed from it until the end of the session."
     ),
     tag="trading",
     parameters=(

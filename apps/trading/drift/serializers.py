@@ -28,6 +28,7 @@ def _differences(report: DriftReport) -> list[dict[str, object]]:
     return [
         {
             **one,
+            "reason": one.get("reason"),  # reports of before it was told have none
             "runId": report.run_id,
             "time": wire_time(datetime.fromtimestamp(one["time"], tz=UTC)),
             "checkedAt": checked,

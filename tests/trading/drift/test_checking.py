@@ -6,8 +6,11 @@ from decimal import Decimal
 import pytest
 
 from apps.accounts.models import User
+from apps.core.times import moment
 from apps.engine.candles import Candles
 from apps.market import services as market
+from apps.market.moments import day_in_india
+from apps.market.store import PATIENCE
 from apps.trading import services
 from apps.trading.drift import checking
 from apps.trading.models import DriftReport, Fill, LaneRow, Run, Signal
@@ -66,7 +69,7 @@ def test_on_clean_data_there_is_none_and_each_kind_is_told(
     tampered = tamper()
     assert sorted(one for found in check().values() for one in found) == sorted(tampered)
     shown = client.get(path, {"date": "2026-06-01"}).json()["differences"]
-    assert {"charge", "fill", "risk"} >= {one["kind"] for one in shown} != set()
+    assert {"charge", "fill", "signal"} >= {one["kind"] for one in shown} != set()
     assert client.get(path, {"date": "2025-06-01"}).json()["status"] == "no_session"
     assert_error(client.get(path, {"date": "June"}), 400, "VALIDATION_ERROR", field="date")
     DriftReport.objects.all().delete()
@@ -79,10 +82,10 @@ def tamper() -> list[tuple[object, ...]]:
     charged, priced = Fill.objects.order_by("at", "pk").select_related("order")[:2]
     Fill.objects.filter(pk=charged.pk).update(charges=charged.charges + Decimal("0.01"))
     Fill.objects.filter(pk=priced.pk).update(price=priced.price + 1)
-    barred = Signal.objects.filter(followed=True, action="entry").earliest("bar_time")
-    Signal.objects.filter(pk=barred.pk).update(followed=False, reason="kill_switch")
-    missing = Signal.objects.filter(followed=True).order_by("-bar_time")[1]
+    missing = Signal.objects.filter(followed=True).order_by("bar_time")[1]
     Signal.objects.filter(pk=missing.pk).delete()
+    barred = Signal.objects.filter(followed=True, action="entry").latest("bar_time")
+    Signal.objects.filter(pk=barred.pk).update(followed=False, reason="kill_switch")
     return [
         ("charge", charged.order.symbol, charged.order.side),
         ("fill", priced.order.symbol, priced.order.side),
@@ -101,13 +104,27 @@ def come_late(bars: Candles) -> None:
     market.append(symbol=SYMBOLS[0], timeframe="30m", candles=moved, now=make.NOW)
 
 
-def test_a_run_that_was_stopped_is_played_to_its_end(
-    alice: User, series: Mapping[str, Candles]
+@pytest.mark.parametrize(("means", "reason"), [("pause", "paused"), ("close", "stopped")])
+def test_what_followed_from_somebody_stepping_in_says_so(
+    alice: User, series: Mapping[str, Candles], means: str, reason: str
 ) -> None:
-    run = started(alice, steps(SYMBOLS, "30m"))
-    runner = Runner()
-    step(runner, SYMBOLS, "30m", FIRST + 86_400 + 6 * LENGTH)
-    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=True, now=make.NOW)
+    run, runner = started(alice, steps(SYMBOLS, "30m")), Runner()
+    first = until_it_holds_something(run, runner)
+    if means == "pause":
+        services.pause(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
+    else:
+        run.positions.open().update(close_asked_at=moment(first))
     step(runner, SYMBOLS, "30m", AFTER)
-    kinds = {kind for differences in check().values() for kind, _, _ in differences}
-    assert kinds <= {"risk", "fill"}
+    checking.check_ended(now=make.NOW, market_now=AFTER, stopping=lambda: False)
+    report = DriftReport.objects.get(day=day_in_india(first))
+    assert {(one["kind"], one["reason"]) for one in report.differences} == {("risk", reason)}
+    assert any(one["what"] in ("buy", "sell") for one in report.differences)
+
+
+def until_it_holds_something(run: Run, runner: Runner) -> int:
+    """The market's time then."""
+    for time in range(FIRST + LENGTH, AFTER, LENGTH):
+        step(runner, SYMBOLS, "30m", time + PATIENCE)
+        if run.positions.open().exists():
+            return time
+    raise AssertionError("it never does")

@@ -122,23 +122,27 @@ def test_a_stop_that_leaves_positions_leaves_them_their_exits(alice: User) -> No
 
 
 def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: User) -> None:
-    market = Market([101, 101, 101, 101, 101, 101])
+    market = Market([101] * 8)
     run = started(alice, always_in())
     market.go()
     services.pause(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
     market.go()
     assert not Position.objects.exists()
     order = Order.objects.get()
-    assert (order.status, order.reason) == ("cancelled", "kill_switch")
-    assert not Signal.objects.filter(followed=True).exists()
+    assert (order.status, order.reason) == ("cancelled", "paused")
+    assert set(Signal.objects.values_list("followed", "reason")) == {(False, "paused")}
     services.resume(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
     market.go(2)
     assert Position.objects.open().exists()
     services.stop_everything(owner=alice, reason="enough", close_positions=True, now=make.NOW)
-    market.go(2)
+    market.go(3)
     assert Trade.objects.get().exit_reason == "stopped"
     assert status_of(run) == Status.PAUSED
     assert RunState.objects.exists()
+    assert Signal.objects.latest("bar_time").reason == "kill_switch"
+    services.allow_again(owner=alice, now=make.NOW)
+    market.go()
+    assert Signal.objects.latest("bar_time").reason == "paused"
 
 
 def test_a_breach_is_told_once_and_nothing_enters_that_day_again(alice: User) -> None:
