@@ -10,15 +10,17 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, ist_day
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, buckets, ist_day
 from apps.engine.sessions import Sessions
 from apps.market.store import PATIENCE
 
 GIVEN_UP_AFTER: Final = 10
-"""Bars of a session that may be missing in a row before a run is given up."""
+"""Bars of sessions that may be missing in a row before a run is given up."""
 
 _DAYS_AHEAD: Final = 10
 """Among so many dates there is a session."""
+_WEEKS_AHEAD: Final = GIVEN_UP_AFTER + 1
+"""Each has a session, and so a bar of every timeframe; the first may be half over."""
 
 PRICES: Final = ("open", "high", "low", "close", "volume")
 
@@ -79,18 +81,38 @@ def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int
 
 def silent_at(timeframe: str, calendars: Sequence[Sessions], *, since: int, now: int) -> int | None:
     """When it will be too long that no row came after `since` (epoch seconds): GIVEN_UP_AFTER bars
-    of one session, counted from its opening or from `since`. None where sessions are too short.
+    of one session, counted from its opening or from `since`. Where no session has so many, they are
+    counted from session to session. None where no session is known.
     """
-    length = GIVEN_UP_AFTER * TIMEFRAMES[timeframe]
-    today = int(ist_day(np.array([now]))[0])
-    days = np.arange(today, today + _DAYS_AHEAD, dtype=np.int32)
-    found = []
-    for calendar in calendars:
-        open_days = days[calendar.is_session(days)]
-        opens, closes = calendar.hours(open_days)
-        ends = np.maximum(opens, since) + length
-        found += ends[ends <= closes].tolist()
+    found = [end for one in calendars for end in _within_a_session(timeframe, one, since, now)]
+    found = found or [end for one in calendars for end in _over_sessions(timeframe, one, since)]
     return min(found, default=None)
+
+
+def _within_a_session(timeframe: str, calendar: Sessions, since: int, now: int) -> list[int]:
+    opens, closes = _hours_from(now, _DAYS_AHEAD, calendar)
+    ends = np.maximum(opens, since) + GIVEN_UP_AFTER * TIMEFRAMES[timeframe]
+    found: list[int] = ends[ends <= closes].tolist()
+    return found
+
+
+def _over_sessions(timeframe: str, calendar: Sessions, since: int) -> list[int]:
+    length = TIMEFRAMES[timeframe]
+    opens, closes = _hours_from(since, _WEEKS_AHEAD * 7, calendar)
+    pairs = zip(opens.tolist(), closes.tolist(), strict=True)
+    starts = np.array([start for hours in pairs for start in range(*hours, length)], np.int64)
+    ends = np.unique(buckets(starts, length, calendar)[1])
+    found: list[int] = ends[ends > since][GIVEN_UP_AFTER - 1 :].tolist()
+    return found
+
+
+def _hours_from(
+    moment: int, count: int, calendar: Sessions
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Openings and closes of the sessions among so many dates."""
+    first = int(ist_day(np.array([moment]))[0])
+    days = np.arange(first, first + count, dtype=np.int32)
+    return calendar.hours(days[calendar.is_session(days)])
 
 
 def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:

@@ -1,11 +1,14 @@
 """When a row is closed, and what is in it (engine rule 16)."""
 
+from datetime import datetime
+
 import numpy as np
 
 from apps.engine.candles import Candles
+from apps.market.moments import INDIA
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.store import PATIENCE
-from apps.trading.rows import Row, closed, packed, unpacked
+from apps.trading.rows import Row, closed, packed, silent_at, unpacked
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata
 CALENDARS = [sessions_of("NSE:RELIANCE"), sessions_of("NSE:SBIN")]
@@ -55,6 +58,25 @@ def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None
     midnight = OPENING - 33_300
     (day,) = closed([series(midnight)], "1d", CALENDARS[:1], now=close).rows
     assert day.closes == close
+
+
+def silent(timeframe: str, *, since: int) -> str:
+    """In Asia/Kolkata."""
+    found = silent_at(timeframe, CALENDARS[:1], since=since, now=OPENING)
+    assert found is not None
+    return f"{datetime.fromtimestamp(found, INDIA):%m-%d %H:%M}"
+
+
+def test_it_is_too_long_after_ten_bars_of_a_session_or_of_sessions_on_end() -> None:
+    monday = OPENING - 33_300
+    assert silent("15m", since=OPENING) == "06-01 11:45"
+    assert silent("30m", since=OPENING + 3 * 3600) == "06-02 14:15"
+    assert silent("1h", since=OPENING) == "06-02 12:15"
+    assert silent("4h", since=OPENING) == "06-05 15:30"
+    assert silent("1d", since=monday) == "06-12 15:30"
+    assert silent("1d", since=OPENING + 22_500) == "06-15 15:30"
+    assert silent("1w", since=monday) == "08-10 00:00"
+    assert silent("1w", since=OPENING) == "08-10 00:00"
 
 
 def test_a_row_is_kept_to_the_last_bit() -> None:
