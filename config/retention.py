@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from apps.accounts import retention as accounts
 from apps.core import retention as core
+from apps.trading import retention as trading
 from apps.webhooks import retention as webhooks
 
 log = logging.getLogger(__name__)
@@ -21,6 +22,7 @@ class Purge(Protocol):
 PURGES: Final[Mapping[str, Purge]] = {
     "accounts": accounts.purge,
     "core": core.purge,
+    "trading": trading.purge,
     "webhooks": webhooks.purge,
 }
 
