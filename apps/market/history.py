@@ -2,13 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, Protocol
 
 import numpy as np
-import psycopg
-from django.db import connection
 from django.db.models import Max
 from numpy.typing import NDArray
 
@@ -22,18 +19,16 @@ from apps.engine.candles import (
     resample,
 )
 from apps.engine.sessions import Sessions
-from apps.market import adjustment, blocks, editions, live
+from apps.market import adjustment, editions, live
 from apps.market.adjustment import Adjustment, Change
-from apps.market.blocks import EMPTY, decode, joined, overlaid, picked
+from apps.market.blocks import decode, joined, overlaid, picked
+from apps.market.live import Series
 from apps.market.models import CandleBlock, CorporateAction
-from apps.market.moments import midnight
+from apps.market.parts import Days, Part, data_of, parts_of, parts_since
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 
-Days = NDArray[np.int32]
-
 _WEEK: Final = TIMEFRAMES["1w"]
-_DATA: Final = f"SELECT id, data FROM {CandleBlock._meta.db_table} WHERE id = ANY(%s)"
 
 
 class History(Protocol):
@@ -78,24 +73,61 @@ def adjusted_history_of(
     return _with(terms, sessions, timeframe, parts), known
 
 
+def recent_histories(since: Mapping[Series, int], *, until: int) -> Mapping[Series, History]:
+    """Of each series what its bars from a moment (epoch seconds) on are made of, as `history_of`
+    has it, for any number of series by four statements.
+
+    A bar holds nothing from before its start, so earlier bars are not read; but whether there are
+    any that day, which decides by what timeframe the day is served.
+    """
+    book, held = editions.current(), parts_since(_sources(since), until)
+    data = data_of(part for parts in held.values() for part in parts)
+    found: dict[Series, History] = {}
+    for symbol, timeframe in since:
+        parts = _parts_of(timeframe, held[symbol])
+        sessions = sessions_of(symbol, book=book)
+        found[symbol, timeframe] = _with(adjustment.NONE, sessions, timeframe, parts, data)
+    return found
+
+
+def _sources(since: Mapping[Series, int]) -> Mapping[Series, int]:
+    """Of all that the series are made from, the earliest moment that is needed."""
+    found: dict[Series, int] = {}
+    for (symbol, timeframe), start in since.items():
+        for source in live.sources_of(timeframe):
+            found[symbol, source] = min(start, found.get((symbol, source), start))
+    return found
+
+
 def change_of(action: CorporateAction) -> Change:
     ratio = Fraction(action.shares_after, action.shares_before)
     return Change(day_number(action.ex_date), ratio)
 
 
-_Parts = Mapping[str, dict[int, list["_Stored"]]]
+_Parts = Mapping[str, dict[int, list[Part]]]
 """By timeframe (of weeks two: themselves, and the days that others are made from)."""
 
 
 def _parts(symbol: str, timeframe: str, until: int) -> _Parts:
+    return _parts_of(timeframe, parts_of(symbol, live.sources_of(timeframe), until))
+
+
+def _parts_of(timeframe: str, stored: Sequence[Part]) -> _Parts:
     if timeframe != "1w":
-        return {timeframe: _planned(symbol, timeframe, until)}
-    weeks = _grouped("1w", _stored(symbol, ["1w"], until))
-    return {"1w": weeks, "1d": _planned(symbol, "1d", until)}
+        return {timeframe: _planned(timeframe, stored)}
+    weeks = [part for part in stored if part.timeframe == "1w"]
+    return {"1w": _grouped("1w", weeks), "1d": _planned("1d", stored)}
 
 
-def _with(terms: Adjustment, sessions: Sessions, timeframe: str, parts: _Parts) -> History:
-    bars = {name: _SessionBars(name, sessions, parts[name], terms) for name in parts}
+def _with(
+    terms: Adjustment,
+    sessions: Sessions,
+    timeframe: str,
+    parts: _Parts,
+    data: Mapping[int, bytes] | None = None,
+) -> History:
+    """`data` are the blocks' bytes, if they were read."""
+    bars = {name: _SessionBars(name, sessions, parts[name], terms, data) for name in parts}
     return bars[timeframe] if timeframe != "1w" else _Weeks(bars["1w"], bars["1d"])
 
 
@@ -114,29 +146,6 @@ def _newest_day(symbol: str, until: int) -> int:
     return int(ist_day(np.array([last], dtype=np.int64))[0])
 
 
-@dataclass(frozen=True, slots=True)
-class _Stored:
-    """One stored block, and the live bars that lie in it; of a block that has only these, `pk` is
-    None. `days` are the days it serves, `whole` says that these are all it has.
-
-    `known_until` is the end of the last bar its timeframe holds: a longer bar that would end later
-    is not finished. `adjusted` prices are as their source adjusted them.
-    """
-
-    pk: int | None
-    timeframe: str
-    bars: int
-    days: Days
-    known_until: int
-    whole: bool = True
-    adjusted: bool = False
-    live: Candles = EMPTY
-
-    def serving(self, days: Days) -> "_Stored":
-        whole = len(days) == len(self.days)
-        return replace(self, days=days, whole=whole)
-
-
 class _SessionBars:
     """Bars of a day or less, each day from the one stored timeframe that serves it; or the weeks
     that are stored.
@@ -146,13 +155,15 @@ class _SessionBars:
         self,
         timeframe: str,
         sessions: Sessions,
-        parts: dict[int, list[_Stored]],
+        parts: dict[int, list[Part]],
         terms: Adjustment,
+        data: Mapping[int, bytes] | None,
     ) -> None:
         self.timeframe = timeframe
         self._sessions = sessions
         self._parts = parts
         self._terms = terms
+        self._data = data
 
     @property
     def sessions(self) -> Sessions:
@@ -164,8 +175,10 @@ class _SessionBars:
 
     def bars(self, wanted: Collection[int]) -> Candles:
         parts = [part for block in wanted for part in self._parts.get(block, [])]
-        data = _data([part.pk for part in parts if part.pk is not None])
-        by_source: dict[str, list[_Stored]] = defaultdict(list)
+        data = self._data
+        if data is None:
+            data = data_of(parts)
+        by_source: dict[str, list[Part]] = defaultdict(list)
         for part in parts:
             if part.pk in data or len(part.live):
                 by_source[part.timeframe].append(part)
@@ -182,7 +195,7 @@ class _SessionBars:
         served = [part.days for parts in self._parts.values() for part in parts]
         return np.sort(np.concatenate(served)) if served else np.empty(0, dtype=np.int32)
 
-    def _made(self, source: str, data: Mapping[int, bytes], parts: Sequence[_Stored]) -> Candles:
+    def _made(self, source: str, data: Mapping[int, bytes], parts: Sequence[Part]) -> Candles:
         """The bars of one stored timeframe, of the days it serves."""
         ordered = sorted(parts, key=lambda part: int(part.days[0]))
         bars = _read(ordered, data)
@@ -248,7 +261,7 @@ class _Weeks:
         return int(day_start(open_days[:1] if len(open_days) else coming[:1])[0])
 
 
-def _read(parts: Sequence[_Stored], data: Mapping[int, bytes]) -> Candles:
+def _read(parts: Sequence[Part], data: Mapping[int, bytes]) -> Candles:
     """The bars of parts in order. What is folded meanwhile is seen in its block too, and is one."""
     stored = decode(*(data[part.pk] for part in parts if part.pk is not None and part.pk in data))
     came_in = [part.live for part in parts if len(part.live)]
@@ -260,79 +273,24 @@ def _mondays(days: Days) -> NDArray[np.int64]:
     return day_start(days - (days + 3) % 7)  # 1970-01-01 was a Thursday
 
 
-def _planned(symbol: str, timeframe: str, until: int) -> dict[int, list[_Stored]]:
+def _planned(timeframe: str, stored: Iterable[Part]) -> dict[int, list[Part]]:
     """Which stored block serves which days: those of the coarsest timeframe first."""
-    sources = live.sources_of(timeframe)
-    stored = _stored(symbol, sources, until)
+    by_source: dict[str, list[Part]] = defaultdict(list)
+    for part in stored:
+        by_source[part.timeframe].append(part)
     served = np.empty(0, dtype=np.int32)
-    chosen: list[_Stored] = []
-    for source in reversed(sources):
-        fresh = [
-            part.serving(part.days[~np.isin(part.days, served)])
-            for part in stored
-            if part.timeframe == source
-        ]
+    chosen: list[Part] = []
+    for source in reversed([name for name in live.sources_of(timeframe) if name in by_source]):
+        fresh = [part.serving(part.days[~np.isin(part.days, served)]) for part in by_source[source]]
         chosen += [part for part in fresh if len(part.days)]
         served = np.concatenate([served, *(part.days for part in fresh)])
     return _grouped(timeframe, chosen)
 
 
-def _grouped(timeframe: str, parts: Iterable[_Stored]) -> dict[int, list[_Stored]]:
+def _grouped(timeframe: str, parts: Iterable[Part]) -> dict[int, list[Part]]:
     """By the block of the wanted timeframe; a finer timeframe's blocks lie each within one."""
-    groups: dict[int, list[_Stored]] = defaultdict(list)
+    groups: dict[int, list[Part]] = defaultdict(list)
     for part in parts:
         block = int(block_id(day_start(part.days[:1]), timeframe)[0])
         groups[block_start(block, timeframe)].append(part)
     return groups
-
-
-def _stored(symbol: str, timeframes: Sequence[str], until: int) -> list[_Stored]:
-    # What came in is read before the blocks: if it is folded in between, it is seen twice, and
-    # not missed.
-    came_in = live.held(symbol, timeframes)
-    found: dict[tuple[str, int], _Stored] = {}
-    for row in CandleBlock.objects.filter(symbol=symbol, timeframe__in=timeframes).values_list(
-        "pk", "timeframe", "bars", "block_start", "days", "last_time", "adjusted"
-    ):
-        pk, timeframe, bars, first, bits, last, adjusted = row
-        start, end = midnight(first), int(last.timestamp()) + TIMEFRAMES[timeframe]
-        days = blocks.days_of(bytes(bits), start)
-        found[timeframe, start] = _Stored(pk, timeframe, bars, days, end, adjusted=adjusted)
-    for timeframe, candles in came_in.items():
-        for block in blocks.split(candles, timeframe):
-            key = (timeframe, block.start)
-            found[key] = _with_live(found.get(key), timeframe, block.candles)
-    return _all_known(found.values(), until)
-
-
-def _with_live(part: _Stored | None, timeframe: str, bars: Candles) -> _Stored:
-    days, end = np.unique(ist_day(bars.time)), int(bars.time[-1]) + TIMEFRAMES[timeframe]
-    if part is None:
-        return _Stored(None, timeframe, len(bars), days, end, live=bars)
-    return replace(
-        part,
-        bars=part.bars + len(bars),
-        days=np.union1d(part.days, days),
-        known_until=max(part.known_until, end),
-        live=bars,
-    )
-
-
-def _all_known(parts: Collection[_Stored], until: int) -> list[_Stored]:
-    """With one moment up to which each timeframe is known."""
-    ends: dict[str, int] = defaultdict(lambda: until)
-    for part in parts:
-        ends[part.timeframe] = max(ends[part.timeframe], part.known_until)
-    return [replace(part, known_until=ends[part.timeframe]) for part in parts]
-
-
-def _data(wanted: Sequence[int]) -> dict[int, bytes]:
-    """By key, the blocks that are still there: one dropped meanwhile has no bars any more.
-
-    Django's own cursors have each byte sent as two hexadecimal digits; this one as itself.
-    """
-    if not wanted:
-        return {}
-    connection.ensure_connection()
-    with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        return dict(cursor.execute(_DATA, [list(wanted)], binary=True))

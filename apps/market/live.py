@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from django.db import connection
@@ -18,6 +18,22 @@ CHANNEL: Final = "live_bars"
 
 _TABLE: Final = LiveCandle._meta.db_table
 _COLUMNS: Final = "time, open, high, low, close, volume"
+_SINCE: Final = f"""
+    SELECT symbol, timeframe, {_COLUMNS}
+    FROM {_TABLE} JOIN unnest(%s::text[], %s::text[], %s::int8[])
+        AS wanted (symbol, timeframe, start) USING (symbol, timeframe)
+    WHERE time >= start ORDER BY symbol, timeframe, time
+"""
+_BEGUN: Final = f"""
+    SELECT symbol, timeframe
+    FROM unnest(%s::text[], %s::text[], %s::int8[], %s::int8[])
+        AS wanted (symbol, timeframe, midnight, start)
+    WHERE EXISTS (
+        SELECT FROM {_TABLE} AS bar
+        WHERE bar.symbol = wanted.symbol AND bar.timeframe = wanted.timeframe
+            AND bar.time >= midnight AND bar.time < start
+    )
+"""
 _KEEP: Final = f"""
     INSERT INTO {_TABLE} (symbol, timeframe, {_COLUMNS}, received_at)
     SELECT %s, %s, bar.*, %s
@@ -33,6 +49,36 @@ _TELL: Final = "SELECT pg_notify(%s, symbol || ' ' || %s) FROM unnest(%s::text[]
 
 Row = tuple[int, float, float, float, float, float]
 """Start in epoch seconds, open, high, low, close, volume."""
+
+
+Series = tuple[str, str]
+"""A symbol and a timeframe."""
+
+
+class Recent(NamedTuple):
+    """Bars from a moment on, and whether there are any of its day before it."""
+
+    bars: Candles
+    begun: bool
+
+
+def held_since(
+    since: Mapping[Series, int], midnights: Mapping[Series, int]
+) -> Mapping[Series, Recent]:
+    """What came in of each series from its moment on; `midnights` begin the moments' days."""
+    symbols, timeframes = map(list, zip(*since, strict=True))
+    starts, firsts = list(since.values()), [midnights[series] for series in since]
+    found: dict[Series, list[Row]] = defaultdict(list)
+    with connection.cursor() as cursor:
+        cursor.execute(_SINCE, [symbols, timeframes, starts])
+        for symbol, timeframe, *bar in cursor.fetchall():
+            found[symbol, timeframe].append(tuple(bar))
+        cursor.execute(_BEGUN, [symbols, timeframes, firsts, starts])
+        begun = set(cursor.fetchall())
+    return {
+        series: Recent(candles_of(found.get(series, ())), series in begun)
+        for series in found.keys() | begun
+    }
 
 
 def held(symbol: str, timeframes: Collection[str]) -> Mapping[str, Candles]:

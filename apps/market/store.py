@@ -28,7 +28,8 @@ from apps.engine.candles import (
 from apps.market import live
 from apps.market.blocks import EMPTY, joined
 from apps.market.bounds import at_least
-from apps.market.history import History, adjusted_history_of, history_of
+from apps.market.history import History, adjusted_history_of, history_of, recent_histories
+from apps.market.live import Series
 from apps.market.models import CandleBlock, CorporateAction
 from apps.market.rulebook.dates import day_number
 
@@ -56,13 +57,27 @@ def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = Fa
 
 
 def closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
-    """Bars from `start` on that are over at `clock`, as one sees them who trades (engine rule 16).
+    """`all_closed` of one symbol."""
+    return all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]
+
+
+def all_closed(since: Mapping[Series, int], *, clock: int) -> Mapping[Series, Candles]:
+    """Of each series (symbol, timeframe) the bars from a moment on that are over at `clock`, as one
+    sees them who trades (engine rule 16); however many there are, it takes a few statements.
 
     A bar is over at its nominal end. One that is made of shorter ones is there when they reach its
     end, or PATIENCE seconds after it. `clock` is the market's time (`clock.market_time`): while
     history is replayed, more is held than may be seen.
     """
-    history = history_of(symbol, timeframe, until=clock - PATIENCE)
+    if not since:
+        return {}
+    histories = recent_histories(since, until=clock - PATIENCE)
+    return {
+        series: _over(histories[series], series[1], start, clock) for series, start in since.items()
+    }
+
+
+def _over(history: History, timeframe: str, start: int, clock: int) -> Candles:
     bars = _read(history, timeframe, start, clock, warmup=False)
     ends = buckets(bars.time, TIMEFRAMES[timeframe], history.sessions)[1]
     return bars.slice(0, int(np.searchsorted(ends, clock, side="right")))

@@ -6,6 +6,7 @@ import numpy as np
 import psycopg
 import pytest
 from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from apps.engine.candles import Candles
 from apps.market import coverage, live, store
@@ -157,6 +158,36 @@ def test_one_who_trades_sees_bars_that_are_over() -> None:
         1,
         2,
     ]
+
+
+def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> None:
+    hold(SBIN, "1m", minutes("2026-10-28 09:15", 375))
+    hold(SBIN, "5m", minutes("2026-10-29 09:15", 20, step=300, first_price=200))
+    hold(SBIN, "1m", minutes("2026-10-29 09:15", 375))
+    receive(minutes("2026-10-29 11:00", 10, step=300, first_price=300), "5m")
+    receive(minutes(f"{DAY} 09:15", 200))
+    receive(minutes(f"{DAY} 09:30", 2, step=900, first_price=400), "15m")
+    hold("NSE:INFY", "1d", minutes("2026-10-26 00:00", 5, step=86_400))
+    names = ("1m", "5m", "15m", "1h", "1d", "1w")
+    moments = [at(f"2026-10-{text}") for text in ("26 00:01", "29 10:20", "29 15:29", "30 00:00")]
+    moments += [at(f"{DAY} {clock}") for clock in ("09:16", "09:46", "10:15", "12:34")]
+    clock = at(f"{DAY} 12:35:20")
+    for start in moments:
+        since = {(symbol, name): start for symbol in (SBIN, "NSE:INFY") for name in names}
+        since[SBIN, "15m"] += 1
+        found = store.all_closed(since, clock=clock)
+        for (symbol, name), bars in found.items():
+            whole = store.closed(symbol, name, start=0, clock=clock)
+            assert same(bars, whole.between(since[symbol, name], 2**40)), (symbol, name, start)
+
+
+def test_any_number_of_series_is_read_by_a_few_statements() -> None:
+    receive(minutes(f"{DAY} 09:15", 7))
+    symbols = [SBIN, "NSE:INFY", "NSE:RELIANCE"]
+    since = {(symbol, name): at(f"{DAY} 09:15") for symbol in symbols for name in ("1m", "5m")}
+    with CaptureQueriesContext(connection) as queries:
+        store.all_closed(since, clock=at(f"{DAY} 09:20"))
+    assert len(queries) == 4
 
 
 @pytest.mark.django_db(transaction=True)
