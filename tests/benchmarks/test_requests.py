@@ -19,7 +19,8 @@ import psycopg
 import pytest
 
 from apps.accounts.hashers import LeanArgon2PasswordHasher
-from config.journey import ALGORITHM, Client
+from config.journey.client import Client
+from config.journey.research import ALGORITHM
 from config.postgres import socket_directory
 from tests.benchmarks.load import CONNECTIONS, ask, request
 from tests.benchmarks.peers.environments import PeersMissing

@@ -23,7 +23,8 @@ def test_the_demo_ends_well_and_cleans_up(tmp_path: Path) -> None:
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "completed after" in done.stdout
+    for step in ("completed after", "as if it came in now", "x trade.executed", "Sign out"):
+        assert step in done.stdout
     assert set(Path(tempfile.gettempdir()).glob("algotrade-demo-*")) == before
     running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
     assert "algotrade-demo-" not in running.stdout

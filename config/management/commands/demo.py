@@ -11,13 +11,16 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from config.journey import Client, JourneyFailed, walk
+from config.journey.client import Client, JourneyFailed
+from config.journey.listener import listening
+from config.journey.walk import walk
 
 SECONDS_TO_BE_READY: Final = 90.0
 LINES_SHOWN: Final = 20
@@ -36,11 +39,19 @@ class Command(BaseCommand):
                 _wait_until_ready(service, address)
                 self.say("Load sample candles (generated, not market data)")
                 _run(environment, "load_candles", "--sample")
-                try:
-                    walk(Client(address, self.say), password=secrets.token_urlsafe())
-                except JourneyFailed as error:
-                    raise CommandError(str(error)) from error
+                self._walk(Client(address, self.say), environment)
         self.say("Done: the service is stopped and its files are gone")
+
+    def _walk(self, client: Client, environment: dict[str, str]) -> None:
+        def feed(symbol: str, timeframe: str, first: date) -> None:
+            past = ("--symbols", symbol, "--timeframe", timeframe, "--from", str(first))
+            _run(environment, "feed", *past, "--speed", "max")
+
+        try:
+            with listening() as listener:
+                walk(client, password=secrets.token_urlsafe(), feed=feed, listener=listener)
+        except JourneyFailed as error:
+            raise CommandError(str(error)) from error
 
     def say(self, line: str) -> None:
         self.stdout.write(line)
@@ -59,6 +70,8 @@ def _environment(directory: str) -> dict[str, str]:
         "ALLOWED_HOSTS": "127.0.0.1",
         "WEB_WORKERS": "1",
         "BACKTEST_WORKERS": "1",
+        "WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32",
+        "WEBHOOK_ALLOW_HTTP": "1",
     }
 
 

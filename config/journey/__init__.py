@@ -1,0 +1,1 @@
+"""The main job, walked over HTTP as a client would."""
