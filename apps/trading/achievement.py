@@ -18,7 +18,7 @@ from apps.algorithms.lifecycle import Move, Status
 from apps.algorithms.models import Algorithm
 from apps.algorithms.performance import Achieved, Record
 from apps.core.errors import Code
-from apps.core.times import wire_time
+from apps.core.times import moment, wire_time
 from apps.trading import moves
 from apps.trading.models import Run, RunState, Tally, Trade
 from apps.trading.outcome import Outcome
@@ -68,7 +68,7 @@ def keep(outcomes: Sequence[Outcome], trades: Iterable[Trade], *, now: datetime)
     """Write performance and last execution of the algorithms of these steps, and do what their
     alerts ask for; returns what is to be told of it.
     """
-    news = {one.run.algorithm_id: one for one in _news(outcomes, trades, now)}
+    news = {one.run.algorithm_id: one for one in _news(outcomes, trades)}
     if not news:
         return []
     algorithms = _locked(news)
@@ -95,7 +95,7 @@ def _locked(ids: Iterable[str]) -> QuerySet[Algorithm]:
 # -------------------------------------------------------------------------------------- what is new
 
 
-def _news(outcomes: Sequence[Outcome], trades: Iterable[Trade], now: datetime) -> Iterator[News]:
+def _news(outcomes: Sequence[Outcome], trades: Iterable[Trade]) -> Iterator[News]:
     known = RunState.objects.only("peak", "drawdown", "drawdown_amount")
     states = known.in_bulk([outcome.step.run.pk for outcome in outcomes])
     by_run: dict[str, list[Trade]] = {}
@@ -108,7 +108,7 @@ def _news(outcomes: Sequence[Outcome], trades: Iterable[Trade], now: datetime) -
             capital=outcome.step.strategy.executionSettings.initialCapital,
             trades=by_run.get(run.pk, ()),
             fall=_deeper(outcome, states.get(run.pk)),
-            execution=_execution(outcome, now),
+            execution=_execution(outcome),
         )
         if news.changes_performance or news.execution is not None:
             yield news
@@ -125,11 +125,12 @@ def _deeper(outcome: Outcome, state: RunState | None) -> Fall | None:
     return Fall(percent, fall) if is_deeper else None
 
 
-def _execution(outcome: Outcome, now: datetime) -> dict[str, object] | None:
+def _execution(outcome: Outcome) -> dict[str, object] | None:
     """The last thing that came of a signal or a level in this row."""
+    timestamp = wire_time(moment(outcome.step.closes))
     error = next((ERRORS[one.reason] for one in outcome.refused if one.reason in ERRORS), None)
     if error is not None:
-        return {"timestamp": wire_time(now), "status": "error", "error": error}
+        return {"timestamp": timestamp, "status": "error", "error": error}
     if not outcome.executions:
         return None
     last = outcome.executions[-1]
@@ -140,7 +141,7 @@ def _execution(outcome: Outcome, now: datetime) -> dict[str, object] | None:
         "price": last.price,
         "reason": last.reason or last.intent,
     }
-    return {"timestamp": wire_time(now), "status": "success", "result": result}
+    return {"timestamp": timestamp, "status": "success", "result": result}
 
 
 # -------------------------------------------------------------------------------------- the records

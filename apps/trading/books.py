@@ -71,7 +71,7 @@ def record(steps: Sequence[Step], *, now: datetime) -> None:
     """
     outcomes = [outcome_of(step) for step in steps]
     accounts = _accounts(outcomes)
-    booked = order_book.keep(outcomes, now=now)
+    booked = order_book.keep(outcomes)
     filled = _fills(outcomes, booked.filled)
     _keep_money(filled, accounts, now)
     holdings.keep(outcomes)

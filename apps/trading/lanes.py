@@ -115,7 +115,7 @@ def detach(run: Run, *, now: datetime) -> None:
     """The run holds nothing any more: no further row is its concern."""
     RunState.objects.filter(run=run).delete()
     run.orders.filter(status=OrderStatus.OPEN).update(
-        status=OrderStatus.CANCELLED, reason="stopped", ended_at=now
+        status=OrderStatus.CANCELLED, reason="stopped", ended_at=clock.market_moment(now)
     )
 
 

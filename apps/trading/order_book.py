@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from math import isnan
 from typing import Any, Final
 
@@ -35,9 +34,9 @@ TYPES: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "li
 END: Final = """
     UPDATE trading_order AS one
     SET status = new.status, quantity = new.quantity, reason = new.reason, intent = new.intent,
-        ended_at = %s
-    FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[])
-        AS new (id, status, quantity, reason, intent)
+        ended_at = new.ended_at
+    FROM unnest(%s::text[], %s::text[], %s::bigint[], %s::text[], %s::text[], %s::timestamptz[])
+        AS new (id, status, quantity, reason, intent, ended_at)
     WHERE one.id = new.id AND one.status = 'open'
 """
 
@@ -59,18 +58,20 @@ class Booked:
     recalled: list[Order] = field(default_factory=list)
 
 
-def keep(outcomes: Sequence[Outcome], *, now: datetime) -> Booked:
-    """Write the orders; the caller holds the lanes of their runs."""
+def keep(outcomes: Sequence[Outcome]) -> Booked:
+    """Write the orders; the caller holds the lanes of their runs. All that a row does to them has
+    happened at its close, by the market's time, however late somebody came to it.
+    """
     waiting = _open_orders(outcome.step.run for outcome in outcomes)
     booked = Booked()
     for outcome in outcomes:
-        _OrdersOf(outcome, waiting[outcome.step.run.pk], booked, now).work()
-    _place(outcomes, booked, now)
-    _end(booked.ended, now)
+        _OrdersOf(outcome, waiting[outcome.step.run.pk], booked).work()
+    _place(outcomes, booked)
+    _end(booked.ended)
     return booked
 
 
-def _place(outcomes: Sequence[Outcome], booked: Booked, now: datetime) -> None:
+def _place(outcomes: Sequence[Outcome], booked: Booked) -> None:
     """Hand the new orders to the broker; an entry that it refuses waits no more."""
     ended = [order for order in booked.made if order.status != OrderStatus.OPEN]
     Order.objects.bulk_create(ended)
@@ -83,7 +84,7 @@ def _place(outcomes: Sequence[Outcome], booked: Booked, now: datetime) -> None:
         for symbol, close in zip(step.strategy.basicInfo.symbols, step.last.tolist(), strict=False)
         if not isnan(close)
     }
-    receipts = place_surely(PaperBroker(), wanted, last=last, now=now)
+    receipts = place_surely(PaperBroker(), wanted, last=last)
     steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
     for order, receipt in zip(wanted, receipts, strict=True):
         if receipt.status is OrderStatus.REJECTED:
@@ -102,9 +103,10 @@ def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:
 class _OrdersOf:
     """The orders of one step."""
 
-    def __init__(self, outcome: Outcome, waiting: Waiting, booked: Booked, now: datetime) -> None:
+    def __init__(self, outcome: Outcome, waiting: Waiting, booked: Booked) -> None:
         self._outcome, self._run = outcome, outcome.step.run
-        self._waiting, self._booked, self._now = waiting, booked, now
+        self._waiting, self._booked = waiting, booked
+        self._now = moment(outcome.step.closes)
 
     def work(self) -> None:
         for execution in self._outcome.executions:
@@ -183,14 +185,17 @@ class _OrdersOf:
         return order
 
 
-def _end(orders: Sequence[Order], now: datetime) -> None:
+def _end(orders: Sequence[Order]) -> None:
     if not orders:
         return
     columns: tuple[Any, ...] = tuple(
         zip(
-            *((one.pk, one.status, one.quantity, one.reason, one.intent) for one in orders),
+            *(
+                (one.pk, one.status, one.quantity, one.reason, one.intent, one.ended_at)
+                for one in orders
+            ),
             strict=True,
         )
     )
     with connection.cursor() as cursor:
-        cursor.execute(END, [now, *map(list, columns)])
+        cursor.execute(END, [*map(list, columns)])

@@ -10,6 +10,7 @@ from django.db.models import Sum
 from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
+from apps.core.times import moment
 from apps.engine.kernel import records
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
@@ -78,7 +79,7 @@ def test_a_fill_is_told_with_its_charges_and_its_money(alice: User) -> None:
     one = stepper(alice)
     play(one, (row(FLAT), LONG), row(FLAT))
     order, fill = Order.objects.get(), Fill.objects.get()
-    assert (order.status, order.quantity, order.ended_at) == ("filled", 10, one.before)
+    assert (order.status, order.quantity, order.ended_at) == ("filled", 10, moment(one.time))
     assert (fill.quantity, fill.price, fill.charges) == (10, 100, Decimal("1.53"))
     assert fill.charges_by_kind["gst"] == "0.23"
     assert sum(map(Decimal, fill.charges_by_kind.values())) == fill.charges

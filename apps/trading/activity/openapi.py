@@ -86,8 +86,12 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "status": one_of([status.value for status in OrderStatus]),
             "reason": described(nullable(TEXT), "Of an exit, or why it was not filled."),
             "barTime": described(MOMENT, "Start of the bar that made it."),
-            "placedAt": MOMENT,
-            "endedAt": nullable(MOMENT),
+            "placedAt": described(
+                MOMENT, "By the market's time: the close of that bar, or later where many came."
+            ),
+            "endedAt": described(
+                nullable(MOMENT), "By the market's time: the close of the bar that ended it."
+            ),
             "cancelRequestedAt": described(
                 nullable(MOMENT), "When its owner asked for it to be cancelled."
             ),

@@ -4,6 +4,7 @@ What is too much is not dropped: it counts from the next second that has room.
 """
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -14,15 +15,15 @@ MOST_A_SECOND: Final = 10
 _SECOND: Final = timedelta(seconds=1)
 
 
-def paced(count: int, taken: Counter[datetime], *, now: datetime) -> list[datetime]:
-    """From when each of `count` orders counts, in order; `taken` are orders by calendar second, and
-    gets these too.
+def paced(placed: Iterable[datetime], taken: Counter[datetime]) -> list[datetime]:
+    """From when each order counts that is placed then, in order; `taken` are orders by calendar
+    second, and gets these too.
     """
     found = []
-    second = now.replace(microsecond=0)
-    for _ in range(count):
+    for moment in placed:
+        second = moment.replace(microsecond=0)
         while taken[second] >= MOST_A_SECOND:
             second += _SECOND
         taken[second] += 1
-        found.append(max(now, second))
+        found.append(max(moment, second))
     return found

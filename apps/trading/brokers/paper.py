@@ -35,17 +35,15 @@ class PaperBroker:
     name = PAPER
 
     @transaction.atomic(savepoint=False)
-    def place(
-        self, orders: Sequence[Order], *, last: Mapping[str, float], now: datetime
-    ) -> Sequence[Receipt]:
+    def place(self, orders: Sequence[Order], *, last: Mapping[str, float]) -> Sequence[Receipt]:
         """As the protocol has it. The pace holds over all that place orders at the same time, who
         wait for one another here. Exits come first.
         """
         known = self.look_up([order.pk for order in orders])
         fresh = [order for order in orders if order.pk not in known]
         for order in fresh:
-            _check(order, last, now)
-        _pace([order for order in fresh if order.status == OrderStatus.OPEN], now)
+            _check(order, last)
+        _pace([order for order in fresh if order.status == OrderStatus.OPEN])
         Order.objects.bulk_create(fresh)
         return [known.get(order.pk) or _receipt(order) for order in orders]
 
@@ -71,38 +69,39 @@ def _receipt(order: Order) -> Receipt:
     return Receipt(order.pk, OrderStatus(order.status), order.placed_at, order.reason)
 
 
-def _check(order: Order, last: Mapping[str, float], now: datetime) -> None:
+def _check(order: Order, last: Mapping[str, float]) -> None:
     """An order at market has no price that could be far off."""
     if order.price is None or order.intent == Intent.EXIT or order.symbol not in last:
         return
     day = day_in_india(int(order.bar_time.timestamp()))
     if bands.is_outside(order.symbol, float(order.price), last=last[order.symbol], day=day):
-        order.status, order.reason, order.ended_at = OrderStatus.REJECTED, PRICE_BAND, now
+        order.status, order.reason = OrderStatus.REJECTED, PRICE_BAND
+        order.ended_at = order.placed_at
 
 
-def _pace(orders: Sequence[Order], now: datetime) -> None:
+def _pace(orders: Sequence[Order]) -> None:
     """Say from when they count."""
     by_account: dict[str, list[Order]] = defaultdict(list)
     for order in sorted(orders, key=lambda order: order.intent != Intent.EXIT):
         by_account[order.run.account_id].append(order)
     if not by_account:
         return
-    taken = _taken(by_account, now)
+    taken = _taken(by_account, since=min(order.placed_at for order in orders))
     for account, waiting in by_account.items():
-        times = paced(len(waiting), taken[account], now=now)
+        times = paced([order.placed_at for order in waiting], taken[account])
         for order, time in zip(waiting, times, strict=True):
             order.placed_at = time
 
 
-def _taken(accounts: Iterable[str], now: datetime) -> Mapping[str, Counter[datetime]]:
-    """By account, the orders of this second and those to come. Accounts share some locks, which
+def _taken(accounts: Iterable[str], *, since: datetime) -> Mapping[str, Counter[datetime]]:
+    """By account, the orders of that second and those to come. Accounts share some locks, which
     are taken last of all and held until the transaction ends.
     """
     buckets = sorted({crc32(account.encode()) % _BUCKETS for account in accounts})
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, [_LOCKS_OF_PACE, buckets])
     recent = Order.objects.filter(
-        placed_at__gte=now.replace(microsecond=0), run__account__in=list(accounts)
+        placed_at__gte=since.replace(microsecond=0), run__account__in=list(accounts)
     ).order_by()
     found: dict[str, Counter[datetime]] = defaultdict(Counter)
     for account, second, count in recent.values_list(

@@ -23,7 +23,7 @@ class OutcomeUnknown(Exception):
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a broker says of an order; `reason` of one that is rejected. It counts from `placed_at`,
-    which may lie ahead when too many orders came at once.
+    which is later than the order's own when too many came at once.
     """
 
     order_id: str
@@ -57,9 +57,7 @@ class Broker(Protocol):
     def name(self) -> str:
         """By which `executionSettings.broker` and BrokerHealth know it."""
 
-    def place(
-        self, orders: Sequence[Order], *, last: Mapping[str, float], now: datetime
-    ) -> Sequence[Receipt]:
+    def place(self, orders: Sequence[Order], *, last: Mapping[str, float]) -> Sequence[Receipt]:
         """One receipt an order, in their order; what is there already is not taken again. `last`
         are the last prices by symbol. Raises OutcomeUnknown.
         """
@@ -78,7 +76,7 @@ class Broker(Protocol):
 
 
 def place_surely(
-    broker: Broker, orders: Sequence[Order], *, last: Mapping[str, float], now: datetime
+    broker: Broker, orders: Sequence[Order], *, last: Mapping[str, float]
 ) -> Sequence[Receipt]:
     """`place`, where an answer may be lost: what is found to be there is not sent again.
 
@@ -88,7 +86,7 @@ def place_surely(
     for attempt in range(ATTEMPTS):
         missing = [order for order in orders if order.pk not in known]
         try:
-            known |= {one.order_id: one for one in broker.place(missing, last=last, now=now)}
+            known |= {one.order_id: one for one in broker.place(missing, last=last)}
         except OutcomeUnknown:
             if attempt == ATTEMPTS - 1:
                 raise

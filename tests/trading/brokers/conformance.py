@@ -20,7 +20,14 @@ class Bench(Protocol):
 
     broker: Broker
 
-    def orders(self, count: int, *, account: int = 0, price: float | None = None) -> list[Order]:
+    def orders(
+        self,
+        count: int,
+        *,
+        account: int = 0,
+        price: float | None = None,
+        placed_at: datetime = make.NOW,
+    ) -> list[Order]:
         """New orders to buy NSE:SBIN, of the first account or another."""
 
     def fill(self, order: Order, quantity: int, price: float) -> None:
@@ -33,16 +40,13 @@ class Bench(Protocol):
 class Conformance:
     """Tests that pass for every adapter."""
 
-    def place(
-        self, bench: Bench, orders: Sequence[Order], now: datetime = make.NOW
-    ) -> list[OrderStatus]:
-        return [one.status for one in bench.broker.place(orders, last=LAST, now=now)]
+    def place(self, bench: Bench, orders: Sequence[Order]) -> list[OrderStatus]:
+        return [one.status for one in bench.broker.place(orders, last=LAST)]
 
     def test_an_order_is_taken_once_however_often_it_is_sent(self, bench: Bench) -> None:
         orders = bench.orders(2)
-        first = bench.broker.place(orders, last=LAST, now=make.NOW)
-        later = make.NOW + timedelta(seconds=5)
-        assert bench.broker.place(orders[:1], last=LAST, now=later) == first[:1]
+        first = bench.broker.place(orders, last=LAST)
+        assert bench.broker.place(orders[:1], last=LAST) == first[:1]
         assert [one.order_id for one in first] == [order.pk for order in orders]
         assert bench.held() == 2
 
@@ -75,19 +79,19 @@ class Conformance:
 
     def test_ten_orders_a_second_of_an_account_and_the_others_after(self, bench: Bench) -> None:
         now = make.NOW + timedelta(milliseconds=300)
-        receipts = [*bench.broker.place(bench.orders(4), last=LAST, now=now)]
-        receipts += bench.broker.place(bench.orders(19), last=LAST, now=now)
+        receipts = [*bench.broker.place(bench.orders(4, placed_at=now), last=LAST)]
+        receipts += bench.broker.place(bench.orders(19, placed_at=now), last=LAST)
         second = timedelta(seconds=1)
         assert [one.placed_at for one in receipts] == (
             [now] * 10 + [make.NOW + second] * 10 + [make.NOW + 2 * second] * 3
         )
-        other = bench.broker.place(bench.orders(1, account=1), last=LAST, now=now)
+        other = bench.broker.place(bench.orders(1, account=1, placed_at=now), last=LAST)
         assert [one.placed_at for one in other] == [now]
 
     def test_a_price_far_off_is_refused_and_the_others_are_taken(self, bench: Bench) -> None:
         prices = (80.0, 79.95, 120.0, 120.05, None)
         orders = [bench.orders(1, price=price)[0] for price in prices]
-        receipts = bench.broker.place(orders, last=LAST, now=make.NOW)
+        receipts = bench.broker.place(orders, last=LAST)
         assert [one.reason for one in receipts] == ["", "price_band", "", "price_band", ""]
         assert [one.status == OrderStatus.REJECTED for one in receipts] == [
             False, True, False, True, False,

@@ -1,6 +1,6 @@
 """The broker on paper."""
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from threading import Barrier, Thread
 
 import pytest
@@ -22,7 +22,14 @@ class PaperBench:
         self._runs: dict[int, Run] = {}
         self._made = 0
 
-    def orders(self, count: int, *, account: int = 0, price: float | None = None) -> list[Order]:
+    def orders(
+        self,
+        count: int,
+        *,
+        account: int = 0,
+        price: float | None = None,
+        placed_at: datetime = make.NOW,
+    ) -> list[Order]:
         if account not in self._runs:
             owner = make.user(f"trader{account}")
             self._runs[account] = start(make.algorithm(owner, **steps_of("NSE:SBIN")))
@@ -32,7 +39,7 @@ class PaperBench:
             Order(
                 id=f"{number:024x}", run=run, algorithm_id=run.algorithm_id, symbol="NSE:SBIN",
                 side="buy", intent=Intent.ENTRY, type="limit" if price else "market", price=price,
-                bar_time=make.NOW, placed_at=make.NOW,
+                bar_time=make.NOW, placed_at=placed_at,
             )
             for number in range(self._made - count, self._made)
         ]  # fmt: skip
@@ -99,7 +106,7 @@ def test_the_pace_holds_for_those_who_place_at_the_same_time() -> None:
 
     def place(part: list[Order]) -> None:
         begin.wait()
-        bench.broker.place(part, last=LAST, now=make.NOW)
+        bench.broker.place(part, last=LAST)
         connection.close()
 
     threads = [Thread(target=place, args=[orders[at::4]]) for at in range(4)]

@@ -21,7 +21,6 @@ from apps.trading.brokers.protocol import (
     place_surely,
 )
 from apps.trading.models import BrokerState, Order, OrderStatus
-from tests import make
 from tests.trading.brokers.conformance import LAST, Conformance
 from tests.trading.brokers.test_paper import PaperBench
 
@@ -39,27 +38,25 @@ class Exchange:
     arrivals: list[str] = field(default_factory=list)
     taken: dict[str, Counter[datetime]] = field(default_factory=lambda: defaultdict(Counter))
 
-    def place(
-        self, orders: Sequence[Order], *, last: Mapping[str, float], now: datetime
-    ) -> Sequence[Receipt]:
+    def place(self, orders: Sequence[Order], *, last: Mapping[str, float]) -> Sequence[Receipt]:
         arrived = self.losses.pop(0) if self.losses else len(orders)
         for order in orders[:arrived]:
             self.arrivals.append(order.pk)
-            self._take(order, last, now)
+            self._take(order, last)
         if arrived < len(orders) or self.losses:
             raise OutcomeUnknown
         return [self.book[order.pk] for order in orders]
 
-    def _take(self, order: Order, last: Mapping[str, float], now: datetime) -> None:
+    def _take(self, order: Order, last: Mapping[str, float]) -> None:
         if order.pk in self.book:
             return
-        day = now.date()
+        now = order.placed_at
         if order.price and bands.is_outside(
-            order.symbol, float(order.price), last=last[order.symbol], day=day
+            order.symbol, float(order.price), last=last[order.symbol], day=now.date()
         ):
             self.book[order.pk] = Receipt(order.pk, OrderStatus.REJECTED, now, "price_band")
             return
-        (placed_at,) = paced(1, self.taken[order.run.account_id], now=now)
+        (placed_at,) = paced([now], self.taken[order.run.account_id])
         self.book[order.pk] = Receipt(order.pk, OrderStatus.OPEN, placed_at)
 
     def cancel(self, order_id: str, *, now: datetime) -> bool:
@@ -104,7 +101,7 @@ class TestElsewhere(Conformance):
 def test_what_arrived_before_the_answer_was_lost_is_not_sent_again(bench: ExchangeBench) -> None:
     orders = bench.orders(5)
     bench.exchange.losses = [3, 1]
-    receipts = place_surely(bench.exchange, orders, last=LAST, now=make.NOW)
+    receipts = place_surely(bench.exchange, orders, last=LAST)
     assert [one.order_id for one in receipts] == [order.pk for order in orders]
     assert bench.exchange.arrivals == [order.pk for order in orders]
 
@@ -113,5 +110,5 @@ def test_it_gives_up_without_having_sent_anything_twice(bench: ExchangeBench) ->
     orders = bench.orders(5)
     bench.exchange.losses = [1] + [0] * ATTEMPTS
     with pytest.raises(OutcomeUnknown):
-        place_surely(bench.exchange, orders, last=LAST, now=make.NOW)
+        place_surely(bench.exchange, orders, last=LAST)
     assert bench.exchange.arrivals == [orders[0].pk]

@@ -5,10 +5,11 @@ from decimal import Decimal
 import pytest
 
 from apps.accounts.models import User
+from apps.core.times import moment
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.simulation.simulate import Result
 from apps.trading import services
-from apps.trading.models import LaneRow, Posting, Run, RunState, SessionStart, Trade
+from apps.trading.models import LaneRow, Order, Posting, Run, RunState, SessionStart, Trade
 from apps.trading.runner import Runner
 from tests import make
 from tests.trading.live.market_day import (
@@ -80,3 +81,7 @@ def test_a_run_of_today_trades_a_replay_of_the_past_from_its_first_bar(alice: Us
     hold(series, "15m")
     replay(series, "15m", LENGTH, Runner())
     assert LaneRow.objects.count() == len(starts)
+    orders = Order.objects.order_by("placed_at")
+    told = [time for order in orders for time in (order.bar_time, order.placed_at, order.ended_at)]
+    assert len(told) > 3
+    assert all(time is None or time <= moment(starts[-1] + LENGTH) for time in told)
