@@ -1,5 +1,8 @@
 """What sharing bars and columns saves a search, and what compiling saves a Monte Carlo."""
 
+from contextlib import ExitStack
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,11 +15,14 @@ from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.monte_carlo import METHODS, paths
 from apps.engine.studies.sweep import CACHE_BYTES, Search, objective_of, sweep
+from tests.benchmarks.peers.environments import PeersMissing
+from tests.benchmarks.peers.runners import ours, peer
 from tests.benchmarks.peers.with_ours import CAPITAL, SYMBOL, strategy
-from tests.benchmarks.side_by_side import compare
+from tests.benchmarks.side_by_side import compare, report
+from tests.benchmarks.test_peers import candles_file
 from tests.benchmarks.walks import minutes
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
 RUNS, TRADES, BLOCK = 10_000, 500, 8
 PERIOD = "entryConditions.conditions[0].indicator{}.period"
@@ -87,3 +93,37 @@ def test_a_search_against_one_simulation_after_another() -> None:
 
     name = f"{grid.size} sets over 100,000 minutes, one search against as many backtests"
     assert compare(name, shared, alone, rounds=5) > 0
+
+
+def test_a_search_against_vectorbt(tmp_path: Path) -> None:
+    """Elapsed time of two threads; vectorbt runs 50 sets at once, on one thread, and is counted up.
+
+    Both begin with candles and end with trades and equity of each set.
+    """
+    path, sets = candles_file(tmp_path, 100_000), 1000
+    with ExitStack() as processes:
+        try:
+            vectorbt = processes.enter_context(peer("vectorbt_sweep"))
+        except PeersMissing as missing:
+            pytest.skip(str(missing))
+        mine = processes.enter_context(ours("with_our_search"))
+        turns = [
+            (
+                mine.measure("search", path),
+                mine.measure("study", path),
+                vectorbt.measure("sweep", path),
+            )
+            for _ in range(3)
+        ]
+        traded = mine.measure("trades", path).trades
+    searched, studied, theirs = zip(*turns, strict=True)
+    counted_up = [one.seconds * sets / 50 for one in theirs]
+    name = "1,000 sets over 100,000 minutes on 2 threads, {} against vectorbt, counted up from 50"
+    report(name.format("searched"), [one.elapsed for one in searched], counted_up)
+    report(name.format("a whole study"), [one.elapsed for one in studied], counted_up)
+    assert traded == pytest.approx(theirs[0].trades, rel=0.05)
+    print(
+        f"{traded:,} trades of fifty sets and {theirs[0].trades:,};"
+        f" {searched[0].seconds:.2f} s of processor time;"
+        f" at most {studied[-1].megabytes:,.0f} MB and {theirs[-1].megabytes:,.0f} MB"
+    )

@@ -76,7 +76,7 @@ def optimise(
     grid = Grid(config.parameters)
     search = Search(stage, steps, grid, charged(strategy, schedule), capital)
     indices = grid.drawn(config.maxRuns, seed=seed)
-    judged = _judged(search, config, indices, threads, on_progress)
+    judged = searched(search, config, indices, threads, on_progress)
     if not judged:
         raise NothingToTry(len(indices))
     ranked = rank({i: one.objective for i, one in judged.items()}, config.objective)
@@ -94,7 +94,7 @@ def optimise(
     }
 
 
-def _judged(
+def searched(
     search: Search,
     config: OptimizationConfig,
     indices: Sequence[int],

@@ -17,11 +17,15 @@ ENVIRONMENT = PROJECT / ".data" / "peers"
 
 
 class Measured(NamedTuple):
-    """One run: `first` is the one that compiled, before any was measured."""
+    """One run: `seconds` of processor time, `elapsed` ones; `first` is the run that compiled,
+    before any was measured; `megabytes` are the most that the process ever held.
+    """
 
     seconds: float
+    elapsed: float
     trades: int
     first: float
+    megabytes: float
 
 
 class Runner:
@@ -44,14 +48,14 @@ class Runner:
 
 
 @contextmanager
-def ours() -> Iterator[Runner]:
-    with _running([sys.executable, "-m", "tests.benchmarks.peers.with_ours"]) as runner:
+def ours(script: str = "with_ours") -> Iterator[Runner]:
+    with _running([sys.executable, "-m", f"tests.benchmarks.peers.{script}"]) as runner:
         yield runner
 
 
 @contextmanager
 def peer(name: str) -> Iterator[Runner]:
-    """vectorbt or backtesting; raises PeersMissing."""
+    """The script `with_` that name; raises PeersMissing."""
     python = python_of(
         ENVIRONMENT,
         requirements="requirements_backtests.txt",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import statistics
 import sys
 import time
@@ -17,9 +18,10 @@ Work = Callable[[], int]
 
 
 def serve(works: Mapping[str, Callable[[str], Work]]) -> None:
-    """Answer each line `work<TAB>file of candles` with {"seconds", "trades", "first"} as JSON.
+    """Answer each line `work<TAB>file of candles` with a turn of it as JSON, see `_turn`.
 
     `first` is the untimed run that comes before a work is measured: it compiles what is compiled.
+    `megabytes` are the most that this process ever held.
     """
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
@@ -30,22 +32,30 @@ def serve(works: Mapping[str, Callable[[str], Work]]) -> None:
             run = works[name](path)
             prepared[line] = run, _timed(run)[0]
         run, first = prepared[line]
-        seconds, trades = _turn(run)
-        print(json.dumps({"seconds": seconds, "trades": trades, "first": first}), file=answers)
+        turn = {**_turn(run), "first": first, "megabytes": _megabytes()}
+        print(json.dumps(turn), file=answers)
         answers.flush()
 
 
-def _turn(run: Work) -> tuple[float, int]:
-    """(median seconds, trades) of a turn."""
-    taken: list[float] = []
-    while len(taken) < LEAST_RUNS or sum(taken) < SECONDS_A_TURN:
-        seconds, trades = _timed(run)
-        taken.append(seconds)
-    return statistics.median(taken), trades
+def _megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _timed(run: Work) -> tuple[float, int]:
-    """Processor time of all threads: what else the machine does is not measured."""
-    begun = time.process_time()
+def _turn(run: Work) -> dict[str, float]:
+    """Medians of a turn: `seconds` of processor time, `elapsed` ones, and the number of trades."""
+    taken: list[tuple[float, float]] = []
+    begun = time.perf_counter()
+    while len(taken) < LEAST_RUNS or time.perf_counter() - begun < SECONDS_A_TURN:
+        seconds, elapsed, trades = _timed(run)
+        taken.append((seconds, elapsed))
+    used, passed = (statistics.median(one) for one in zip(*taken, strict=True))
+    return {"seconds": used, "elapsed": passed, "trades": trades}
+
+
+def _timed(run: Work) -> tuple[float, float, int]:
+    """Processor time of all threads, which what else the machine does is no part of; and elapsed
+    time.
+    """
+    used, begun = time.process_time(), time.perf_counter()
     trades = run()
-    return time.process_time() - begun, trades
+    return time.process_time() - used, time.perf_counter() - begun, trades

@@ -35,14 +35,14 @@ def strategy() -> Strategy:
     return parse(steps)
 
 
-def _history(path: str) -> tuple[History, int, int]:
+def history_of(path: str) -> tuple[History, int, int]:
     time, open_, high, low, close, volume = np.load(path)
     candles = Candles.build(time, open=open_, high=high, low=low, close=close, volume=volume)
     return History(SYMBOL, candles), int(time[0]), int(time[-1]) + 60
 
 
 def whole_backtest(path: str) -> Work:
-    history, start, end = _history(path)
+    history, start, end = history_of(path)
     crossing = strategy()
 
     def run() -> int:
@@ -53,7 +53,7 @@ def whole_backtest(path: str) -> Work:
 
 
 def candles_to_curve(path: str) -> Work:
-    history, start, end = _history(path)
+    history, start, end = history_of(path)
     crossing = strategy()
 
     def run() -> int:

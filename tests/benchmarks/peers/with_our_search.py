@@ -1,0 +1,80 @@
+"""Searches in our engine: 1,000 pairs of averages, each ranked and deflated as a study does it."""
+
+from __future__ import annotations
+
+from apps.engine.charges import NO_CHARGES
+from apps.engine.figures.facts import Facts
+from apps.engine.simulation.simulate import EVERY_ROW, to_nobody
+from apps.engine.simulation.stage import stage_of
+from apps.engine.studies.configs import OptimizationConfig, parse
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.optimise import optimise, searched
+from apps.engine.studies.sweep import CACHE_BYTES, Search, sweep
+from tests.benchmarks.peers.serve import Work, serve
+from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy
+
+THREADS = 2
+PERIOD = "entryConditions.conditions[0].indicator{}.period"
+CONFIG = parse(
+    OptimizationConfig,
+    {
+        "objective": "netProfit",
+        "parameters": [
+            {"path": PERIOD.format(1), "from": 5, "to": 44, "step": 1},
+            {"path": PERIOD.format(2), "from": 50, "to": 170, "step": 5},
+        ],
+    },
+)
+STEPS = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
+
+
+def search_over(path: str) -> tuple[Search, range]:
+    """With its stage set up anew, and the numbers of its sets."""
+    history, start, end = history_of(path)
+    stage = stage_of(
+        strategy(), [history], start=start, end=end, report=to_nobody, cache_bytes=CACHE_BYTES
+    )
+    grid = Grid(CONFIG.parameters)
+    return Search(stage, STEPS, grid, NO_CHARGES, CAPITAL), range(grid.size)
+
+
+def ranked_sets(path: str) -> Work:
+    """The search alone: profit and daily returns of each set."""
+
+    def run() -> int:
+        search, sets = search_over(path)
+        return len(searched(search, CONFIG, sets, THREADS, to_nobody))
+
+    return run
+
+
+def whole_study(path: str) -> Work:
+    """With the ranked table and the best set's figures and receipt."""
+    history, start, end = history_of(path)
+
+    def run() -> int:
+        result, _ = optimise(
+            STEPS, CONFIG, [history], start=start, end=end, capital=CAPITAL, threads=THREADS
+        )
+        return len(result.trades)
+
+    return run
+
+
+def trades_of_some(path: str) -> Work:
+    """What the peer's fifty sets trade: those of the fast averages 5 and 24."""
+    search, _ = search_over(path)
+
+    def traded(facts: Facts) -> int:
+        return len(facts.trades)
+
+    def run() -> int:
+        sets = [*range(25), *range(19 * 25, 20 * 25)]
+        found = sweep(search, sets, [EVERY_ROW], traded, threads=THREADS, report=to_nobody)
+        return sum(one[0] for one in found if one)
+
+    return run
+
+
+if __name__ == "__main__":
+    serve({"search": ranked_sets, "study": whole_study, "trades": trades_of_some})
