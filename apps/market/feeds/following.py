@@ -1,19 +1,92 @@
-"""Taking in what a feed tells, as long as it is followed."""
+"""Taking in what a feed tells, as long as it is followed, and through times without a database."""
 
+import logging
+import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
+from apps.core.database_errors import is_passing
 from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
 from apps.market.live import Row
 
+MOST_KEPT: Final = 200_000
+"""Bars that wait for the database, some 65 MB of them; the oldest make way."""
+RETRY: Final = 2.0
+"""Seconds between two attempts."""
+
+log = logging.getLogger(__name__)
+
 
 def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
     """Each minute's bars when they are stored, in one transaction a minute. Raises FeedLost."""
-    for bars in feed.closed(stopping=stopping):
-        with transaction.atomic():
-            for symbol, row in bars.items():
-                receive(symbol=symbol, timeframe="1m", rows=[row], now=timezone.now())
-        yield bars
+    waiting = _Waiting()
+    try:
+        for bars in feed.closed(stopping=stopping):
+            waiting.add(bars)
+            yield from waiting.stored()
+    finally:
+        waiting.end()
+
+
+class _Waiting:
+    """Minutes that are not stored yet, the oldest first."""
+
+    def __init__(self) -> None:
+        self._minutes: deque[Mapping[str, Row]] = deque()
+        self._bars = 0
+        self._lost_at: float | None = None
+        self._try_at = 0.0
+
+    def add(self, bars: Mapping[str, Row]) -> None:
+        if bars:
+            self._minutes.append(bars)
+            self._bars += len(bars)
+        while self._bars > MOST_KEPT:
+            log.error("too many bars wait for the database: %d are dropped", len(self._minutes[0]))
+            self._take_first()
+
+    def stored(self) -> Iterator[Mapping[str, Row]]:
+        """As many as can be stored now."""
+        while self._minutes and time.monotonic() >= self._try_at:
+            try:
+                _store(self._minutes[0])
+            except Exception as error:
+                if not is_passing(error):
+                    raise
+                self._wait(error)
+                return
+            self._go_on()
+            yield self._take_first()
+
+    def end(self) -> None:
+        if self._bars:
+            log.error("%d bars were not stored", self._bars)
+
+    def _wait(self, error: Exception) -> None:
+        connection.close()
+        self._try_at = time.monotonic() + RETRY
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+            log.warning("the database is lost, and bars wait for it: %s", error)
+
+    def _go_on(self) -> None:
+        if self._lost_at is not None:
+            seconds = time.monotonic() - self._lost_at
+            log.warning("the database is back after %.1f s: %d bars waited", seconds, self._bars)
+            self._lost_at = None
+
+    def _take_first(self) -> Mapping[str, Row]:
+        first = self._minutes.popleft()
+        self._bars -= len(first)
+        return first
+
+
+@transaction.atomic
+def _store(bars: Mapping[str, Row]) -> None:
+    for symbol, row in bars.items():
+        receive(symbol=symbol, timeframe="1m", rows=[row], now=timezone.now())

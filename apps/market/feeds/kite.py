@@ -52,7 +52,7 @@ class KiteFeed:
         try:
             while not stopping():
                 self._follow(minutes)
-                yield from minutes.ended(int(self._clock()))
+                yield from minutes.ended(int(self._clock())) or [{}]
         finally:
             self._ticker.close()
 

@@ -10,7 +10,8 @@ class Feed(Protocol):
     """One connection to whoever knows the market's prices, in bars of one minute."""
 
     def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
-        """By symbol, the bars of each minute that has ended, until it is to stop.
+        """By symbol, the bars of each minute that has ended, until it is to stop; and several times
+        a second none, so that whoever takes them in can see to what is left to do.
 
         A minute that was not seen from beginning to end has no bar. Raises FeedLost.
         """

@@ -1,0 +1,84 @@
+"""A feed goes on while the database is away, and what it told meanwhile is stored afterwards."""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+from django.db import connection
+
+from apps.market import store
+from apps.market.feeds import following
+from apps.market.live import Row
+from tests.market.bars import at
+
+SBIN = "NSE:SBIN"
+OPENING = at("2026-10-30 09:15")
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Told:
+    """A feed that tells so many minutes, with a moment of silence after each."""
+
+    def __init__(self, minutes: int) -> None:
+        self._minutes = minutes
+
+    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
+        for minute in range(self._minutes):
+            yield {SBIN: (OPENING + 60 * minute, 100, 101, 99, 100, 5)}
+            yield {}
+
+
+class Outage:
+    """The server ends the connection of each of the next attempts to store something."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, attempts: int) -> None:
+        self.left, self._receive = attempts, following.receive
+        monkeypatch.setattr(following, "receive", self)
+        monkeypatch.setattr(following, "RETRY", 0.0)
+
+    def __call__(self, **bars: object) -> None:
+        if self.left:
+            self.left -= 1
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        self._receive(**bars)  # type: ignore[arg-type]  # as they were given
+
+
+def followed(minutes: int) -> Sequence[int]:
+    """The minutes, from 0, in the order in which they were stored."""
+    found = following.follow(Told(minutes), stopping=lambda: False)
+    return [(bars[SBIN][0] - OPENING) // 60 for bars in found]
+
+
+def held() -> Sequence[int]:
+    bars = store.read(SBIN, "1m", start=OPENING, end=OPENING + 3600)
+    return [(time - OPENING) // 60 for time in bars.time.tolist()]
+
+
+def test_what_came_while_the_database_was_lost_is_stored_when_it_is_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    Outage(monkeypatch, attempts=5)
+    caplog.set_level(logging.WARNING)
+    assert followed(5) == held() == [0, 1, 2, 3, 4]
+    assert [record.message.split(":")[0][:20] for record in caplog.records] == [
+        "the database is lost", "the database is back",
+    ]  # fmt: skip
+
+
+def test_it_keeps_so_many_bars_and_no_more(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(following, "MOST_KEPT", 2)
+    Outage(monkeypatch, attempts=7)
+    assert followed(5) == held() == [2, 3, 4]
+    assert "1 are dropped" in caplog.text
+
+
+def test_it_says_what_is_lost_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    Outage(monkeypatch, attempts=99)
+    assert followed(3) == held() == []
+    assert "3 bars were not stored" in caplog.text
