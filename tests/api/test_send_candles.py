@@ -6,6 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
+from apps.core.models import AuditRecord
 from apps.market import clock
 from apps.market.models import CandleBlock, LiveCandle
 from tests import make
@@ -74,6 +75,38 @@ def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
     answer = operator.post(PATH, sent(*bars, timeframe="1d")).json()
     assert (answer["received"], answer["added"]) == (5000, 5000)
     assert CandleBlock.objects.count() == 3
+
+
+def test_bars_of_many_symbols_are_one_call(operator: APIClient) -> None:
+    symbols = [f"NSE:S{n}" for n in range(100)]
+    series = [{"symbol": symbol, "candles": [BAR]} for symbol in symbols]
+    answer = operator.post(PATH, {"timeframe": "1m", "series": series}).json()
+    assert [one["symbol"] for one in answer["series"]] == symbols
+    assert {(one["received"], one["added"]) for one in answer["series"]} == {(1, 1)}
+    assert LiveCandle.objects.count() == 100
+    (record,) = AuditRecord.objects.filter(action="candles_received")
+    assert (record.details["symbols"], record.details["added"]) == (symbols, 100)
+
+
+def test_of_many_symbols_all_are_taken_or_none(operator: APIClient) -> None:
+    good = {"symbol": "NSE:SBIN", "candles": [BAR]}
+    faults = {
+        "series[1].symbol": {"candles": [BAR]},
+        "series[2].candles[0][1]": {"symbol": "NSE:TCS", "candles": [[BAR[0], 0, *BAR[2:]]]},
+        "series[3].symbol": good,
+        "series[4].candles": {"symbol": "NSE:INFY", "candles": []},
+        "series[5].symbol": {"symbol": "TCS", "candles": [BAR]},
+        "series[6].symbol": "NSE:TCS",
+    }
+    answer = operator.post(PATH, {"timeframe": "1m", "series": [good, *faults.values()]})
+    error = assert_error(answer, 400, "VALIDATION_ERROR")
+    assert list(dict.fromkeys(one["field"] for one in error["details"]["errors"])) == [
+        *faults, "series[6].candles",
+    ]  # fmt: skip
+    for series in ([], [good] * 101, [{"symbol": "NSE:SBIN", "candles": [BAR] * 5001}]):
+        answer = operator.post(PATH, {"timeframe": "1m", "series": series})
+        assert_error(answer, 400, "VALIDATION_ERROR")
+    assert not LiveCandle.objects.exists()
 
 
 def test_it_waits_while_history_is_replayed(operator: APIClient) -> None:

@@ -75,7 +75,7 @@ BEYOND_A_SCHEMA = {
     "updateAlgorithm": (400, _OF_ALGORITHMS),
     "createWebhook": (400, _OF_TARGETS),
     "changeWebhook": (400, _OF_TARGETS),
-    "sendCandles": (400, f"outside its low|lies before|{_HALF_A_CONTRACT}"),
+    "sendCandles": (400, f"outside its low|lies before|is there already|{_HALF_A_CONTRACT}"),
     "recoverWebhook": (400, "must not lie in the future"),
 }
 """What else refuses a well formed request, by what the answer says: rules that relate two values,

@@ -20,7 +20,7 @@ from apps.core.openapi import (
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.market.feeds.incoming import SKEW, Flaw
-from apps.market.feeds.serializers import MOST_CANDLES, MOST_RUPEES, MOST_VOLUME
+from apps.market.feeds.serializers import MOST_CANDLES, MOST_RUPEES, MOST_SERIES, MOST_VOLUME
 from apps.market.openapi import RANGE_END
 from apps.symbols.openapi import SYMBOL
 
@@ -35,17 +35,31 @@ _SENT: Final[Schema] = {
     "minItems": 6,
 }
 
+_CANDLES: Final = array(_SENT, minItems=1, maxItems=MOST_CANDLES)
+
+
+def _closed(fields: dict[str, Schema]) -> Schema:
+    return {**record(fields), "additionalProperties": False}
+
+
 SCHEMAS: Final[dict[str, Schema]] = {
-    "ClosedCandles": {
-        **record(
-            {
-                "symbol": SYMBOL,
-                "timeframe": _TIMEFRAME,
-                "candles": array(_SENT, minItems=1, maxItems=MOST_CANDLES),
-            }
-        ),
-        "additionalProperties": False,
-    },
+    "ClosedCandles": _closed({"symbol": SYMBOL, "timeframe": _TIMEFRAME, "candles": _CANDLES}),
+    "ClosedCandlesOfMany": _closed(
+        {
+            "timeframe": _TIMEFRAME,
+            "series": {
+                **array(
+                    _closed({"symbol": SYMBOL, "candles": _CANDLES}),
+                    minItems=1,
+                    maxItems=MOST_SERIES,
+                ),
+                "description": f"Of each symbol once; {MOST_CANDLES:,} candles in all at most.",
+            },
+        }
+    ),
+    "ReceivedCandlesOfMany": record(
+        {"timeframe": _TIMEFRAME, "series": array(ref("ReceivedCandles"))}
+    ),
     "ReceivedCandles": record(
         {
             "symbol": TEXT,
@@ -78,12 +92,13 @@ RECEIVE: Final = Operation(
         "For operators. In any order; of one moment sent twice the last counts. A candle that has"
         f" not ended {SKEW} seconds from now (`not_closed`), or starts at no start of its timeframe"
         " (`unaligned`), is refused and the others are taken; one that is no candle refuses the"
-        " call. Rows that were traded on keep the candles that they used."
+        " call. Rows that were traded on keep the candles that they used. Of many symbols at once,"
+        f" up to {MOST_SERIES}, in `series`: it is one call to the limits, and all or nothing."
     ),
     tag="market",
     idempotent=True,
     body=Sent(
-        ref("ClosedCandles"),
+        {"anyOf": [ref("ClosedCandles"), ref("ClosedCandlesOfMany")]},
         {
             "symbol": "NSE:RELIANCE",
             "timeframe": "5m",
@@ -92,8 +107,8 @@ RECEIVE: Final = Operation(
     ),
     answers={
         200: Answer(
-            "What became of them.",
-            ref("ReceivedCandles"),
+            "What became of them; of many symbols in `series`, in their order.",
+            {"anyOf": [ref("ReceivedCandles"), ref("ReceivedCandlesOfMany")]},
             {
                 "symbol": "NSE:RELIANCE",
                 "timeframe": "5m",

@@ -1,7 +1,7 @@
 """Bars that a feed sends, and what became of them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
@@ -17,6 +17,7 @@ from apps.market.live import Row
 from apps.market.moments import EARLIEST, read_moment
 
 MOST_CANDLES: Final = 5000
+MOST_SERIES: Final = 100
 MOST_RUPEES: Final = 1e9
 MOST_VOLUME: Final = MAX_NUMBER
 _MOST_FAULTS: Final = 100
@@ -30,32 +31,83 @@ class CandlesBody(Body):
     candles = ListField()
 
 
+class SeriesBody(Body):
+    refuses_unknown = True
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES))
+    series = ListField()
+
+
+class OneOfSeriesBody(Body):
+    refuses_unknown = True
+    symbol = TextField()
+    candles = ListField()
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Bars of one symbol, in the order in which they were sent."""
+    """By symbol its bars, in the order in which they were sent. `many`: as a list of series, which
+    is answered by one.
+    """
 
-    symbol: str
     timeframe: str
-    rows: Sequence[Row]
+    series: Mapping[str, Sequence[Row]]
+    many: bool
 
 
 def candles_in(data: Any) -> Sent:
     """Any: as of `Body.read`. Raises InvalidInput: then no bar is taken."""
+    if "series" in data:
+        return _many(SeriesBody.read(data))
     read = CandlesBody.read(data)
-    sent: list[object] = read["candles"]
-    if not 1 <= len(sent) <= MOST_CANDLES:
-        message = f"must hold 1 to {MOST_CANDLES} candles, and holds {len(sent)}"
-        raise InvalidInput(Fault("candles", message))
+    _check_count("candles", len(read["candles"]), MOST_CANDLES)
+    rows = _rows("candles", read["candles"])
+    return Sent(read["timeframe"], {_symbol(read["symbol"]): rows}, many=False)
+
+
+def _many(read: Mapping[str, Any]) -> Sent:
+    """Any: as of `Body.read`."""
+    items: list[object] = read["series"]
+    _check_count("series", len(items), MOST_SERIES)
+    series: dict[str, Sequence[Row]] = {}
+    faults: list[Fault] = []
+    for index, item in enumerate(items):
+        try:
+            symbol, rows = _one(item)
+        except InvalidInput as error:
+            faults += [replace(one, field=f"series[{index}].{one.field}") for one in error.faults]
+            continue
+        if symbol in series:
+            faults.append(Fault(f"series[{index}].symbol", "is there already", symbol))
+        series[symbol] = rows
+    if faults:
+        raise InvalidInput(*faults[:_MOST_FAULTS])
+    _check_count("series", sum(map(len, series.values())), MOST_CANDLES, of="candles")
+    return Sent(read["timeframe"], series, many=True)
+
+
+def _one(item: object) -> tuple[str, Sequence[Row]]:
+    """Raises InvalidInput."""
+    read = OneOfSeriesBody.read(item if isinstance(item, dict) else {})
+    _check_count("candles", len(read["candles"]), MOST_CANDLES)
+    return _symbol(read["symbol"]), _rows("candles", read["candles"])
+
+
+def _check_count(field: str, count: int, most: int, *, of: str = "") -> None:
+    if not 1 <= count <= most:
+        raise InvalidInput(Fault(field, f"must hold 1 to {most} {of or field}, and holds {count}"))
+
+
+def _rows(place: str, items: Sequence[object]) -> Sequence[Row]:
     rows: list[Row] = []
     faults: list[Fault] = []
-    for index, item in enumerate(sent):
+    for index, item in enumerate(items):
         try:
-            rows.append(_row(f"candles[{index}]", item))
+            rows.append(_row(f"{place}[{index}]", item))
         except InvalidInput as error:
             faults += error.faults
     if faults:
         raise InvalidInput(*faults[:_MOST_FAULTS])
-    return Sent(_symbol(read["symbol"]), read["timeframe"], rows)
+    return rows
 
 
 def _symbol(text: str) -> str:
@@ -98,11 +150,16 @@ def _time(place: str, value: object) -> int:
     return time
 
 
-def received_out(sent: Sent, received: Received) -> dict[str, object]:
+def sent_out(sent: Sent, received: Mapping[str, Received]) -> dict[str, object]:
+    shown = [_received(symbol, sent, each) for symbol, each in received.items()]
+    return {"timeframe": sent.timeframe, "series": shown} if sent.many else shown[0]
+
+
+def _received(symbol: str, sent: Sent, received: Received) -> dict[str, object]:
     return {
-        "symbol": sent.symbol,
+        "symbol": symbol,
         "timeframe": sent.timeframe,
-        "received": len(sent.rows),
+        "received": len(sent.series[symbol]),
         "added": received.added,
         "repeated": received.repeated,
         "changed": received.changed,

@@ -1,6 +1,6 @@
 """Taking bars in as they close, and putting them into blocks after the session."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -40,15 +40,21 @@ class ReplayRuns(ServiceError):
 
 @transaction.atomic
 def receive_from(
-    *, operator: User, symbol: str, timeframe: str, rows: Sequence[Row], now: datetime
-) -> Received:
-    """`receive`, on record. Raises also ReplayRuns."""
+    *, operator: User, timeframe: str, series: Mapping[str, Sequence[Row]], now: datetime
+) -> Mapping[str, Received]:
+    """`receive` of some symbols, all or none, on record. Raises also ReplayRuns."""
     if replay := Replay.objects.first():
         raise ReplayRuns(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
-    received = receive(symbol=symbol, timeframe=timeframe, rows=rows, now=now)
+    writing.lock(series)
+    received = {
+        symbol: receive(symbol=symbol, timeframe=timeframe, rows=rows, now=now)
+        for symbol, rows in series.items()
+    }
     details = {
-        "symbol": symbol, "timeframe": timeframe, "received": len(rows),
-        "added": received.added, "changed": received.changed,
+        "symbols": list(series), "timeframe": timeframe,
+        "received": sum(map(len, series.values())),
+        "added": sum(each.added for each in received.values()),
+        "changed": sum(each.changed for each in received.values()),
     }  # fmt: skip
     actor = audit.user(operator)
     audit.record(Action.CANDLES_RECEIVED, actor=actor, subject=None, details=details, now=now)

@@ -8,7 +8,7 @@ from apps.accounts.authentication import operator_of
 from apps.core.idempotency import idempotent
 from apps.core.openapi import documented
 from apps.market.feeds import openapi, services
-from apps.market.feeds.serializers import candles_in, received_out
+from apps.market.feeds.serializers import candles_in, sent_out
 from apps.market.views import MarketView
 
 
@@ -21,9 +21,8 @@ class CandlesView(MarketView):
         sent = candles_in(body)
         received = services.receive_from(
             operator=operator,
-            symbol=sent.symbol,
             timeframe=sent.timeframe,
-            rows=sent.rows,
+            series=sent.series,
             now=timezone.now(),
         )
-        return Response(received_out(sent, received))
+        return Response(sent_out(sent, received))
