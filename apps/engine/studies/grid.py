@@ -19,6 +19,9 @@ LARGEST_GRID: Final = 2**62
 Steps = dict[str, dict[str, Any]]
 """Any: steps are JSON as the client wrote it."""
 
+Way = list[str | int]
+"""Keys and indices, of which the first leads on from where one stands."""
+
 _PATH: Final = re.compile(PATH)
 _PART: Final = re.compile(r"[A-Za-z0-9]+")
 _FIXED: Final = frozenset({"executionSettings.initialCapital"})
@@ -66,15 +69,15 @@ def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> Steps:
     """
     changed: Any = steps
     for path, value in values.items():
-        changed = _with(changed, _way(path), value)
+        changed = with_value(changed, way_of(path), value)
     return dict(changed)
 
 
-def _with(place: Any, way: Sequence[str | int], value: float) -> Any:
+def with_value(place: Any, way: Way, value: float) -> Any:
     """A copy of an object or array of JSON with another value at the end of the way."""
     copied: Any = list(place) if isinstance(place, list) else dict(place)
     first, *rest = way
-    copied[first] = _with(copied[first], rest, value) if rest else value
+    copied[first] = with_value(copied[first], rest, value) if rest else value
     return copied
 
 
@@ -105,7 +108,7 @@ def _why_not(steps: Mapping[str, Any], path: str) -> str:
     if not _PATH.fullmatch(path):
         return "is no path such as exitConditions.stopLoss.percentage"
     try:
-        *way, last = _way(path)
+        *way, last = way_of(path)
         place: Any = steps
         for part in way:
             place = place[part]
@@ -116,7 +119,7 @@ def _why_not(steps: Mapping[str, Any], path: str) -> str:
     return "" if is_number else "leads to what is no number"
 
 
-def _way(path: str) -> list[str | int]:
+def way_of(path: str) -> Way:
     """The keys and indices that lead to what the path names."""
     return [int(part) if part.isdigit() else part for part in _PART.findall(path)]
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Event, local
 from typing import Any, Final, TypeVar
 
@@ -18,13 +19,13 @@ from apps.engine.errors import EngineError, InsufficientData
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Out
-from apps.engine.language import strategy as strategies
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import plan_of
 from apps.engine.simulation.simulate import EVERY_ROW, Played, Progress, play, room_for
 from apps.engine.simulation.stage import Stage
 from apps.engine.studies.configs import SHOWN
-from apps.engine.studies.grid import Grid, applied
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.strategies import Strategies
 
 CACHE_BYTES: Final = 256 * 2**20
 """Of indicator columns that the sets of a search share."""
@@ -48,7 +49,7 @@ class _Abandoned(Exception):
     """The search was given up while this set ran."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Search:
     """What every set of a search has in common."""
 
@@ -58,9 +59,13 @@ class Search:
     schedule: Schedule
     capital: float
 
+    @cached_property
+    def _strategies(self) -> Strategies:
+        return Strategies(self.steps, [one.path for one in self.grid.parameters])
+
     def strategy(self, index: int) -> Strategy | None:
         """The strategy of a set; None where it does not validate."""
-        return strategies.read(applied(self.steps, self.grid.values(index))).strategy
+        return self._strategies.of(self.grid.values(index))
 
     def play(
         self,

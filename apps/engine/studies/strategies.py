@@ -1,0 +1,132 @@
+"""The strategies of a search: an object of the steps is validated once for each of its values.
+
+What an object may hold is said by its own model, which looks at no number inside what it holds, and
+what one step needs of another are words. So where all of the steps validate, a set needs only
+those objects validated that its numbers stand in; the objects around them are copied with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+
+from apps.engine.language import strategy as strategies
+from apps.engine.language.fields import Part
+from apps.engine.language.strategy import Strategy
+from apps.engine.studies.grid import Way, applied, way_of, with_value
+
+Values = Mapping[str, float]
+
+
+class Strategies:
+    """What `strategy.read` makes of steps with values at some paths."""
+
+    def __init__(self, steps: Mapping[str, Any], paths: Sequence[str]) -> None:
+        self._steps = steps
+        whole = strategies.read(steps).strategy
+        ways = {path: way_of(path) for path in paths}
+        self._root = _object(whole, steps, ways) if whole else None
+
+    def of(self, values: Values) -> Strategy | None:
+        """None where it does not validate. `values` has one for each path."""
+        if self._root is None:
+            return strategies.read(applied(self._steps, values)).strategy
+        found = self._root.made(values)
+        assert found is None or isinstance(found, Strategy)
+        return found
+
+
+class _Place(NamedTuple):
+    """A field of an object; `entry` is that of the array which it holds, or None."""
+
+    field: str
+    entry: int | None
+
+
+@dataclass(slots=True)
+class _Object:
+    """An object of the steps that values change, in itself (`ways`) or in what it holds (`inner`).
+
+    `part` is what was made of its JSON as it is.
+    """
+
+    part: Part
+    json: Mapping[str, Any]
+    paths: tuple[str, ...]
+    ways: Mapping[str, Way]
+    inner: Mapping[_Place, _Object]
+    known: dict[tuple[float, ...], Part | None] = field(default_factory=dict)
+
+    def made(self, values: Values) -> Part | None:
+        """The object with the values; None where it does not validate."""
+        own = tuple([values[path] for path in self.paths])
+        if own not in self.known:
+            self.known[own] = self._copied(values) if self.inner else self._validated(values)
+        return self.known[own]
+
+    def _copied(self, values: Values) -> Part | None:
+        changed: dict[str, Any] = {}
+        for (name, entry), one in self.inner.items():
+            part = one.made(values)
+            if part is None:
+                return None
+            if entry is None:
+                changed[name] = part
+            else:
+                held = changed.get(name) or getattr(self.part, name)
+                changed[name] = (*held[:entry], part, *held[entry + 1 :])
+        return self.part.model_copy(update=changed)
+
+    def _validated(self, values: Values) -> Part | None:
+        changed: Any = self.json
+        for path, way in self.ways.items():
+            changed = with_value(changed, way, values[path])
+        try:
+            return type(self.part).model_validate(changed)
+        except ValidationError:
+            return None
+
+
+def _object(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Object | None:
+    """None where the object cannot be validated without what is around it."""
+    inside: dict[_Place, dict[str, Way]] = {}
+    for path, way in ways.items():
+        place = _place(part, way)
+        if place is None:
+            return _leaf(part, json, ways)
+        inside.setdefault(place, {})[path] = way[1 if place.entry is None else 2 :]
+    inner = {}
+    for place, deeper in inside.items():
+        held, sent = getattr(part, place.field), json[place.field]
+        if place.entry is not None:
+            held, sent = held[place.entry], sent[place.entry]
+        found = _object(held, sent, deeper)
+        if found is None:
+            return _leaf(part, json, ways)
+        inner[place] = found
+    return _Object(part, json, tuple(ways), ways, inner)
+
+
+def _leaf(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Object | None:
+    """An object that is validated whole, if that makes of it what it is."""
+    if isinstance(part, Strategy):
+        return None
+    try:
+        alone = type(part).model_validate(json)
+    except ValidationError:
+        return None
+    return _Object(part, json, tuple(ways), ways, {}) if alone == part else None
+
+
+def _place(part: Part, way: Way) -> _Place | None:
+    """Where the way leads on into another object; None where it ends at a field of this one."""
+    name, *rest = way
+    held = getattr(part, str(name), None)
+    if isinstance(held, Part) and rest:
+        return _Place(str(name), None)
+    if isinstance(held, tuple) and len(rest) > 1 and isinstance(rest[0], int):
+        return _Place(str(name), rest[0]) if isinstance(held[rest[0]], Part) else None
+    return None
