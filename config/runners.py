@@ -7,7 +7,8 @@ costs a second.
 import logging
 import signal
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from types import FrameType
@@ -34,7 +35,7 @@ log = logging.getLogger(__name__)
 
 
 def work() -> None:
-    """Returns after SIGTERM or SIGINT, when the row that is being worked on is written."""
+    """Returns after SIGTERM or SIGINT, when the rows that are being worked on are written."""
     signals = Signals()
     backoff, runner = Backoff(good_run=GOOD_RUN), Runner()
     lost_at: float | None = None
@@ -83,10 +84,17 @@ def _serve(runner: Runner, notices: psycopg.Connection, signals: Signals) -> Non
             pass
         told = [notice.payload for notice in notices.notifies(timeout=POLL, stop_after=1)]
         told += [notice.payload for notice in notices.notifies(timeout=0)]
-        for payload in dict.fromkeys(told):
-            symbol, timeframe = payload.split()
-            lanes.wake([symbol], timeframe, now=timezone.now())
+        for timeframe, symbols in _by_timeframe(told).items():
+            lanes.wake(symbols, timeframe, now=timezone.now())
         looked_at = _poll(looked_at)
+
+
+def _by_timeframe(payloads: Iterable[str]) -> Mapping[str, set[str]]:
+    found: dict[str, set[str]] = defaultdict(set)
+    for payload in payloads:
+        symbol, timeframe = payload.split()
+        found[timeframe].add(symbol)
+    return found
 
 
 def _poll(looked_at: datetime) -> datetime:

@@ -1,15 +1,16 @@
-"""One row of a lane, for some of its runs, in one transaction: nothing else outlives a runner.
+"""One row of each of some lanes, for some of their runs, in one transaction: nothing else outlives
+a runner.
 
-Locks in this order: lane, switches, accounts, algorithms, what belongs to them, events. What a run
-does is worked out before it is known whose rows must be locked for it; whoever was stopped or
-paused meanwhile makes the whole attempt begin anew.
+Locks in this order: lanes by their ids, switches, accounts, algorithms, what belongs to them,
+events. What a run does is worked out before it is known whose rows must be locked for it; whoever
+was stopped or paused meanwhile makes the whole attempt begin anew.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import connection, transaction
 
@@ -18,7 +19,7 @@ from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.records import save
 from apps.market.moments import day_in_india
-from apps.trading import books, lanes, losses, services, switches, wishes
+from apps.trading import books, leases, losses, services, switches, wishes
 from apps.trading.models import Account, Lane, LaneRow, Run, RunState, SessionStart
 from apps.trading.playing import Changes, Cue, Member, Standing, play
 from apps.trading.rows import Row, packed
@@ -27,14 +28,24 @@ from apps.trading.terms import Terms
 
 ATTEMPTS: Final = 5
 _ADVANCE: Final = f"""
-    UPDATE {RunState._meta.db_table} AS state SET data = new.data, row_time = %s,
+    UPDATE {RunState._meta.db_table} AS state SET data = new.data, row_time = new.row_time,
         equity = new.equity, peak = new.peak, drawdown = new.drawdown,
         drawdown_amount = new.drawdown_amount
-    FROM unnest(%s::text[], %s::bytea[], %s::int8[], %s::float8[], %s::float8[], %s::float8[],
-        %s::float8[]) AS new (run_id, data, before, equity, peak, drawdown, drawdown_amount)
+    FROM unnest(%s::text[], %s::bytea[], %s::int8[], %s::int8[], %s::float8[], %s::float8[],
+        %s::float8[], %s::float8[])
+        AS new (run_id, data, before, row_time, equity, peak, drawdown, drawdown_amount)
     WHERE state.run_id = new.run_id AND state.row_time IS NOT DISTINCT FROM new.before
 """
-
+_MAKE_WAY: Final = f"""
+    DELETE FROM {LaneRow._meta.db_table} AS used
+    USING unnest(%s::int8[], %s::int8[]) AS new (lane_id, time)
+    WHERE used.lane_id = new.lane_id AND used.time >= new.time
+"""
+_GO_ON: Final = f"""
+    UPDATE {Lane._meta.db_table} AS lane SET began = new.began, row_time = new.row_time
+    FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS new (id, began, row_time)
+    WHERE lane.id = new.id
+"""
 
 Faults = dict[str, EngineError]
 """By run, why the engine cannot go on with it."""
@@ -42,6 +53,13 @@ Faults = dict[str, EngineError]
 
 class Overtaken(Exception):
     """Somebody stopped, paused or resumed a run while its step was being worked out."""
+
+
+class Done(NamedTuple):
+    """The ids of lanes that were still the runner's, and the runs that cannot go on."""
+
+    held: Collection[int]
+    faults: Faults
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,56 +77,76 @@ class Round:
     changes: Changes
     completes: bool
 
+    @property
+    def lane_after(self) -> tuple[int, int, int | None]:
+        """The lane's id, when its stretch began, and the last row that all its runs have seen."""
+        began = self.row.time if self.lane.began is None else self.lane.began
+        return self.lane.pk, began, self.row.time if self.completes else self.lane.row_time
 
-def advance(one: Round, *, now: datetime) -> Faults:
-    """Take the runs through the row, those that have not been yet; returns those that cannot be.
-    Raises LeaseLost.
+
+def advance(rounds: Sequence[Round], *, now: datetime) -> Done:
+    """Take the runs, each lane's through its row, those that have not been yet; lanes that somebody
+    else has taken are left as they are.
     """
+    done = _in_the_end(rounds, now)
+    for one in rounds:
+        if one.lane.pk in done.held:
+            _, one.lane.began, one.lane.row_time = one.lane_after
+    return done
+
+
+def _in_the_end(rounds: Sequence[Round], now: datetime) -> Done:
     for _ in range(ATTEMPTS - 1):
         with suppress(Overtaken):
-            return _advance(one, now=now)
-    return _advance(one, now=now)
+            return _advance(rounds, now)
+    return _advance(rounds, now)
 
 
 @transaction.atomic
-def _advance(one: Round, *, now: datetime) -> Faults:
-    lanes.hold(one.lane, now=now)
-    standings = _standings(one)
-    steps, faults = {}, {}
-    for run_id, standing in standings.items():
-        cue, terms = one.cues[standing.member.ear], one.terms[run_id]
-        try:
-            steps[run_id] = play(standing, one.row, cue, terms, one.changes)
-        except EngineError as error:
-            faults[run_id] = error
+def _advance(rounds: Sequence[Round], now: datetime) -> Done:
+    held = leases.hold([one.lane for one in rounds], now=now)
+    rounds = [one for one in rounds if one.lane.pk in held]
+    standings = _standings(rounds)
+    steps, faults = _played(rounds, standings)
     eventful = [steps[run_id] for run_id in sorted(steps) if _is_eventful(steps[run_id])]
     _lock(eventful, standings)
-    _keep_row(one, now)
-    _keep_session_starts(one.row, steps.values())
+    _keep_rows(rounds, now)
+    _keep_session_starts(rounds, steps)
     books.record(eventful, now=now)
-    _keep_states(one.row, steps, standings)
+    _keep_states(steps, standings)
     losses.record(eventful, now=now)
     _end(eventful, standings, now)
-    return faults
+    return Done(held, faults)
+
+
+def _played(
+    rounds: Sequence[Round], standings: Mapping[str, Standing]
+) -> tuple[dict[str, Step], Faults]:
+    steps, faults = {}, {}
+    for one in rounds:
+        for run_id in (member.run.pk for member in one.members if member.run.pk in standings):
+            standing, terms = standings[run_id], one.terms[run_id]
+            cue = one.cues[standing.member.ear]
+            try:
+                steps[run_id] = play(standing, one.row, cue, terms, one.changes)
+            except EngineError as error:
+                faults[run_id] = error
+    return steps, faults
 
 
 # --------------------------------------------------------------------------------------- reading
 
 
-def _standings(one: Round) -> dict[str, Standing]:
-    """By run, of those that have not been through the row."""
-    members = {member.run.pk: member for member in one.members}
-    owners = sorted({member.run.account_id for member in one.members})
+def _standings(rounds: Sequence[Round]) -> dict[str, Standing]:
+    """By run, of those that have not been through their row."""
+    members = {member.run.pk: member for one in rounds for member in one.members}
+    rows = {member.run.pk: one.row.time for one in rounds for member in one.members}
+    owners = sorted({member.run.account_id for member in members.values()})
     halted_all, halted = switches.share_since(owners)
     closing, cancelled = wishes.closing(members), wishes.cancelled(members)
-    rows = (
-        RunState.objects.filter(run__in=list(members))
-        .exclude(row_time__gte=one.row.time)
-        .order_by("run")
-        .values_list(
-            "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",
-            "run__algorithm__status", "run__ended_at", "run__close_positions", "run__account_id",
-        )
+    states = RunState.objects.filter(run__in=list(members)).values_list(
+        "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",
+        "run__algorithm__status", "run__ended_at", "run__close_positions", "run__account_id",
     )  # fmt: skip
     return {
         run_id: Standing(
@@ -125,7 +163,8 @@ def _standings(one: Round) -> dict[str, Standing]:
             closing=closing.get(run_id, {}),
             cancelled=cancelled.get(run_id, ()),
         )
-        for run_id, data, row_time, peak, drawdown, amount, status, ended_at, close, owner in rows
+        for run_id, data, row_time, peak, drawdown, amount, status, ended_at, close, owner in states
+        if row_time is None or row_time < rows[run_id]
     }
 
 
@@ -148,11 +187,13 @@ def _lock(eventful: Sequence[Step], standings: Mapping[str, Standing]) -> None:
     locked = Algorithm.objects.filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
     statuses = dict(locked.values_list("pk", "status"))
     runs = Run.objects.filter(pk__in=[step.run.pk for step in eventful])
-    for run_id, algorithm_id, ended_at, close in runs.values_list(
-        "pk", "algorithm_id", "ended_at", "close_positions"
+    for run_id, algorithm_id, ended_at, close, part in runs.values_list(
+        "pk", "algorithm_id", "ended_at", "close_positions", "capital"
     ):
         if (statuses[algorithm_id], ended_at, close) != standings[run_id].wanted:
             raise Overtaken
+        # What is kept in memory is of the last row that this runner took the run through.
+        standings[run_id].member.run.capital = part
 
 
 def _moves_money(step: Step, standings: Mapping[str, Standing]) -> bool:
@@ -163,53 +204,61 @@ def _moves_money(step: Step, standings: Mapping[str, Standing]) -> bool:
 # --------------------------------------------------------------------------------------- writing
 
 
-def _keep_row(one: Round, now: datetime) -> None:
-    """The row as it was used, by the first of its rounds; what an earlier stretch used at that time
-    or later makes way.
+def _keep_rows(rounds: Sequence[Round], now: datetime) -> None:
+    """The rows as they were used, by the first of their rounds; what an earlier stretch used at
+    that time or later makes way.
     """
-    lane, row = one.lane, one.row
-    if lane.began is None:
-        lane.rows.filter(time__gte=row.time).delete()
-        Lane.objects.filter(pk=lane.pk).update(began=row.time, row_time=None)
-    used = LaneRow(lane=lane, time=row.time, bars=packed(row), used_at=now)
-    LaneRow.objects.bulk_create([used], ignore_conflicts=True)
-    if one.completes:
-        Lane.objects.filter(pk=lane.pk).update(row_time=row.time)
+    new = [(one.lane.pk, one.row.time) for one in rounds if one.lane.began is None]
+    used = [
+        LaneRow(lane=one.lane, time=one.row.time, bars=packed(one.row), used_at=now)
+        for one in rounds
+    ]
+    after = [one.lane_after for one in rounds]
+    with connection.cursor() as cursor:
+        if new:
+            cursor.execute(_MAKE_WAY, [list(column) for column in zip(*new, strict=True)])
+        LaneRow.objects.bulk_create(used, ignore_conflicts=True)
+        cursor.execute(_GO_ON, [list(column) for column in zip(*after, strict=True)])
 
 
-def _keep_session_starts(row: Row, steps: Iterable[Step]) -> None:
+def _keep_session_starts(rounds: Sequence[Round], steps: Mapping[str, Step]) -> None:
     """Of the runs that have not been in a row of this day."""
-    day = day_in_india(row.time)
+    befores = (
+        (one.row, run_id, steps[run_id].before)
+        for one in rounds
+        for run_id in (member.run.pk for member in one.members)
+        if run_id in steps
+    )
     starts = [
         SessionStart(
-            run=step.run,
-            day=day,
+            run_id=run_id,
+            day=day_in_india(row.time),
             first_row=row.time,
-            data=save(step.before),
-            equity=step.before.account["equity"][0],
+            data=save(before),
+            equity=before.account["equity"][0],
         )
-        for step in steps
-        if step.before.account["rows"][0] == 0 or step.before.account["day"][0] != row.day
+        for row, run_id, before in befores
+        if before.account["rows"][0] == 0 or before.account["day"][0] != row.day
     ]
     SessionStart.objects.bulk_create(starts, ignore_conflicts=True)
 
 
-def _keep_states(row: Row, steps: Mapping[str, Step], standings: Mapping[str, Standing]) -> None:
+def _keep_states(steps: Mapping[str, Step], standings: Mapping[str, Standing]) -> None:
     """One conditional UPDATE: a run that is not where it was is left as it is."""
-    columns: list[list[object]] = [[], [], [], [], [], [], []]
+    columns: list[list[object]] = [[] for _ in range(8)]
     for run_id, step in steps.items():
         standing, equity = standings[run_id], float(step.state.account["equity"][0])
         peak = max(standing.peak, equity)
         fall = peak - equity
         percent = fall / peak * 100 if peak > 0 else 0.0
         values = (
-            run_id, save(step.state), standing.row_time, equity, peak,
+            run_id, save(step.state), standing.row_time, step.time, equity, peak,
             max(standing.drawdown, percent), max(standing.drawdown_amount, fall),
         )  # fmt: skip
         for column, value in zip(columns, values, strict=True):
             column.append(value)
     with connection.cursor() as cursor:
-        cursor.execute(_ADVANCE, [row.time, *columns])
+        cursor.execute(_ADVANCE, columns)
 
 
 def _end(eventful: Sequence[Step], standings: Mapping[str, Standing], now: datetime) -> None:
@@ -230,9 +279,10 @@ def _end(eventful: Sequence[Step], standings: Mapping[str, Standing], now: datet
 @transaction.atomic
 def give_up(lane: Lane, reasons: Mapping[str, str], *, now: datetime) -> None:
     """Runs, each for its reason, that are errors from now on if they still trade; what they hold
-    stays, with its exits. Raises LeaseLost.
+    stays, with its exits. Nothing happens if somebody else has taken the lane.
     """
-    lanes.hold(lane, now=now)
+    if not leases.hold([lane], now=now):
+        return
     live = Run.objects.live().filter(pk__in=list(reasons)).select_related("algorithm__owner")
     for run in sorted(live, key=lambda one: (one.account_id, one.algorithm_id)):
         services.fail(algorithm=run.algorithm, reason=reasons[run.pk], now=now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from math import prod
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class View(NamedTuple):
     faults: dict[str, EngineError]
 
 
+FOLLOWED: Final = 300
+"""So many bars' time after its last row a window is made anew, where it could follow the others."""
+
+
 @dataclass(slots=True)
 class Desk:
     """One lane: its calendars, its members, the terms they deal by, and its window with the first
@@ -58,7 +62,8 @@ class Desk:
     lane: Lane
     calendars: Sequence[Sessions]
     window: Window | None = None
-    stands_at: tuple[int, int | None] | None = None
+    stretch: int | None = None
+    last_row: int = 0
     members: dict[str, Member] = field(default_factory=dict)
     terms: dict[tuple[date, Dealing], Terms] = field(default_factory=dict)
 
@@ -66,13 +71,30 @@ class Desk:
     def of(cls, lane: Lane) -> "Desk":
         return cls(lane, [sessions_of(symbol) for symbol in lane.symbols])
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether others have taken the lane some rows further since the window's last one."""
+        lane = self.lane
+        if self.window is None or self.stretch != lane.began or lane.row_time is None:
+            return False
+        return 0 < lane.row_time - self.last_row <= FOLLOWED * TIMEFRAMES[lane.timeframe]
+
+    def follow(self, row: Row) -> None:
+        """Let the window have the row after its last one."""
+        assert self.window is not None
+        self.window.add(row)
+        self.last_row = row.time
+
     def open_window(self, row: Row) -> None:
         """Have the bars before `row`, and then it: kept from the row before, or made anew."""
-        began = self.lane.began if self.lane.began is not None else row.time
-        if self.window is None or self.stands_at != (began, self.lane.row_time):
+        began = self._began(row)
+        if self.window is None or (self.stretch, self.last_row) != (began, self.lane.row_time):
             self.window = window_of(self.lane, began=began, before=row.time)
-        self.window.add(row)
-        self.stands_at = began, row.time
+        self.stretch = began
+        self.follow(row)
+
+    def _began(self, row: Row) -> int:
+        return self.lane.began if self.lane.began is not None else row.time
 
     def view(self, run_ids: Iterable[str], row: Row) -> View:
         """What these runs make of the row, with which the window ends."""
@@ -106,8 +128,8 @@ class Desk:
         key = day_in_india(row.time), member.dealing
         if key in self.terms:
             return self.terms[key]
-        began = self.lane.began if self.lane.began is not None else row.time
-        terms = terms_of(member.strategy, self.lane, row, first=day_in_india(began))
+        first = day_in_india(self._began(row))
+        terms = terms_of(member.strategy, self.lane, row, first=first)
         if all(map(row.has, range(len(self.lane.symbols)))):
             self.terms = {one: kept for one, kept in self.terms.items() if one[0] == key[0]}
             self.terms[key] = terms

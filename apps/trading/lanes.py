@@ -1,20 +1,15 @@
-"""Lanes: runs that see the same rows, and which runner works on them.
-
-A runner takes a lane for a few seconds at a time. Taking it raises the token; whoever writes for
-the lane names the token that it took, so that one that was given up on writes nothing any more.
-"""
+"""Lanes: runs that see the same rows. Runs are put on them, and they are woken when bars come."""
 
 import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from itertools import groupby
 from operator import itemgetter
 from typing import Final
 
 from django.db import connection
-from django.db.models import Q
 
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import new_state, save
@@ -25,40 +20,18 @@ from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
 
-LEASE: Final = timedelta(seconds=15)
-"""How long a lane is its taker's without a sign of life."""
-
 _LANE: Final = Lane._meta.db_table
 _STATE: Final = RunState._meta.db_table
 _WAKE: Final = f"""
     UPDATE {_LANE} SET wake_at = %(now)s WHERE id IN (
         SELECT id FROM {_LANE} AS lane
-        WHERE (wake_at IS NULL OR wake_at > %(now)s) AND timeframe = ANY(%(timeframes)s)
-            AND symbols ?| %(symbols)s
+        WHERE (wake_at IS NULL OR wake_at > %(now)s)
+            AND (%(symbols)s::text[] IS NULL
+                OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s)
             AND EXISTS (SELECT FROM {_STATE} WHERE lane_id = lane.id)
         FOR NO KEY UPDATE SKIP LOCKED
     )
 """
-# Who is lost while it works leaves the lane to be looked at when its lease is over.
-_TAKE: Final = f"""
-    UPDATE {_LANE} SET lease_token = lease_token + 1, leased_until = %(until)s, wake_at = %(until)s
-    WHERE id = (
-        SELECT id FROM {_LANE}
-        WHERE wake_at <= %(now)s AND (leased_until IS NULL OR leased_until <= %(now)s)
-        ORDER BY wake_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED
-    ) RETURNING *
-"""
-_HOLD: Final = f"UPDATE {_LANE} SET leased_until = %s WHERE id = %s AND lease_token = %s"
-# An earlier wake than the one that taking the lane has left came meanwhile, and stands.
-_LET_GO: Final = f"""
-    UPDATE {_LANE} SET leased_until = NULL,
-        wake_at = LEAST(NULLIF(wake_at, %(taken)s), %(next)s::timestamptz)
-    WHERE id = %(lane)s AND lease_token = %(token)s
-"""
-
-
-class LeaseLost(Exception):
-    """Another runner has taken the lane: what was about to be written must not be."""
 
 
 def attach(run: Run, strategy: Strategy, *, since: int) -> None:
@@ -103,11 +76,11 @@ def lane_of(symbols: Sequence[str], timeframe: str) -> Lane:
     return Lane.objects.get_or_create(key=key, defaults=fields)[0]
 
 
-def begin_with_replay(lane: Lane, *, market_now: int) -> None:
+def begin_with_replay(lanes: Collection[Lane], *, market_now: int) -> None:
     """Runs that were started before a replay of the past began wait for its first bars."""
     began = clock.replay_began()
     if began is not None:
-        waiting = RunState.objects.filter(lane=lane, row_time=None, since__gt=market_now)
+        waiting = RunState.objects.filter(lane__in=lanes, row_time=None, since__gt=market_now)
         waiting.update(since=began)
 
 
@@ -125,15 +98,12 @@ def wake(symbols: Collection[str], timeframe: str, *, now: datetime) -> int:
     One that is being worked on is left out: it is woken again by whoever calls this again.
     """
     longer = [name for name, length in TIMEFRAMES.items() if length >= TIMEFRAMES[timeframe]]
-    with connection.cursor() as cursor:
-        cursor.execute(_WAKE, {"now": now, "timeframes": longer, "symbols": list(symbols)})
-        return int(cursor.rowcount)
+    return _wake(list(symbols), longer, now)
 
 
 def wake_all(*, now: datetime) -> None:
-    """Have all lanes with runs looked at."""
-    due = Q(wake_at=None) | Q(wake_at__gt=now)
-    Lane.objects.filter(due, pk__in=RunState.objects.values("lane")).update(wake_at=now)
+    """As `wake`, all lanes with runs."""
+    _wake(None, [], now)
 
 
 def wake_for_news(*, since: datetime, now: datetime) -> None:
@@ -147,22 +117,7 @@ def wake_for_news(*, since: datetime, now: datetime) -> None:
         wake([symbol for _, symbol in rows], timeframe, now=now)
 
 
-def take(*, now: datetime) -> Lane | None:
-    """The lane that has waited longest to be looked at, for as long as LEASE."""
-    lanes = Lane.objects.raw(_TAKE, {"now": now, "until": now + LEASE})
-    return next(iter(lanes), None)
-
-
-def hold(lane: Lane, *, now: datetime) -> None:
-    """Lock the lane for the transaction, and keep it for another LEASE. Raises LeaseLost."""
+def _wake(symbols: list[str] | None, timeframes: list[str], now: datetime) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(_HOLD, [now + LEASE, lane.pk, lane.lease_token])
-        if not cursor.rowcount:
-            raise LeaseLost
-
-
-def let_go(lane: Lane, *, next_look: datetime | None) -> None:
-    """Let others take it, when it is woken or at `next_look`."""
-    names = {"lane": lane.pk, "token": lane.lease_token, "taken": lane.wake_at, "next": next_look}
-    with connection.cursor() as cursor:
-        cursor.execute(_LET_GO, names)
+        cursor.execute(_WAKE, {"now": now, "timeframes": timeframes, "symbols": symbols})
+        return int(cursor.rowcount)

@@ -13,7 +13,7 @@ from apps.algorithms.lifecycle import Status
 from apps.engine.candles import Candles
 from apps.market.models import CorporateAction
 from apps.symbols.models import Instrument
-from apps.trading import lanes, services
+from apps.trading import lanes, leases, services
 from apps.trading.models import (
     DailyLoss,
     Lane,
@@ -256,11 +256,11 @@ def test_what_is_wanted_by_hand_is_done_at_the_next_row(alice: User) -> None:
 def test_a_runner_that_was_given_up_on_writes_nothing(alice: User) -> None:
     started(alice, always_in())
     lanes.adopt(now=make.NOW)
-    lane = lanes.take(now=make.NOW)
-    assert lane is not None
-    Lane.objects.update(lease_token=lane.lease_token + 1)
-    with pytest.raises(lanes.LeaseLost):
-        lanes.hold(lane, now=make.NOW)
+    taken = leases.take(had=[], now=make.NOW)
+    assert len(taken) == 1
+    assert leases.hold(taken, now=make.NOW) == {taken[0].pk}
+    Lane.objects.update(lease_token=taken[0].lease_token + 1)
+    assert leases.hold(taken, now=make.NOW) == frozenset()
     assert not LaneRow.objects.exists()
 
 

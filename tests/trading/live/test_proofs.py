@@ -3,8 +3,9 @@
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from apps.engine.candles import Candles, frozen, ist_day
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
 from apps.engine.kernel.records import RATE, Bars, Market, new_state, save
 from apps.engine.simulation.plan import Contract, contract_rows
-from apps.trading import advance, lanes, services
+from apps.trading import leases, services
 from apps.trading.desk import member_of
 from apps.trading.models import Fill, Intent, Lane, Order, Posting, Run, RunState
 from apps.trading.playing import Changes, Cue, play
@@ -100,17 +101,17 @@ def test_a_lease_stolen_a_hundred_times_changes_nothing(
     series = {"NSE:SBIN": walk(7, starts, wild=0.01)}
     hold(series, "15m")
     run = started(alice, steps(["NSE:SBIN"], "15m"))
-    rng, stolen, hold_it = random.Random(5), 0, lanes.hold
+    rng, stolen, hold_it = random.Random(5), 0, leases.hold
 
-    def robbed(lane: Lane, **moment: object) -> None:
+    def robbed(taken: Sequence[Lane], *, now: datetime) -> frozenset[int]:
         nonlocal stolen
         if rng.random() < 0.5:
             stolen += 1
             with ThreadPoolExecutor(1) as elsewhere:
-                elsewhere.submit(steal, lane).result()
-        hold_it(lane, **moment)  # type: ignore[arg-type]
+                elsewhere.submit(steal, taken[0]).result()
+        return hold_it(taken, now=now)
 
-    monkeypatch.setattr(advance.lanes, "hold", robbed)
+    monkeypatch.setattr(leases, "hold", robbed)
     replay(series, "15m", LENGTH, Runner())
     assert stolen >= 100
     result = backtested(run, start=FIRST, end=starts[-1] + 1)

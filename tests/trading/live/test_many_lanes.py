@@ -1,0 +1,138 @@
+"""Several lanes and several runners: none takes all, and no lane's trouble is another's."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.db.models import Sum
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from apps.engine.candles import Candles
+from apps.market import clock
+from apps.trading import advance, lanes, leases
+from apps.trading.desk import Desk
+from apps.trading.models import Fill, Lane, RunState, Trade
+from apps.trading.playing import Standing, play
+from apps.trading.rows import Row
+from apps.trading.runner import Runner
+from apps.trading.stepping import Step
+from tests import make
+from tests.trading.live.crowd import crowd
+from tests.trading.live.market_day import (
+    FIRST,
+    backtested,
+    hold,
+    replay,
+    started,
+    step,
+    steps,
+    times,
+    walk,
+)
+from tests.trading.live.test_runner import expected_of, trades_of
+
+pytestmark = pytest.mark.django_db
+
+LENGTH = 900
+NIGHT = FIRST + 40_000
+SYMBOLS = [f"NSE:WALK{letter}" for letter in "ABCDEFGH"]
+
+
+def a_day_of(symbols: Sequence[str]) -> dict[str, Candles]:
+    return {
+        symbol: walk(n, times(1, LENGTH), wild=0.01, missing=0.1)
+        for n, symbol in enumerate(symbols)
+    }
+
+
+def test_runners_that_take_turns_leave_the_books_of_one(alice: User) -> None:
+    hold(a_day_of(SYMBOLS[:1]), "15m")
+    always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
+    entries = {"positionType": "long", "conditions": [always | {"value": 1}]}
+    risk = {"maxPositionSize": 50_000, "maxDailyLoss": 50_000, "maxOpenPositions": 1}
+    often = steps(SYMBOLS[:1], "15m", entryConditions=entries, riskParameters=risk)
+    run = started(alice, often)
+    runners = [Runner(), Runner()]
+    for n, start in enumerate(times(1, LENGTH)):
+        step(runners[n % 2], SYMBOLS[:1], "15m", start + LENGTH + 20)
+    assert trades_of(run) == expected_of(backtested(run, start=FIRST, end=NIGHT))
+    assert Trade.objects.count() > 3
+    won = Trade.objects.aggregate(sum=Sum("gross_profit"))["sum"]
+    paid = Fill.objects.aggregate(sum=Sum("charges"))["sum"]
+    begun = run.capital
+    run.refresh_from_db()
+    assert run.capital == begun + won - paid
+    assert run.account.reserved == run.capital
+
+
+def test_a_runner_takes_a_share_of_what_waits_and_first_what_it_had_before() -> None:
+    for symbol in SYMBOLS:
+        lanes.lane_of([symbol], "15m")
+    Lane.objects.update(wake_at=make.NOW)
+    one = leases.take(had=[], now=make.NOW)
+    other = leases.take(had=[], now=make.NOW)
+    assert (len(one), len(other)) == (2, 2)
+    rest = [leases.take(had=[], now=make.NOW) for _ in range(4)]
+    assert [len(taken) for taken in rest] == [1, 1, 1, 1]
+    assert leases.take(had=[], now=make.NOW) == []
+    leases.let_go({lane: make.NOW for taken in (one, other, *rest) for lane in taken})
+    assert set(leases.take(had=other, now=make.NOW)) == set(other)
+    assert len(leases.take(had=other, now=make.NOW + leases.LEASE)) == 2
+
+
+def test_rows_of_many_lanes_take_as_many_statements_as_those_of_few(alice: User) -> None:
+    hold({symbol: walk(n, times(1, LENGTH)) for n, symbol in enumerate(SYMBOLS)}, "15m")
+    crowd([alice], [steps([symbol], "15m") for symbol in SYMBOLS], since=FIRST)
+    runner = Runner()
+    for row in range(3):
+        step(runner, SYMBOLS, "15m", FIRST + LENGTH * (row + 1))
+
+    def statements(symbols: Sequence[str], row: int) -> int:
+        clock.move(FIRST + LENGTH * row, symbols=symbols, timeframe="15m", now=make.NOW)
+        lanes.wake(symbols, "15m", now=make.NOW)
+        with CaptureQueriesContext(connection) as captured:
+            assert runner.work(now=make.NOW)
+        return len(captured)
+
+    assert statements(SYMBOLS, 4) == statements(SYMBOLS[:4], 5)
+
+
+def test_what_goes_wrong_with_one_lane_stops_no_other(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    series = a_day_of(SYMBOLS[:3])
+    hold(series, "15m")
+    runs = [started(alice, steps([symbol], "15m")) for symbol in SYMBOLS[:3]]
+    badly = {runs[0].pk: "step", runs[2].pk: "window"}
+
+    def played(standing: Standing, *row: Any) -> Step:
+        if badly.get(standing.member.run.pk) == "step":
+            raise RuntimeError("a step that nobody thought of")
+        return play(standing, *row)
+
+    def opened(desk: Desk, row: Row) -> None:
+        if any(badly.get(run_id) == "window" for run_id in states_of(desk.lane)):
+            raise RuntimeError("a window that nobody thought of")
+        open_window(desk, row)
+
+    open_window = Desk.open_window
+    monkeypatch.setattr(advance, "play", played)
+    monkeypatch.setattr(Desk, "open_window", opened)
+    last = int(series[SYMBOLS[0]].time[5])
+    replay({name: bars.between(0, last) for name, bars in series.items()}, "15m", LENGTH, Runner())
+    stuck = RunState.objects.filter(row_time=None).values_list("run_id", flat=True)
+    assert set(stuck) == set(badly)
+    badly.clear()
+    runner = Runner()
+    step(runner, SYMBOLS[:3], "15m", NIGHT)
+    assert RunState.objects.filter(row_time=None).count() == 2
+    while runner.work(now=make.NOW + leases.LEASE):
+        pass
+    for run in runs:
+        assert trades_of(run) == expected_of(backtested(run, start=FIRST, end=NIGHT))
+
+
+def states_of(lane: Lane) -> list[str]:
+    return list(RunState.objects.filter(lane=lane).values_list("run_id", flat=True))
