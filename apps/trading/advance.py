@@ -146,7 +146,7 @@ def _standings(rounds: Sequence[Round]) -> dict[str, Standing]:
     closing, cancelled = wishes.closing(members), wishes.cancelled(members)
     states = RunState.objects.filter(run__in=list(members)).values_list(
         "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",
-        "run__algorithm__status", "run__ended_at", "run__close_positions", "run__account_id",
+        "run__algorithm__status", "run__ended_at", "run__close_asked_at", "run__account_id",
     )  # fmt: skip
     return {
         run_id: Standing(
@@ -158,7 +158,7 @@ def _standings(rounds: Sequence[Round]) -> dict[str, Standing]:
             drawdown_amount=amount,
             status=status,
             ended_at=ended_at,
-            close_positions=close,
+            close_asked_at=close,
             halted_since=halted_all or halted.get(owner),
             closing=closing.get(run_id, {}),
             cancelled=cancelled.get(run_id, ()),
@@ -188,7 +188,7 @@ def _lock(eventful: Sequence[Step], standings: Mapping[str, Standing]) -> None:
     statuses = dict(locked.values_list("pk", "status"))
     runs = Run.objects.filter(pk__in=[step.run.pk for step in eventful])
     for run_id, algorithm_id, ended_at, close, part in runs.values_list(
-        "pk", "algorithm_id", "ended_at", "close_positions", "capital"
+        "pk", "algorithm_id", "ended_at", "close_asked_at", "capital"
     ):
         if (statuses[algorithm_id], ended_at, close) != standings[run_id].wanted:
             raise Overtaken

@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Final
 
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import new_state, save
@@ -85,11 +86,16 @@ def begin_with_replay(lanes: Collection[Lane], *, market_now: int) -> None:
 
 
 def detach(run: Run, *, now: datetime) -> None:
-    """The run holds nothing any more: no further row is its concern."""
+    """The run, which has ended, holds nothing any more: no further row is its concern, and what it
+    waited to enter comes to nothing.
+    """
     RunState.objects.filter(run=run).delete()
-    run.orders.filter(status=OrderStatus.OPEN).update(
-        status=OrderStatus.CANCELLED, reason="stopped", ended_at=clock.market_moment(now)
-    )
+    waiting = run.orders.filter(status=OrderStatus.OPEN)
+    of_signal = waiting.filter(bar_time=OuterRef("bar_time"), symbol=OuterRef("symbol"))
+    entries = run.signals.filter(Exists(of_signal), action="entry", followed=True)
+    entries.update(followed=False, reason=run.end_reason)
+    ended_at = clock.market_moment(now)
+    waiting.update(status=OrderStatus.CANCELLED, reason=run.end_reason, ended_at=ended_at)
 
 
 def wake(symbols: Collection[str], timeframe: str, *, now: datetime) -> int:

@@ -63,9 +63,10 @@ class Cue(NamedTuple):
 class Standing:
     """Where a run stands before a row, and what is wanted of it.
 
-    `halted_since` is when the owner's kill switch or the operators' was turned on. `closing` are
-    symbols whose positions the owner wants closed, with when that was said; `cancelled` those whose
-    waiting entry is not to be traded.
+    `halted_since` is when the owner's kill switch or the operators' was turned on, `close_asked_at`
+    when all positions were asked to be closed. `closing` are symbols whose positions the owner
+    wants closed, with when that was said; `cancelled` those whose waiting entry is not to be
+    traded.
     """
 
     member: Member
@@ -76,7 +77,7 @@ class Standing:
     drawdown_amount: float
     status: str
     ended_at: datetime | None
-    close_positions: bool
+    close_asked_at: datetime | None
     halted_since: datetime | None
     closing: Mapping[str, datetime]
     cancelled: Collection[str]
@@ -84,7 +85,7 @@ class Standing:
     @property
     def wanted(self) -> tuple[object, ...]:
         """What must still hold when the step is written."""
-        return self.status, self.ended_at, self.close_positions
+        return self.status, self.ended_at, self.close_asked_at
 
 
 class Changes(NamedTuple):
@@ -174,15 +175,13 @@ def _asked(
     """The symbols to be closed: where that was wanted before the row's open, which is then the next
     one, and where it was wanted later.
     """
-    wanted: dict[int, datetime | None] = {
-        at: standing.closing[symbol]
-        for at, symbol in enumerate(symbols)
-        if symbol in standing.closing
-    }
-    if standing.close_positions:
-        wanted = dict.fromkeys(range(len(symbols)), standing.ended_at or standing.halted_since)
-    early = [at for at, since in wanted.items() if since and since.timestamp() <= row.time]
-    return early, [at for at in wanted if at not in early]
+    early: list[int] = []
+    late: list[int] = []
+    for at, symbol in enumerate(symbols):
+        asked = [standing.close_asked_at, standing.closing.get(symbol)]
+        if since := min((moment for moment in asked if moment), default=None):
+            (early if since.timestamp() <= row.time else late).append(at)
+    return early, late
 
 
 def _settled(

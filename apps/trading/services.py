@@ -130,8 +130,8 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
     admission.check_loss(candidate, now=market_now)
     admission.check_positions(candidate)
     admission.check_broker(candidate)
-    run.close_positions = False
-    run.save(update_fields=["close_positions"])
+    run.close_asked_at = None
+    run.save(update_fields=["close_asked_at"])
     moves.make(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
     return Admitted(algorithm, warnings)
 
@@ -158,7 +158,7 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
     algorithm = _locked(owner, algorithm_id)
     run = algorithm.runs.holding().first()
     if run is not None:
-        run.close_positions = close_positions
+        run.close_asked_at = (run.close_asked_at or now) if close_positions else None
         _end(run, EndReason.STOPPED, account, now)
     moves.make(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
     return algorithm
@@ -181,7 +181,7 @@ def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
     if not run.positions.open().exists():
         capital.release(account, run, now=now)
         lanes.detach(run, now=now)
-    run.save(update_fields=["close_positions", "ended_at", "end_reason", "released_at"])
+    run.save(update_fields=["close_asked_at", "ended_at", "end_reason", "released_at"])
 
 
 def release(*, run: Run, now: datetime) -> None:
@@ -255,7 +255,8 @@ def stop_everything(
         run = algorithm.runs.live().first()
         moves.make(Move.PAUSE, algorithm, run=run, actor=owner, reason="kill switch", now=now)
     if close_positions:
-        Run.objects.holding().filter(account__owner=owner).update(close_positions=True)
+        holding = Run.objects.holding().filter(account__owner=owner, close_asked_at=None)
+        holding.update(close_asked_at=now)
     return switch
 
 

@@ -92,6 +92,6 @@ def test_a_request_to_close_positions_is_taken_back(api: Api, alice: User) -> No
     algorithm = standing(alice, "active")
     services.stop_everything(owner=alice, reason="", close_positions=True, now=make.NOW)
     services.allow_again(owner=alice, now=make.NOW)
-    assert Run.objects.get().close_positions
+    assert Run.objects.get().close_asked_at == make.NOW
     post(api, algorithm)
-    assert not Run.objects.get().close_positions
+    assert Run.objects.get().close_asked_at is None

@@ -38,7 +38,7 @@ def test_a_failed_one_that_holds_positions_keeps_its_capital(alice: User) -> Non
     hold(run)
     services.fail(algorithm=algorithm, reason="ruined", now=LATER)
     run.refresh_from_db()
-    assert (run.ended_at, run.released_at, run.close_positions) == (LATER, None, False)
+    assert (run.ended_at, run.released_at, run.close_asked_at) == (LATER, None, None)
     assert Account.objects.get().reserved == run.capital
 
 

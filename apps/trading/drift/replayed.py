@@ -82,7 +82,7 @@ class _Playing:
         """Active, and nothing is wanted of it."""
         return Standing(
             member=member, data=self._data, row_time=None, peak=0.0, drawdown=0.0,
-            drawdown_amount=0.0, status=Status.ACTIVE, ended_at=None, close_positions=False,
+            drawdown_amount=0.0, status=Status.ACTIVE, ended_at=None, close_asked_at=None,
             halted_since=None, closing={}, cancelled=(),
         )  # fmt: skip
 

@@ -33,8 +33,8 @@ class Run(models.Model):
     """An algorithm's trading from one start to the stop after it, by the steps as they were then.
 
     It ends when it is stopped or fails. Its capital goes back to the account when it also holds
-    nothing any more, which may be later. `close_positions` asks for that: whoever trades the run
-    closes each position at its symbol's next open.
+    nothing any more, which may be later. From `close_asked_at` on whoever trades the run closes
+    each position at its symbol's next open.
     """
 
     id = IdField()
@@ -52,7 +52,9 @@ class Run(models.Model):
         help_text="Its part of the account: what it began with and has won or lost since",
     )
     started_at = models.DateTimeField()
-    close_positions = models.BooleanField(default=False)
+    close_asked_at = models.DateTimeField(
+        null=True, help_text="When its owner asked for all its positions to be closed"
+    )
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(
         max_length=10, blank=True, choices=[(reason.value, reason.value) for reason in EndReason]

@@ -10,6 +10,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.algorithms.lifecycle import Status
+from apps.core.times import moment
 from apps.engine.candles import Candles
 from apps.market.models import CorporateAction
 from apps.symbols.models import Instrument
@@ -119,6 +120,45 @@ def test_a_stop_that_leaves_positions_leaves_them_their_exits(alice: User) -> No
     assert Trade.objects.get().exit_reason == "stop_loss"
     run.refresh_from_db()
     assert run.released_at is not None
+
+
+@pytest.mark.parametrize("before", ["failed", "switched off"])
+def test_positions_are_closed_at_the_open_after_that_was_asked_whatever_came_before(
+    alice: User, before: str
+) -> None:
+    market = Market([101, 102, 104, 105, 106, 107])
+    run = started(alice, always_in())
+    market.go(3)
+    if before == "failed":
+        services.fail(algorithm=run.algorithm, reason="no bars", now=moment(market.times[2]))
+    else:
+        stop_everything(alice, close=False, at=market.times[2])
+    asked = market.times[3] + 60
+    stop_everything(alice, close=True, at=asked)
+    market.go()
+    assert Position.objects.open().exists()  # its bar had begun when that was asked
+    market.go()
+    assert Trade.objects.get().exit_time == moment(market.times[4])
+
+
+def stop_everything(owner: User, *, close: bool, at: int) -> None:
+    services.stop_everything(owner=owner, reason="", close_positions=close, now=moment(at))
+
+
+@pytest.mark.parametrize("reason", ["stopped", "error"])
+def test_an_entry_that_waits_when_its_run_ends_comes_to_nothing(alice: User, reason: str) -> None:
+    market = Market([101, 101])
+    run = started(alice, always_in())
+    market.go()
+    if reason == "stopped":
+        services.stop(
+            owner=alice, algorithm_id=run.algorithm_id, close_positions=True, now=make.NOW
+        )
+    else:
+        services.fail(algorithm=run.algorithm, reason="no bars", now=make.NOW)
+    order, signal = Order.objects.get(), Signal.objects.get()
+    assert (order.status, order.reason) == ("cancelled", reason)
+    assert (signal.followed, signal.reason) == (False, reason)
 
 
 def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: User) -> None:
@@ -251,6 +291,20 @@ def test_what_is_wanted_by_hand_is_done_at_the_next_row(alice: User) -> None:
     position.save()
     market.go(2)
     assert [trade.exit_reason for trade in Trade.objects.all()] == ["stopped"]
+
+
+def test_runners_in_turn_keep_the_capital_of_a_run(alice: User) -> None:
+    market = Market([101, 102, 104, 70, 101, 103, 105, 60, 101, 101])
+    limits = {"maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1}
+    run = started(alice, {**always_in(), "riskParameters": limits})
+    one, other = market.runner, Runner()
+    for runner, rows in ((one, 2), (other, 4), (one, 4)):
+        market.runner = runner
+        market.go(rows)
+    run.refresh_from_db()
+    profit = sum(Trade.objects.values_list("profit", flat=True))
+    assert Trade.objects.count() == 2
+    assert run.capital == run.account.reserved == 100_000 + profit
 
 
 def test_a_runner_that_was_given_up_on_writes_nothing(alice: User) -> None:

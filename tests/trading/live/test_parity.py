@@ -193,6 +193,6 @@ def terms_of(histories: Sequence[History], rules: Rules, row: Row) -> Terms:
 def standing(member: Member, data: bytes) -> Standing:
     return Standing(
         member=member, data=data, row_time=None, peak=0.0, drawdown=0.0, drawdown_amount=0.0,
-        status="active", ended_at=None, close_positions=False, halted_since=None, closing={},
+        status="active", ended_at=None, close_asked_at=None, halted_since=None, closing={},
         cancelled=(),
     )  # fmt: skip
