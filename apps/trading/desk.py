@@ -22,6 +22,7 @@ from apps.engine.simulation.timeline import cues_at
 from apps.market.history import change_of
 from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india
+from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
 from apps.trading.models import Lane, Run
@@ -29,6 +30,9 @@ from apps.trading.playing import Changes, Cue, Member
 from apps.trading.rows import Row
 from apps.trading.terms import Dealing, Terms, dealing_of, terms_of
 from apps.trading.windows import Window, window_of
+
+_NO_RANGES, _NO_FLAGS = np.empty((0, 4)), np.empty(0, np.uint8)
+"""Of a row without bars."""
 
 COLUMN_BYTES = 64 * 1024 * 1024
 """Of indicators' columns that runs share while one row of one symbol is evaluated."""
@@ -149,7 +153,7 @@ class Desk:
         there = [s for s in range(len(self.lane.symbols)) if row.has(s)]
         cell = np.full((1, len(self.lane.symbols)), -1, np.int32)
         heard = np.zeros((1, len(self.lane.symbols)), np.uint8)
-        ranges, flags = [], []
+        ranges, flags = [_NO_RANGES], [_NO_FLAGS]
         for at, s in enumerate(there):
             bars, calendar = self.window.bars(s), terms.calendars[s]
             names = list(longer_warmups(member.strategy))
@@ -187,13 +191,15 @@ class Desk:
 
     def _expiring(self, row: Row) -> list[int]:
         """Contracts whose last session ends with this row, or has ended before it."""
-        day = day_in_india(row.time)
-        due = Instrument.objects.filter(symbol__in=self.lane.symbols, expiry__lte=day)
+        due = Instrument.objects.filter(
+            symbol__in=self.lane.symbols, expiry__lte=day_in_india(row.closes)
+        )
         found = []
         for symbol, expiry in due.values_list("symbol", "expiry"):
+            assert expiry is not None
             at = self.lane.symbols.index(symbol)
-            close = int(self.calendars[at].hours(np.array([row.day], np.int32))[1][0])
-            if (expiry is not None and expiry < day) or row.closes >= close:
+            day = np.array([day_number(expiry)], np.int32)
+            if row.closes >= int(self.calendars[at].hours(day)[1][0]):
                 found.append(at)
         return found
 

@@ -43,6 +43,10 @@ class Row(NamedTuple):
         return not np.isnan(self.bars[symbol, 0])
 
 
+def without_bars(time: int, closes: int, *, symbols: int) -> Row:
+    return Row(time, closes, np.full((symbols, len(PRICES)), np.nan))
+
+
 class Outlook(NamedTuple):
     """The rows that are closed, in order, and when the next one's patience is over, if one waits
     (the market's time, epoch seconds).

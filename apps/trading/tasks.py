@@ -8,9 +8,12 @@ from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
 from apps.market import clock
+from apps.trading import expiries
 
 NIGHTLY: Final = "57 20 * * *"
 """UTC: in India 02:27, when what came in by day is in its blocks."""
+
+EVERY_FIVE_MINUTES: Final = "*/5 * * * *"
 
 log = logging.getLogger(__name__)
 
@@ -26,3 +29,11 @@ def check_drift(context: JobContext, timestamp: int) -> None:
         now=now, market_now=clock.market_time(now), stopping=context.should_abort
     )
     log.info("compared %d sessions with their backtests", checked)
+
+
+@app.periodic(cron=EVERY_FIVE_MINUTES)
+@app.task(name="trading.expiries", queue="small", queueing_lock="trading.expiries")
+def settle_expired(timestamp: int) -> None:
+    """`timestamp`: when it was due."""
+    if rows := expiries.settle(now=datetime.fromtimestamp(timestamp, tz=UTC)):
+        log.info("settled contracts that had no last bar on %d lanes", rows)

@@ -2,7 +2,7 @@
 began it, over the candles that are stored now, with nobody stepping in.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from apps.trading.models import Intent, Lane, LaneRow, SessionStart
 from apps.trading.money import price
 from apps.trading.outcome import Outcome, outcome_of
 from apps.trading.playing import Member, Standing, play
-from apps.trading.rows import PRICES, Row, nominal_end
+from apps.trading.rows import PRICES, Row, nominal_end, unpacked
 from apps.trading.stepping import Step
 
 
@@ -28,7 +28,7 @@ def replayed(
     last = max(part[-1].time for part in rows.values())
     desk, terms_desk = Desk.of(_from(lane, first)), Desk.of(lane)
     playing = {one.run_id: _Playing(bytes(one.data)) for one in sessions}
-    for row in _stored(lane, desk, first, last):
+    for row in _stored(lane, desk, first, last, without=_without_bars(lane, rows)):
         due = [
             session.run_id
             for session in sessions
@@ -58,10 +58,20 @@ def _from(lane: Lane, first: int) -> Lane:
     return copy
 
 
-def _stored(lane: Lane, desk: Desk, first: int, last: int) -> Iterable[Row]:
-    """Rows of all bars that are stored of these moments."""
+def _without_bars(lane: Lane, rows: Mapping[str, Sequence[LaneRow]]) -> Collection[int]:
+    """The rows that were put there because time had passed."""
+    count = len(lane.symbols)
+    used = {row.time: bytes(row.bars) for part in rows.values() for row in part}
+    return [time for time, bars in used.items() if np.isnan(unpacked(bars, count)).all()]
+
+
+def _stored(
+    lane: Lane, desk: Desk, first: int, last: int, *, without: Collection[int]
+) -> Iterable[Row]:
+    """Rows of all bars that are stored of these moments, and those `without` any."""
+    times = np.array(list(without), np.int64)
     series = [store.read(name, lane.timeframe, start=first, end=last + 1) for name in lane.symbols]
-    for time in np.unique(np.concatenate([bars.time for bars in series])).tolist():
+    for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
         bars = np.full((len(series), len(PRICES)), np.nan)
         for symbol, candles in enumerate(series):
             found = candles.between(time, time + 1)

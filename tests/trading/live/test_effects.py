@@ -36,6 +36,7 @@ pytestmark = pytest.mark.django_db
 
 SHARE = "NSE:RELIANCE"
 LENGTH = 900
+LAST_SESSION = FIRST + 29 * DAY  # of the future: Tuesday, 2026-06-30
 
 
 def always_in(symbol: str = SHARE, **execution: object) -> dict[str, Any]:
@@ -83,6 +84,17 @@ class Market:
 
     def at(self, time: int) -> None:
         step(self.runner, [self.symbol], "15m", time)
+
+
+def june_future() -> str:
+    """Its symbol."""
+    code = "RELIANCE26JUNFUT"
+    Instrument.objects.create(
+        symbol=f"NSE:{code}", exchange="NSE", segment="derivatives", code=code, exchange_name=code,
+        name="RELIANCE", type="futures", underlying="RELIANCE", expiry=date(2026, 6, 30),
+        lot_size=1, source="test",
+    )  # fmt: skip
+    return f"NSE:{code}"
 
 
 def status_of(run: Run) -> str:
@@ -243,15 +255,9 @@ def test_lost_capital_is_an_error_and_holds_nothing(alice: User) -> None:
 
 
 def test_a_contract_is_settled_at_the_close_of_its_last_session(alice: User) -> None:
-    future = "NSE:RELIANCE26JUNFUT"
-    Instrument.objects.create(
-        symbol=future, exchange="NSE", segment="derivatives", code="RELIANCE26JUNFUT",
-        exchange_name="RELIANCE26JUNFUT", name="RELIANCE", type="futures", underlying="RELIANCE",
-        expiry=date(2026, 6, 30), lot_size=1, source="test",
-    )  # fmt: skip
-    last = FIRST + 29 * DAY  # Tuesday, 2026-06-30
-    market = Market([101] * 25, future, first=last)
-    started(alice, always_in(future, productType="carryforward"), at=last)
+    future = june_future()
+    market = Market([101] * 25, future, first=LAST_SESSION)
+    started(alice, always_in(future, productType="carryforward"), at=LAST_SESSION)
     market.go(25)
     trade = Trade.objects.get()
     assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))

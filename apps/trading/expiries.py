@@ -1,0 +1,92 @@
+"""Contracts whose last session ends without a bar: what is held of them settles all the same.
+
+It settles with a row of its lane, and rows are made of bars. So where none comes any more a row
+without bars is put there, as one that is under way: whoever works on the lane takes its runs
+through it, and what holds at the end of a contract holds there (`desk`).
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import numpy as np
+from django.db import transaction
+
+from apps.engine.candles import TIMEFRAMES, buckets
+from apps.engine.sessions import Sessions
+from apps.market import clock, store
+from apps.market.moments import day_in_india
+from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.sessions import sessions_of
+from apps.symbols.models import Instrument
+from apps.trading.models import Lane, LaneRow, Position
+from apps.trading.rows import nominal_end, packed, without_bars
+
+GRACE: Final = 300
+"""Seconds after the end of the row in which its bars may still come."""
+
+
+class Expiry(NamedTuple):
+    """Of a contract that is held on a lane: the last row of its last session, whether that had bars
+    or not.
+    """
+
+    lane_id: int
+    time: int
+    closes: int
+
+
+def settle(*, now: datetime) -> int:
+    """Put a row where one is missing; how many. What has settled meanwhile needs none."""
+    market_now = clock.market_time(now=now)
+    due = [one for one in _expiries(market_now) if one.closes + GRACE <= market_now]
+    return sum(_put(one, market_now=market_now, now=now) for one in sorted(set(due)))
+
+
+def _expiries(market_now: int) -> Iterator[Expiry]:
+    expired = Instrument.objects.filter(expiry__lte=day_in_india(market_now))
+    held = Position.objects.open()
+    of_held = expired.filter(symbol__in=held.values("symbol"))
+    for symbol, expiry in of_held.values_list("symbol", "expiry"):
+        assert expiry is not None
+        lanes = Lane.objects.filter(states__run__positions__in=held.filter(symbol=symbol))
+        for lane in lanes.distinct():
+            yield _expiry(lane, symbol, day_number(expiry))
+
+
+def _expiry(lane: Lane, symbol: str, day: int) -> Expiry:
+    calendar = sessions_of(symbol)
+    last = calendar.hours(np.array([day], np.int32))[1] - 1
+    time = int(buckets(last, TIMEFRAMES[lane.timeframe], calendar)[0][0])
+    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, _calendars(lane)))
+
+
+def _calendars(lane: Lane) -> Sequence[Sessions]:
+    return [sessions_of(symbol) for symbol in lane.symbols]
+
+
+@transaction.atomic
+def _put(expiry: Expiry, *, market_now: int, now: datetime) -> bool:
+    """Whether the row is there now. Not where a runner is at work, or has bars before it."""
+    lane = Lane.objects.locked().get(pk=expiry.lane_id)
+    if lane.row_time is None or lane.row_time >= expiry.time:
+        return False
+    if lane.leased_until is not None and lane.leased_until > now:
+        return False
+    if lane.rows.filter(time__gt=lane.row_time).exists() or _has_bars(lane, market_now):
+        return False
+    row = without_bars(expiry.time, expiry.closes, symbols=len(lane.symbols))
+    LaneRow.objects.create(lane=lane, time=row.time, bars=packed(row), used_at=now)
+    lane.wake_at = now
+    lane.save(update_fields=["wake_at"])
+    return True
+
+
+def _has_bars(lane: Lane, market_now: int) -> bool:
+    """After its last row."""
+    assert lane.row_time is not None
+    start, timeframe = lane.row_time + 1, lane.timeframe
+    return any(
+        len(store.closed(symbol, timeframe, start=start, clock=market_now))
+        for symbol in lane.symbols
+    )

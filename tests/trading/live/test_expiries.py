@@ -1,0 +1,66 @@
+"""A contract settles when its last session has ended, although no bar came at its end."""
+
+from decimal import Decimal
+
+import pytest
+
+from apps.accounts.models import User
+from apps.trading import expiries, lanes
+from apps.trading.drift import checking
+from apps.trading.models import DriftReport, Lane, Position, Run, Trade
+from apps.trading.tasks import settle_expired
+from tests import make
+from tests.trading.live.market_day import DAY, SESSION, started
+from tests.trading.live.test_effects import LAST_SESSION, LENGTH, Market, always_in, june_future
+
+pytestmark = pytest.mark.django_db
+
+CLOSE = LAST_SESSION + SESSION
+
+
+@pytest.fixture
+def market(alice: User) -> Market:
+    """Ten bars of the last session, and a position since the second."""
+    future = june_future()
+    made = Market([101] * 10, future, first=LAST_SESSION)
+    started(alice, always_in(future, productType="carryforward"), at=LAST_SESSION)
+    made.go(10)
+    assert Position.objects.open().exists()
+    return made
+
+
+def settle() -> int:
+    return expiries.settle(now=make.NOW)
+
+
+def test_it_settles_at_its_last_close_when_no_bar_comes(market: Market) -> None:
+    market.at(CLOSE + expiries.GRACE - 1)
+    assert settle() == 0
+    market.at(CLOSE + expiries.GRACE)
+    settle_expired(timestamp=int(make.NOW.timestamp()))
+    assert settle() == 0  # it is there
+    market.at(CLOSE + expiries.GRACE + 1)
+    trade = Trade.objects.get()
+    assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
+    assert not Position.objects.open().exists()
+    assert Lane.objects.get().row_time == CLOSE - LENGTH
+    assert Run.objects.get().released_at is not None  # it was given up on before
+    assert settle() == 0
+    after = LAST_SESSION + DAY
+    assert checking.check_ended(now=make.NOW, market_now=after, stopping=lambda: False) == 1
+    assert DriftReport.objects.get().differences == []
+
+
+def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
+    market.at(CLOSE + expiries.GRACE)
+    lane = lanes.take(now=make.NOW) or Lane.objects.get()
+    Lane.objects.update(leased_until=make.NOW + lanes.LEASE)
+    assert settle() == 0
+    Lane.objects.update(leased_until=None)
+    market.store([LAST_SESSION + 11 * LENGTH], [102])
+    assert settle() == 0
+    market.at(CLOSE + expiries.GRACE)
+    assert settle() == 1
+    market.at(CLOSE + expiries.GRACE)
+    assert Trade.objects.get().exit_price == Decimal(102)
+    assert not lane.rows.filter(time__gte=CLOSE).exists()
