@@ -1,8 +1,9 @@
 """gunicorn's worker, whose own refusals leave in the envelope too, and whose threads do not fight
 over the interpreter (config/decisions/0030).
 
-One of its threads leads: it waits for connections and serves their requests itself, one after the
-other. When a request takes long, another thread takes the lead.
+Two of its threads have hands free: one works while the other waits for PostgreSQL. Each serves a
+request from its first byte to its last, and looks for more itself. When a request takes long,
+another thread takes over from the one that has it.
 """
 
 import gc
@@ -13,6 +14,7 @@ import time
 from collections import deque
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ
@@ -37,12 +39,24 @@ SILENCE_SECONDS: Final = 10
 """For so long a client may send nothing in the middle of a request: it holds a thread meanwhile."""
 SECONDS_TO_BEGIN: Final = 7
 """For so long a new connection may bring nothing; it holds no thread."""
-PATIENCE: Final = 0.02
-"""Seconds that a request may take before another thread takes the lead; so often that is looked
-for.
-"""
+HANDS: Final = 2
+"""Threads that take requests: with more the interpreter goes round among them, and none gains."""
+PATIENCE: Final = 0.04
+"""Seconds that a request may take before another thread takes over; so often that is looked for."""
 SECONDS_BETWEEN_SIGNS: Final = 1
 """Of life, for gunicorn's master."""
+
+
+@dataclass(eq=False, slots=True)
+class Hand:
+    """What a thread holds while it may take requests; `since`: when it took the one it serves."""
+
+    since: float | None = None
+    let_go: bool = False
+
+    def is_late(self) -> bool:
+        since = self.since
+        return since is not None and time.monotonic() - since > PATIENCE
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
@@ -52,13 +66,13 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self._hands: dict[Hand, Future[None]] = {}
         self._ready: deque[Any] = deque()
+        self._looking = threading.Lock()
+        """Has whoever waits for connections, for all."""
         self._lock = threading.Lock()
-        # Under the lock, but for the leader, who may write that it begins:
-        self._term = 0
+        """Without it nothing changes in what is known of connections, or how many threads work."""
         self._busy = 0
-        self._serving_since: float | None = None
-        self._leader: Future[None]
         self._next_sign = 0.0
 
     def init_process(self) -> None:
@@ -85,7 +99,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.poller.register(
             self.method_queue.fileno(), EVENT_READ, self.method_queue.run_callbacks
         )
-        self._appoint()
+        self.set_accept_enabled(True)
+        for _ in range(HANDS):
+            self._lend_hand()
         try:
             while self.alive and self.is_parent_alive():
                 self._watch()
@@ -94,45 +110,60 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             while self.nr_conns > 0 and time.monotonic() < until:
                 self._watch()
         finally:
-            with self._lock:
-                self._term += 1
-            self.method_queue.defer(lambda: None)  # whoever leads looks up, and goes
+            for hand in self._hands:
+                hand.let_go = True
+            self.method_queue.defer(lambda: None)  # whoever looks, looks up and goes
             self.tpool.shutdown(wait=False)
 
-    def _appoint(self) -> None:
-        """A new leader; the one before it, if any, serves its request to the end."""
-        self._term += 1
-        self._busy += 1
-        self._serving_since = None
-        self._leader = self.tpool.submit(self._lead, self._term)
+    def _lend_hand(self) -> None:
+        hand = Hand()
+        with self._lock:
+            self._busy += 1
+        self._hands[hand] = self.tpool.submit(self._work, hand)
 
     def _watch(self) -> None:
-        """A while, and then see to it that somebody leads who is free to."""
+        """A while, and then see to it that as many hands as can be are free to take requests."""
         now = time.monotonic()
         if now >= self._next_sign:
             self.notify()
             self._next_sign = now + SECONDS_BETWEEN_SIGNS
         time.sleep(PATIENCE)
-        if self._leader.done():
-            self._leader.result()  # it ends before its term does by an error alone
-        with self._lock:
-            since = self._serving_since
-            is_long = since is not None and time.monotonic() - since > PATIENCE
-            if is_long and self._busy < self.cfg.threads:
-                self._appoint()
+        for hand, work in list(self._hands.items()):
+            if work.done():
+                work.result()  # it ends before it is let go by an error alone
+            if hand.is_late() and self._busy < self.cfg.threads:
+                hand.let_go = True
+                del self._hands[hand]
+                self._lend_hand()
 
-    def _lead(self, term: int) -> None:
-        """Until another thread does. All that is known of connections is the leader's own."""
+    def _work(self, hand: Hand) -> None:
+        """Serve what is ready until another has taken over; what is under way is served to its
+        end.
+        """
         try:
-            while self._term == term:
-                for _ in range(len(self._ready)):
-                    if not self._serve(self._ready.popleft(), term):
-                        return
-                self._look_after_connections()
-                self.wait_for_and_dispatch_events(timeout=0 if self._ready else 1.0)
+            while not hand.let_go:
+                try:
+                    conn = self._ready.popleft()
+                except IndexError:
+                    self._look(hand)
+                    continue
+                hand.since = time.monotonic()
+                self._finish(conn, stays=self.handle(conn))
+                hand.since = None
         finally:
             with self._lock:
                 self._busy -= 1
+
+    def _look(self, hand: Hand) -> None:
+        """Wait until a connection brings something, a second at most; one does it for all."""
+        with self._looking:
+            if self._ready or hand.let_go:  # by now
+                return
+            happened = self.poller.select(timeout=1.0)
+            with self._lock:
+                for key, _ in happened:
+                    key.data(key.fileobj)
+                self._look_after_connections()
 
     def _look_after_connections(self) -> None:
         if self.alive:
@@ -146,23 +177,25 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def enqueue_req(self, conn: Any) -> None:
         self._ready.append(conn)
 
-    def _serve(self, conn: Any, term: int) -> bool:
-        """A request; whether we still lead. Who has lost the lead leaves the rest to the leader."""
-        self._serving_since = time.monotonic()
-        served: Future[Any] = Future()
-        try:
-            served.set_result(self.handle(conn))
-        except Exception as error:
-            served.set_exception(error)
-        with self._lock:
-            leads = self._term == term
-            if leads:
-                self._serving_since = None
-        if leads:
-            self.finish_request(conn, served)
+    def _finish(self, conn: Any, *, stays: bool) -> None:
+        """Leave a connection to wait for its next request, or close it, which may take a while."""
+        if not stays:
+            conn.close(graceful=True)
+            with self._lock:
+                self.nr_conns -= 1
+        elif conn.parser.unreader.buf.getvalue():  # it has come, but others are first
+            self.method_queue.defer(self.enqueue_req, conn)
         else:
-            self.method_queue.defer(self.finish_request, conn, served)
-        return leads
+            with self._lock:
+                self._keep(conn)
+
+    def _keep(self, conn: Any) -> None:
+        conn.set_timeout()
+        if not self.alive:
+            conn.timeout = min(conn.timeout, time.monotonic() + STOP_KEEPALIVE_LINGER)
+        self.keepalived_conns.append(conn)
+        waits = partial(self.on_client_socket_readable, conn)
+        self.poller.register(conn.sock, EVENT_READ, waits)
 
     def _cap_keepalive(self, deadline: float) -> None:
         """A worker that stops waits no longer for a first request than for another one."""

@@ -126,6 +126,16 @@ def test_requests_that_do_not_come_hold_up_no_others(port: int, half: bytes) -> 
     assert status == 404
 
 
+def test_requests_sent_at_once_on_one_connection_are_answered_in_turn(port: int) -> None:
+    first, last = (b"GET /api/%d HTTP/1.1\r\nHost: localhost\r\n" % n for n in (1, 2))
+    sent = first + b"\r\n" + last + b"Connection: close\r\n\r\n"
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+        connection.sendall(sent)
+        answers = connection.makefile("rb").read()
+    assert answers.count(b"HTTP/1.1 404") == 2
+    assert answers.index(b"keep-alive") < answers.index(b"Connection: close")
+
+
 def test_slashes_are_not_taken_together(port: int) -> None:
     status, _, error = exchange(port, b"GET //api/auth/login" + HEAD + b"\r\n")
     assert (status, error["code"]) == (404, "NOT_FOUND")
