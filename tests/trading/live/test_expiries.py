@@ -5,9 +5,9 @@ from decimal import Decimal
 import pytest
 
 from apps.accounts.models import User
-from apps.trading import expiries, lanes
+from apps.trading import expiries, leases
 from apps.trading.drift import checking
-from apps.trading.models import DriftReport, Lane, Position, Run, Trade
+from apps.trading.models import DriftReport, Lane, LaneRow, Position, Run, Trade
 from apps.trading.tasks import settle_expired
 from tests import make
 from tests.trading.live.market_day import DAY, SESSION, started
@@ -53,8 +53,7 @@ def test_it_settles_at_its_last_close_when_no_bar_comes(market: Market) -> None:
 
 def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
     market.at(CLOSE + expiries.GRACE)
-    lane = lanes.take(now=make.NOW) or Lane.objects.get()
-    Lane.objects.update(leased_until=make.NOW + lanes.LEASE)
+    Lane.objects.update(leased_until=make.NOW + leases.LEASE)
     assert settle() == 0
     Lane.objects.update(leased_until=None)
     market.store([LAST_SESSION + 11 * LENGTH], [102])
@@ -63,4 +62,4 @@ def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
     assert settle() == 1
     market.at(CLOSE + expiries.GRACE)
     assert Trade.objects.get().exit_price == Decimal(102)
-    assert not lane.rows.filter(time__gte=CLOSE).exists()
+    assert not LaneRow.objects.filter(time__gte=CLOSE).exists()
