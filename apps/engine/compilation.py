@@ -14,6 +14,7 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.event import Event, Listener, install_listener
 
 from apps.engine.kernel import entries, fills, kernel, quiet
+from apps.engine.signals import compiled
 from apps.engine.simulation import simulate
 from apps.engine.studies import monte_carlo
 
@@ -22,7 +23,7 @@ Say = Callable[[str], None]
 SECONDS_BETWEEN_LINES: Final = 1.0
 FUNCTIONS: Final = frozenset(
     one
-    for module in (kernel, quiet, entries, fills, monte_carlo)
+    for module in (kernel, quiet, entries, fills, compiled, monte_carlo)
     for one in vars(module).values()
     if isinstance(one, Dispatcher)
 )
@@ -80,6 +81,7 @@ def prepare(say: Say, *, every: float = SECONDS_BETWEEN_LINES) -> None:
 
 def _warm_up() -> None:
     simulate.warm_up()
+    compiled.warm_up()
     monte_carlo.warm_up()
 
 

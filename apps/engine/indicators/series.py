@@ -10,7 +10,7 @@ an array starts is a rule of its own (rule 11).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -50,10 +50,10 @@ def series(type: str, output: str, source: str, parameters: Mapping[str, float])
 
 def compute(series: Series, candles: Candles) -> tuple[Column, ...]:
     """All columns of a series, f8[n] each, NaN where unknown, from the first bar of `candles`."""
-    return tuple(known(column) for column in over(series, candles, [slice(None)])[0])
+    return tuple(known(column) for column in next(over(series, candles, [slice(None)])))
 
 
-def over(series: Series, candles: Candles, parts: Sequence[slice]) -> list[tuple[Column, ...]]:
+def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[tuple[Column, ...]]:
     """The columns of each part of `candles`, from the part's first bar, as if it stood alone.
 
     NaN where not known yet; infinite, or NaN, where something was divided by nothing.
@@ -62,13 +62,10 @@ def over(series: Series, candles: Candles, parts: Sequence[slice]) -> list[tuple
     own = OWN.get(series.formula)
     formula = own.compute if own else getattr(talib, series.formula)
     arguments, warmup = dict(series.arguments), lookback(series)
-    results = [formula(*[column[part] for column in inputs], **arguments) for part in parts]
-    return [
-        tuple(_begun(column, warmup) for column in result)
-        if isinstance(result, tuple)
-        else (_begun(result, warmup),)
-        for result in results
-    ]
+    for part in parts:
+        result = formula(*[column[part] for column in inputs], **arguments)
+        columns = result if isinstance(result, tuple) else (result,)
+        yield tuple([_begun(column, warmup) for column in columns])
 
 
 def _begun(column: NDArray[np.generic], warmup: int) -> Column:

@@ -38,9 +38,7 @@ from apps.engine.language.sides import (
     exit_check,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.values import NO_CACHE, ColumnCache, Values, back
-
-Truth = NDArray[np.bool_]
+from apps.engine.signals.values import NO_CACHE, ColumnCache, Truth, Values, back
 
 
 def signals_of(
@@ -65,11 +63,11 @@ def signals_of(
     lead = max(looks_back(one.check) + one.candles for one in wanted)
     blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
     values = Values(candles, blocks, lead, longer, columns)
-    heard = np.zeros(len(values), dtype=np.uint8)
     for bit, check, confirming in wanted if blocks else ():
-        heard |= confirmed(check, values, confirming).view(np.uint8) * np.uint8(bit)
-    for rows, kept in values.kept():
-        bits[rows] = heard[kept]
+        truth = confirmed(check, values, confirming).view(np.uint8)
+        heard = truth if bit == 1 else truth * np.uint8(bit)
+        for rows, kept in values.kept():
+            bits[rows] |= heard[kept]
     return bits
 
 
@@ -150,6 +148,8 @@ def confirmed(check: Check, values: Values, candles: int) -> Truth:
     match check:
         case Joined(_, ()):
             return np.zeros(len(values), dtype=np.bool_)
+        case Joined(_, (one,)):
+            return confirmed(one, values, candles)
         case Joined(operator, checks):
             truths = (confirmed(one, values, candles) for one in checks)
             return reduce(np.logical_and if operator == "AND" else np.logical_or, truths)
@@ -168,9 +168,13 @@ def confirmed(check: Check, values: Values, candles: int) -> Truth:
         case Comparison(left, operator, right):
             a = values.read(left)
             b = values.read(right) if isinstance(right, Read) else right
-            if operator in ("crosses_above", "crosses_below"):
-                return _crossed(a, b, operator, candles)
-            return _held(_level(a, operator, b), candles)
+            if operator not in ("crosses_above", "crosses_below"):
+                return _held(_level(a, operator, b), candles)
+            up = operator == "crosses_above"
+            crossed = values.crossed(a, b, up)
+            if candles == 1:
+                return crossed
+            return _earlier(crossed, candles - 1) & _held(a > b if up else a < b, candles)
 
 
 def looks_back(check: Check) -> int:
@@ -208,16 +212,6 @@ def _level(a: Column, operator: str, b: Column | float) -> Truth:
 
 def _steps(a: Column, operator: str) -> Truth:
     return a > back(a, 1) if operator == "rising" else a < back(a, 1)
-
-
-def _crossed(a: Column, b: Column | float, operator: str, candles: int) -> Truth:
-    up = operator == "crosses_above"
-    side = a > b if up else a < b
-    crossed = np.zeros(len(a), dtype=np.bool_)
-    before, beside = a[:-1], b[:-1] if isinstance(b, np.ndarray) else b
-    (np.less_equal if up else np.greater_equal)(before, beside, out=crossed[1:])
-    crossed &= side
-    return crossed if candles == 1 else _earlier(crossed, candles - 1) & _held(side, candles)
 
 
 def _held(truth: Truth, candles: int) -> Truth:

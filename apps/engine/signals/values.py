@@ -8,7 +8,7 @@ of its own, and its array is that of the block which holds block b's first day.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from threading import Lock
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from apps.engine.candles import (
     IST,
     WARMUP_BARS,
     Candles,
-    Number,
     block_id,
     block_starts,
     start_of_block,
@@ -64,14 +63,28 @@ CacheKey = tuple[Series, int]
 """A computation, and how many bars lead up to each block."""
 
 
+Truth = NDArray[np.bool_]
+Crossed = Callable[[Column, Column | float, bool], Truth]
+"""Where one column crosses another, or a number: upwards, or down."""
+
+
+def crossed(a: Column, b: Column | float, up: bool) -> Truth:
+    found = np.zeros(len(a), dtype=np.bool_)
+    before, beside = a[:-1], b[:-1] if isinstance(b, np.ndarray) else b
+    (np.less_equal if up else np.greater_equal)(before, beside, out=found[1:])
+    found &= a > b if up else a < b
+    return found
+
+
 class ColumnCache:
     """Columns that many strategies read off the same bars, at most so many bytes of them, and the
-    blocks of these bars.
+    blocks of these bars. `crossed` finds where they cross.
 
     What was read longest ago makes way. Any number of threads may share one.
     """
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int, crossed: Crossed = crossed) -> None:
+        self.crossed = crossed
         self._most, self._held = most_bytes, 0
         self._columns: OrderedDict[CacheKey, tuple[Column, ...]] = OrderedDict()
         self._blocks: dict[tuple[str, int, int], list[Block]] = {}
@@ -135,6 +148,7 @@ class Values:
     ) -> None:
         self._candles, self._blocks, self._lead = candles, blocks, lead
         self._longer, self._cache = longer, cache
+        self.crossed = cache.crossed
         lengths = [lead + block.rows.stop - block.rows.start for block in blocks]
         self._ends = list(accumulate(lengths))
         self._columns: dict[Series, tuple[Column, ...]] = {}
@@ -160,34 +174,41 @@ class Values:
         return back(columns[read.column], read.offset)
 
     def _computed(self, series: Series) -> tuple[Column, ...]:
+        """Each part is laid before the next is computed: it takes the memory of the one before."""
         parts = over(series, self._candles, [block.array for block in self._blocks])
-        return tuple(known(self._lay(column)) for column in zip(*parts, strict=True))
+        laid: list[Column] = []
+        for place, columns in enumerate(parts):
+            laid = laid or [np.empty(len(self)) for _ in columns]
+            for whole, part in zip(laid, columns, strict=True):
+                self._lay(whole, part, place)
+        return tuple([known(column) for column in laid])
 
     def seconds_of_day(self) -> Column:
         """Seconds since midnight in Asia/Kolkata at which each bar starts."""
-        second = (self._candles.time + IST) % DAY
-        return self._lay([second[block.array] for block in self._blocks])
-
-    def _lay(self, parts: Sequence[NDArray[Number]]) -> Column:
-        """A column over each block's array as one over the wanted bars and their leads."""
-        laid, before = np.empty(len(self)), 0
-        for part, (array, rows, _), end in zip(parts, self._blocks, self._ends, strict=True):
-            seen = part[max(rows.start - array.start - self._lead, 0) :]
-            begin = end - len(seen)
-            laid[before:begin] = np.nan
-            laid[begin:end] = seen
-            before = end
+        second = ((self._candles.time + IST) % DAY).astype(np.float64)
+        laid = np.empty(len(self))
+        for place, block in enumerate(self._blocks):
+            self._lay(laid, second[block.array], place)
         return laid
+
+    def _lay(self, laid: Column, part: Column, place: int) -> None:
+        """The column of a block's array where its wanted bars and their leads are in `laid`."""
+        array, rows, _ = self._blocks[place]
+        begin, end = self._ends[place - 1] if place else 0, self._ends[place]
+        seen = part[max(rows.start - array.start - self._lead, 0) :]
+        laid[begin : end - len(seen)] = np.nan
+        laid[end - len(seen) : end] = seen
 
     def _read_longer(self, read: Read, longer: Longer) -> Column:
         """At each bar the value of the last closed longer candle, or of `offset` before that."""
         laid = np.full(len(self), np.nan)
         arrays = [_longer_array(longer, block) for block in self._blocks]
         stops = {array.start: array.stop for array in arrays}  # the last of those that begin alike
+        spans = [slice(start, stop) for start, stop in stops.items() if start < stop]
+        parts = over(read.series, longer.candles, spans)
         whole = {
-            start: known(over(read.series, longer.candles, [slice(start, stop)])[0][read.column])
-            for start, stop in stops.items()
-            if start < stop
+            span.start: known(columns[read.column])
+            for span, columns in zip(spans, parts, strict=True)
         }
         for array, block, end in zip(arrays, self._blocks, self._ends, strict=True):
             first = max(block.rows.start - self._lead, block.array.start)

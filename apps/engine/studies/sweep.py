@@ -7,7 +7,7 @@ its own plan, signals and state. What a set gives does not depend on its thread 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from functools import cached_property
@@ -136,6 +136,7 @@ def sweep(
     raises ends the search.
     """
     abandoned, room = Event(), _Room(search.stage.market)
+    waiting, found = iter(enumerate(indices)), dict[int, list[Found] | None]()
 
     def unless_abandoned(done: float) -> None:
         if abandoned.is_set():
@@ -148,19 +149,23 @@ def sweep(
         except CannotRun:
             return None
 
+    def work() -> None:
+        for place, index in waiting:  # of all threads: each takes the next
+            unless_abandoned(0.0)
+            found[place] = judged(index)
+
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(judged, index) for index in indices]
-        found: list[list[Found] | None] = []
+        working = {pool.submit(work) for _ in range(threads)}
         try:
-            for future in futures:
-                while not future.done():
-                    wait_for([future], timeout=SECONDS_BETWEEN_REPORTS)
-                    report(len(found) / len(futures))
-                found.append(future.result())
-            return found
+            while working:
+                timeout = SECONDS_BETWEEN_REPORTS
+                ended, working = wait_for(working, timeout, return_when=FIRST_COMPLETED)
+                for one in ended:
+                    one.result()
+                report(len(found) / len(indices))
         finally:
             abandoned.set()
-            pool.shutdown(cancel_futures=True)
+    return [found[place] for place in range(len(indices))]
 
 
 def facts_of(played: Played, capital: float, stage: Stage) -> Facts:
