@@ -19,7 +19,7 @@ from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.records import save
 from apps.market.moments import day_in_india
-from apps.trading import books, leases, losses, services, switches, wishes
+from apps.trading import books, leases, services, switches, wishes
 from apps.trading.models import Account, Lane, LaneRow, Run, RunState, SessionStart
 from apps.trading.playing import Changes, Cue, Member, Standing, play
 from apps.trading.rows import Row, packed
@@ -114,7 +114,6 @@ def _advance(rounds: Sequence[Round], now: datetime) -> Done:
     _keep_session_starts(rounds, steps)
     books.record(eventful, now=now)
     _keep_states(steps, standings)
-    losses.record(eventful, now=now)
     _end(eventful, standings, now)
     return Done(held, faults)
 

@@ -1,6 +1,6 @@
 """Writing down what steps have done: orders and fills, money, positions, trades, signals, what the
-algorithms have achieved, and the events that tell of it. However many steps there are, it takes a
-few statements.
+algorithms have achieved and lost, and the events that tell of it. However many steps there are, it
+takes a few statements.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from apps.core.times import moment
 from apps.engine.kernel.reasons import CHARGE_KINDS
-from apps.trading import achievement, capital, holdings, ledger, order_book
+from apps.trading import achievement, capital, holdings, ledger, losses, order_book
 from apps.trading.ledger import Fact
 from apps.trading.models import (
     Account,
@@ -79,6 +79,7 @@ def record(steps: Sequence[Step], *, now: datetime) -> None:
     _keep_signals(outcomes, booked)
     told = [_told(outcome, execution) for outcome, execution, _ in filled]
     told += achievement.keep(outcomes, trades, now=now)
+    told += losses.keep(steps, now=now)
     if told:
         told.sort(key=lambda draft: draft.algorithm_id)
         events.write_all(told, now=now)

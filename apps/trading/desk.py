@@ -6,36 +6,28 @@ from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
 from math import prod
+from sys import intern
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from apps.engine.candles import DAY, TIMEFRAMES, frozen, ist_day
+from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import EngineError
-from apps.engine.kernel.records import Bars, Market
 from apps.engine.language import strategy as engine
-from apps.engine.language.strategy import longer_warmups
 from apps.engine.sessions import Sessions
-from apps.engine.signals.values import ColumnCache
-from apps.engine.simulation.plan import plan_of, ranges_asked, square_off_flags, squares_off
-from apps.engine.simulation.timeline import cues_at
+from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
 from apps.market.history import change_of
 from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
+from apps.trading.hearing import Hearing
 from apps.trading.models import Lane, Run
 from apps.trading.playing import Changes, Cue, Member
 from apps.trading.rows import Row
 from apps.trading.terms import Dealing, Terms, dealing_of, terms_of
 from apps.trading.windows import Window, window_of
-
-_NO_RANGES, _NO_FLAGS = np.empty((0, 4)), np.empty(0, np.uint8)
-"""Of a row without bars."""
-
-COLUMN_BYTES = 64 * 1024 * 1024
-"""Of indicators' columns that runs share while one row of one symbol is evaluated."""
 
 STALE_AFTER = 3
 """So many bars may be missing before nothing is entered any more."""
@@ -59,8 +51,8 @@ FOLLOWED: Final = 300
 
 @dataclass(slots=True)
 class Desk:
-    """One lane: its calendars, its members, the terms they deal by, and its window with the first
-    and the last row of the stretch that it is of.
+    """One lane: its calendars, its members, the terms they deal by and the contracts that end, both
+    of the day, and its window with the first and the last row of the stretch that it is of.
     """
 
     lane: Lane
@@ -70,6 +62,7 @@ class Desk:
     last_row: int = 0
     members: dict[str, Member] = field(default_factory=dict)
     terms: dict[tuple[date, Dealing], Terms] = field(default_factory=dict)
+    expiries: dict[date, dict[str, date | None]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lane: Lane) -> "Desk":
@@ -104,13 +97,14 @@ class Desk:
         """What these runs make of the row, with which the window ends."""
         faults: dict[str, EngineError] = {}
         members, cues, terms = [], {}, {}
-        caches = [ColumnCache(COLUMN_BYTES) for _ in self.lane.symbols]
+        assert self.window is not None
+        hearing = Hearing(self.window, self.lane.symbols, row)
         for run_id in self._known(list(run_ids), faults):
             member = self.members[run_id]
             try:
                 terms[run_id] = self.terms_on(member, row)
                 if member.ear not in cues:
-                    cues[member.ear] = self._cue(member, terms[run_id], row, caches)
+                    cues[member.ear] = hearing.cue(member, terms[run_id])
                 members.append(member)
             except EngineError as error:
                 faults[run_id] = error
@@ -148,32 +142,6 @@ class Desk:
             stale=is_stale(self.lane.timeframe, self.calendars, before=before, row=row),
         )
 
-    def _cue(self, member: Member, terms: Terms, row: Row, caches: Sequence[ColumnCache]) -> Cue:
-        assert self.window is not None
-        there = [s for s in range(len(self.lane.symbols)) if row.has(s)]
-        cell = np.full((1, len(self.lane.symbols)), -1, np.int32)
-        heard = np.zeros((1, len(self.lane.symbols)), np.uint8)
-        ranges, flags = [_NO_RANGES], [_NO_FLAGS]
-        for at, s in enumerate(there):
-            bars, calendar = self.window.bars(s), terms.calendars[s]
-            names = list(longer_warmups(member.strategy))
-            longer = self.window.longer(s, names, calendar, closes=row.closes)
-            last = len(bars)
-            cues = cues_at(member.strategy, member.plan, bars, longer, last - 1, columns=caches[s])
-            cell[0, s], heard[0, s] = at, cues.signals[0]
-            ranges.append(cues.ranges)
-            flags.append(
-                square_off_flags(
-                    member.strategy, self.lane.symbols[s], bars.slice(last - 1, last), calendar
-                )
-            )
-        time = frozen(np.array([row.time]))
-        prices = (frozen(row.bars[there, column]) for column in range(4))
-        market = Market(
-            time, ist_day(time), cell, Bars(*prices), np.concatenate(ranges), np.concatenate(flags)
-        )
-        return Cue(market, heard)
-
     def _ratios(self, row: Row) -> dict[int, Fraction]:
         """Of splits and bonuses that count from this row's day on, and did not the row before."""
         assert self.lane.row_time is not None
@@ -191,15 +159,16 @@ class Desk:
 
     def _expiring(self, row: Row) -> list[int]:
         """Contracts whose last session ends with this row, or has ended before it."""
-        due = Instrument.objects.filter(
-            symbol__in=self.lane.symbols, expiry__lte=day_in_india(row.closes)
-        )
+        day = day_in_india(row.closes)
+        if day not in self.expiries:
+            due = Instrument.objects.filter(symbol__in=self.lane.symbols, expiry__lte=day)
+            self.expiries = {day: dict(due.values_list("symbol", "expiry"))}
         found = []
-        for symbol, expiry in due.values_list("symbol", "expiry"):
+        for symbol, expiry in self.expiries[day].items():
             assert expiry is not None
             at = self.lane.symbols.index(symbol)
-            day = np.array([day_number(expiry)], np.int32)
-            if row.closes >= int(self.calendars[at].hours(day)[1][0]):
+            last = np.array([day_number(expiry)], np.int32)
+            if row.closes >= int(self.calendars[at].hours(last)[1][0]):
                 found.append(at)
         return found
 
@@ -208,17 +177,15 @@ def member_of(run: Run) -> Member:
     """Raises InvalidStrategy where the steps are valid no longer."""
     strategy = engine.parse(run.configuration)
     plan, dealing = plan_of(strategy), dealing_of(strategy)
-    ear = json.dumps(
-        [
-            run.configuration["entryConditions"],
-            run.configuration["exitConditions"],
-            strategy.atr_periods,
-            ranges_asked(plan).tolist(),
-            squares_off(strategy),
-            dealing,
-        ]
-    )
-    return Member(run, strategy, plan, dealing, ear)
+    heard = [
+        run.configuration["entryConditions"],
+        run.configuration["exitConditions"],
+        strategy.atr_periods,
+        ranges_asked(plan).tolist(),
+        squares_off(strategy),
+        dealing,
+    ]
+    return Member(run, strategy, plan, dealing, ear=intern(json.dumps(heard)))
 
 
 def is_stale(

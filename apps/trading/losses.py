@@ -1,6 +1,7 @@
 """What an algorithm has lost on a day, and the breach of its limit: once a day (engine rule 8)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Final
@@ -8,37 +9,64 @@ from typing import Final
 from django.db import connection
 
 from apps.market.moments import day_in_india
-from apps.trading.models import DailyLoss
+from apps.trading.models import DailyLoss, Run
 from apps.trading.money import NOTHING, rupees
 from apps.trading.stepping import Step
-from apps.webhooks import services as events
 from apps.webhooks.event_types import EventType
+from apps.webhooks.services import Draft
 
 _KEEP: Final = f"""
     INSERT INTO {DailyLoss._meta.db_table} AS held (algorithm_id, day, loss, "limit", breached_at)
-    VALUES (%(algorithm)s, %(day)s, %(loss)s, %(limit)s, %(breached_at)s)
+    SELECT * FROM unnest(
+        %s::text[], %s::date[], %s::numeric[], %s::numeric[], %s::timestamptz[]
+    ) AS new ORDER BY 1
     ON CONFLICT (algorithm_id, day) DO UPDATE SET loss = excluded.loss, "limit" = excluded."limit",
         breached_at = COALESCE(held.breached_at, excluded.breached_at)
-    RETURNING breached_at
 """
 
 
-def record(steps: Sequence[Step], *, now: datetime) -> None:
-    """The loss of the day where money moved or the limit was reached, and the event of a breach.
-
-    The algorithms are locked.
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What an algorithm has lost on a day, of what it may; `breached` where a step was the first in
+    which that was reached since the session began.
     """
-    for step in sorted(steps, key=lambda one: one.run.algorithm_id):
-        breached = _has_breached(step)
-        if not breached and not len(step.trades):
-            continue
-        day, loss = day_in_india(step.time), loss_of(step)
-        limit = rupees(step.strategy.riskParameters.maxDailyLoss)
-        known = DailyLoss.objects.filter(algorithm_id=step.run.algorithm_id, day=day).first()
-        is_new = breached and (known is None or known.breached_at is None)
-        _keep(step, day, loss, limit, now if breached else None)
-        if is_new:
-            _tell(step, day, loss, limit, now)
+
+    run: Run
+    day: date
+    loss: Decimal
+    limit: Decimal
+    breached: bool
+
+
+def keep(steps: Sequence[Step], *, now: datetime) -> list[Draft]:
+    """Write the loss of the day where money moved or the limit was reached; returns what is to be
+    told of breaches. The algorithms are locked.
+    """
+    found = [_loss(step) for step in steps if len(step.trades) or _has_breached(step)]
+    if not found:
+        return []
+    known = _breached_before([loss for loss in found if loss.breached])
+    rows = [
+        (one.run.algorithm_id, one.day, one.loss, one.limit, now if one.breached else None)
+        for one in found
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [list(column) for column in zip(*rows, strict=True)])
+    return [
+        _told(one) for one in found if one.breached and (one.run.algorithm_id, one.day) not in known
+    ]
+
+
+def _loss(step: Step) -> Loss:
+    limit = rupees(step.strategy.riskParameters.maxDailyLoss)
+    return Loss(step.run, day_in_india(step.time), loss_of(step), limit, _has_breached(step))
+
+
+def _breached_before(losses: Sequence[Loss]) -> set[tuple[str, date]]:
+    """By algorithm and day, those that a run of before has told of."""
+    ids = [loss.run.algorithm_id for loss in losses]
+    told = DailyLoss.objects.filter(algorithm__in=ids, breached_at__isnull=False)
+    return set(told.values_list("algorithm_id", "day")) if ids else set()
 
 
 def loss_of(step: Step) -> Decimal:
@@ -53,28 +81,13 @@ def _has_breached(step: Step) -> bool:
     return bool(after["halted"]) and not was_halted
 
 
-def _keep(
-    step: Step, day: date, loss: Decimal, limit: Decimal, breached_at: datetime | None
-) -> None:
-    row = {
-        "algorithm": step.run.algorithm_id, "day": day, "loss": loss, "limit": limit,
-        "breached_at": breached_at,
-    }  # fmt: skip
-    with connection.cursor() as cursor:
-        cursor.execute(_KEEP, row)
-
-
-def _tell(step: Step, day: date, loss: Decimal, limit: Decimal, now: datetime) -> None:
-    events.write(
-        EventType.DAILY_LOSS_LIMIT_REACHED,
-        owner_id=step.run.account_id,
-        algorithm_id=step.run.algorithm_id,
-        data={
-            "algorithmId": step.run.algorithm_id,
-            "runId": step.run.pk,
-            "day": day.isoformat(),
-            "loss": float(loss),
-            "limit": float(limit),
-        },
-        now=now,
-    )
+def _told(one: Loss) -> Draft:
+    data = {
+        "algorithmId": one.run.algorithm_id,
+        "runId": one.run.pk,
+        "day": one.day.isoformat(),
+        "loss": float(one.loss),
+        "limit": float(one.limit),
+    }
+    event = EventType.DAILY_LOSS_LIMIT_REACHED
+    return Draft(event, one.run.account_id, one.run.algorithm_id, data)

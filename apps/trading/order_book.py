@@ -22,7 +22,7 @@ from apps.trading.outcome import (
     Refused,
     client_order_id,
 )
-from apps.trading.stepping import drop_entry
+from apps.trading.stepping import Step, drop_entry
 
 WITHDRAWN: Final = FROM_OUTSIDE | {"limit_not_reached", "daily_loss_limit"}
 """Reasons for which an order is taken back; of the others it is rejected."""
@@ -75,22 +75,29 @@ def _place(outcomes: Sequence[Outcome], booked: Booked) -> None:
     """Hand the new orders to the broker; an entry that it refuses waits no more."""
     ended = [order for order in booked.made if order.status != OrderStatus.OPEN]
     Order.objects.bulk_create(ended)
-    wanted = [order for order in booked.made if order.status == OrderStatus.OPEN]
-    if not wanted:
-        return
-    last = {
+    steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
+    wanted: dict[int, list[Order]] = defaultdict(list)
+    for order in booked.made:
+        if order.status == OrderStatus.OPEN:
+            wanted[steps[order.run_id].closes].append(order)
+    for closes, orders in wanted.items():
+        last = _last_prices(step for step in steps.values() if step.closes == closes)
+        receipts = place_surely(PaperBroker(), orders, last=last)
+        for order, receipt in zip(orders, receipts, strict=True):
+            if receipt.status is OrderStatus.REJECTED:
+                step = steps[order.run_id]
+                drop_entry(step.state, step.strategy, order.symbol)
+                booked.unfollowed.append(order)
+
+
+def _last_prices(steps: Iterable[Step]) -> dict[str, float]:
+    """By symbol, at one moment: a lane that is behind others has older ones."""
+    return {
         symbol: close
-        for step in (outcome.step for outcome in outcomes)
+        for step in steps
         for symbol, close in zip(step.strategy.basicInfo.symbols, step.last.tolist(), strict=False)
         if not isnan(close)
     }
-    receipts = place_surely(PaperBroker(), wanted, last=last)
-    steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
-    for order, receipt in zip(wanted, receipts, strict=True):
-        if receipt.status is OrderStatus.REJECTED:
-            step = steps[order.run_id]
-            drop_entry(step.state, step.strategy, order.symbol)
-            booked.unfollowed.append(order)
 
 
 def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:

@@ -20,6 +20,8 @@ from apps.engine.kernel.codes import (
 )
 from apps.engine.kernel.records import (
     FILL,
+    NO_FILLS,
+    NO_REFUSALS,
     REFUSAL,
     TRADE,
     Array,
@@ -39,6 +41,9 @@ from apps.trading.terms import CLOSE, Dealing, Terms
 
 _PRICES: Final = ("stop", "target", "extreme", "order_price", "close", "atr", "order_atr")
 """What a position remembers in rupees of a price."""
+
+
+_NO_TRADES: Final = np.empty(0, TRADE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,23 +108,24 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
     be closed is closed at the first open after somebody wanted that.
     """
     member, before = standing.member, load(standing.data)
-    out = _room_for(len(before.positions))
     broken = _convert(before, changes.ratios)
     state = State(before.account.copy(), before.positions.copy())
-    written = _settled(state, terms, out, broken, BY_STOPPED)
+    written = _Written(len(state.positions))
+    written.settle(state, terms, broken, BY_STOPPED)
     for symbol in standing.cancelled:
         drop_entry(state, member.strategy, symbol)
     barred = _barred(standing, stale=changes.stale)
     bar_entries(state, _code_of(barred))
     before_open, after_close = _asked(standing, member.strategy.basicInfo.symbols, row)
     ask_to_close(state, before_open, BY_STOPPED)
-    ran = kernel.run(state, cue.market, cue.heard, 0, 1, member.plan, terms.units, terms.rates, out)
-    written.append(_written(out, ran.trades, ran.fills, ran.refusals))
+    ran = kernel.run(
+        state, cue.market, cue.heard, 0, 1, member.plan, terms.units, terms.rates, written.out
+    )
+    written.take(ran.trades, ran.fills, ran.refusals)
     if state.account["status"][0] == RUINED:
-        written += _settled(state, terms, out, range(len(state.positions)), BY_STOPPED)
-    written += _settled(state, terms, out, changes.expiring, BY_EXPIRY)
+        written.settle(state, terms, range(len(state.positions)), BY_STOPPED)
+    written.settle(state, terms, changes.expiring, BY_EXPIRY)
     ask_to_close(state, after_close, BY_STOPPED)
-    fills, refusals, trades = (np.concatenate(parts) for parts in zip(*written, strict=True))
     return Step(
         run=member.run,
         strategy=member.strategy,
@@ -129,26 +135,45 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
         heard=cue.heard[0],
         before=before,
         state=state,
-        fills=fills,
-        refusals=refusals,
-        trades=trades,
+        fills=written.fills,
+        refusals=written.refusals,
+        trades=written.trades,
         last=row.bars[:, CLOSE],
         cancelled=standing.cancelled,
         barred=barred,
     )
 
 
-def _room_for(symbols: int) -> Out:
-    return Out(
-        np.empty(2 * symbols, TRADE),
-        np.empty(0),
-        np.empty(3 * symbols, FILL),
-        np.empty(3 * symbols, REFUSAL),
-    )
+class _Written:
+    """What was written to `out`, which each call of the kernel writes anew."""
+
+    def __init__(self, symbols: int) -> None:
+        self.out = Out(
+            np.empty(2 * symbols, TRADE),
+            np.empty(0),
+            np.empty(3 * symbols, FILL),
+            np.empty(3 * symbols, REFUSAL),
+        )
+        self.trades, self.fills, self.refusals = _NO_TRADES, NO_FILLS, NO_REFUSALS
+
+    def take(self, trades: int, fills: int, refusals: int) -> None:
+        """So many of each, after those that are there; mostly there are none."""
+        if trades:
+            self.trades = _after(self.trades, self.out.trades[:trades])
+        if fills:
+            self.fills = _after(self.fills, self.out.fills[:fills])
+        if refusals:
+            self.refusals = _after(self.refusals, self.out.refusals[:refusals])
+
+    def settle(self, state: State, terms: Terms, symbols: Sequence[int], reason: int) -> None:
+        """Close them at their last close."""
+        for symbol in symbols:
+            n = kernel.settle(state, int(symbol), reason, terms.units, terms.rates, self.out)
+            self.take(n, n, 0)
 
 
-def _written(out: Out, trades: int, fills: int, refusals: int) -> tuple[Array, Array, Array]:
-    return out.fills[:fills].copy(), out.refusals[:refusals].copy(), out.trades[:trades].copy()
+def _after(before: Array, new: Array) -> Array:
+    return np.concatenate([before, new]) if len(before) else new.copy()
 
 
 def _barred(standing: Standing, *, stale: bool) -> Barred | None:
@@ -182,17 +207,6 @@ def _asked(
         if since := min((moment for moment in asked if moment), default=None):
             (early if since.timestamp() <= row.time else late).append(at)
     return early, late
-
-
-def _settled(
-    state: State, terms: Terms, out: Out, symbols: Sequence[int], reason: int
-) -> list[tuple[Array, Array, Array]]:
-    """Closed at their last close."""
-    done = []
-    for symbol in symbols:
-        n = kernel.settle(state, int(symbol), reason, terms.units, terms.rates, out)
-        done.append(_written(out, n, n, 0))
-    return done
 
 
 def _convert(state: State, ratios: Mapping[int, Fraction]) -> list[int]:

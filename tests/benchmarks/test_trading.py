@@ -1,18 +1,22 @@
-"""Ten times as many running algorithms on a hundred symbols: how much longer their bar takes, from
-the wake to the last commit, in one runner.
+"""A bar of all symbols at once, and what runners, each a process of its own, make of it: how long
+ten thousand running algorithms take, and how soon after the bar an order is on record.
 """
 
-import resource
+import os
 import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import transaction
+from django.utils import timezone
 
-from apps.market import clock
-from apps.trading import lanes
+from apps.market import clock, live
 from apps.trading.models import RunState
-from apps.trading.runner import Runner
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
+from tests.faults.workers import Worker, working
 from tests.trading.live.crowd import crowd
 from tests.trading.live.market_day import hold, steps, times, walk
 
@@ -23,33 +27,44 @@ pytestmark = [
 ]
 
 SYMBOLS = [f"NSE:WALK{chr(65 + n // 26)}{chr(65 + n % 26)}" for n in range(100)]
-LENGTH, UNTIMED, TIMED = 300, 3, 3
-FEW, MANY = 1_000, 10_000
+LENGTH, HELD = 300, 15 * 75
+FEW, MANY, OWNERS = 1_000, 10_000, 50
+UNTIMED, TIMED = 2, 3
+PROMPT, BARS, APART = 500, 8, 6.0
+"""Algorithms that all have an order in each bar, and seconds from one bar to the next."""
 
 
-def bar_seconds(count: int) -> tuple[float, float]:
-    """(wall, CPU of the runner) of a bar of so many algorithms, the middle of three."""
-    starts = times(20, LENGTH)
-    begin = 15 * 75
-    owners = [make.user(f"owner{count}x{n}") for n in range(50)]
-    configurations = [configuration(n) for n in range(count)]
-    crowd(owners, configurations, since=starts[begin])
-    runner, walls, cpus = Runner(), [], []
-    lanes.adopt(now=make.NOW)
-    for n in range(UNTIMED + TIMED):
-        at = starts[begin + n] + LENGTH
-        clock.move(at, symbols=SYMBOLS, timeframe="5m", now=make.NOW)
-        wall, cpu = time.perf_counter(), time.process_time()
-        lanes.wake(SYMBOLS, "5m", now=make.NOW)
-        while runner.work(now=make.NOW):
-            pass
-        walls.append(time.perf_counter() - wall)
-        cpus.append(time.process_time() - cpu)
-        assert RunState.objects.exclude(row_time=starts[begin + n]).count() == 0
-    return sorted(walls[UNTIMED:])[1], sorted(cpus[UNTIMED:])[1]
+class Market:
+    """History up to a morning, and then bars that come in live, those of all symbols at once."""
+
+    def __init__(self) -> None:
+        self._starts = times(20, LENGTH)
+        self._series = {symbol: walk(n, self._starts) for n, symbol in enumerate(SYMBOLS)}
+        hold({name: bars.slice(0, HELD) for name, bars in self._series.items()}, "5m")
+        self._next = HELD
+
+    @property
+    def start(self) -> int:
+        """Of the bar that comes next."""
+        return self._starts[self._next]
+
+    def close_bar(self) -> None:
+        """On record, and told, at one moment."""
+        start, now = self.start, timezone.now()
+        with transaction.atomic():
+            for symbol, bars in self._series.items():
+                bar = bars.slice(self._next, self._next + 1)
+                live.keep(symbol, "5m", bar, now=now)
+            clock.move(start + LENGTH, symbols=SYMBOLS, timeframe="5m", now=now)
+        self._next += 1
 
 
-def configuration(n: int) -> dict[str, object]:
+def algorithms(count: int, configuration: Callable[[int], dict[str, Any]], *, since: int) -> None:
+    owners = [make.user(f"owner{count}x{n}") for n in range(OWNERS)]
+    crowd(owners, [configuration(n) for n in range(count)], since=since)
+
+
+def crossing(n: int) -> dict[str, Any]:
     """One of ten crossings, on one of the symbols."""
     made = steps(
         [SYMBOLS[n % len(SYMBOLS)]], "5m",
@@ -62,18 +77,64 @@ def configuration(n: int) -> dict[str, object]:
     return made
 
 
-def test_a_bar_of_ten_times_as_many_algorithms() -> None:
-    starts = times(20, LENGTH)
-    hold({symbol: walk(n, starts) for n, symbol in enumerate(SYMBOLS)}, "5m")
-    few_wall, few_cpu = bar_seconds(FEW)
+def eager(n: int) -> dict[str, Any]:
+    """In and out again, from bar to bar."""
+    price = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
+    return steps(
+        [SYMBOLS[n % len(SYMBOLS)]], "5m",
+        entryConditions={"positionType": "long", "conditions": [price | {"value": 1 + n}]},
+        exitConditions={"maxHoldingCandles": 1},
+        positionSizing={"method": "fixed_quantity", "quantity": 10},
+        riskParameters={
+            "maxPositionSize": 50_000, "maxDailyLoss": 90_000, "maxOpenPositions": 1
+        },
+        executionSettings={
+            "mode": "paper", "exchange": "NSE", "orderType": "market", "initialCapital": 100_000
+        },
+    )  # fmt: skip
+
+
+def used(worker: Worker) -> tuple[float, float]:
+    """(seconds of CPU so far, the most memory so far in MB)."""
+    assert worker.process is not None
+    place = Path(f"/proc/{worker.process.pid}")
+    ticks = (place / "stat").read_text().rpartition(")")[2].split()
+    (most,) = (line for line in (place / "status").read_text().splitlines() if "VmHWM" in line)
+    seconds = (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
+    return seconds, int(most.split()[1]) / 1024
+
+
+def all_through(start: int) -> bool:
+    return not RunState.objects.exclude(row_time=start).exists()
+
+
+def bar_of(count: int, runners: int, directory: Path) -> tuple[float, str]:
+    """Seconds from the commit of a bar to that of the last run, the middle of TIMED, and words."""
+    market, walls, cpus = Market(), [], []
+    algorithms(count, crossing, since=market.start)
+    with working(runners, directory, queue="trading") as workers:
+        for _ in range(UNTIMED + TIMED):
+            start = market.start
+            before = [used(worker)[0] for worker in workers]
+            market.close_bar()
+            began = time.perf_counter()
+            while not all_through(start):
+                time.sleep(0.02)
+            walls.append(time.perf_counter() - began)
+            spent = [used(worker)[0] - cpu for worker, cpu in zip(workers, before, strict=True)]
+            cpus.append(sum(spent))
+            print(f"{walls[-1]:.2f} s, CPU {', '.join(f'{each:.2f}' for each in spent)}")
+        memory = max(used(worker)[1] for worker in workers)
+    wall, cpu = sorted(walls[UNTIMED:])[TIMED // 2], sorted(cpus[UNTIMED:])[TIMED // 2]
+    return wall, f"{wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB at most"
+
+
+@pytest.mark.parametrize("runners", [1, 2])
+def test_a_bar_of_ten_times_as_many_algorithms(runners: int, tmp_path: Path) -> None:
+    few, of_few = bar_of(FEW, runners, tmp_path)
     RunState.objects.all().delete()
-    many_wall, many_cpu = bar_seconds(MANY)
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    row = Row(
-        f"a bar of {FEW:,} algorithms on 100 symbols, by one runner, against one of {MANY:,}",
-        f"{few_wall:.1f} s, {few_cpu:.1f} s of CPU",
-        f"{many_wall:.1f} s, {many_cpu:.1f} s of CPU",
-        f"{many_wall / few_wall:.1f}",
-    )
-    MEASURED.append(row)
-    print(f"\n{row}, at most {memory:.0f} MB in this process")
+    many, of_many = bar_of(MANY, runners, tmp_path)
+    by = "one runner" if runners == 1 else f"{runners} runners"
+    name = f"a bar of {FEW:,} algorithms on 100 symbols, by {by}, against one of {MANY:,}"
+    MEASURED.append(Row(name, of_few, of_many, f"{many / few:.1f}"))
+    print(f"\n{MEASURED[-1]}")

@@ -17,7 +17,6 @@ from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.kernel.records import load, new_state, save
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.values import ColumnCache
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import Result, simulate
 from apps.engine.simulation.timeline import History
@@ -27,6 +26,7 @@ from apps.market.importers.candle_file import Given, read_one_series
 from apps.market.moments import day_in_india
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.desk import Desk, member_of
+from apps.trading.hearing import Hearing
 from apps.trading.models import Lane, Run
 from apps.trading.playing import Changes, Member, Standing, play
 from apps.trading.rows import Row, closed
@@ -143,8 +143,7 @@ def stepped(
         assert desk.window is not None
         desk.window.add(row)
         terms = terms_of(histories, rules, row)
-        caches = [ColumnCache(2**26) for _ in histories]
-        cue = desk._cue(member, terms, row, caches)
+        cue = Hearing(desk.window, desk.lane.symbols, row).cue(member, terms)
         step = play(standing(member, data), row, cue, terms, Changes({}, (), False))
         data = save(step.state)
         yield step

@@ -1,0 +1,76 @@
+"""What runs hear at the close of a row: signals, and the market as their steps read it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.engine.candles import Candles, frozen, ist_day
+from apps.engine.indicators.longer import Longer
+from apps.engine.kernel.records import Array, Bars, Market
+from apps.engine.language.strategy import Strategy, longer_warmups
+from apps.engine.sessions import Sessions
+from apps.engine.signals.values import ColumnCache
+from apps.engine.simulation.plan import square_off_flags, squares_off
+from apps.engine.simulation.timeline import cues_at
+from apps.trading.playing import Cue, Member
+from apps.trading.rows import Row
+from apps.trading.terms import Terms
+from apps.trading.windows import Window
+
+COLUMN_BYTES: Final = 64 * 1024 * 1024
+"""Of indicators' columns that runs share while one row of one symbol is evaluated."""
+
+_NO_RANGES, _NO_FLAGS = np.empty((0, 4)), np.empty(0, np.uint8)
+"""Of a row without bars."""
+_PRICES: Final = range(len(Bars._fields))
+
+
+class Hearing:
+    """One row, with which the window ends. What several ears read of it is made once."""
+
+    def __init__(self, window: Window, symbols: Sequence[str], row: Row) -> None:
+        self._window, self._symbols, self._closes = window, symbols, row.closes
+        self._there = [s for s in range(len(symbols)) if row.has(s)]
+        self._bars = {s: window.bars(s) for s in self._there}
+        self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._there}
+        self._longer: dict[tuple[int, str, Sessions], Longer] = {}
+        self._flags: dict[tuple[int, bool, str | None, Sessions], Array] = {}
+        self._time = frozen(np.array([row.time]))
+        self._day = ist_day(self._time)
+        self._cell = np.full((1, len(symbols)), -1, np.int32)
+        self._cell[0, self._there] = np.arange(len(self._there))
+        self._prices = Bars(*(frozen(row.bars[self._there, column]) for column in _PRICES))
+
+    def cue(self, member: Member, terms: Terms) -> Cue:
+        """As one ear hears it. Raises MissingCalendar, and what the engine cannot compute."""
+        heard = np.zeros((1, len(self._symbols)), np.uint8)
+        ranges, flags = [_NO_RANGES], [_NO_FLAGS]
+        for s in self._there:
+            bars, calendar = self._bars[s], terms.calendars[s]
+            longer = self._longer_of(s, member.strategy, calendar)
+            cues = cues_at(
+                member.strategy, member.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
+            )
+            heard[0, s] = cues.signals[0]
+            ranges.append(cues.ranges)
+            flags.append(self._flags_of(s, member.strategy, calendar))
+        market = Market(
+            self._time, self._day, self._cell, self._prices,
+            np.concatenate(ranges), np.concatenate(flags),
+        )  # fmt: skip
+        return Cue(market, heard)
+
+    def _longer_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Mapping[str, Longer]:
+        names = list(longer_warmups(strategy))
+        missing = [name for name in names if (s, name, calendar) not in self._longer]
+        made = self._window.longer(s, missing, calendar, closes=self._closes)
+        self._longer |= {(s, name, calendar): one for name, one in made.items()}
+        return {name: self._longer[s, name, calendar] for name in names}
+
+    def _flags_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Array:
+        key = (s, squares_off(strategy), strategy.exitConditions.squareOffTime, calendar)
+        if key not in self._flags:
+            last: Candles = self._bars[s].slice(len(self._bars[s]) - 1, len(self._bars[s]))
+            self._flags[key] = square_off_flags(strategy, self._symbols[s], last, calendar)
+        return self._flags[key]
