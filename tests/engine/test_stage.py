@@ -3,7 +3,7 @@
 import numpy as np
 
 from apps.engine.signals.values import ColumnCache
-from apps.engine.simulation.plan import plan_of
+from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.simulate import NO_CHARGES, History, play, simulate, to_nobody
 from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.walks import minutes
@@ -33,7 +33,7 @@ def test_rows_played_alone_are_a_simulation_of_their_range() -> None:
     plan = plan_of(CROSS)
     market, signals = stage.cued(CROSS, plan)
     played = play(
-        plan, market, signals, stage.contracts, NO_CHARGES,
+        plan, market, signals, terms_of(stage.contracts, NO_CHARGES),
         capital=1e6, report=to_nobody, rows=slice(first, last),
     )  # fmt: skip
     assert len(wanted.trades) > 10

@@ -5,6 +5,7 @@ Names, ranges and defaults stand in the catalogue alone.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, Union
 
 from pydantic import Field, create_model, model_validator
@@ -46,7 +47,7 @@ class Operand(Part):
         parameters = CATALOGUE[self.type].parameters
         return {one.name: one.number(getattr(self, one.name)) for one in parameters}
 
-    @property
+    @cached_property
     def series(self) -> Series:
         """The computation this operand reads."""
         return series(self.type, self.output, self.source, self.parameters)

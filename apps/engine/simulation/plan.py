@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -213,6 +214,25 @@ def _closes(symbol: str, day: NDArray[np.int32], sessions: Sessions | None) -> N
         unknown = int(dates[np.argmax(closes < 0)])
         raise MissingCalendar(symbol, str(np.datetime64(unknown, "D")))
     return np.repeat(closes, np.diff(first, append=len(day)))
+
+
+class Terms(NamedTuple):
+    """By what fills are made and charged: `units` are CONTRACT records, the first ones from ever,
+    each other from the day i4 on that stands in `days`; `rates` RATE records.
+    """
+
+    days: NDArray[np.int32]
+    units: Sequence[Array]
+    rates: Array
+
+
+def terms_of(contracts: Sequence[Contract], schedule: Schedule) -> Terms:
+    """The contracts, in the order of the symbols, and the rates of their segments."""
+    segments = {contract.segment: number for number, contract in enumerate(contracts)}
+    days = sorted({first for contract in contracts for first, _ in contract.later})
+    later = [[contract.on(day) for contract in contracts] for day in days]
+    units = [contract_rows(one, segments) for one in (contracts, *later)]
+    return Terms(np.array(days, np.int32), units, rate_rows(schedule, segments))
 
 
 def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:

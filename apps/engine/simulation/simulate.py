@@ -33,9 +33,9 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import (
     Contract,
     MissingCalendar,
-    contract_rows,
+    Terms,
     plan_of,
-    rate_rows,
+    terms_of,
 )
 from apps.engine.simulation.receipt import notes_on, receipt
 from apps.engine.simulation.stage import Stage, stage_of
@@ -117,9 +117,8 @@ def simulate(
     stage = stage_of(strategy, histories, start=start, end=end, report=report)
     schedule = charged(strategy, schedule)
     plan = plan_of(strategy)
-    played = play(
-        plan, *stage.cued(strategy, plan), stage.contracts, schedule, capital=capital, report=report
-    )
+    terms, cued = terms_of(stage.contracts, schedule), stage.cued(strategy, plan)
+    played = play(plan, *cued, terms, capital=capital, report=report)
     return result_of(strategy, stage, schedule, played, capital=capital, seed=seed)
 
 
@@ -168,8 +167,7 @@ def play(
     plan: Plan,
     market: Market,
     signals: NDArray[np.uint8],
-    contracts: Sequence[Contract],
-    schedule: Schedule,
+    terms: Terms,
     *,
     capital: float,
     report: Progress,
@@ -178,22 +176,20 @@ def play(
 ) -> Played:
     """Step through the rows of the market, or some of them, then close what is open.
 
-    `market` and `signals` are those of `timeline.cue`. What was played lies in `out`, as
-    `room_for` makes it, until that is used again.
+    `market` and `signals` are those of `timeline.cue`, `terms` of the same symbols. What was
+    played lies in `out`, as `room_for` makes it, until that is used again.
     """
-    segments = {c.segment: number for number, c in enumerate(contracts)}
-    units, rates = contract_rows(contracts, segments), rate_rows(schedule, segments)
-    changes = _changes(contracts, market.day)
-    state = new_state(symbols=len(contracts), cash=capital)
+    units, rates = terms.units[0], terms.rates
+    changes = np.searchsorted(market.day, terms.days)  # the rows in which units are new
+    state = new_state(symbols=len(units), cash=capital)
     account = state.account[0]
     out = out or room_for(market)
     check_shapes(state, market, signals, units, out)
     first, last, _ = rows.indices(len(market.time))
     row, drained = first, []
     while row < last and account["status"] != RUINED:
-        day = int(market.day[row])
-        units = contract_rows([contract.on(day) for contract in contracts], segments)
-        stop = min(row + ROWS_AT_A_TIME, last, *changes[changes > row])
+        begun = int(np.searchsorted(changes, row, side="right"))
+        units, stop = terms.units[begun], min(row + ROWS_AT_A_TIME, last, *changes[begun:])
         ran = kernel.run(state, market, signals, row, stop, plan, units, rates, out)
         row = ran.row
         drained.append(out.trades[: ran.trades].tobytes())
@@ -221,12 +217,6 @@ def room_for(market: Market) -> Out:
     return Out(np.empty(2 * symbols + TRADES_AT_A_TIME, TRADE), np.empty(rows))
 
 
-def _changes(contracts: Sequence[Contract], day: NDArray[np.int32]) -> NDArray[np.intp]:
-    """The rows in which the terms of any contract are new; to the kernel they are constant."""
-    days = sorted({first for contract in contracts for first, _ in contract.later})
-    return np.searchsorted(day, np.array(days, day.dtype))
-
-
 def curve_of(played: Played) -> Array:
     curve = np.empty(len(played.time), CURVE)
     curve["time"], curve["equity"] = played.time, played.equity
@@ -240,8 +230,7 @@ def warm_up() -> None:
     track = Track("", bars, bars, np.empty(0, np.uint8), {})
     cues = Cues(np.zeros(2, np.uint8), np.empty((0, 4)))
     cued = cue(join([track]), [cues])
-    play(Plan(), *cued, [Contract()], NO_CHARGES, capital=1.0, report=to_nobody)
-    units, rates = contract_rows([Contract()], {"": 0}), rate_rows(NO_CHARGES, {"": 0})
-    kernel.settle(
-        new_state(symbols=1, cash=1.0), 0, BY_EXPIRY, units, rates, Out(np.empty(2, TRADE), one)
-    )
+    terms = terms_of([Contract()], NO_CHARGES)
+    play(Plan(), *cued, terms, capital=1.0, report=to_nobody)
+    units, out = terms.units[0], Out(np.empty(2, TRADE), one)
+    kernel.settle(new_state(symbols=1, cash=1.0), 0, BY_EXPIRY, units, terms.rates, out)

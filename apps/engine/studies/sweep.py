@@ -20,7 +20,7 @@ from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Out
 from apps.engine.language.strategy import Strategy
-from apps.engine.simulation.plan import plan_of
+from apps.engine.simulation.plan import Terms, plan_of, terms_of
 from apps.engine.simulation.simulate import EVERY_ROW, Played, Progress, play, room_for
 from apps.engine.simulation.stage import Stage
 from apps.engine.studies.configs import SHOWN
@@ -63,6 +63,10 @@ class Search:
     def _strategies(self) -> Strategies:
         return Strategies(self.steps, [one.path for one in self.grid.parameters])
 
+    @cached_property
+    def _terms(self) -> Terms:
+        return terms_of(self.stage.contracts, self.schedule)
+
     def strategy(self, index: int) -> Strategy | None:
         """The strategy of a set; None where it does not validate."""
         return self._strategies.of(self.grid.values(index))
@@ -103,8 +107,7 @@ class Search:
                 plan,
                 market,
                 signals,
-                self.stage.contracts,
-                self.schedule,
+                self._terms,
                 capital=self.capital if capital is None else capital,
                 report=report,
                 rows=rows,

@@ -7,7 +7,7 @@ import numpy as np
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES
 from apps.engine.language.strategy import Strategy, parse
-from apps.engine.simulation.plan import Contract, plan_of
+from apps.engine.simulation.plan import Contract, plan_of, terms_of
 from apps.engine.simulation.simulate import History, play, simulate, to_nobody
 from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.peers.serve import Work, serve
@@ -60,7 +60,9 @@ def candles_to_curve(path: str) -> Work:
         plan = plan_of(crossing)
         stage = stage_of(crossing, [history], start=start, end=end, report=to_nobody)
         cued = stage.cued(crossing, plan)
-        played = play(plan, *cued, [Contract()], NO_CHARGES, capital=CAPITAL, report=to_nobody)
+        played = play(
+            plan, *cued, terms_of([Contract()], NO_CHARGES), capital=CAPITAL, report=to_nobody
+        )
         return len(played.trades)
 
     return run
