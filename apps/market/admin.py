@@ -1,10 +1,13 @@
 """What history is held, from which files, and by what it is adjusted: loaded, never written."""
 
+from datetime import datetime
+
 from django.contrib import admin
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from apps.core.operator_pages import OperatorAdmin
+from apps.core.times import moment
 from apps.market.models import (
     CandleBlock,
     CandleFile,
@@ -35,11 +38,15 @@ class CandleBlockAdmin(OperatorAdmin):
 @admin.register(LiveCandle)
 class LiveCandleAdmin(OperatorAdmin):
     list_display = (
-        "symbol", "timeframe", "time", "open", "high", "low", "close", "volume", "received_at",
+        "symbol", "timeframe", "start", "open", "high", "low", "close", "volume", "received_at",
     )  # fmt: skip
     list_filter = ("timeframe",)
     search_fields = ("symbol",)
     search_help_text = "A whole symbol, such as NSE:RELIANCE."
+
+    @admin.display(ordering="time")
+    def start(self, candle: LiveCandle) -> datetime:
+        return moment(candle.time)
 
     def matching(self, term: str) -> Q:
         return Q(symbol=term.upper())

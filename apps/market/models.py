@@ -8,6 +8,7 @@ from typing import Final
 from django.db import models
 from django.db.models import F, Q
 
+from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import MAX_LENGTH
 
@@ -86,6 +87,10 @@ class LiveCandle(models.Model):
                 name="live_candle_is_one",
             ),
         ]
+        indexes = [
+            # Runners look each second for what has just come.
+            models.Index(fields=["received_at"], name="live_candles_newest"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.symbol} {self.timeframe} {self.time}"
@@ -112,7 +117,7 @@ class Replay(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"Replay at {self.moment}"
+        return f"Replay at {wire_time(moment(self.moment))}"
 
 
 class Edition(models.Model):

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from apps.core import audit
 from apps.core.operator_pages import OperatorAdmin, Shown, Verb
+from apps.core.times import moment
 from apps.trading import services
 from apps.trading.brokers import health
 from apps.trading.models import (
@@ -142,8 +143,8 @@ class LedgerEntryAdmin(OperatorAdmin):
 @admin.register(Run)
 class RunAdmin(OperatorAdmin):
     list_display = (
-        "id", "algorithm_id", "account_id", "mode", "capital", "started_at", "ended_at",
-        "end_reason", "released_at",
+        "id", "algorithm_id", "capital", "started_at", "ended_at", "end_reason", "released_at",
+        "mode", "account_id",
     )  # fmt: skip
     list_filter = ("mode", "end_reason")
     ordering = ("-id",)
@@ -218,9 +219,14 @@ class SignalAdmin(OperatorAdmin):
 class LaneAdmin(OperatorAdmin):
     """Who works on which bars; one that is due and not leased for long waits for a runner."""
 
-    list_display = ("__str__", "row_time", "wake_at", "lease_token", "leased_until")
+    list_display = ("__str__", "last_row", "wake_at", "lease_token", "leased_until")
     list_filter = ("timeframe",)
     ordering = ("-id",)
+
+    @admin.display(ordering="row_time")
+    def last_row(self, lane: Lane) -> datetime | None:
+        """The start of its bars."""
+        return None if lane.row_time is None else moment(lane.row_time)
 
 
 @admin.register(DailyLoss)

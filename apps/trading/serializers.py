@@ -50,11 +50,10 @@ def admitted_out(admitted: Admitted) -> dict[str, object]:
 
 
 def statement_out(statement: Statement) -> dict[str, object]:
-    account = statement.account
     return {
-        "balance": account.balance,
-        "reserved": account.reserved,
-        "available": account.available,
+        "balance": statement.balance,
+        "reserved": statement.reserved,
+        "available": statement.available,
         "equity": statement.equity,
         "currency": "INR",
     }

@@ -9,7 +9,8 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import Model
+from django.db.models import F, Model, OuterRef, Subquery, Sum
+from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
 from apps.algorithms.lifecycle import MOVES, Move, Status
@@ -25,7 +26,7 @@ from apps.market import clock
 from apps.trading import admission, capital, lanes, moves, switches
 from apps.trading.admission import Candidate
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
-from apps.trading.money import rupees
+from apps.trading.money import NOTHING, rupees
 
 
 class AlreadyActive(ServiceError):
@@ -196,16 +197,25 @@ def release(*, run: Run, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An account, and what it is worth with what its runs hold, at the last marks."""
+    """Of an account: its money, what of that runs hold, and what it is worth with their positions
+    at the last marks.
+    """
 
-    account: Account
+    balance: Decimal
+    reserved: Decimal
     equity: Decimal
+
+    @property
+    def available(self) -> Decimal:
+        return self.balance - self.reserved
 
 
 @transaction.atomic
 def read_account(*, owner: User, now: datetime) -> Statement:
-    """Opens it when it is first asked for."""
-    return _statement(capital.account_of(owner, now=now))
+    """Opens it when it is first asked for; does not wait for whoever has locked it."""
+    if not Account.objects.filter(owner=owner).exists():
+        capital.account_of(owner, now=now)
+    return _statement(owner)
 
 
 @transaction.atomic
@@ -216,12 +226,16 @@ def reset_account(*, owner: User, now: datetime) -> Statement:
     capital.reset(account, now=now)
     details = {"balance": [before, account.balance]}
     _record(Action.ACCOUNT_RESET, audit.user(owner), account, now, **details)
-    return _statement(account)
+    return _statement(owner)
 
 
-def _statement(account: Account) -> Statement:
-    held = Position.objects.filter(run__account=account)
-    return Statement(account, account.balance + held.unrealised())
+def _statement(owner: User) -> Statement:
+    """All as it was at one moment, by one query."""
+    held = Position.objects.open().filter(run__account=OuterRef("pk")).order_by()
+    totals = held.values("run__account").annotate(total=Sum("unrealised"))
+    unrealised = Coalesce(Subquery(totals.values("total")), NOTHING)
+    mine = Account.objects.filter(owner=owner).annotate(equity=F("balance") + unrealised)
+    return Statement(*mine.values_list("balance", "reserved", "equity").get())
 
 
 def _record(

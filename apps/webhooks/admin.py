@@ -58,7 +58,7 @@ class EndpointAdmin(OperatorAdmin):
     )
     exclude = ("secret", "previous_secret")
     list_display = (
-        "id", "owner", "url", "status", "disabled_reason", "failing_since", "failures", "slow",
+        "id", "owner", "status", "disabled_reason", "failing_since", "failures", "slow", "url",
     )  # fmt: skip
     list_filter = ("status", Failing, "slow")
     list_select_related = ("owner",)
@@ -89,7 +89,7 @@ def _replay(delivery: Delivery, operator: audit.Actor, reason: str, now: datetim
 class DeliveryAdmin(OperatorAdmin):
     verbs = (Verb("replay", "Send again", _replay, lambda one: one.status != Status.SENDING),)
     inlines: ClassVar = [AttemptInline]
-    list_display = ("id", "event", "endpoint", "status", "attempts", "failures", "due_at")
+    list_display = ("id", "status", "event", "attempts", "failures", "due_at", "endpoint")
     list_filter = ("status",)
     list_select_related = ("event", "endpoint")
     ordering = ("-id",)

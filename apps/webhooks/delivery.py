@@ -294,11 +294,14 @@ def drop_switched_off() -> int:
 
 
 def _drop(endpoint: Endpoint) -> int:
-    """A bounded number at a time, so that none of them holds its locks for long."""
-    mine = Delivery.objects.filter(endpoint=endpoint, status=Status.WAITING).order_by("pk")
+    """A bounded number at a time, so that none of them holds its locks for long; none any more from
+    the moment on at which the endpoint is switched on again.
+    """
+    waiting = Delivery.objects.filter(endpoint=endpoint, status=Status.WAITING)
+    mine = waiting.exclude(endpoint__status=EndpointStatus.ENABLED)
     total = 0
-    while some := list(mine.values_list("pk", flat=True)[:BATCH]):
-        total += Delivery.objects.filter(pk__in=some).move(Move.DROP)
+    while some := list(mine.order_by("pk").values_list("pk", flat=True)[:BATCH]):
+        total += mine.filter(pk__in=some).move(Move.DROP)
     return total
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Func, Q
+from django.db.models import Case, F, Func, Q, When
 
 from apps.core.errors import NotFound
 from apps.core.ids import IdField, is_id
@@ -281,8 +281,6 @@ class EmailNotices(models.Model):
     def counted(self, *, most: int, now: datetime) -> bool:
         """Count one more mail of today; False when there have been `most` already."""
         today = now.date()
-        mine = EmailNotices.objects.filter(pk=self.pk)
-        return bool(
-            mine.filter(day=today, sent__lt=most).update(sent=F("sent") + 1)
-            or mine.exclude(day=today).update(day=today, sent=1)
-        )
+        has_room = EmailNotices.objects.filter(~Q(day=today) | Q(sent__lt=most), pk=self.pk)
+        sent = Case(When(day=today, then=F("sent") + 1), default=1)
+        return bool(has_room.update(day=today, sent=sent))

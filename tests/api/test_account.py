@@ -1,5 +1,6 @@
 """/api/trading/account"""
 
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 
 import pytest
@@ -9,7 +10,9 @@ from django.db.models import Sum
 
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
+from apps.trading import services
 from apps.trading.models import Account, LedgerEntry, Posting
+from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.trading.standing import hold, ready, start, stop
@@ -81,6 +84,22 @@ def test_the_balance_is_the_sum_of_the_ledger(
     total = Posting.objects.filter(book="cash").aggregate(total=Sum("amount"))["total"]
     assert total == Account.objects.get().balance == 1
     assert Posting.objects.aggregate(total=Sum("amount"))["total"] == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_it_can_be_read_while_it_is_locked() -> None:
+    owner = make.user()
+    services.read_account(owner=owner, now=make.NOW)
+
+    def read() -> Decimal:
+        try:
+            return services.read_account(owner=owner, now=make.NOW).equity
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool, transaction.atomic():
+        Account.objects.locked().get()
+        assert pool.submit(read).result(timeout=5) == 10_000_000
 
 
 def test_postings_that_do_not_add_up_are_refused(api: Api, alice: User) -> None:

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -295,3 +296,22 @@ def test_mails_of_a_day_are_bounded_and_others_are_not_sent(alice: User) -> None
     assert len(mail.outbox) == 1
     notices.refresh_from_db()
     assert (notices.day, notices.sent) == (day, 1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_mails_at_once_are_counted_each_on_the_first_of_a_day_too() -> None:
+    now = timezone.now()
+    yesterday = now.date() - timedelta(days=1)
+    notices = EmailNotices.objects.create(owner=make.user(), day=yesterday, sent=50)
+    together = Barrier(8)
+
+    def count(_: int) -> bool:
+        try:
+            connection.ensure_connection()
+            together.wait()
+            return notices.counted(most=6, now=now)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(count, range(8))) == 6

@@ -2,14 +2,19 @@
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import Any
+from zlib import crc32
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
-from apps.market import store
+from apps.market import store, writing
 from apps.market.feeds import following
 from apps.market.live import Row
 from tests.market.bars import at
+from tests.trading.test_races import wait_until_somebody_waits
 
 SBIN = "NSE:SBIN"
 OPENING = at("2026-10-30 09:15")
@@ -82,3 +87,37 @@ def test_it_says_what_is_lost_when_it_ends(
     Outage(monkeypatch, attempts=99)
     assert followed(3) == held() == []
     assert "3 bars were not stored" in caplog.text
+
+
+def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In the opposite order to that in which the load locks them."""
+    symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
+    symbols.sort(key=lambda symbol: crc32(symbol.encode()) % writing._BUCKETS, reverse=True)
+    connected, begun, receive = Event(), Event(), following.receive
+
+    def load() -> None:
+        try:
+            connection.ensure_connection()
+            connected.set()
+            begun.wait(10)
+            with transaction.atomic():
+                writing.lock(symbols)
+        finally:
+            connection.close()
+
+    def received(**given: Any) -> object:
+        found = receive(**given)
+        if not begun.is_set():
+            begun.set()
+            wait_until_somebody_waits()
+        return found
+
+    monkeypatch.setattr(following, "receive", received)
+    bar = (OPENING, 100.0, 101.0, 99.0, 100.0, 5.0)
+    with ThreadPoolExecutor(1) as pool:
+        loaded = pool.submit(load)
+        connected.wait(10)
+        following._store(dict.fromkeys(symbols, bar))
+        loaded.result()

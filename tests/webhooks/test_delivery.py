@@ -269,6 +269,24 @@ def test_what_has_come_due_gets_a_turn(alice: User) -> None:
     assert waiting_turns() == 1
 
 
+def test_what_waits_for_one_that_is_switched_on_again_meanwhile_is_not_dropped(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint_of(alice)
+    emit(alice)
+    Endpoint.objects.update(status="disabled", disabled_reason="owner")
+    drop = delivery._drop
+
+    def switched_on_first(endpoint: Endpoint) -> int:
+        Endpoint.objects.update(status="enabled", disabled_reason="")
+        emit(alice)
+        return drop(endpoint)
+
+    monkeypatch.setattr(delivery, "_drop", switched_on_first)
+    assert delivery.drop_switched_off() == 0
+    assert Delivery.objects.filter(status=Status.WAITING).count() == 2
+
+
 # --------------------------------------------------------------------------------------- retention
 
 

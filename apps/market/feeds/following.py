@@ -10,6 +10,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.core.database_errors import is_passing
+from apps.market import writing
 from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
 from apps.market.live import Row
@@ -88,5 +89,6 @@ class _Waiting:
 
 @transaction.atomic
 def _store(bars: Mapping[str, Row]) -> None:
+    writing.lock(bars)
     for symbol, row in bars.items():
         receive(symbol=symbol, timeframe="1m", rows=[row], now=timezone.now())

@@ -13,7 +13,7 @@ import numpy as np
 from django.db import transaction
 
 from apps.engine.candles import TIMEFRAMES, Candles, buckets, ist_day
-from apps.market import clock, editions
+from apps.market import clock, editions, writing
 from apps.market.feeds.services import receive
 from apps.market.live import Row
 from apps.market.rulebook.sessions import sessions_of
@@ -47,6 +47,7 @@ def moments_of(series: Mapping[str, Candles], timeframe: str) -> Iterator[Moment
 def reach(moment: Moment, timeframe: str, *, held: bool, now: datetime) -> None:
     """The market's time is this moment; bars that are not `held` come in."""
     if not held:
+        writing.lock(moment.bars)
         for symbol, rows in moment.bars.items():
             receive(symbol=symbol, timeframe=timeframe, rows=rows, now=now)
     clock.move(moment.time, symbols=moment.bars, timeframe=timeframe, now=now)

@@ -1,11 +1,10 @@
 """What runs did and hold: signals, orders, fills, positions, trades, losses of a day."""
 
-from decimal import Decimal
 from enum import StrEnum
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Q, Sum
+from django.db.models import F, Q
 
 from apps.core.ids import IdField
 from apps.engine.symbols import MAX_LENGTH
@@ -112,11 +111,6 @@ class Fill(models.Model):
 class PositionQuerySet(models.QuerySet["Position"]):
     def open(self) -> Self:
         return self.filter(closed_at=None)
-
-    def unrealised(self) -> Decimal:
-        """What all of them would win or lose if they were closed at their last marks."""
-        total: Decimal | None = self.open().aggregate(total=Sum("unrealised"))["total"]
-        return total or NOTHING
 
 
 class Position(models.Model):
