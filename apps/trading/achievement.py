@@ -21,6 +21,7 @@ from apps.core.errors import Code
 from apps.core.times import moment, wire_time
 from apps.trading import moves
 from apps.trading.models import Run, RunState, Tally, Trade
+from apps.trading.money import rupees
 from apps.trading.outcome import Outcome
 from apps.webhooks.event_types import EventType
 from apps.webhooks.services import Draft
@@ -122,7 +123,7 @@ def _deeper(outcome: Outcome, state: RunState | None) -> Fall | None:
     fall = state.peak - equity
     percent = fall / state.peak * 100
     is_deeper = percent > state.drawdown or fall > state.drawdown_amount
-    return Fall(percent, fall) if is_deeper else None
+    return Fall(percent, float(rupees(fall))) if is_deeper else None
 
 
 def _execution(outcome: Outcome) -> dict[str, object] | None:

@@ -193,11 +193,12 @@ def is_stale(
 ) -> bool:
     """Whether no bar came for so long that what waits was decided too long ago.
 
-    Counted within the row's session: from the end of the row before, or from the opening.
+    Counted within the row's session: from the end of the row before, or from the opening. Before
+    the first row of a stretch nothing waits.
     """
     length = TIMEFRAMES[timeframe]
-    if length >= DAY:
+    if before is None or length >= DAY:
         return False
     opens = [int(calendar.hours(np.array([row.day], np.int32))[0][0]) for calendar in calendars]
-    since = max(min(opens), before + length if before is not None else 0)
+    since = max(min(opens), before + length)
     return row.time - since >= STALE_AFTER * length

@@ -202,8 +202,10 @@ def _asked(
     """
     early: list[int] = []
     late: list[int] = []
+    # Nobody could ask for it once the algorithm is gone.
+    deleted = standing.ended_at if standing.status == Status.ARCHIVED else None
     for at, symbol in enumerate(symbols):
-        asked = [standing.close_asked_at, standing.closing.get(symbol)]
+        asked = [standing.close_asked_at, standing.closing.get(symbol), deleted]
         if since := min((moment for moment in asked if moment), default=None):
             (early if since.timestamp() <= row.time else late).append(at)
     return early, late

@@ -25,8 +25,9 @@ def replayed(
 ) -> Mapping[str, Facts]:
     """By run: of each the rows that it went through are played. The sessions are of one day."""
     first = min(session.first_row for session in sessions)
+    goes_on = _goes_on([one for one in sessions if one.first_row == first])
     last = max(part[-1].time for part in rows.values())
-    desk, terms_desk = Desk.of(_from(lane, first)), Desk.of(lane)
+    desk, terms_desk = Desk.of(_from(lane, first, goes_on=goes_on)), Desk.of(lane)
     playing = {one.run_id: _Playing(bytes(one.data)) for one in sessions}
     for row in _stored(lane, desk, first, last, without=_without_bars(lane, rows)):
         due = [
@@ -45,16 +46,22 @@ def replayed(
     return {run: one.facts for run, one in playing.items()}
 
 
-def _from(lane: Lane, first: int) -> Lane:
+def _goes_on(sessions: Sequence[SessionStart]) -> bool:
+    """Whether the lane had rows before this day: one of these runs has been through some."""
+    earlier = SessionStart.objects.filter(day__lt=sessions[0].day)
+    return earlier.filter(run__in=[one.run_id for one in sessions]).exists()
+
+
+def _from(lane: Lane, first: int, *, goes_on: bool) -> Lane:
     """The lane as it was before its row at `first`, had its stretch begun there: what is read of
     earlier bars is then what is stored of them. The state of a session's start is that after splits
-    and bonuses, so the last row of the session before is none of it.
+    and bonuses, so for the last row of the session before, if it `goes_on`, midnight stands.
     """
-    opens = midnight(day_in_india(first))
-    earlier = lane.rows.filter(time__gte=opens, time__lt=first).order_by("-time")
+    day = midnight(day_in_india(first))
+    earlier = lane.rows.filter(time__gte=day, time__lt=first).order_by("-time")
     before = earlier.values_list("time", flat=True)
     copy = Lane(pk=lane.pk, symbols=lane.symbols, timeframe=lane.timeframe, key=lane.key)
-    copy.began, copy.row_time = first, next(iter(before[:1]), None)
+    copy.began, copy.row_time = first, next(iter(before[:1]), day if goes_on else None)
     return copy
 
 

@@ -77,6 +77,14 @@ def test_on_clean_data_there_is_none_and_each_kind_is_told(
     assert ("data", SYMBOLS[0], "candle") in check()["2026-06-03"]
 
 
+def test_of_a_session_that_was_entered_midway_there_is_none(
+    alice: User, series: Mapping[str, Candles]
+) -> None:
+    started(alice, steps(SYMBOLS, "30m"), at=FIRST + 6 * LENGTH)
+    step(Runner(), SYMBOLS, "30m", AFTER)
+    assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
+
+
 def tamper() -> list[tuple[object, ...]]:
     """One difference of each kind that the store does not make."""
     charged, priced = Fill.objects.order_by("at", "pk").select_related("order")[:2]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from apps.accounts.models import User
+from apps.algorithms import services as algorithms
 from apps.algorithms.lifecycle import Status
 from apps.core.times import moment
 from apps.engine.candles import Candles
@@ -173,6 +174,18 @@ def test_an_entry_that_waits_when_its_run_ends_comes_to_nothing(alice: User, rea
     assert (signal.followed, signal.reason) == (False, reason)
 
 
+def test_what_a_deleted_algorithm_left_open_is_closed(alice: User) -> None:
+    market = Market([101, 101, 101, 102, 102])
+    run = started(alice, always_in())
+    market.go(2)
+    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=False, now=make.NOW)
+    algorithms.archive(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
+    market.go(3)
+    assert Trade.objects.get().exit_reason == "stopped"
+    run.refresh_from_db()
+    assert run.released_at is not None
+
+
 def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: User) -> None:
     market = Market([101] * 8)
     run = started(alice, always_in())
@@ -232,6 +245,15 @@ def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
     assert (
         Event.objects.get(type=EventType.ALGORITHM_ERROR).data["reason"] == "no bars for 10 x 15m"
     )
+
+
+def test_a_run_that_starts_in_the_midst_of_a_session_enters_at_once(alice: User) -> None:
+    market = Market([101] * 8)
+    started(alice, always_in(), at=FIRST + 5 * LENGTH)
+    market.at(FIRST + 6 * LENGTH)
+    assert Signal.objects.get().followed
+    market.at(FIRST + 7 * LENGTH)
+    assert Position.objects.open().exists()
 
 
 def test_lost_capital_is_an_error_and_holds_nothing(alice: User) -> None:
