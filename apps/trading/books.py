@@ -10,7 +10,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
-from apps.core.times import moment
+from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.trading import achievement, capital, holdings, ledger, losses, order_book
 from apps.trading.ledger import Fact
@@ -77,7 +77,7 @@ def record(steps: Sequence[Step], *, now: datetime) -> None:
     holdings.keep(outcomes)
     trades = Trade.objects.bulk_create(_trades(outcomes))
     _keep_signals(outcomes, booked)
-    told = [_told(outcome, execution) for outcome, execution, _ in filled]
+    told = [_told(*one) for one in filled]
     told += achievement.keep(outcomes, trades, now=now)
     told += losses.keep(steps, now=now)
     if told:
@@ -112,11 +112,13 @@ def _by_kind(execution: Execution) -> dict[str, str]:
     }
 
 
-def _told(outcome: Outcome, execution: Execution) -> Draft:
+def _told(outcome: Outcome, execution: Execution, fill: Fill) -> Draft:
     run = outcome.step.run
     data = {
         "algorithmId": run.algorithm_id,
         "runId": run.pk,
+        "orderId": fill.order_id,
+        "time": wire_time(fill.at),
         "symbol": execution.symbol,
         "side": execution.side,
         "quantity": execution.quantity,

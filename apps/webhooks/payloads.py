@@ -37,6 +37,8 @@ class AlgorithmMoved(Data):
 class TradeExecuted(Data):
     algorithm_id: Id
     run_id: Id
+    order_id: Id
+    time: str = Field(description="Start of the bar in which it was filled.")
     symbol: str
     side: Literal["buy", "sell"]
     quantity: int
@@ -87,6 +89,7 @@ class Kind:
 
 _ID: Final = "6a0ec3f1b2d4e5f60718293a"
 _RUN: Final = "6a0ec3f2c3d4e5f60718293b"
+_ORDER: Final = "8d9c845665c78eab8facbec6"
 
 
 def _moved(text: str, status: str, before: str, reason: str) -> Kind:
@@ -118,8 +121,9 @@ KINDS: Final[Mapping[EventType, Kind]] = {
     EventType.TRADE_EXECUTED: Kind(
         "An order was filled.",
         TradeExecuted,
-        {"algorithmId": _ID, "runId": _RUN, "symbol": "NSE:RELIANCE", "side": "buy",
-         "quantity": 10, "price": 1412.5, "reason": "entry"},
+        {"algorithmId": _ID, "runId": _RUN, "orderId": _ORDER, "time": "2026-11-20T04:05:00.000Z",
+         "symbol": "NSE:RELIANCE", "side": "buy", "quantity": 10, "price": 1412.5,
+         "reason": "entry"},
     ),
     EventType.BACKTEST_COMPLETED: _ended("Its results can be read.", "completed", None),
     EventType.BACKTEST_FAILED: _ended(
