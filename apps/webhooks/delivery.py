@@ -182,7 +182,8 @@ def record(outcomes: Collection[Outcome], *, now: datetime) -> None:
         if outcome.error is not None:
             _put_off(outcome, now)
     for endpoint_id, its in by_endpoint.items():
-        _learn(endpoints[endpoint_id], its, now)
+        endpoint = endpoints[endpoint_id]
+        _learn(endpoint, [one for one in its if one.message.url == endpoint.url], now)
 
 
 def _locked_endpoints(outcomes: Collection[Outcome]) -> Mapping[str, Endpoint]:
@@ -225,7 +226,9 @@ def _put_off(outcome: Outcome, now: datetime) -> None:
 
 
 def _learn(endpoint: Endpoint, outcomes: Sequence[Outcome], now: datetime) -> None:
-    """Whether it lets callers wait, since when it fails, and whether that is enough."""
+    """Whether it lets callers wait, since when it fails, and whether that is enough; the outcomes
+    are of its present address.
+    """
     before = (endpoint.slow, endpoint.failing_since, endpoint.failures)
     for outcome in outcomes:
         endpoint.slow = outcome.seconds > SLOW_SECONDS

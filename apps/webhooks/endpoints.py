@@ -38,6 +38,8 @@ MOST_RECOVERED: Final = 10_000
 """Deliveries that one call queues again."""
 RECOVERABLE: Final = timedelta(days=14)
 """What is older is not queued again."""
+CLEAN: Final = {"failing_since": None, "failures": 0, "slow": False}
+"""The record of an endpoint of which nothing is known yet."""
 
 
 class TooManyEndpoints(ServiceError):
@@ -108,13 +110,16 @@ def _check_url(url: str) -> None:
 @transaction.atomic
 def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: datetime) -> Endpoint:
     """Set what is named of `url`, `events`, `description`, `status`. Any: each has a type of its
-    own. One that is enabled begins with a clean record. Raises NotFound, InvalidInput.
+    own. One that is enabled, or led elsewhere, begins with a clean record. Raises NotFound,
+    InvalidInput.
     """
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
     fields = dict(changes)
     status = fields.pop("status", None)
     if "url" in fields:
         _check_url(fields["url"])
+    if fields.get("url", endpoint.url) != endpoint.url:
+        fields |= CLEAN
     if fields:
         Endpoint.objects.filter(pk=endpoint.pk).update(**fields, changed_at=now)
     if status == EndpointStatus.ENABLED:
@@ -127,9 +132,8 @@ def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: da
 
 
 def _enable(endpoint: Endpoint, now: datetime) -> bool:
-    clean = {"disabled_reason": "", "failing_since": None, "failures": 0, "slow": False}
     mine = Endpoint.objects.filter(pk=endpoint.pk)
-    return mine.move(EndpointMove.ENABLE, **clean, changed_at=now)
+    return mine.move(EndpointMove.ENABLE, disabled_reason="", **CLEAN, changed_at=now)
 
 
 def _disable(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> bool:

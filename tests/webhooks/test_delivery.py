@@ -12,7 +12,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.core import audit
 from apps.core.models import AuditRecord
-from apps.webhooks import delivery, recovery, retention, turns
+from apps.webhooks import delivery, endpoints, recovery, retention, turns
+from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import Lane, Status
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 from tests import make
@@ -203,6 +204,21 @@ def test_five_days_of_nothing_but_failure_switch_it_off(
     mine.refresh_from_db()
     assert mine.status == expected
     assert mine.disabled_reason == ("failing" if expected == "disabled" else "")
+
+
+def test_what_the_address_before_answered_says_nothing_of_a_new_one(alice: User) -> None:
+    long_ago = timezone.now() - timedelta(days=6)
+    mine = endpoint_of(alice, failing_since=long_ago, failures=9)
+    emit(alice)
+    now = timezone.now()
+    (message,) = delivery.claim(Lane.PROMPT, most=2, now=now)
+    elsewhere = {"url": "https://hooks.example.com/elsewhere"}
+    changed = endpoints.change(owner=alice, endpoint_id=mine.pk, changes=elsewhere, now=now)
+    assert (changed.failing_since, changed.failures) == (None, 0)
+    delivery.record([delivery.Outcome(message, now, 9.0, Failure.STATUS, 410)], now=now)
+    mine.refresh_from_db()
+    assert (mine.status, mine.failures, mine.slow) == ("enabled", 0, False)
+    assert Attempt.objects.get().http_status == 410
 
 
 def test_one_that_lets_wait_steps_aside_until_it_answers_in_time(alice: User) -> None:
