@@ -30,6 +30,11 @@ def test_a_state_of_another_layout_is_refused() -> None:
             r.load(foreign)
 
 
+def test_states_in_databases_are_read_after_an_upgrade() -> None:
+    """Where this changes, every run that is open at that moment ends as an error."""
+    assert r.HEADER.hex() == "73746174650000047c0ab127b957d70b"
+
+
 def test_arrays_that_do_not_fit_are_refused_before_they_are_read() -> None:
     case = random_case(np.random.default_rng(0), symbols=2)
     check(case)

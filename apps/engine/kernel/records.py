@@ -14,7 +14,11 @@ from apps.engine.kernel.codes import FLATTEN
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
 ENGINE_VERSION = 4
-"""Goes up with every change of a rule, of a figure in a result or of what State holds."""
+"""Goes up with every change of a rule or of a figure in a result."""
+STATE_VERSION = 4
+"""Goes up with every change of what State holds, or of what a field of it means: runs that were
+saved before it cannot go on.
+"""
 
 Array = NDArray[Any]
 """Any: records and plain numbers alike."""
@@ -253,8 +257,8 @@ def ask_to_close(state: State, symbols: Iterable[int], reason: int) -> None:
             position["asked"] = reason
 
 
-_LAYOUT = repr((ENGINE_VERSION, ACCOUNT.descr, POSITION.descr)).encode()
-HEADER = b"state\0" + ENGINE_VERSION.to_bytes(2, "big") + sha256(_LAYOUT).digest()[:8]
+_LAYOUT = repr((STATE_VERSION, ACCOUNT.descr, POSITION.descr)).encode()
+HEADER = b"state\0" + STATE_VERSION.to_bytes(2, "big") + sha256(_LAYOUT).digest()[:8]
 """What saved states begin with."""
 
 
@@ -267,7 +271,7 @@ def load(data: bytes) -> State:
     head = len(HEADER)
     size = len(data) - head - ACCOUNT.itemsize
     if data[:head] != HEADER or size < 0 or size % POSITION.itemsize:
-        raise ForeignState("This state was not saved by this version of the engine.")
+        raise ForeignState("The engine has changed: it cannot read what it saved before.")
     buffer = bytearray(data[head:])  # compiled code would write into immutable bytes all the same
     return State(
         np.frombuffer(buffer, ACCOUNT, 1), np.frombuffer(buffer, POSITION, offset=ACCOUNT.itemsize)
