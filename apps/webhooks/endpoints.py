@@ -199,7 +199,7 @@ def deliveries_of(
     rows = Delivery.objects.filter(endpoint=read(owner=owner, endpoint_id=endpoint_id))
     wanted = {"status": status, "event__type": type}
     rows = rows.filter(**{name: value for name, value in wanted.items() if value is not None})
-    return _with_attempts(rows).order_by("-pk")
+    return _with_attempts(rows).order_by("-created_at", "-pk")
 
 
 def _with_attempts(rows: DeliveryQuerySet) -> DeliveryQuerySet:

@@ -224,7 +224,9 @@ class Delivery(models.Model):
             ),
         ]
         indexes = [
-            models.Index(F("endpoint"), F("id").desc(), name="deliveries_newest_first"),
+            models.Index(
+                F("endpoint"), F("created_at").desc(), F("id").desc(), name="deliveries_newest"
+            ),
             models.Index(
                 fields=["lane", "endpoint", "due_at"],
                 name="deliveries_waiting",

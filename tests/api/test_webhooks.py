@@ -179,6 +179,14 @@ def test_a_delivery_shows_each_attempt(api: Api, alice: User) -> None:
     }  # fmt: skip
 
 
+def test_deliveries_of_one_second_are_listed_the_newest_first(api: Api, alice: User) -> None:
+    mine = endpoint_of(alice)
+    for _ in range(5):
+        emit(alice)
+    listed = api(alice).get(f"{PATH}/{mine.pk}/deliveries").json()["data"]
+    assert [one["sequence"] for one in listed] == [5, 4, 3, 2, 1]
+
+
 def test_deliveries_are_filtered_by_status_and_type(api: Api, alice: User) -> None:
     mine = endpoint_of(alice)
     emit(alice)
