@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Final
 
@@ -73,7 +74,12 @@ class MetricsMiddleware:
 def _route_of(request: HttpRequest) -> str:
     """The route as `/api/backtests/{backtest_id}`; OTHER for what never came to one."""
     found = request.resolver_match
-    return "/" + _PLACE.sub(r"{\1}", found.route) if found else OTHER
+    return _template(found.route) if found else OTHER
+
+
+@cache
+def _template(route: str) -> str:
+    return "/" + _PLACE.sub(r"{\1}", route)
 
 
 @public_page

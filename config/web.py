@@ -78,6 +78,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def init_process(self) -> None:
         """What the processes share stays as it is: the collector of garbage passes it by."""
         gc.freeze()
+        # A request asks for thirty of them, which gunicorn looks up by a function each time.
+        self.cfg.__dict__.update({name: one.get() for name, one in self.cfg.settings.items()})
         super().init_process()
 
     def accept(self, listener: socket.socket) -> None:

@@ -55,7 +55,7 @@ def identify(request: HttpRequest) -> Caller:
     known: Caller | None = getattr(request, "caller", None)
     if known is None:
         try:
-            known = Caller(credential=_credential_of(Request(request)))
+            known = Caller(credential=_credential_of(request))
             request_origin.proven_by(known.credential.pk if known.credential else "")
         except ServiceError as refusal:
             known = Caller(refusal=refusal)
@@ -63,7 +63,7 @@ def identify(request: HttpRequest) -> Caller:
     return known
 
 
-def _credential_of(request: Request) -> Credential | None:
+def _credential_of(request: HttpRequest) -> Credential | None:
     now = timezone.now()
     if "Authorization" in request.headers:
         bearer = bearer_token(request)

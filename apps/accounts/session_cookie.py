@@ -35,15 +35,14 @@ def put(request: Request, session: Session) -> None:
     rotate_token(inner)
 
 
-def session_id_in(request: Request) -> str | None:
+def session_id_in(request: HttpRequest) -> str | None:
     """The id of the session row that the cookie stands for, which may have ended."""
-    inner = request._request
-    return inner.session.get(_NAME) if _is_sent(inner) else None
+    return request.session.get(_NAME) if _is_sent(request) else None
 
 
 def drop(request: Request) -> None:
     session = request._request.session
-    if session_id_in(request) is not None:
+    if session_id_in(request._request) is not None:
         del session[_NAME]
         if session.is_empty() or not session.keys():
             session.flush()

@@ -129,7 +129,7 @@ def _browser_session(request: Request) -> str | None:
     """What the session cookie proves. Without the CSRF token that is nothing, and where no other
     credential was sent, a refusal.
     """
-    session_id = session_cookie.session_id_in(request)
+    session_id = session_cookie.session_id_in(request._request)
     try:
         if session_id is not None:
             session_cookie.check_csrf(request)

@@ -5,6 +5,7 @@ where our own proxies have written, and what a client wrote to the left of them 
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Final
 
@@ -34,6 +35,7 @@ def _is_in(address: Address, networks: Networks) -> bool:
     return any(address in network for network in networks)
 
 
+@lru_cache(maxsize=1024)
 def _read(text: str) -> Address | None:
     """An address, perhaps with brackets and a port; an IPv4 address mapped into IPv6 is IPv4."""
     host = text.strip()

@@ -10,6 +10,7 @@ from typing import Final
 
 from corsheaders.middleware import CorsMiddleware
 from django.conf import settings
+from django.contrib.messages.middleware import MessageMiddleware
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
@@ -130,6 +131,16 @@ def _too_large(request: HttpRequest, length: int) -> HttpResponse:
         while left > 0 and (piece := request.read(min(left, 64 * 1024))):
             left -= len(piece)
     return envelope.http_response(envelope.refusal_of_http(413), {"Connection": "close"})
+
+
+class PageMessagesMiddleware(MessageMiddleware):
+    """What an operator's page has to say on the next one; answers under /api are not looked
+    through for it.
+    """
+
+    def process_request(self, request: HttpRequest) -> None:
+        if not is_under_api(request.path):
+            super().process_request(request)
 
 
 class OptionsMiddleware:

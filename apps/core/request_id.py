@@ -2,7 +2,7 @@
 
 import logging
 import re
-import uuid
+import secrets
 from contextvars import ContextVar
 
 HEADER = "X-Request-ID"
@@ -14,7 +14,7 @@ def begin(offered: str | None) -> str:
     """Take the client's id when it has a harmless form, else a new one; it is the current one from
     now on.
     """
-    known = offered if offered and _FORM.fullmatch(offered) else uuid.uuid4().hex
+    known = offered if offered and _FORM.fullmatch(offered) else secrets.token_hex(16)
     _current.set(known)
     return known
 

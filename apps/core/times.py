@@ -4,8 +4,13 @@ from datetime import UTC, datetime
 
 
 def wire_time(moment: datetime) -> str:
-    """ISO 8601 in UTC with milliseconds and Z, as every time leaves the service."""
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    """ISO 8601 in UTC with milliseconds and Z, as every time leaves the service. What `isoformat`
+    would say, in half its time; a list has forty.
+    """
+    utc = moment if moment.tzinfo is UTC else moment.astimezone(UTC)
+    return "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ" % (  # noqa: UP031  # an f-string takes as long
+        utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond // 1000,
+    )  # fmt: skip
 
 
 def moment(seconds: int) -> datetime:

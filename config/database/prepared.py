@@ -27,11 +27,12 @@ class Prepared:
     def __init__(self, connection: Connection[Any]) -> None:
         """Any: whatever its cursors make of rows."""
         self._connection = connection
+        self._transformer = Transformer(connection)  # it finds out once how each type is read
         self._names: dict[tuple[str, tuple[int, ...] | None], bytes] = {}
 
     def rows(self, query: str, values: Sequence[Any]) -> list[Values]:
         """`query` has `%s` for each value, as a cursor takes it; raises `psycopg.Error`."""
-        transformer = Transformer(self._connection)
+        transformer = self._transformer
         sent = transformer.dump_sequence(values, [PyFormat.AUTO] * len(values))
         name = self._name(query, transformer.types)
         result = self._connection.pgconn.exec_prepared(name, sent, transformer.formats)  # type: ignore[arg-type]  # its type knows no NULL
