@@ -198,16 +198,18 @@ def _asked(
     standing: Standing, symbols: Sequence[str], row: Row
 ) -> tuple[Sequence[int], Sequence[int]]:
     """The symbols to be closed: where that was wanted before the row's open, which is then the next
-    one, and where it was wanted later.
+    one, and where it was wanted later. Of a deleted algorithm it is all of them: nobody could ask
+    for it any more.
     """
     early: list[int] = []
     late: list[int] = []
-    # Nobody could ask for it once the algorithm is gone.
-    deleted = standing.ended_at if standing.status == Status.ARCHIVED else None
     for at, symbol in enumerate(symbols):
-        asked = [standing.close_asked_at, standing.closing.get(symbol), deleted]
-        if since := min((moment for moment in asked if moment), default=None):
-            (early if since.timestamp() <= row.time else late).append(at)
+        asked = [standing.close_asked_at, standing.closing.get(symbol)]
+        since = min((moment for moment in asked if moment), default=None)
+        if since is not None and since.timestamp() <= row.time:
+            early.append(at)
+        elif since is not None or standing.status == Status.ARCHIVED:
+            late.append(at)
     return early, late
 
 

@@ -46,5 +46,7 @@ def listening() -> Iterator[Listener]:
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         listener = Listener(f"http://127.0.0.1:{server.server_port}/")
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield listener
-        server.shutdown()
+        try:
+            yield listener
+        finally:
+            server.shutdown()

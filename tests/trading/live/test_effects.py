@@ -178,9 +178,12 @@ def test_what_a_deleted_algorithm_left_open_is_closed(alice: User) -> None:
     market = Market([101, 101, 101, 102, 102])
     run = started(alice, always_in())
     market.go(2)
-    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=False, now=make.NOW)
-    algorithms.archive(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
-    market.go(3)
+    stopped, deleted = moment(market.times[1]), moment(market.times[2] + 60)
+    services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=False, now=stopped)
+    algorithms.archive(owner=alice, algorithm_id=run.algorithm_id, now=deleted)
+    market.go()
+    assert Position.objects.open().exists()  # its bar had begun when it was deleted
+    market.go(2)
     assert Trade.objects.get().exit_reason == "stopped"
     run.refresh_from_db()
     assert run.released_at is not None
