@@ -3,11 +3,12 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from django.db import connection
 from django.db.models import Max
+from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market.blocks import EMPTY
@@ -34,10 +35,15 @@ _BEGUN: Final = f"""
             AND bar.time >= midnight AND bar.time < start
     )
 """
+_AT: Final = f"""
+    SELECT symbol, {_COLUMNS}
+    FROM {_TABLE} JOIN unnest(%s::text[], %s::int8[]) AS wanted (symbol, time) USING (symbol, time)
+    WHERE timeframe = %s ORDER BY symbol, time
+"""
 _KEEP: Final = f"""
-    INSERT INTO {_TABLE} (symbol, timeframe, {_COLUMNS}, received_at)
-    SELECT %s, %s, bar.*, %s
-    FROM unnest(%s::int8[], {", ".join(["%s::float8[]"] * 5)}) AS bar
+    INSERT INTO {_TABLE} (timeframe, received_at, symbol, {_COLUMNS})
+    SELECT %s, %s, bar.*
+    FROM unnest(%s::text[], %s::int8[], {", ".join(["%s::float8[]"] * 5)}) AS bar
     ON CONFLICT (symbol, timeframe, time) DO UPDATE
     SET open = excluded.open, high = excluded.high, low = excluded.low, close = excluded.close,
         volume = excluded.volume, received_at = excluded.received_at
@@ -98,11 +104,40 @@ def newest(symbol: str) -> int | None:
     return last
 
 
-def keep(symbol: str, timeframe: str, bars: Candles, *, now: datetime) -> None:
-    """At a moment that is held already, the newer values win."""
-    columns = (bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume)
+def held_at(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
+    """By symbol, what is held of the moments of its bars."""
+    symbols = [symbol for symbol, bars in series.items() for _ in range(len(bars))]
+    times = [time for bars in series.values() for time in bars.time.tolist()]
+    found: dict[str, list[Row]] = defaultdict(list)
     with connection.cursor() as cursor:
-        cursor.execute(_KEEP, [symbol, timeframe, now, *(column.tolist() for column in columns)])
+        cursor.execute(_AT, [symbols, times, timeframe])
+        for symbol, *bar in cursor.fetchall():
+            found[symbol].append(tuple(bar))
+    return {symbol: candles_of(found.get(symbol, ())) for symbol in series}
+
+
+def newest_of(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+    """By symbol, the start of its last bar of the timeframe, of those alone that have any."""
+    rows = LiveCandle.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
+    return dict(rows.values("symbol").annotate(last=Max("time")).values_list("symbol", "last"))
+
+
+def keep(series: Mapping[str, Candles], timeframe: str, *, now: datetime) -> None:
+    """By symbol its bars; at a moment that is held already, the newer values win."""
+    rows = [
+        (symbol, *row)
+        for symbol, bars in series.items()
+        for row in zip(*(column.tolist() for column in columns_of(bars)), strict=True)
+    ]
+    if rows:
+        columns = map(list, zip(*rows, strict=True))
+        with connection.cursor() as cursor:
+            cursor.execute(_KEEP, [timeframe, now, *columns])
+
+
+def columns_of(bars: Candles) -> tuple[NDArray[Any], ...]:
+    """In the order of a Row. Any: whole numbers, and floats."""
+    return bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume
 
 
 def take(symbols: Iterable[str]) -> Mapping[str, Mapping[str, Candles]]:

@@ -3,6 +3,7 @@
 What is here runs in a transaction that has taken `lock`.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -151,14 +152,18 @@ def lock(symbols: Iterable[str]) -> None:
         cursor.execute(_LOCK, [_LOCKS_OF_LOADS, sorted(buckets)])
 
 
-def admit(symbol: str, timeframe: str) -> int:
-    """Let real bars of one timeframe in; how many of a generated sample made way for them.
+def admit(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+    """Let real bars of one timeframe in; how many of generated samples made way for them.
 
     Raises OtherPricesHeld.
     """
-    of_symbol = CandleBlock.objects.filter(symbol=symbol).order_by()
-    dropped = drop(of_symbol.filter(synthetic=True))
-    refuse_mixture(of_symbol, of_symbol.filter(timeframe=timeframe), REAL)
+    held = CandleBlock.objects.filter(symbol__in=symbols).order_by()
+    dropped = Counter[str]()
+    for symbol, bars in held.filter(synthetic=True).values_list("symbol", "bars"):
+        dropped[symbol] += bars
+    if dropped:
+        held.filter(synthetic=True).delete()
+    refuse_mixture(held, held.filter(timeframe=timeframe), REAL)
     return dropped
 
 

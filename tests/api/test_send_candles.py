@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -80,12 +82,23 @@ def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
 def test_bars_of_many_symbols_are_one_call(operator: APIClient) -> None:
     symbols = [f"NSE:S{n}" for n in range(100)]
     series = [{"symbol": symbol, "candles": [BAR]} for symbol in symbols]
+    one, many = (
+        statements_of(operator, {"timeframe": "1m", "series": part})
+        for part in (series[:1], series[1:])
+    )
+    assert one == many
     answer = operator.post(PATH, {"timeframe": "1m", "series": series}).json()
     assert [one["symbol"] for one in answer["series"]] == symbols
-    assert {(one["received"], one["added"]) for one in answer["series"]} == {(1, 1)}
+    assert {(one["received"], one["repeated"]) for one in answer["series"]} == {(1, 1)}
     assert LiveCandle.objects.count() == 100
-    (record,) = AuditRecord.objects.filter(action="candles_received")
-    assert (record.details["symbols"], record.details["added"]) == (symbols, 100)
+    record = AuditRecord.objects.filter(action="candles_received").order_by("pk")[1]
+    assert (record.details["symbols"], record.details["added"]) == (symbols[1:], 99)
+
+
+def statements_of(client: APIClient, body: dict[str, Any]) -> int:
+    with CaptureQueriesContext(connection) as queries:
+        assert client.post(PATH, body).status_code == 200
+    return len(queries)
 
 
 def test_of_many_symbols_all_are_taken_or_none(operator: APIClient) -> None:

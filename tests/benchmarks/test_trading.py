@@ -54,7 +54,7 @@ class Market:
         with transaction.atomic():
             for symbol, bars in self._series.items():
                 bar = bars.slice(self._next, self._next + 1)
-                live.keep(symbol, "5m", bar, now=now)
+                live.keep({symbol: bar}, "5m", now=now)
             clock.move(start + LENGTH, symbols=SYMBOLS, timeframe="5m", now=now)
         self._next += 1
 

@@ -102,8 +102,7 @@ def test_what_cannot_be_played_is_told(words: list[str], told: str) -> None:
 
 def test_what_came_in_before_today_is_folded() -> None:
     yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
-    live.keep(SBIN, "1m", yesterday, now=NOW)
-    live.keep(TCS, "1m", today, now=NOW)
+    live.keep({SBIN: yesterday, TCS: today}, "1m", now=NOW)
     fold(timestamp=int(NOW.timestamp()))
     assert set(LiveCandle.objects.values_list("symbol", flat=True)) == {TCS}
     assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)

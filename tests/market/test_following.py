@@ -95,7 +95,7 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
     """In the opposite order to that in which the load locks them."""
     symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
     symbols.sort(key=lambda symbol: crc32(symbol.encode()) % writing._BUCKETS, reverse=True)
-    connected, begun, receive = Event(), Event(), following.receive
+    connected, begun, admit = Event(), Event(), writing.admit
 
     def load() -> None:
         try:
@@ -107,14 +107,12 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
         finally:
             connection.close()
 
-    def received(**given: Any) -> object:
-        found = receive(**given)
-        if not begun.is_set():
-            begun.set()
-            wait_until_somebody_waits()
-        return found
+    def admitted(*given: Any) -> Mapping[str, int]:
+        begun.set()
+        wait_until_somebody_waits()
+        return admit(*given)
 
-    monkeypatch.setattr(following, "receive", received)
+    monkeypatch.setattr(writing, "admit", admitted)
     bar = (OPENING, 100.0, 101.0, 99.0, 100.0, 5.0)
     with ThreadPoolExecutor(1) as pool:
         loaded = pool.submit(load)

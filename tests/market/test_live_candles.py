@@ -30,7 +30,7 @@ def rows_of(bars: Candles) -> list[Row]:
 
 
 def receive(bars: Candles, timeframe: str = "1m", *, now: datetime = NOW) -> Received:
-    return services.receive(symbol=SBIN, timeframe=timeframe, rows=rows_of(bars), now=now)
+    return services.receive(timeframe=timeframe, series={SBIN: rows_of(bars)}, now=now)[SBIN]
 
 
 def everything(timeframe: str) -> Candles:
@@ -90,7 +90,7 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
         good[0],
     ]
     now = moment(f"{DAY} 09:29")
-    done = services.receive(symbol=SBIN, timeframe="5m", rows=rows, now=now)
+    done = services.receive(timeframe="5m", series={SBIN: rows}, now=now)[SBIN]
     assert [(one.index, one.flaw) for one in done.refused] == [
         (1, Flaw.UNALIGNED),
         (3, Flaw.NOT_CLOSED),

@@ -6,11 +6,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from django.db import connection, transaction
+from django.db import connection
 from django.utils import timezone
 
 from apps.core.database_errors import is_passing
-from apps.market import writing
 from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
 from apps.market.live import Row
@@ -87,8 +86,6 @@ class _Waiting:
         return first
 
 
-@transaction.atomic
 def _store(bars: Mapping[str, Row]) -> None:
-    writing.lock(bars)
-    for symbol, row in bars.items():
-        receive(symbol=symbol, timeframe="1m", rows=[row], now=timezone.now())
+    series = {symbol: [row] for symbol, row in bars.items()}
+    receive(timeframe="1m", series=series, now=timezone.now())

@@ -13,9 +13,9 @@ import numpy as np
 from django.db import transaction
 
 from apps.engine.candles import TIMEFRAMES, Candles, buckets, ist_day
-from apps.market import clock, editions, writing
+from apps.market import clock, editions
 from apps.market.feeds.services import receive
-from apps.market.live import Row
+from apps.market.live import Row, columns_of
 from apps.market.rulebook.sessions import sessions_of
 
 FASTEST: Final = float("inf")
@@ -35,8 +35,7 @@ def moments_of(series: Mapping[str, Candles], timeframe: str) -> Iterator[Moment
     ended: dict[int, dict[str, list[Row]]] = {}
     for symbol, bars in series.items():
         ends = buckets(bars.time, TIMEFRAMES[timeframe], sessions_of(symbol, book=book))[1]
-        columns = (bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
+        rows = zip(*(column.tolist() for column in columns_of(bars)), strict=True)
         for end, row in zip(ends.tolist(), rows, strict=True):
             ended.setdefault(end, {}).setdefault(symbol, []).append(row)
     for end in sorted(ended):
@@ -47,9 +46,7 @@ def moments_of(series: Mapping[str, Candles], timeframe: str) -> Iterator[Moment
 def reach(moment: Moment, timeframe: str, *, held: bool, now: datetime) -> None:
     """The market's time is this moment; bars that are not `held` come in."""
     if not held:
-        writing.lock(moment.bars)
-        for symbol, rows in moment.bars.items():
-            receive(symbol=symbol, timeframe=timeframe, rows=rows, now=now)
+        receive(timeframe=timeframe, series=moment.bars, now=now)
     clock.move(moment.time, symbols=moment.bars, timeframe=timeframe, now=now)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from django.db import transaction
@@ -15,11 +15,12 @@ from apps.core.errors import Code, ServiceError
 from apps.core.times import wire_time
 from apps.engine.candles import Candles, ist_day
 from apps.market import blocks, editions, live, writing
-from apps.market.blocks import EMPTY, overlaid, picked
-from apps.market.feeds.incoming import Received, sift
+from apps.market.blocks import overlaid, picked
+from apps.market.feeds.incoming import Received, Sifted, sift
 from apps.market.live import Row
 from apps.market.models import CandleBlock, LiveCandle, Replay
 from apps.market.moments import day_in_india, midnight
+from apps.market.quality import Flags
 from apps.market.rulebook.sessions import sessions_of
 
 _MANY: Final = 1000
@@ -45,11 +46,7 @@ def receive_from(
     """`receive` of some symbols, all or none, on record. Raises also ReplayRuns."""
     if replay := Replay.objects.first():
         raise ReplayRuns(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
-    writing.lock(series)
-    received = {
-        symbol: receive(symbol=symbol, timeframe=timeframe, rows=rows, now=now)
-        for symbol, rows in series.items()
-    }
+    received = receive(timeframe=timeframe, series=series, now=now)
     details = {
         "symbols": list(series), "timeframe": timeframe,
         "received": sum(map(len, series.values())),
@@ -62,32 +59,91 @@ def receive_from(
 
 
 @transaction.atomic
-def receive(*, symbol: str, timeframe: str, rows: Sequence[Row], now: datetime) -> Received:
-    """Take bars that have closed, in any order, from a feed (rows as `live.Row`, each a bar).
+def receive(
+    *, timeframe: str, series: Mapping[str, Sequence[Row]], now: datetime
+) -> Mapping[str, Received]:
+    """Take bars that have closed, by symbol and in any order, from a feed (rows as `live.Row`, each
+    a bar); what became of them, by symbol. However many symbols there are, it takes a few
+    statements.
 
     What is held already and differs is changed: rows that were traded on keep what they used. A
-    generated sample of the symbol is dropped. Whoever listens on `live.CHANNEL` is told when the
+    generated sample of a symbol is dropped. Whoever listens on `live.CHANNEL` is told when the
     transaction commits. Raises OtherPricesHeld.
     """
-    sessions = sessions_of(symbol, book=editions.current())
-    sifted = sift(rows, timeframe, sessions, now=int(now.timestamp()))
-    writing.lock([symbol])
-    dropped = writing.admit(symbol, timeframe)
-    bars, in_blocks = sifted.candles, _in_blocks(symbol, timeframe, sifted.candles)
-    came_in = live.held(symbol, [timeframe]).get(timeframe, EMPTY)
-    last = _last(symbol, timeframe, came_in)
-    fresh, changed, repeated = writing.compared(overlaid([in_blocks, came_in]), bars)
-    corrected = changed & np.isin(bars.time, in_blocks.time)
-    if corrected.any():
-        writing.append({symbol: picked(bars, corrected)}, timeframe, now=now)
-    _keep(symbol, timeframe, picked(bars, fresh | changed & ~corrected), now=now)
-    if fresh.any() or changed.any():
-        live.tell([symbol], timeframe)
+    book, at = editions.current(), int(now.timestamp())
+    sifted = {
+        symbol: sift(rows, timeframe, sessions_of(symbol, book=book), now=at)
+        for symbol, rows in series.items()
+    }
+    writing.lock(series)
+    dropped = writing.admit(series, timeframe)
+    bars = {symbol: one.candles for symbol, one in sifted.items()}
+    compared = _compared(bars, timeframe)
+    _write(bars, compared, timeframe, now=now)
+    return {
+        symbol: _received(one, compared[symbol], dropped.get(symbol, 0))
+        for symbol, one in sifted.items()
+    }
+
+
+class _Compared(NamedTuple):
+    """Which bars of a symbol are new, which differ from the one that is held, which of those are in
+    a block, and which are the same. `last` is the start of the newest that is held, 0 without one.
+    """
+
+    fresh: Flags
+    changed: Flags
+    corrected: Flags
+    repeated: Flags
+    last: int
+
+
+def _compared(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, _Compared]:
+    in_blocks, came_in = _in_blocks(series, timeframe), live.held_at(series, timeframe)
+    last = _last(series, timeframe)
+    found = {}
+    for symbol, bars in series.items():
+        held = overlaid([in_blocks[symbol], came_in[symbol]])
+        fresh, changed, repeated = writing.compared(held, bars)
+        corrected = changed & np.isin(bars.time, in_blocks[symbol].time)
+        found[symbol] = _Compared(fresh, changed, corrected, repeated, last.get(symbol, 0))
+    return found
+
+
+def _write(
+    series: Mapping[str, Candles],
+    compared: Mapping[str, _Compared],
+    timeframe: str,
+    *,
+    now: datetime,
+) -> None:
+    """What corrects a block goes there; many bars of a symbol are history, and go there too."""
+    corrections = {
+        symbol: picked(series[symbol], one.corrected)
+        for symbol, one in compared.items()
+        if one.corrected.any()
+    }
+    new = {
+        symbol: picked(series[symbol], one.fresh | one.changed & ~one.corrected)
+        for symbol, one in compared.items()
+    }
+    history = {symbol: bars for symbol, bars in new.items() if len(bars) > _MANY}
+    if corrections:
+        writing.append(corrections, timeframe, now=now)
+    if history:
+        writing.fold(history, now=now)
+        writing.append(history, timeframe, now=now)
+    live.keep({symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now)
+    if told := [symbol for symbol, one in compared.items() if (one.fresh | one.changed).any()]:
+        live.tell(told, timeframe)
+
+
+def _received(sifted: Sifted, compared: _Compared, dropped: int) -> Received:
     return Received(
-        added=int(fresh.sum()),
-        repeated=sifted.repeated + int(repeated.sum()),
-        changed=int(changed.sum()),
-        late=int((fresh & (bars.time < last)).sum()),
+        added=int(compared.fresh.sum()),
+        repeated=sifted.repeated + int(compared.repeated.sum()),
+        changed=int(compared.changed.sum()),
+        late=int((compared.fresh & (sifted.candles.time < compared.last)).sum()),
         out_of_order=sifted.out_of_order,
         off_session=sifted.off_session,
         dropped=dropped,
@@ -115,36 +171,33 @@ def fold_ended(*, now: datetime) -> int:
     return sum(fold(symbols=part, now=now) for part in parts)
 
 
-def _in_blocks(symbol: str, timeframe: str, bars: Candles) -> Candles:
-    """What blocks hold on the days of these bars, and around them."""
-    if not len(bars):
-        return EMPTY
-    days = {block.start: ist_day(block.candles.time) for block in blocks.split(bars, timeframe)}
-    stored = CandleBlock.objects.filter(symbol=symbol, timeframe=timeframe)
-    found = [
+def _in_blocks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
+    """By symbol, what blocks hold on the days of its bars, and around them."""
+    days = {
+        (symbol, day_in_india(block.start)): ist_day(block.candles.time)
+        for symbol, bars in series.items()
+        for block in blocks.split(bars, timeframe)
+    }
+    stored = CandleBlock.objects.filter(timeframe=timeframe)
+    asked = stored.filter(symbol__in=series, block_start__in={start for _, start in days})
+    wanted = [
         key
-        for key, first, bits in stored.values_list("pk", "block_start", "days")
-        if (start := midnight(first)) in days
-        and np.isin(days[start], blocks.days_of(bytes(bits), start)).any()
+        for key, symbol, first, bits in asked.values_list("pk", "symbol", "block_start", "days")
+        if (symbol, first) in days
+        and np.isin(days[symbol, first], blocks.days_of(bytes(bits), midnight(first))).any()
     ]
-    data = stored.filter(pk__in=found).order_by("block_start").values_list("data", flat=True)
-    return blocks.decode(*map(bytes, data))
+    found: dict[str, list[bytes]] = {symbol: [] for symbol in series}
+    rows = stored.filter(pk__in=wanted).order_by("symbol", "block_start")
+    for symbol, data in rows.values_list("symbol", "data"):
+        found[symbol].append(bytes(data))
+    return {symbol: blocks.decode(*data) for symbol, data in found.items()}
 
 
-def _last(symbol: str, timeframe: str, came_in: Candles) -> int:
-    """The start of the newest bar of this timeframe; 0 without one."""
-    stored = CandleBlock.objects.filter(symbol=symbol, timeframe=timeframe)
-    newest = stored.aggregate(last=Max("last_time"))["last"]
-    in_blocks = 0 if newest is None else int(newest.timestamp())
-    return max(in_blocks, int(came_in.time[-1])) if len(came_in) else in_blocks
-
-
-def _keep(symbol: str, timeframe: str, bars: Candles, *, now: datetime) -> None:
-    """Many bars are history, and go where it is."""
-    if not len(bars):
-        return
-    if len(bars) <= _MANY:
-        live.keep(symbol, timeframe, bars, now=now)
-    else:
-        writing.fold([symbol], now=now)
-        writing.append({symbol: bars}, timeframe, now=now)
+def _last(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+    """The start of the newest bar of this timeframe, of those alone that have any."""
+    stored = CandleBlock.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
+    newest = stored.values("symbol").annotate(last=Max("last_time"))
+    found = dict(live.newest_of(symbols, timeframe))
+    for symbol, last in newest.values_list("symbol", "last"):
+        found[symbol] = max(found.get(symbol, 0), int(last.timestamp()))
+    return found
