@@ -10,7 +10,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from types import FrameType
 from typing import Final
 
@@ -20,6 +20,7 @@ from django.utils import timezone
 from procrastinate.contrib.django.utils import connector_params
 
 from apps.core.database_errors import is_passing
+from apps.market import clock
 from apps.market.live import CHANNEL
 from apps.trading import lanes
 from apps.trading.runner import Runner
@@ -76,8 +77,8 @@ def _listening() -> Iterator[psycopg.Connection]:
 
 
 def _serve(runner: Runner, notices: psycopg.Connection, signals: Signals) -> None:
+    news = News()
     lanes.wake_all(now=timezone.now())
-    looked_at = timezone.now()
     while not signals.stopping:
         lanes.adopt(now=timezone.now())
         while not signals.stopping and runner.work(now=timezone.now()):
@@ -86,7 +87,7 @@ def _serve(runner: Runner, notices: psycopg.Connection, signals: Signals) -> Non
         told += [notice.payload for notice in notices.notifies(timeout=0)]
         for timeframe, symbols in _by_timeframe(told).items():
             lanes.wake(symbols, timeframe, now=timezone.now())
-        looked_at = _poll(looked_at)
+        news.look()
 
 
 def _by_timeframe(payloads: Iterable[str]) -> Mapping[str, set[str]]:
@@ -97,10 +98,19 @@ def _by_timeframe(payloads: Iterable[str]) -> Mapping[str, set[str]]:
     return found
 
 
-def _poll(looked_at: datetime) -> datetime:
-    """Once a second, what notices may have missed."""
-    now = timezone.now()
-    if (now - looked_at).total_seconds() < POLL:
-        return looked_at
-    lanes.wake_for_news(since=looked_at - MARGIN, now=now)
-    return now
+class News:
+    """What notices may have missed, looked for once a second."""
+
+    def __init__(self) -> None:
+        self._looked_at = timezone.now()
+        self._replayed_until = clock.replayed_until()
+
+    def look(self) -> None:
+        now = timezone.now()
+        if (now - self._looked_at).total_seconds() < POLL:
+            return
+        lanes.wake_for_news(since=self._looked_at - MARGIN, now=now)
+        if (moment := clock.replayed_until()) != self._replayed_until:
+            self._replayed_until = moment
+            lanes.wake_all(now=now)
+        self._looked_at = now

@@ -10,17 +10,18 @@ from operator import itemgetter
 from typing import Final
 
 from django.db import connection
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, Max, OuterRef
 
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import new_state, save
 from apps.engine.language.strategy import Strategy
 from apps.market import clock
-from apps.market.models import LiveCandle, Replay
+from apps.market.models import LiveCandle
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
 
+_EVER: Final = 2**62
 _LANE: Final = Lane._meta.db_table
 _STATE: Final = RunState._meta.db_table
 _WAKE: Final = f"""
@@ -29,6 +30,7 @@ _WAKE: Final = f"""
         WHERE (wake_at IS NULL OR wake_at > %(now)s)
             AND (%(symbols)s::text[] IS NULL
                 OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s)
+            AND (row_time IS NULL OR row_time < %(newest)s)
             AND EXISTS (SELECT FROM {_STATE} WHERE lane_id = lane.id)
         FOR NO KEY UPDATE SKIP LOCKED
     )
@@ -98,32 +100,36 @@ def detach(run: Run, *, now: datetime) -> None:
     waiting.update(status=OrderStatus.CANCELLED, reason=run.end_reason, ended_at=ended_at)
 
 
-def wake(symbols: Collection[str], timeframe: str, *, now: datetime) -> int:
-    """Have the lanes looked at that bars of `timeframe` concern; returns how many there are.
+def wake(symbols: Collection[str], timeframe: str, *, newest: int = _EVER, now: datetime) -> int:
+    """Have the lanes looked at that bars of `timeframe` concern; returns how many there are. The
+    start of the newest bar (epoch seconds) tells those that have been through it already.
 
     One that is being worked on is left out: it is woken again by whoever calls this again.
     """
     longer = [name for name, length in TIMEFRAMES.items() if length >= TIMEFRAMES[timeframe]]
-    return _wake(list(symbols), longer, now)
+    return _wake(list(symbols), longer, newest, now)
 
 
 def wake_all(*, now: datetime) -> None:
     """As `wake`, all lanes with runs."""
-    _wake(None, [], now)
+    _wake(None, [], _EVER, now)
 
 
 def wake_for_news(*, since: datetime, now: datetime) -> None:
     """Have those lanes looked at that bars concern which came in since then."""
-    if Replay.objects.filter(moved_at__gte=since).exists():
-        wake_all(now=now)
     came = LiveCandle.objects.filter(received_at__gte=since).order_by("timeframe")
     for timeframe, rows in groupby(
-        came.values_list("timeframe", "symbol").distinct(), itemgetter(0)
+        came.values_list("timeframe", "symbol").annotate(Max("time")), itemgetter(0)
     ):
-        wake([symbol for _, symbol in rows], timeframe, now=now)
+        found = list(rows)
+        newest = max(time for _, _, time in found)
+        wake([symbol for _, symbol, _ in found], timeframe, newest=newest, now=now)
 
 
-def _wake(symbols: list[str] | None, timeframes: list[str], now: datetime) -> int:
+def _wake(symbols: list[str] | None, timeframes: list[str], newest: int, now: datetime) -> int:
     with connection.cursor() as cursor:
-        cursor.execute(_WAKE, {"now": now, "timeframes": timeframes, "symbols": symbols})
+        cursor.execute(
+            _WAKE,
+            {"now": now, "timeframes": timeframes, "symbols": symbols, "newest": newest},
+        )
         return int(cursor.rowcount)

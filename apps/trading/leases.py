@@ -16,7 +16,7 @@ LEASE: Final = timedelta(seconds=15)
 """How long a lane is its taker's without a sign of life."""
 MOST: Final = 64
 """Lanes that are taken at once."""
-SHARE: Final = 4
+SHARE: Final = 3
 """Of those that wait one in so many is taken, and one at least: other runners find some too."""
 PATIENCE: Final = timedelta(seconds=5)
 """A lane that has waited so long is taken by whoever comes."""

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from apps.core.times import moment
 from apps.market import clock, live
-from apps.trading.models import RunState
+from apps.trading.models import Order, RunState
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.faults.workers import Worker, working
@@ -30,8 +32,8 @@ SYMBOLS = [f"NSE:WALK{chr(65 + n // 26)}{chr(65 + n % 26)}" for n in range(100)]
 LENGTH, HELD = 300, 15 * 75
 FEW, MANY, OWNERS = 1_000, 10_000, 50
 UNTIMED, TIMED = 2, 3
-PROMPT, BARS, APART = 500, 8, 6.0
-"""Algorithms that all have an order in each bar, and seconds from one bar to the next."""
+PROMPT, BARS, APART = 500, 8, 2.0
+"""Algorithms, and seconds from the end of one bar's work to the next bar."""
 
 
 class Market:
@@ -78,12 +80,13 @@ def crossing(n: int) -> dict[str, Any]:
 
 
 def eager(n: int) -> dict[str, Any]:
-    """In and out again, from bar to bar."""
+    """In at the open of a bar, and out at that of the next one: an order and a fill in each bar."""
     price = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
+    always = [price | {"value": 1 + n / 10}]
     return steps(
         [SYMBOLS[n % len(SYMBOLS)]], "5m",
-        entryConditions={"positionType": "long", "conditions": [price | {"value": 1 + n}]},
-        exitConditions={"maxHoldingCandles": 1},
+        entryConditions={"positionType": "long", "conditions": always},
+        exitConditions={"conditions": always},
         positionSizing={"method": "fixed_quantity", "quantity": 10},
         riskParameters={
             "maxPositionSize": 50_000, "maxDailyLoss": 90_000, "maxOpenPositions": 1
@@ -137,4 +140,39 @@ def test_a_bar_of_ten_times_as_many_algorithms(runners: int, tmp_path: Path) -> 
     by = "one runner" if runners == 1 else f"{runners} runners"
     name = f"a bar of {FEW:,} algorithms on 100 symbols, by {by}, against one of {MANY:,}"
     MEASURED.append(Row(name, of_few, of_many, f"{many / few:.1f}"))
+    print(f"\n{MEASURED[-1]}")
+
+
+def orders_seen(start: int) -> list[float]:
+    """Seconds from now until each of the orders of a bar could be seen, up to the last run."""
+    began, bar_time, seen, is_over = time.perf_counter(), moment(start), [], False
+    while not is_over:
+        is_over = all_through(start)
+        found = Order.objects.filter(bar_time=bar_time).count()
+        seen += [time.perf_counter() - began] * (found - len(seen))
+        time.sleep(0.02)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("configuration", "kind"), [(crossing, "one of ten crossings each"), (eager, "in and out")]
+)
+def test_from_a_bar_to_its_orders(
+    configuration: Callable[[int], dict[str, Any]], kind: str, tmp_path: Path
+) -> None:
+    market = Market()
+    algorithms(PROMPT, configuration, since=market.start)
+    seen: list[float] = []
+    with working(2, tmp_path, queue="trading"):
+        for n in range(UNTIMED + BARS):
+            start = market.start
+            market.close_bar()
+            found = orders_seen(start)
+            print(f"{len(found)} orders, the last after {found[-1]:.2f} s")
+            seen += found if n >= UNTIMED else []
+            time.sleep(APART)
+    half, most, last = np.quantile(seen, [0.5, 0.95, 1])
+    name = f"from a bar to each order: {PROMPT} algorithms ({kind}), 100 symbols, two runners"
+    words = f"half under {half:.2f} s, 95 % under {most:.2f} s, all under {last:.2f} s"
+    MEASURED.append(Row(name, words, f"{len(seen)} orders of {BARS} bars"))
     print(f"\n{MEASURED[-1]}")
