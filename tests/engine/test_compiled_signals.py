@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from apps.engine.signals import compiled, values
+from apps.engine.signals.compiled import COMPILED
+from apps.engine.signals.values import IN_NUMPY, Column, Passes
 
 
 def test_crossings_are_found_as_numpy_finds_them() -> None:
@@ -14,5 +15,31 @@ def test_crossings_are_found_as_numpy_finds_them() -> None:
             a[rng.random(size) < 0.1], b[rng.random(size) < 0.1] = np.nan, np.nan
             for up in (True, False):
                 for beside in (b, 2.0):
-                    found = compiled.crossed(a, beside, up)
-                    assert found.tolist() == values.crossed(a, beside, up).tolist()
+                    found = COMPILED.crossed(a, beside, up)
+                    assert found.tolist() == IN_NUMPY.crossed(a, beside, up).tolist()
+
+
+def test_what_is_infinite_is_laid_as_unknown() -> None:
+    part = np.array([1.0, np.inf, np.nan, -np.inf, 2.0])
+
+    def laid(passes: Passes) -> Column:
+        column = np.zeros(8)
+        passes.lay(column, 2, part)
+        passes.lay(column, 0, part[3:])
+        return column
+
+    nan = np.nan
+    wanted = [nan, 2.0, 1.0, nan, nan, nan, 2.0, 0.0]
+    assert np.array_equal(laid(COMPILED), wanted, equal_nan=True)
+    assert laid(IN_NUMPY).tobytes() == laid(COMPILED).tobytes()
+
+
+def test_bits_are_marked_where_each_span_is_true() -> None:
+    truth, spans = np.arange(20) % 3 == 0, np.array([[2, 1, 5], [7, 9, 0], [7, 10, 9]])
+    marked = []
+    for passes in (COMPILED, IN_NUMPY):
+        bits = np.full(18, 4, np.uint8)
+        passes.mark(bits, 2, truth, spans)
+        marked.append(bits.tolist())
+    wanted = [4, 4, 4, 4, 6, 4, 4, 4, 4, 6, 4, 4, 6, 4, 4, 6, 4, 4]
+    assert marked == [wanted, wanted]

@@ -9,13 +9,12 @@ from numba import njit
 
 from apps.engine.indicators.series import Column
 from apps.engine.signals import values
-from apps.engine.signals.values import Truth
+from apps.engine.signals.values import Bits, Passes, Spans, Truth
 
 ONE: Final = np.uint64(1)  # counted in unsigned numbers: others could mean the end of an array
 
 
-def crossed(a: Column, b: Column | float, up: bool) -> Truth:
-    """As `values.crossed`."""
+def _crossed(a: Column, b: Column | float, up: bool) -> Truth:
     if not isinstance(b, np.ndarray) or not len(a):
         return values.crossed(a, b, up)
     found: Truth = _crossings(a, b) if up else _crossings(b, a)
@@ -32,6 +31,30 @@ def _crossings(a: Column, b: Column) -> Truth:
     return found
 
 
+@njit(nogil=True, cache=True)
+def _lay(laid: Column, place: int, part: Column) -> None:
+    begin = np.uint64(place)
+    for i in range(np.uint64(part.size)):
+        value = part[i]
+        laid[begin + i] = np.nan if np.isinf(value) else value
+
+
+@njit(nogil=True, cache=True)
+def _mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
+    one = np.uint8(bit)
+    for k in range(len(spans)):
+        begin, kept = np.uint64(spans[k, 0]), np.uint64(spans[k, 1])
+        for i in range(np.uint64(spans[k, 2])):
+            bits[begin + i] |= one * np.uint8(truth[kept + i])
+
+
+COMPILED: Final = Passes(_crossed, _lay, _mark)
+"""As `values.IN_NUMPY`."""
+
+
 def warm_up() -> None:
     """Compile, or load what was compiled."""
-    crossed(np.ones(2), np.ones(2), up=True)
+    one = np.ones(2)
+    COMPILED.crossed(one, one, True)
+    COMPILED.lay(one, 0, one[1:])
+    COMPILED.mark(np.zeros(2, np.uint8), 1, one > 0, np.array([[0, 1, 1]]))

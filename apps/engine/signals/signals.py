@@ -63,11 +63,9 @@ def signals_of(
     lead = max(looks_back(one.check) + one.candles for one in wanted)
     blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
     values = Values(candles, blocks, lead, longer, columns)
+    spans = values.spans
     for bit, check, confirming in wanted if blocks else ():
-        truth = confirmed(check, values, confirming).view(np.uint8)
-        heard = truth if bit == 1 else truth * np.uint8(bit)
-        for rows, kept in values.kept():
-            bits[rows] |= heard[kept]
+        values.passes.mark(bits, bit, confirmed(check, values, confirming), spans)
     return bits
 
 
@@ -93,8 +91,8 @@ def atr_columns(
     for place, period in enumerate(periods):
         if period and blocks:
             column = values.read(_atr(period))
-            for rows, kept in values.kept():
-                ranges[rows, place] = column[kept]
+            for begin, kept, length in values.spans.tolist():
+                ranges[begin : begin + length, place] = column[kept : kept + length]
     return ranges
 
 
@@ -171,7 +169,7 @@ def confirmed(check: Check, values: Values, candles: int) -> Truth:
             if operator not in ("crosses_above", "crosses_below"):
                 return _held(_level(a, operator, b), candles)
             up = operator == "crosses_above"
-            crossed = values.crossed(a, b, up)
+            crossed = values.passes.crossed(a, b, up)
             if candles == 1:
                 return crossed
             return _earlier(crossed, candles - 1) & _held(a > b if up else a < b, candles)

@@ -8,7 +8,7 @@ of its own, and its array is that of the block which holds block b's first day.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from threading import Lock
 from typing import NamedTuple
@@ -64,11 +64,13 @@ CacheKey = tuple[Series, int]
 
 
 Truth = NDArray[np.bool_]
-Crossed = Callable[[Column, Column | float, bool], Truth]
-"""Where one column crosses another, or a number: upwards, or down."""
+Bits = NDArray[np.uint8]
+Spans = NDArray[np.int64]
+"""The wanted bars of each block: where they begin in the history, where here, how many they are."""
 
 
 def crossed(a: Column, b: Column | float, up: bool) -> Truth:
+    """Where one column crosses another, or a number: upwards, or down."""
     found = np.zeros(len(a), dtype=np.bool_)
     before, beside = a[:-1], b[:-1] if isinstance(b, np.ndarray) else b
     (np.less_equal if up else np.greater_equal)(before, beside, out=found[1:])
@@ -76,15 +78,37 @@ def crossed(a: Column, b: Column | float, up: bool) -> Truth:
     return found
 
 
+def lay(laid: Column, place: int, part: Column) -> None:
+    """Write the part into the column from a place on, NaN where it is infinite."""
+    laid[place : place + len(part)] = known(part)
+
+
+def mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
+    """Set the bit at the bars of each span where the truth there holds."""
+    for begin, kept, length in spans.tolist():
+        bits[begin : begin + length] |= truth[kept : kept + length] * np.uint8(bit)
+
+
+class Passes(NamedTuple):
+    """Passes over all bars, which `compiled` has as one loop each."""
+
+    crossed: Callable[[Column, Column | float, bool], Truth]
+    lay: Callable[[Column, int, Column], None]
+    mark: Callable[[Bits, int, Truth, Spans], None]
+
+
+IN_NUMPY = Passes(crossed, lay, mark)
+
+
 class ColumnCache:
     """Columns that many strategies read off the same bars, at most so many bytes of them, and the
-    blocks of these bars. `crossed` finds where they cross.
+    blocks of these bars. `passes` are made over them.
 
     What was read longest ago makes way. Any number of threads may share one.
     """
 
-    def __init__(self, most_bytes: int, crossed: Crossed = crossed) -> None:
-        self.crossed = crossed
+    def __init__(self, most_bytes: int, passes: Passes = IN_NUMPY) -> None:
+        self.passes = passes
         self._most, self._held = most_bytes, 0
         self._columns: OrderedDict[CacheKey, tuple[Column, ...]] = OrderedDict()
         self._blocks: dict[tuple[str, int, int], list[Block]] = {}
@@ -148,7 +172,7 @@ class Values:
     ) -> None:
         self._candles, self._blocks, self._lead = candles, blocks, lead
         self._longer, self._cache = longer, cache
-        self.crossed = cache.crossed
+        self.passes = cache.passes
         lengths = [lead + block.rows.stop - block.rows.start for block in blocks]
         self._ends = list(accumulate(lengths))
         self._columns: dict[Series, tuple[Column, ...]] = {}
@@ -156,10 +180,12 @@ class Values:
     def __len__(self) -> int:
         return self._ends[-1] if self._ends else 0
 
-    def kept(self) -> Iterator[tuple[slice, slice]]:
-        """Where the wanted bars of each block are in the whole history, and here."""
-        for (_, rows, _), end in zip(self._blocks, self._ends, strict=True):
-            yield rows, slice(end - (rows.stop - rows.start), end)
+    @property
+    def spans(self) -> Spans:
+        lengths = [block.rows.stop - block.rows.start for block in self._blocks]
+        begins = [block.rows.start for block in self._blocks]
+        kept = [end - length for end, length in zip(self._ends, lengths, strict=True)]
+        return np.array([begins, kept, lengths], np.int64).T.copy()
 
     def read(self, read: Read) -> Column:
         if read.timeframe:
@@ -181,7 +207,7 @@ class Values:
             laid = laid or [np.empty(len(self)) for _ in columns]
             for whole, part in zip(laid, columns, strict=True):
                 self._lay(whole, part, place)
-        return tuple([known(column) for column in laid])
+        return tuple(laid)
 
     def seconds_of_day(self) -> Column:
         """Seconds since midnight in Asia/Kolkata at which each bar starts."""
@@ -197,7 +223,7 @@ class Values:
         begin, end = self._ends[place - 1] if place else 0, self._ends[place]
         seen = part[max(rows.start - array.start - self._lead, 0) :]
         laid[begin : end - len(seen)] = np.nan
-        laid[end - len(seen) : end] = seen
+        self.passes.lay(laid, end - len(seen), seen)
 
     def _read_longer(self, read: Read, longer: Longer) -> Column:
         """At each bar the value of the last closed longer candle, or of `offset` before that."""

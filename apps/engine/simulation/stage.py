@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.compiled import crossed
+from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.values import ColumnCache
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import History, Track, cue, cues_of, join, track_of
@@ -69,5 +69,5 @@ def stage_of(
         tracks.append(track_of(strategy, history, start, end))
         report(0.0)
     share = cache_bytes // len(tracks)
-    caches = [ColumnCache(share, crossed) for _ in tracks]
+    caches = [ColumnCache(share, COMPILED) for _ in tracks]
     return Stage(histories, tracks, join(tracks), caches, start, end)
