@@ -2,8 +2,11 @@
 
 import numpy as np
 
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.series import over, series
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.values import IN_NUMPY, Column, Passes
+from tests.benchmarks.walks import session_bars
 
 
 def test_crossings_are_found_as_numpy_finds_them() -> None:
@@ -32,6 +35,16 @@ def test_what_is_infinite_is_laid_as_unknown() -> None:
     wanted = [nan, 2.0, 1.0, nan, nan, nan, 2.0, 0.0]
     assert np.array_equal(laid(COMPILED), wanted, equal_nan=True)
     assert laid(IN_NUMPY).tobytes() == laid(COMPILED).tobytes()
+
+
+def test_what_is_laid_is_of_the_kinds_that_were_compiled() -> None:
+    """Contiguous, and read-only where it is a column of the candles."""
+    candles = session_bars(2)
+    for row in CATALOGUE.values():
+        parameters = {one.name: one.default for one in row.parameters}
+        one = series(row.type, row.outputs[0].name, "close", parameters)
+        for part in next(over(one, candles, [slice(100, 600)])):
+            assert (part.dtype, part.flags.c_contiguous) == (np.float64, True), row.type
 
 
 def test_bits_are_marked_where_each_span_is_true() -> None:

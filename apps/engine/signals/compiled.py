@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numba import njit
 
+from apps.engine.candles import frozen
 from apps.engine.indicators.series import Column
 from apps.engine.signals import values
 from apps.engine.signals.values import Bits, Passes, Spans, Truth
@@ -15,6 +16,7 @@ ONE: Final = np.uint64(1)  # counted in unsigned numbers: others could mean the 
 
 
 def _crossed(a: Column, b: Column | float, up: bool) -> Truth:
+    """As `values.crossed`."""
     if not isinstance(b, np.ndarray) or not len(a):
         return values.crossed(a, b, up)
     found: Truth = _crossings(a, b) if up else _crossings(b, a)
@@ -33,6 +35,7 @@ def _crossings(a: Column, b: Column) -> Truth:
 
 @njit(nogil=True, cache=True)
 def _lay(laid: Column, place: int, part: Column) -> None:
+    """As `values.lay`."""
     begin = np.uint64(place)
     for i in range(np.uint64(part.size)):
         value = part[i]
@@ -41,6 +44,7 @@ def _lay(laid: Column, place: int, part: Column) -> None:
 
 @njit(nogil=True, cache=True)
 def _mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
+    """As `values.mark`."""
     one = np.uint8(bit)
     for k in range(len(spans)):
         begin, kept = np.uint64(spans[k, 0]), np.uint64(spans[k, 1])
@@ -56,5 +60,6 @@ def warm_up() -> None:
     """Compile, or load what was compiled."""
     one = np.ones(2)
     COMPILED.crossed(one, one, True)
-    COMPILED.lay(one, 0, one[1:])
+    for part in (one[1:], frozen(one)):  # a column of the candles is read-only
+        COMPILED.lay(one, 0, part)
     COMPILED.mark(np.zeros(2, np.uint8), 1, one > 0, np.array([[0, 1, 1]]))

@@ -62,7 +62,6 @@ def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> list[B
 CacheKey = tuple[Series, int]
 """A computation, and how many bars lead up to each block."""
 
-
 Truth = NDArray[np.bool_]
 Bits = NDArray[np.uint8]
 Spans = NDArray[np.int64]
@@ -182,6 +181,7 @@ class Values:
 
     @property
     def spans(self) -> Spans:
+        """Of the blocks, i8[blocks, 3]."""
         lengths = [block.rows.stop - block.rows.start for block in self._blocks]
         begins = [block.rows.start for block in self._blocks]
         kept = [end - length for end, length in zip(self._ends, lengths, strict=True)]
