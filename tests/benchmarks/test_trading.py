@@ -174,5 +174,5 @@ def test_from_a_bar_to_its_orders(
     half, most, last = np.quantile(seen, [0.5, 0.95, 1])
     name = f"from a bar to each order: {PROMPT} algorithms ({kind}), 100 symbols, two runners"
     words = f"half under {half:.2f} s, 95 % under {most:.2f} s, all under {last:.2f} s"
-    MEASURED.append(Row(name, words, f"{len(seen)} orders of {BARS} bars"))
+    MEASURED.append(Row(name, f"{words}, of {len(seen)}"))
     print(f"\n{MEASURED[-1]}")
