@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +108,8 @@ class Cluster:
         stop_signals = iter([signal.SIGINT, signal.SIGQUIT, signal.SIGKILL])
         while pid is not None and self.process() == pid:
             if time.monotonic() > deadline:
-                os.kill(pid, next(stop_signals))
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, next(stop_signals))
                 deadline = time.monotonic() + keeper.SECONDS_FOR_A_FAST_STOP
             time.sleep(0.01)
 
@@ -274,7 +275,7 @@ def _command_line(pid: int) -> str:
     """Of a running process; empty when there is none, or when it has ended and nobody asked."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it may end between open and read
         if Path("/proc/self").exists():
             return ""
     listing = ["ps", "-ww", "-o", "command=", "-p", str(pid)]

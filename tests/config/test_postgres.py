@@ -68,6 +68,24 @@ def test_the_last_to_leave_stops_the_server(made_dir: Path) -> None:
     assert not socket_directory(made_dir).exists()
 
 
+def test_a_server_that_ends_while_it_is_looked_at_is_gone(
+    made_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ended(*_: object, **__: object) -> str:
+        raise ProcessLookupError  # what /proc answers when a process ends between open and read
+
+    with attached(made_dir, durable=False) as cluster:
+        assert cluster.process() is not None
+        with monkeypatch.context() as patched:
+            read_text = Path.read_text
+            patched.setattr(
+                Path,
+                "read_text",
+                lambda path, **how: ended() if path.name == "cmdline" else read_text(path, **how),
+            )
+            assert cluster.process() is None
+
+
 def test_other_processes_use_the_same_server(made_dir: Path) -> None:
     with attached(made_dir, durable=False) as cluster, python(USE_IT, str(made_dir)) as other:
         assert int(line(other)) == cluster.process()
