@@ -93,9 +93,7 @@ def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
     rows, symbols = there.shape
     scale, tick = float(rng.choice([0.001, 0.004, 0.02, 0.06])), 0.05
     cell = np.full(there.shape, -1, np.int32)
-    cell[there] = rng.permutation(int(there.sum()))  # any order of bars will do
-    if rows % 2:  # as histories lie, one symbol after the other
-        cell.T[there.T] = np.arange(int(there.sum()))
+    cell.T[there.T] = np.arange(int(there.sum()))
     table = np.zeros((int(there.sum()), 4))
     for s in range(symbols):
         n = int(there[:, s].sum())

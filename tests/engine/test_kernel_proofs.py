@@ -225,6 +225,8 @@ def test_a_market_upside_down_gives_the_same_trades_to_the_other_side(seeds: ran
     """Where every rule is one of points: what a short does is what a long does, and no more."""
     for case, _ in cases(seeds):
         plain = in_points(case)
+        if plain.market.bars.high.max() >= LEVEL:
+            continue  # upside down its prices would be below 0
         there, back = whole(upside_down(plain)), whole(plain)
         names = ["entry_time", "exit_time", "symbol", "bars", "reason", "quantity"]
         mine, theirs = (np.frombuffer(outcome.trades, r.TRADE) for outcome in (back, there))

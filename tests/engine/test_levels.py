@@ -12,11 +12,11 @@ from apps.engine.simulation.levels import Position, levels_at
 from apps.engine.simulation.plan import Contract
 from tests.engine.cases import Case, Running, random_case, row_alone, small_out
 
-QUICK, LONG = range(6), range(1000, 1400)
+QUICK, LONG = range(9), range(1000, 1400)
 
 
 @pytest.mark.parametrize(
-    "seeds", [pytest.param(QUICK, id="6"), pytest.param(LONG, id="400", marks=pytest.mark.slow)]
+    "seeds", [pytest.param(QUICK, id="9"), pytest.param(LONG, id="400", marks=pytest.mark.slow)]
 )
 @pytest.mark.timeout(1800)
 def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> None:

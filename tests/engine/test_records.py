@@ -45,6 +45,7 @@ def test_arrays_that_do_not_fit_are_refused_before_they_are_read() -> None:
         case._replace(market=market._replace(time=market.time[1:])),
         case._replace(market=market._replace(cell=market.cell[:, :1])),
         case._replace(market=market._replace(cell=market.cell + 1)),
+        case._replace(market=market._replace(cell=market.cell[::-1])),
         case._replace(market=market._replace(atr=market.atr[1:])),
         case._replace(market=market._replace(flags=np.zeros(1, np.uint8))),
         case._replace(signals=case.signals[1:]),

@@ -161,7 +161,8 @@ def enter(
         p.side, p.average, p.quantity, p.locked, p.charges = side, price, quantity, locked, fee
         p.entry_time, p.extreme, p.stop, p.target = time, price, np.nan, np.nan
         p.entries, p.bars, p.trailed = 1, 0, 0
-        p.atr[:] = p.order_atr
+        for i in range(p.atr.size):
+            p.atr[i] = p.order_atr[i]
     else:
         p.average = (p.average * p.quantity + price * quantity) / (p.quantity + quantity)
         p.quantity += quantity

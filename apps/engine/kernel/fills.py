@@ -5,7 +5,8 @@ Compiled into the kernels of `kernel.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numba import njit
@@ -40,11 +41,24 @@ from apps.engine.kernel.records import Bar, Plan
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array
 
-step = njit(nogil=True, error_model="numpy")  # never fastmath: it would cost the equal bits
 kernel = njit(nogil=True, error_model="numpy", cache=True)  # a kernel's cache holds its steps
 
 Paise = tuple[float, float, float, float, float, float, float]
+Function = TypeVar("Function", bound=Callable[..., Any])  # Any: whatever is compiled
 Record = Any  # a NumPy record, whose fields compiled code reads as attributes: no type says that
+
+
+STEP: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}  # Any: options
+
+
+def step(function: Function) -> Function:
+    """Compiled for kernels, never with fastmath: it would cost the equal bits.
+
+    Without Numba's runtime it allocates nothing, and no references to arrays are counted at every
+    call and look, for several times the work of the rules. Numba's types do not know that option.
+    """
+    compiled: Function = njit(**STEP)(function)
+    return compiled
 
 
 @step
@@ -67,10 +81,9 @@ def paise(rupees: float) -> float:
 @step
 def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array) -> Paise:
     """One fill's charges in the order of CHARGE_KINDS, each rounded (rule 10)."""
-    k = -1
-    for i in range(rates.size):
-        if rates[i].segment == segment and rates[i].first_day <= day:
-            k = i
+    k = rates.size - 1  # the last that has begun is in force
+    while k >= 0 and (rates[k].segment != segment or rates[k].first_day > day):
+        k -= 1
     if k < 0:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     rate = rates[k]
@@ -146,26 +159,25 @@ def trail(p: Record, bar: Bar, plan: Plan, contract: Record) -> None:
     best = bar.high if p.side > 0 else bar.low
     if (best - p.extreme) * p.side > 0:
         p.extreme = best
-    if (p.extreme - p.average) * p.side >= plan.trail_from * p.average - DUST:
-        distance = plan.trail_rate * p.extreme + plan.trail_points + plan.trail_atr * p.atr[TRAIL]
-        level = p.extreme - p.side * distance
-        tick = contract.tick
-        level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
-        if not (p.stop - level) * p.side >= 0:
-            p.stop, p.trailed = level, 1
+    follow(p, plan, contract)
 
 
 @step
-def quiet_range(p: Record, trailing: bool) -> tuple[float, float]:
-    """Prices strictly between these two touch neither stop nor target, nor move the trail."""
-    below, above = (p.stop, p.target) if p.side > 0 else (p.target, p.stop)
-    below = -np.inf if np.isnan(below) else below
-    above = np.inf if np.isnan(above) else above
-    if trailing and p.side > 0:
-        above = min(above, np.nextafter(p.extreme, np.inf))
-    if trailing and p.side < 0:
-        below = max(below, np.nextafter(p.extreme, -np.inf))
-    return below, above
+def trailed(p: Record, extreme: float, plan: Plan, contract: Record) -> float:
+    """Where an extreme puts the stop; NaN where it is not armed (rule 5)."""
+    if not (extreme - p.average) * p.side >= plan.trail_from * p.average - DUST:
+        return np.nan
+    distance = plan.trail_rate * extreme + plan.trail_points + plan.trail_atr * p.atr[TRAIL]
+    level, tick = extreme - p.side * distance, contract.tick
+    return tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
+
+
+@step
+def follow(p: Record, plan: Plan, contract: Record) -> None:
+    """Put the stop where the extreme says, never looser (rule 5)."""
+    level = trailed(p, p.extreme, plan, contract)
+    if not (np.isnan(level) or (p.stop - level) * p.side >= 0):
+        p.stop, p.trailed = level, 1
 
 
 @step

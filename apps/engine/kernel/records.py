@@ -193,7 +193,7 @@ class Bars(NamedTuple):
 
 
 class Market(NamedTuple):
-    """Rows of the union of all symbols' timelines; each symbol's bars lie together.
+    """Rows of the union of all symbols' timelines; each symbol's bars lie together, in their order.
 
     `time` and `bars` are read-only (`candles.frozen`): compiled code has another type, and would be
     compiled once more, for arrays that can be written.
@@ -281,9 +281,12 @@ def load(data: bytes) -> State:
 def check(state: State, market: Market, signals: Array, contracts: Array, out: Out) -> None:
     """Raise Misfit where `run` would read or write beside its arrays: it checks no bounds."""
     check_shapes(state, market, signals, contracts, out)
+    there = market.cell >= 0
     beside = market.cell.max(initial=-1) >= market.bars.open.size
-    if beside or (market.cell.min(initial=0) < 0 and np.any(signals[market.cell < 0])):
+    if beside or np.any(signals[~there]):
         raise Misfit("The arrays of the simulation do not fit each other.")
+    if any(np.any(np.diff(own[has]) != 1) for own, has in zip(market.cell.T, there.T, strict=True)):
+        raise Misfit("The bars of a symbol do not lie together, in their order.")
 
 
 def check_shapes(state: State, market: Market, signals: Array, contracts: Array, out: Out) -> None:

@@ -1,0 +1,304 @@
+"""Positions at rest: rows in which one is only marked, and its trail moves, known ahead.
+
+A position whose bar touches no level, and that hears nothing which acts on it, needs none of the
+phases of a row. How long it rests is looked up once, FEW or CHUNK bars at a time in loops without
+branches, which a processor does many of at once: these count in unsigned numbers, as others could
+mean the end of an array. What the rows made of its record is written when it wakes. For speed
+alone, to the last bit.
+
+Compiled into the kernels of `kernel.py`, and there into `run` itself.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from apps.engine.kernel.codes import CLOSE_LONG, CLOSE_SHORT, ENTER, TRAIL
+from apps.engine.kernel.entries import idle_signal
+from apps.engine.kernel.fills import STEP, Function, Record, follow, trailed
+
+if TYPE_CHECKING:
+    from apps.engine.kernel.records import Array, Plan
+
+
+Column = Any  # an array of which items are read and written one by one, as no type says
+Row = Any  # NumPy's integers and Python's are the same to compiled code, as no type says
+CHUNK, FEW, FOUR = np.uint64(64), np.uint64(16), np.uint64(4)
+ONE = np.uint64(1)
+SPAN = 256
+"""Positions are looked at up to the next multiple of so many rows, all to the same one."""
+
+ALL = np.uint8(255)
+ACTS_ON_NOTHING_HELD = np.uint8(255 & ~(CLOSE_LONG | CLOSE_SHORT))
+"""Signals that do anything to a symbol that is flat."""
+
+
+class Rows(NamedTuple):
+    """Rows of a market, what is signalled at their closes, and its bars."""
+
+    time: Column
+    day: Column
+    cell: Column
+    signals: Column
+    open: Column
+    high: Column
+    low: Column
+    close: Column
+    flags: Column
+    atr: Column
+
+
+class Rests(NamedTuple):
+    """Of each symbol: its position rests in rows [since, loud), whose bars are `ahead` of them.
+
+    `whole`: it has a bar in every row, so that its bars are `ahead` in all of them. Its trail was
+    moved over rows before `moved` and was `before` (extreme, stop, trailed) in row `since`. `seen`
+    is its last bar's row that its record does not tell of, -1 if none. `acts` are the signals that
+    do anything to it.
+    """
+
+    since: Column
+    loud: Column
+    ahead: Column
+    whole: Column
+    moved: Column
+    before: Column
+    seen: Column
+    acts: Column
+
+
+def inlined(function: Function) -> Function:
+    """As a step, compiled into whatever calls it."""
+    compiled: Function = njit(forceinline=True, **STEP)(function)
+    return compiled
+
+
+@njit(nogil=True, error_model="numpy")
+def no_rests(cell: Array, positions: Array) -> Rests:
+    """Before the first row: nothing rests yet."""
+    rows, size = cell.shape
+    ahead, whole = np.zeros(size, np.int64), np.zeros(size, np.bool_)
+    acts = np.full(size, ACTS_ON_NOTHING_HELD)
+    for s in range(size):
+        if positions[s].side != 0:
+            acts[s] = ALL
+        if rows > 0:
+            ahead[s] = cell[0, s]
+            whole[s] = ahead[s] >= 0 and cell[rows - 1, s] - ahead[s] == rows - 1
+    since, loud, moved = (
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+    )
+    return Rests(since, loud, ahead, whole, moved, np.empty((size, 3)), np.full(size, -1), acts)
+
+
+@inlined
+def bar_of(s: int, t: int, rows: Rows, rests: Rests) -> Row:
+    """The bar of symbol `s` in row `t`; -1 if it has none."""
+    return t + rests.ahead[s] if rests.whole[s] else np.int64(rows.cell[t, s])
+
+
+@inlined
+def acts_on(p: Record, noting: bool, plan: Plan) -> Row:
+    """Signals that do anything to a position that rests. `noting`: an entry that is ignored too."""
+    idle = (0 if noting else idle_signal(p, plan)) | (CLOSE_SHORT if p.side > 0 else CLOSE_LONG)
+    return np.uint8(255 & ~idle)
+
+
+@inlined
+def wake(
+    p: Record, s: int, t: int, ending: bool, rows: Rows, rests: Rests, plan: Plan, trailing: bool,
+    contract: Record,
+) -> bool:  # fmt: skip
+    """Tell the record of `p` what the rows before `t` did, in which it rested.
+
+    Returns whether an entry waits since the last of them, that was idle in it: it still is, unless
+    the position is closed first.
+    """
+    since, waits = rests.since[s], False
+    if since < t:
+        if trailing and rests.moved[s] > t:  # further than it came
+            before = rests.before[s]
+            p.extreme, p.stop, p.trailed = before[0], before[1], np.uint8(before[2])
+            rest_trailing(p, since, t, since + rests.ahead[s], rows, plan, contract)
+        p.bars += t - since
+        rests.seen[s] = t - 1
+        signal = rows.signals[t - 1, s]
+        if signal & rests.acts[s] == 0 and signal & ENTER != 0:
+            p.pending, waits = signal & ENTER, True
+        rests.since[s] = t
+    last = rests.seen[s]
+    if last >= 0 and (ending or rows.flags.size > 0 or bar_of(s, t, rows, rests) < 0):
+        p.close = rows.close[bar_of(s, last, rows, rests)]
+        p.time, p.day = rows.time[last], rows.day[last]
+        rests.seen[s] = -1
+    rests.acts[s] = ALL
+    return waits
+
+
+@inlined
+def lie_down(
+    p: Record, s: int, t: int, evening: int, today: int, rows: Rows, rests: Rests, plan: Plan,
+    trailing: bool, noting: bool, contract: Record,
+) -> None:  # fmt: skip
+    """See how long `p` rests from row `t` on, of the day that is over at `evening`."""
+    end = rests_at_most(p, s, t, evening, today, rows, rests, plan)
+    if end > t:
+        first, acts = bar_of(s, t, rows, rests), acts_on(p, noting, plan)
+        if rests.acts.size == 1:  # what acts ends it
+            rests.acts[s] = acts
+            end = min(end, first_heard(t, end, rows.signals, rests.acts) + 1)
+        if trailing:
+            before = rests.before[s]
+            before[0], before[1], before[2] = p.extreme, p.stop, p.trailed
+            end = rest_trailing(p, t, end, first, rows, plan, contract)
+        else:
+            end = rest(p, t, end, first, rows)
+        rests.ahead[s] = rests.ahead[s] if rests.whole[s] else first - t
+        rests.acts[s] = acts if end > t else ALL
+    rests.loud[s] = rests.moved[s] = end
+
+
+@inlined
+def rests_at_most(
+    p: Record, s: int, t: int, evening: int, today: int, rows: Rows, rests: Rests, plan: Plan
+) -> Row:
+    """The row before which `p` has a bar in every row from `t` on, and none of them ends it.
+
+    What waits on it is looked at first; on a day that is halted something waits on all.
+    """
+    squaring = rows.flags.size > 0
+    if p.pending != 0 or (squaring and p.day != today):
+        return t
+    end = min(evening if squaring else rows.day.size, (t // SPAN + 1) * SPAN, rows.day.size)
+    if plan.max_holding > 0:
+        end = min(end, t + max(plan.max_holding - p.bars, 0))
+    if rests.whole[s]:
+        return end
+    first, row = rows.cell[t, s], t
+    while row < end and first >= 0 and rows.cell[row, s] - first == row - t:
+        row += 1
+    return row
+
+
+@inlined
+def rest(p: Record, t: int, end: int, first: int, rows: Rows) -> Row:
+    """The first row in [t, end), whose bars are those from `first` on, that touches a level or has
+    a flag, or `end`.
+    """
+    row, last, ahead = np.uint64(t), np.uint64(end), np.uint64(first) - np.uint64(t)
+    near, far = (rows.low, rows.high) if p.side > 0 else (rows.high, rows.low)
+    side, flags, squaring = p.side, rows.flags, rows.flags.size > 0
+    stop, target = side * p.stop, side * p.target  # with the sign of the side better is higher
+    while row + CHUNK <= last:
+        bar, loud, flagged = row + ahead, 0, np.uint8(0)
+        for k in range(bar, bar + CHUNK):
+            loud |= (side * near[k] <= stop) | (side * far[k] >= target)
+        if squaring:
+            for k in range(bar, bar + CHUNK):
+                flagged |= flags[k]
+        if loud != 0 or flagged != 0:
+            break
+        row += CHUNK
+    while row < last:
+        bar = row + ahead
+        if side * near[bar] <= stop or side * far[bar] >= target:
+            break
+        if squaring and flags[bar] != 0:
+            break
+        row += ONE
+    return np.int64(row)
+
+
+@inlined
+def rest_trailing(
+    p: Record, t: int, end: int, first: int, rows: Rows, plan: Plan, contract: Record
+) -> Row:
+    """As `rest`, and moves the stop after the extreme of the bars before that row (rule 5).
+
+    FEW bars are taken at once where none touches the stop that the best of them makes: no other of
+    them makes a tighter one. As numbers are rounded, that is sure of extremes that are a billionth
+    apart while the stop follows at least half of what they move; else bars are taken one by one.
+    """
+    row, last, ahead = np.uint64(t), np.uint64(end), np.uint64(first) - np.uint64(t)
+    near, far = (rows.low, rows.high) if p.side > 0 else (rows.high, rows.low)
+    side, flags, squaring = p.side, rows.flags, rows.flags.size > 0
+    stop, target = side * p.stop, side * p.target  # with the sign of the side better is higher
+    apart = plan.trail_points + plan.trail_atr * p.atr[TRAIL]
+    sure = row + ONE if plan.trail_rate <= 0.5 else last  # the first row moves it in any case
+    while row < last:
+        bar = row + ahead
+        if row >= sure and row + FEW <= last:
+            best, put, loud = best_of_few(far, bar, side, side * p.extreme), stop, False
+            better = best > side * p.extreme
+            if better:
+                level = side * trailed(p, side * best, plan, contract)
+                put = stop if np.isnan(level) or stop >= level else level
+                under = best - 1e-9 * (abs(best) + apart)
+                for k in range(bar, bar + FEW):
+                    loud |= (side * far[k] > under) & (side * far[k] != best)
+            for k in range(bar, bar + FEW):
+                loud |= side * near[k] <= put
+            if squaring:
+                for k in range(bar, bar + FEW):
+                    loud |= flags[k] != 0
+            if not loud and not best >= target:
+                if better:
+                    p.extreme = side * best
+                    follow(p, plan, contract)
+                    stop = side * p.stop
+                row += FEW
+                continue
+            sure = row + FEW
+        best = side * far[bar]
+        if side * near[bar] <= stop or best >= target or (squaring and flags[bar] != 0):
+            break
+        if best > side * p.extreme or row == np.uint64(t):
+            p.extreme = side * max(best, side * p.extreme)
+            follow(p, plan, contract)
+            stop = side * p.stop
+        row += ONE
+    return np.int64(row)
+
+
+@inlined
+def best_of_few(far: Array, bar: Row, side: float, best: float) -> float:
+    """The best of FEW prices and `best`, by four chains of which none waits for another."""
+    one = two = three = four = best
+    for k in range(bar, bar + FEW, FOUR):
+        one = max(one, side * far[k])
+        two = max(two, side * far[k + ONE])
+        three = max(three, side * far[k + ONE + ONE])
+        four = max(four, side * far[k + FOUR - ONE])
+    return max(one, two, three, four)
+
+
+@inlined
+def first_heard(t: int, end: int, signals: Array, acts: Array) -> Row:
+    """The first row in [t, end) with a signal that acts on its symbol, or `end`."""
+    symbols, row, last = np.uint64(acts.size), np.uint64(t), np.uint64(end)
+    heard = signals.reshape(-1)
+    if symbols == ONE:
+        acting = acts[0]
+        while row + CHUNK <= last:
+            loud = np.uint8(0)
+            for k in range(row, row + CHUNK):
+                loud |= heard[k] & acting
+            if loud != 0:
+                break
+            row += CHUNK
+        while row < last and heard[row] & acting == 0:
+            row += ONE
+        return np.int64(row)
+    while row < last:
+        begin, loud = row * symbols, np.uint8(0)
+        for s in range(symbols):
+            loud |= heard[begin + s] & acts[s]
+        if loud != 0:
+            break
+        row += ONE
+    return np.int64(row)
