@@ -17,7 +17,9 @@ LEASE: Final = timedelta(seconds=15)
 MOST: Final = 64
 """Lanes that are taken at once."""
 SHARE: Final = 3
-"""Of those that wait one in so many is taken, and one at least: other runners find some too."""
+"""Of those that wait one in so many is taken: other runners find some too."""
+FEWEST: Final = 8
+"""So many are taken in any case: what a turn costs by itself is as much as what they cost."""
 PATIENCE: Final = timedelta(seconds=5)
 """A lane that has waited so long is taken by whoever comes."""
 
@@ -32,7 +34,7 @@ _TAKE: Final = f"""
             SELECT * FROM unnest(%(ids)s::int8[], %(tokens)s::int8[])
         ) DESC, wake_at, id
         LIMIT (
-            SELECT ceil(count(*) / %(share)s::float8)
+            SELECT greatest(ceil(count(*) / %(share)s::float8), %(fewest)s)
             FROM (SELECT FROM {_LANE} WHERE {_WAITS} LIMIT %(most)s) AS waiting
         )
         FOR NO KEY UPDATE SKIP LOCKED
@@ -63,7 +65,7 @@ def take(*, had: Iterable[Lane], now: datetime) -> list[Lane]:
     before = list(had)
     names = {
         "now": now, "until": now + LEASE, "late": now - PATIENCE, "share": SHARE,
-        "most": MOST * SHARE, "ids": [lane.pk for lane in before],
+        "fewest": FEWEST, "most": MOST * SHARE, "ids": [lane.pk for lane in before],
         "tokens": [lane.lease_token for lane in before],
     }  # fmt: skip
     return sorted(Lane.objects.raw(_TAKE, names), key=lambda lane: lane.pk)

@@ -32,6 +32,8 @@ SYMBOLS = [f"NSE:WALK{chr(65 + n // 26)}{chr(65 + n % 26)}" for n in range(100)]
 LENGTH, HELD = 300, 15 * 75
 FEW, MANY, OWNERS = 1_000, 10_000, 50
 UNTIMED, TIMED = 2, 3
+LOOK = 0.05
+"""Seconds between two looks at what is on record, as looking takes from what is measured."""
 PROMPT, BARS, APART = 500, 8, 2.0
 """Algorithms, and seconds from the end of one bar's work to the next bar."""
 
@@ -122,7 +124,7 @@ def bar_of(count: int, runners: int, directory: Path) -> tuple[float, str]:
             market.close_bar()
             began = time.perf_counter()
             while not all_through(start):
-                time.sleep(0.02)
+                time.sleep(LOOK)
             walls.append(time.perf_counter() - began)
             spent = [used(worker)[0] - cpu for worker, cpu in zip(workers, before, strict=True)]
             cpus.append(sum(spent))
@@ -150,7 +152,7 @@ def orders_seen(start: int) -> list[float]:
         is_over = all_through(start)
         found = Order.objects.filter(bar_time=bar_time).count()
         seen += [time.perf_counter() - began] * (found - len(seen))
-        time.sleep(0.02)
+        time.sleep(LOOK)
     return seen
 
 
