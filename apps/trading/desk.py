@@ -29,8 +29,10 @@ from apps.trading.rows import Row
 from apps.trading.terms import Dealing, Terms, dealing_of, terms_of
 from apps.trading.windows import Window, window_of
 
-STALE_AFTER = 3
+STALE_AFTER: Final = 3
 """So many bars may be missing before nothing is entered any more."""
+FOLLOWED: Final = 300
+"""So many bars' time after its last row a window is made anew, where it could follow the others."""
 
 
 class View(NamedTuple):
@@ -43,10 +45,6 @@ class View(NamedTuple):
     terms: Mapping[str, Terms]
     changes: Changes
     faults: dict[str, EngineError]
-
-
-FOLLOWED: Final = 300
-"""So many bars' time after its last row a window is made anew, where it could follow the others."""
 
 
 @dataclass(slots=True)

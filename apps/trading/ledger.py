@@ -47,4 +47,4 @@ def enter_all(facts: Sequence[Fact], *, now: datetime) -> None:
         if amount
     ]
     with connection.cursor() as cursor:
-        cursor.execute(_POST, [list(column) for column in zip(*rows, strict=True)] or [[], [], []])
+        cursor.execute(_POST, [[row[place] for row in rows] for place in range(3)])

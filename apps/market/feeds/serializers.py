@@ -71,6 +71,9 @@ def _many(read: Mapping[str, Any]) -> Sent:
     series: dict[str, Sequence[Row]] = {}
     faults: list[Fault] = []
     for index, item in enumerate(items):
+        if not isinstance(item, dict):
+            faults.append(Fault(f"series[{index}]", "must be an object", item))
+            continue
         try:
             symbol, rows = _one(item)
         except InvalidInput as error:
@@ -85,9 +88,9 @@ def _many(read: Mapping[str, Any]) -> Sent:
     return Sent(read["timeframe"], series, many=True)
 
 
-def _one(item: object) -> tuple[str, Sequence[Row]]:
+def _one(item: Mapping[str, object]) -> tuple[str, Sequence[Row]]:
     """Raises InvalidInput."""
-    read = OneOfSeriesBody.read(item if isinstance(item, dict) else {})
+    read = OneOfSeriesBody.read(item)
     _check_count("candles", len(read["candles"]), MOST_CANDLES)
     return _symbol(read["symbol"]), _rows("candles", read["candles"])
 
