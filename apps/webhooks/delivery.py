@@ -26,8 +26,8 @@ from apps.webhooks.lifecycle import (
     DisabledReason,
     EndpointMove,
     EndpointStatus,
-    Lane,
     Move,
+    Queue,
     Status,
 )
 from apps.webhooks.models import Attempt, Delivery, Endpoint
@@ -40,10 +40,10 @@ BATCH: Final = 1000
 WAITING: Final = f"""
     WITH RECURSIVE waiting (endpoint_id) AS (
         (SELECT endpoint_id FROM webhooks_delivery
-            WHERE status = '{Status.WAITING}' AND lane = %s ORDER BY endpoint_id LIMIT 1)
+            WHERE status = '{Status.WAITING}' AND queue = %s ORDER BY endpoint_id LIMIT 1)
         UNION ALL
         SELECT (SELECT endpoint_id FROM webhooks_delivery
-            WHERE status = '{Status.WAITING}' AND lane = %s
+            WHERE status = '{Status.WAITING}' AND queue = %s
                 AND endpoint_id > waiting.endpoint_id ORDER BY endpoint_id LIMIT 1)
         FROM waiting WHERE waiting.endpoint_id IS NOT NULL
     )
@@ -59,7 +59,7 @@ IN_TURN: Final = f"""
     WHERE id = ANY(%s) AND status = '{EndpointStatus.ENABLED}'
         AND {SENDING} < {SENDS_AT_A_TIME}
         AND EXISTS (SELECT FROM webhooks_delivery
-            WHERE endpoint_id = webhooks_endpoint.id AND lane = %s
+            WHERE endpoint_id = webhooks_endpoint.id AND queue = %s
                 AND status = '{Status.WAITING}' AND due_at <= %s)
     ORDER BY served_at NULLS FIRST, id LIMIT %s
     FOR NO KEY UPDATE OF webhooks_endpoint SKIP LOCKED
@@ -68,7 +68,7 @@ IN_TURN: Final = f"""
 CHOOSE: Final = f"""
     SELECT chosen.id FROM webhooks_endpoint CROSS JOIN LATERAL (
         SELECT id FROM webhooks_delivery
-        WHERE endpoint_id = webhooks_endpoint.id AND lane = %s
+        WHERE endpoint_id = webhooks_endpoint.id AND queue = %s
             AND status = '{Status.WAITING}' AND due_at <= %s
         ORDER BY due_at, id LIMIT GREATEST(0, {SENDS_AT_A_TIME} - {SENDING})
         FOR NO KEY UPDATE
@@ -106,26 +106,26 @@ class Outcome:
 # ------------------------------------------------------------------------------------------- claim
 
 
-def claim(lane: Lane, *, most: int, now: datetime) -> list[Message]:
-    """Up to `most` deliveries of this lane that are due, of the endpoints whose turn is longest
+def claim(queue: Queue, *, most: int, now: datetime) -> list[Message]:
+    """Up to `most` deliveries of this queue that are due, of the endpoints whose turn is longest
     ago; theirs are never more than SENDS_AT_A_TIME under way.
     """
-    among = waiting_endpoints(lane)
-    return _claim(lane, among, most // SENDS_AT_A_TIME, now) if among else []
+    among = waiting_endpoints(queue)
+    return _claim(queue, among, most // SENDS_AT_A_TIME, now) if among else []
 
 
-def waiting_endpoints(lane: Lane) -> list[str]:
-    """The ids of those for which something waits in this lane, due or not."""
-    return _ids(WAITING, lane, lane)
+def waiting_endpoints(queue: Queue) -> list[str]:
+    """The ids of those for which something waits in this queue, due or not."""
+    return _ids(WAITING, queue, queue)
 
 
 @transaction.atomic
-def _claim(lane: Lane, among: Sequence[str], endpoints: int, now: datetime) -> list[Message]:
-    turn = _ids(IN_TURN, among, lane, now, endpoints)
+def _claim(queue: Queue, among: Sequence[str], endpoints: int, now: datetime) -> list[Message]:
+    turn = _ids(IN_TURN, among, queue, now, endpoints)
     if not turn:
         return []
     Endpoint.objects.filter(pk__in=turn).update(served_at=now)
-    chosen = _ids(CHOOSE, lane, now, turn)
+    chosen = _ids(CHOOSE, queue, now, turn)
     claimed = list(
         Delivery.objects.filter(pk__in=chosen)
         .select_related("event", "endpoint")
@@ -222,7 +222,7 @@ def _put_off(outcome: Outcome, now: datetime) -> None:
     if due_at is None:
         mine.release(Move.GIVE_UP, failures=failures)
     else:
-        mine.release(Move.PUT_OFF, failures=failures, due_at=due_at, lane=Lane.PATIENT)
+        mine.release(Move.PUT_OFF, failures=failures, due_at=due_at, queue=Queue.PATIENT)
 
 
 def _learn(endpoint: Endpoint, outcomes: Sequence[Outcome], now: datetime) -> None:
@@ -248,8 +248,8 @@ def _learn(endpoint: Endpoint, outcomes: Sequence[Outcome], now: datetime) -> No
 
 def _step_aside(endpoint: Endpoint) -> None:
     """What waits for it no longer stands in the way of others."""
-    waiting = Delivery.objects.filter(endpoint=endpoint, status=Status.WAITING, lane=Lane.PROMPT)
-    waiting.update(lane=Lane.PATIENT)
+    waiting = Delivery.objects.filter(endpoint=endpoint, status=Status.WAITING, queue=Queue.PROMPT)
+    waiting.update(queue=Queue.PATIENT)
 
 
 def _has_failed_long(endpoint: Endpoint, now: datetime) -> bool:
@@ -291,7 +291,7 @@ def put_back_lost(*, now: datetime) -> int:
 
 def drop_switched_off() -> int:
     """Fail what waits for endpoints that are switched off or deleted; returns how many."""
-    waiting = {known for lane in Lane for known in waiting_endpoints(lane)}
+    waiting = {known for queue in Queue for known in waiting_endpoints(queue)}
     off = Endpoint.objects.filter(pk__in=waiting).exclude(status=EndpointStatus.ENABLED)
     return sum(_drop(endpoint) for endpoint in off)
 
@@ -310,10 +310,12 @@ def _drop(endpoint: Endpoint) -> int:
 
 def is_due(*, now: datetime) -> bool:
     """Whether anything waits that could be sent now."""
-    return any(_is_due(lane, now) for lane in Lane)
+    return any(_is_due(queue, now) for queue in Queue)
 
 
-def _is_due(lane: Lane, now: datetime) -> bool:
-    enabled = Endpoint.objects.filter(pk__in=waiting_endpoints(lane), status=EndpointStatus.ENABLED)
-    waiting = Delivery.objects.filter(status=Status.WAITING, lane=lane, due_at__lte=now)
+def _is_due(queue: Queue, now: datetime) -> bool:
+    enabled = Endpoint.objects.filter(
+        pk__in=waiting_endpoints(queue), status=EndpointStatus.ENABLED
+    )
+    waiting = Delivery.objects.filter(status=Status.WAITING, queue=queue, due_at__lte=now)
     return waiting.filter(endpoint__in=list(enabled)).exists()

@@ -1,7 +1,7 @@
 """A turn at sending: claim what is due, send it by many threads, record what comes back.
 
 One thread speaks with the database. The others only send: each holds one delivery at a time, and
-for as long as a receiver lets it wait. Each lane has threads of its own, so however many receivers
+for as long as a receiver lets it wait. Each queue has threads of its own, so however many receivers
 hang, the first attempts of the others find a sender.
 """
 
@@ -18,10 +18,10 @@ from apps.core import sealing
 from apps.webhooks import delivery, signing
 from apps.webhooks.delivery import Message, Outcome
 from apps.webhooks.failures import Failure
-from apps.webhooks.lifecycle import Lane
+from apps.webhooks.lifecycle import Queue
 from apps.webhooks.sending import Answer
 
-SENDERS: Final[Mapping[Lane, int]] = {Lane.PROMPT: 240, Lane.PATIENT: 60}
+SENDERS: Final[Mapping[Queue, int]] = {Queue.PROMPT: 240, Queue.PATIENT: 60}
 """Threads at most, of one process; they are started as they are needed."""
 POLL_SECONDS: Final = 0.1
 """So often it is looked for more to send while nothing comes back."""
@@ -41,7 +41,7 @@ Send = Callable[[str, bytes, Mapping[str, str]], Answer]
 
 @dataclass(slots=True)
 class Senders:
-    """The threads of one lane. They are daemons: a receiver that hangs keeps no process alive."""
+    """The threads of one queue. They are daemons: a receiver that hangs keeps no process alive."""
 
     most: int
     work: Callable[[Message], None]
@@ -75,8 +75,8 @@ class Turn:
     def __init__(self, *, send: Send, clock: Clock) -> None:
         self._send = send
         self._clock = clock
-        self._back: SimpleQueue[tuple[Lane, Outcome]] = SimpleQueue()
-        self._senders = {lane: Senders(most, self._work(lane)) for lane, most in SENDERS.items()}
+        self._back: SimpleQueue[tuple[Queue, Outcome]] = SimpleQueue()
+        self._senders = {queue: Senders(most, self._work(queue)) for queue, most in SENDERS.items()}
 
     def run(self, *, stopping: Callable[[], bool]) -> int:
         """Until nothing has been left to do for a while, or the worker stops; how many were sent.
@@ -100,8 +100,8 @@ class Turn:
     def _begin(self) -> int:
         """How many deliveries were given to senders."""
         begun = 0
-        for lane, senders in self._senders.items():
-            for message in delivery.claim(lane, most=senders.free, now=self._clock()):
+        for queue, senders in self._senders.items():
+            for message in delivery.claim(queue, most=senders.free, now=self._clock()):
                 senders.take(message)
                 begun += 1
         return begun
@@ -115,8 +115,8 @@ class Turn:
         with_patience = POLL_SECONDS
         try:
             while True:
-                lane, outcome = self._back.get(timeout=with_patience)
-                self._senders[lane].busy -= 1
+                queue, outcome = self._back.get(timeout=with_patience)
+                self._senders[queue].busy -= 1
                 outcomes.append(outcome)
                 with_patience = GATHER_SECONDS
         except Empty:
@@ -125,9 +125,9 @@ class Turn:
             delivery.record(outcomes, now=self._clock())
         return len(outcomes)
 
-    def _work(self, lane: Lane) -> Callable[[Message], None]:
+    def _work(self, queue: Queue) -> Callable[[Message], None]:
         def work(message: Message) -> None:
-            self._back.put((lane, attempt(message, send=self._send, at=self._clock())))
+            self._back.put((queue, attempt(message, send=self._send, at=self._clock())))
 
         return work
 

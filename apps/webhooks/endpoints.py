@@ -19,8 +19,8 @@ from apps.webhooks.lifecycle import (
     DisabledReason,
     EndpointMove,
     EndpointStatus,
-    Lane,
     Move,
+    Queue,
     Status,
 )
 from apps.webhooks.models import (
@@ -253,7 +253,7 @@ def replay(*, delivery: Delivery, operator: audit.Actor, reason: str, now: datet
 
 def _send_again(delivery: Delivery, now: datetime) -> None:
     mine = Delivery.objects.filter(pk=delivery.pk)
-    if not mine.move(Move.SEND_AGAIN, due_at=now, failures=0, lane=Lane.PATIENT):
+    if not mine.move(Move.SEND_AGAIN, due_at=now, failures=0, queue=Queue.PATIENT):
         raise BeingSent
     turns.grant_if_none_waits()
 
@@ -273,7 +273,7 @@ def recover(*, owner: User, endpoint_id: str, since: datetime, now: datetime) ->
     ).order_by("created_at", "pk")
     chosen = list(failed.values_list("pk", flat=True)[: MOST_RECOVERED + 1])
     again = Delivery.objects.filter(pk__in=chosen[:MOST_RECOVERED])
-    queued = again.move(Move.SEND_AGAIN, due_at=now, failures=0, lane=Lane.PATIENT)
+    queued = again.move(Move.SEND_AGAIN, due_at=now, failures=0, queue=Queue.PATIENT)
     turns.grant_if_none_waits()
     _record(Action.WEBHOOK_RECOVERED, owner, endpoint, now, since=wire_time(since), queued=queued)
     return queued, len(chosen) > MOST_RECOVERED

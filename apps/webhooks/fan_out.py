@@ -10,7 +10,7 @@ from apps.core import jobs
 from apps.core.ids import NEW_ID
 from apps.webhooks import turns
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import EndpointStatus, Lane, Status
+from apps.webhooks.lifecycle import EndpointStatus, Queue, Status
 from apps.webhooks.models import Endpoint, Event
 
 MAIL_JOB: Final = "webhooks.mail"
@@ -25,9 +25,9 @@ def _making(condition: str) -> str:
             FROM unnest(%s::text[], %s::text[], %s::text[]) AS new (id, owner_id, type)
         ), made AS (
             INSERT INTO webhooks_delivery
-                (id, event_id, endpoint_id, status, lane, due_at, attempts, failures, created_at)
+                (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
             SELECT {NEW_ID}, event.id, endpoint.id, '{Status.WAITING}',
-                CASE WHEN endpoint.slow THEN '{Lane.PATIENT}' ELSE '{Lane.PROMPT}' END,
+                CASE WHEN endpoint.slow THEN '{Queue.PATIENT}' ELSE '{Queue.PROMPT}' END,
                 event.at, 0, 0, event.at
             FROM event JOIN webhooks_endpoint AS endpoint ON endpoint.owner_id = event.owner_id
                 AND endpoint.status = '{EndpointStatus.ENABLED}' AND {condition}
@@ -48,8 +48,8 @@ TO_ALL: Final = f"""
 TO_ONE: Final = f"{_making('endpoint.id = %s')} SELECT id FROM made"
 MISSED: Final = f"""
     INSERT INTO webhooks_delivery
-        (id, event_id, endpoint_id, status, lane, due_at, attempts, failures, created_at)
-    SELECT {NEW_ID}, id, %(endpoint)s, '{Status.FAILED}', '{Lane.PATIENT}', %(now)s, 0, 0,
+        (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
+    SELECT {NEW_ID}, id, %(endpoint)s, '{Status.FAILED}', '{Queue.PATIENT}', %(now)s, 0, 0,
         created_at
     FROM webhooks_event
     WHERE owner_id = %(owner)s AND created_at >= %(since)s AND type = ANY(%(types)s)

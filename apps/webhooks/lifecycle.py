@@ -83,7 +83,7 @@ MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
 }
 
 
-class Lane(StrEnum):
+class Queue(StrEnum):
     """Which of the two queues a delivery waits in; each has senders of its own."""
 
     PROMPT = "prompt"

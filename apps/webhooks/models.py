@@ -15,8 +15,8 @@ from apps.webhooks.lifecycle import (
     DisabledReason,
     EndpointMove,
     EndpointStatus,
-    Lane,
     Move,
+    Queue,
     Status,
 )
 
@@ -196,7 +196,7 @@ class Delivery(models.Model):
         Endpoint, models.CASCADE, related_name="deliveries", db_index=False
     )
     status = models.CharField(max_length=9, choices=[(s.value, s.value) for s in Status])
-    lane = models.CharField(max_length=7, choices=[(lane.value, lane.value) for lane in Lane])
+    queue = models.CharField(max_length=7, choices=[(queue.value, queue.value) for queue in Queue])
     due_at = models.DateTimeField()
     claimed_until = models.DateTimeField(null=True)
     claimed_by = models.IntegerField(null=True)
@@ -228,7 +228,7 @@ class Delivery(models.Model):
                 F("endpoint"), F("created_at").desc(), F("id").desc(), name="deliveries_newest"
             ),
             models.Index(
-                fields=["lane", "endpoint", "due_at"],
+                fields=["queue", "endpoint", "due_at"],
                 name="deliveries_waiting",
                 condition=Q(status=Status.WAITING.value),
             ),

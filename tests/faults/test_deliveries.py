@@ -27,7 +27,7 @@ from apps.trading import services as trading
 from apps.webhooks import delivery, dispatch, endpoints
 from apps.webhooks import services as events
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import Lane, Status
+from apps.webhooks.lifecycle import Queue, Status
 from apps.webhooks.models import Attempt, Delivery, Event
 from apps.webhooks.payloads import KINDS
 from apps.webhooks.sending import Answer
@@ -224,5 +224,5 @@ def _cut(backend: int, *, after: float) -> None:
 
 def _claim_and_end() -> None:
     delivery.put_back_lost(now=timezone.now())
-    delivery.claim(Lane.PROMPT, most=2, now=timezone.now())
+    delivery.claim(Queue.PROMPT, most=2, now=timezone.now())
     connection.close()

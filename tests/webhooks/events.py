@@ -9,7 +9,7 @@ from apps.accounts.models import User
 from apps.webhooks import delivery, endpoints, services
 from apps.webhooks.event_types import EventType
 from apps.webhooks.failures import Failure
-from apps.webhooks.lifecycle import Lane
+from apps.webhooks.lifecycle import Queue
 from apps.webhooks.models import Endpoint, Event
 from apps.webhooks.payloads import KINDS
 
@@ -53,7 +53,7 @@ def emit(
 def attempt(status: int | None, *, seconds: float = 0.02) -> int:
     """Claim what is due, and record that it was answered so; None: nobody records it. How many."""
     now = timezone.now()
-    claimed = [one for lane in Lane for one in delivery.claim(lane, most=100, now=now)]
+    claimed = [one for queue in Queue for one in delivery.claim(queue, most=100, now=now)]
     error = None if status is not None and status < 300 else Failure.STATUS
     if status is not None:
         outcomes = [delivery.Outcome(one, now, seconds, error, status) for one in claimed]

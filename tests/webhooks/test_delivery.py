@@ -14,7 +14,7 @@ from apps.core import audit
 from apps.core.models import AuditRecord
 from apps.webhooks import delivery, endpoints, recovery, retention, turns
 from apps.webhooks.failures import Failure
-from apps.webhooks.lifecycle import Lane, Status
+from apps.webhooks.lifecycle import Queue, Status
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 from tests import make
 from tests.webhooks.events import ONE, attempt, emit, endpoint_of
@@ -22,9 +22,11 @@ from tests.webhooks.events import ONE, attempt, emit, endpoint_of
 OTHER = "2" * 24
 
 
-def claim(lane: Lane = Lane.PROMPT, *, most: int = 100, now: datetime | None = None) -> list[str]:
+def claim(
+    queue: Queue = Queue.PROMPT, *, most: int = 100, now: datetime | None = None
+) -> list[str]:
     """The ids of the endpoints of what was claimed."""
-    claimed = delivery.claim(lane, most=most, now=now or timezone.now())
+    claimed = delivery.claim(queue, most=most, now=now or timezone.now())
     return [one.endpoint_id for one in claimed]
 
 
@@ -70,7 +72,7 @@ def test_what_is_undone_is_told_to_nobody(alice: User) -> None:
 def test_a_claimed_one_has_all_that_is_needed_to_send_it(alice: User) -> None:
     mine = endpoint_of(alice)
     event = emit(alice)
-    (message,) = delivery.claim(Lane.PROMPT, most=2, now=timezone.now())
+    (message,) = delivery.claim(Queue.PROMPT, most=2, now=timezone.now())
     assert (message.url, message.attempt, message.event_id) == (mine.url, 1, event.pk)
     assert message.secrets == (bytes(mine.secret),)
     assert b'"sequence":1' in message.body
@@ -116,7 +118,7 @@ def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
         try:
             barrier.wait()
             now = timezone.now()
-            return [one.delivery_id for one in delivery.claim(Lane.PROMPT, most=100, now=now)]
+            return [one.delivery_id for one in delivery.claim(Queue.PROMPT, most=100, now=now)]
         finally:
             connection.close()
 
@@ -155,7 +157,7 @@ def test_a_failure_waits_for_its_next_attempt_among_the_patient(alice: User) -> 
     before = timezone.now()
     attempt(500)
     put_off = Delivery.objects.get()
-    assert (put_off.status, put_off.lane, put_off.failures) == ("waiting", "patient", 1)
+    assert (put_off.status, put_off.queue, put_off.failures) == ("waiting", "patient", 1)
     assert timedelta(seconds=3.9) < put_off.due_at - before < timedelta(seconds=7)
     mine = Endpoint.objects.get()
     assert mine.failing_since is not None
@@ -211,7 +213,7 @@ def test_what_the_address_before_answered_says_nothing_of_a_new_one(alice: User)
     mine = endpoint_of(alice, failing_since=long_ago, failures=9)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(Lane.PROMPT, most=2, now=now)
+    (message,) = delivery.claim(Queue.PROMPT, most=2, now=now)
     elsewhere = {"url": "https://hooks.example.com/elsewhere"}
     changed = endpoints.change(owner=alice, endpoint_id=mine.pk, changes=elsewhere, now=now)
     assert (changed.failing_since, changed.failures) == (None, 0)
@@ -226,19 +228,19 @@ def test_one_that_lets_wait_steps_aside_until_it_answers_in_time(alice: User) ->
     for _ in range(3):
         emit(alice)
     attempt(204, seconds=4)
-    assert Delivery.objects.get(status=Status.WAITING).lane == Lane.PATIENT
+    assert Delivery.objects.get(status=Status.WAITING).queue == Queue.PATIENT
     emit(alice)
-    assert claim(Lane.PROMPT) == []
+    assert claim(Queue.PROMPT) == []
     attempt(204)
     emit(alice)
-    assert len(claim(Lane.PROMPT)) == 1
+    assert len(claim(Queue.PROMPT)) == 1
 
 
 def test_a_sender_that_was_given_up_on_changes_nothing(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(Lane.PROMPT, most=2, now=now)
+    (message,) = delivery.claim(Queue.PROMPT, most=2, now=now)
     assert delivery.put_back_lost(now=now + delivery.CLAIMED) == 1
     delivery.record([delivery.Outcome(message, now, 0.1, None, 204)], now=now)
     again = Delivery.objects.get()
