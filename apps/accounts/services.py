@@ -16,7 +16,7 @@ from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
 from apps.accounts import addresses, keys, scopes, tokens
 from apps.accounts.models import ApiKey, EndReason, Session, SessionOver, User, new_token_id
-from apps.core import audit
+from apps.core import audit, jobs
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
 from apps.core.ids import is_id
@@ -34,6 +34,9 @@ GRACE: Final = timedelta(seconds=60)
 """So long the one it replaced still leads to it: answers get lost, and tabs refresh at once."""
 SEEN_EVERY: Final = timedelta(minutes=1)
 """`last_used_at` is that exact: more would cost every call a write."""
+
+SHUT_OUT_JOB: Final = "accounts.shut_out"
+SHUT_OUT_QUEUE: Final = "small"
 
 ACTION_OF: Final = {EndReason.LOGOUT: Action.LOGOUT, EndReason.REUSE: Action.SESSION_REUSED}
 """What the end of a session is on record as, where it is not simply one."""
@@ -385,6 +388,10 @@ def revoke(chosen: QuerySet[ApiKey], *, now: datetime, by: audit.Actor | None = 
 
 @transaction.atomic
 def shut_out(*, user: User, by: audit.Actor, now: datetime) -> None:
-    """End all that lets this user in, so that switching the user on again revives nothing."""
+    """End all that lets this user in, so that switching the user on again revives nothing; a job
+    ends what is done in the user's name.
+    """
     end(user.sessions.all(), reason=EndReason.OPERATOR, now=now, by=by)
     revoke(user.keys.all(), now=now, by=by)
+    arguments = [{"user_id": user.pk, "operator_id": by.user_id}]
+    jobs.enqueue(SHUT_OUT_JOB, queue=SHUT_OUT_QUEUE, arguments=arguments)

@@ -254,20 +254,27 @@ def read_switch(*, owner: User) -> KillSwitch:
 
 @transaction.atomic
 def stop_everything(
-    *, owner: User, reason: str, close_positions: bool, now: datetime
+    *,
+    owner: User,
+    reason: str,
+    close_positions: bool,
+    now: datetime,
+    operator: audit.Actor | None = None,
 ) -> KillSwitch:
     """Turn the owner's switch on, and pause all that is active; with `close_positions`, ask also
-    for all positions to be closed. One that is on stays as it was turned on.
+    for all positions to be closed. One that is on stays as it was turned on. `operator`: who does
+    it in the place of the owner.
     """
     switch = switches.lock_of_user(owner)
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
-        _record(Action.KILL_SWITCH_ON, audit.user(owner), switch, now, reason=reason)
+        _record(Action.KILL_SWITCH_ON, operator or audit.user(owner), switch, now, reason=reason)
+    actor = None if operator else owner
     active = Algorithm.objects.owned_by(owner).filter(status=Status.ACTIVE)
     for algorithm in list(active.order_by("pk").locked()):
         run = algorithm.runs.live().first()
-        moves.make(Move.PAUSE, algorithm, run=run, actor=owner, reason="kill switch", now=now)
+        moves.make(Move.PAUSE, algorithm, run=run, actor=actor, reason="kill switch", now=now)
     if close_positions:
         holding = Run.objects.holding().filter(account__owner=owner, close_asked_at=None)
         holding.update(close_asked_at=now)

@@ -4,11 +4,15 @@ import logging
 from datetime import UTC, datetime
 from typing import Final
 
-from procrastinate import JobContext
+from django.utils import timezone
+from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
+from apps.accounts.models import User
+from apps.accounts.services import SHUT_OUT_JOB, SHUT_OUT_QUEUE
+from apps.core import audit
 from apps.market import clock
-from apps.trading import expiries
+from apps.trading import expiries, services
 
 NIGHTLY: Final = "57 20 * * *"
 """UTC: in India 02:27, when what came in by day is in its blocks."""
@@ -37,3 +41,23 @@ def settle_expired(timestamp: int) -> None:
     """`timestamp`: when it was due."""
     if rows := expiries.settle(now=datetime.fromtimestamp(timestamp, tz=UTC)):
         log.info("settled contracts that had no last bar on %d lanes", rows)
+
+
+@app.task(
+    name=SHUT_OUT_JOB,
+    queue=SHUT_OUT_QUEUE,
+    retry=RetryStrategy(max_attempts=6, exponential_wait=5),
+)
+def stop_trading_of(user_id: str, operator_id: str) -> None:
+    """Nothing more is entered for a user whom an operator has switched off; what is held goes on to
+    its own exits. Switched on again, the user turns the kill switch off and resumes.
+    """
+    user = User.objects.filter(pk=user_id, is_active=False).first()
+    if user is not None:
+        services.stop_everything(
+            owner=user,
+            reason="The account was switched off.",
+            close_positions=False,
+            now=timezone.now(),
+            operator=audit.Actor(audit.Kind.OPERATOR, operator_id),
+        )

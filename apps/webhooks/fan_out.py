@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from django.db import connection
 
+from apps.accounts.models import User
 from apps.core import jobs
 from apps.core.ids import NEW_ID
 from apps.webhooks import turns
@@ -18,11 +19,14 @@ MAIL_QUEUE: Final = "small"
 
 
 def _making(condition: str) -> str:
-    """The beginning of a statement: new events, and the deliveries that are made of them."""
+    """The beginning of a statement: new events of users who may sign in, and the deliveries
+    that are made of them.
+    """
     return f"""
         WITH event (id, owner_id, type, at) AS (
-            SELECT id, owner_id, type, %s::timestamptz
+            SELECT new.id, owner_id, type, %s::timestamptz
             FROM unnest(%s::text[], %s::text[], %s::text[]) AS new (id, owner_id, type)
+                JOIN {User._meta.db_table} AS owner ON owner.id = owner_id AND owner.is_active
         ), made AS (
             INSERT INTO webhooks_delivery
                 (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)

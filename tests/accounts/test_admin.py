@@ -3,11 +3,20 @@
 import pytest
 from django.test import Client
 from django.utils import timezone
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts import services, tokens
 from apps.accounts.models import ApiKey, EndReason, Session, User
 from apps.accounts.scopes import Scope
+from apps.accounts.services import SHUT_OUT_JOB
+from apps.core.models import AuditRecord
+from apps.trading.models import KillSwitch
+from apps.trading.tasks import stop_trading_of
+from apps.webhooks.event_types import EventType
+from apps.webhooks.models import Delivery, Event
 from tests import make
+from tests.trading.standing import standing
+from tests.webhooks.events import endpoint_of
 
 USERS = "/admin/accounts/user/"
 NEW = {"usable_password": "true", "password1": "set by hand 1", "password2": "set by hand 1"}
@@ -94,6 +103,27 @@ def test_switching_a_user_off_ends_sessions_and_keys(operator: Client, alice: Us
     key.refresh_from_db()
     assert session.end_reason == EndReason.OPERATOR
     assert key.revoked_at is not None
+
+
+def test_nothing_is_traded_or_told_for_a_user_who_is_switched_off(
+    operator: Client, alice: User, bob: User
+) -> None:
+    mine, theirs = standing(alice, "active"), standing(bob, "active")
+    endpoint_of(alice, events=[EventType.ALGORITHM_PAUSED])
+    operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_active=False))
+    job = ProcrastinateJob.objects.get(task_name=SHUT_OUT_JOB)
+    stop_trading_of(**job.args)
+    mine.refresh_from_db()
+    theirs.refresh_from_db()
+    assert (mine.status, theirs.status) == ("paused", "active")
+    change = mine.status_changes.latest("id")
+    assert (change.after, change.actor) == ("paused", "system")
+    assert KillSwitch.objects.get(owner=alice).reason == "The account was switched off."
+    record = AuditRecord.objects.get(action="kill_switch_on")
+    assert (record.actor_kind, record.actor) == ("operator", User.objects.get(is_staff=True).pk)
+    told = Event.objects.filter(type="algorithm.paused", owner=alice)
+    assert told.count() == 1
+    assert not Delivery.objects.filter(event__in=told).exists()
 
 
 def test_a_password_set_by_an_operator_ends_all_sessions(operator: Client, alice: User) -> None:
