@@ -349,7 +349,7 @@ def run_rows(
     time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
     opens, highs, lows, closes = market.bars
     heard, flags, atr = signals[start:stop], market.flags, market.atr
-    rows = Rows(time, day, cell, heard, opens, highs, lows, closes, flags, atr)
+    rows = Rows(time, day, cell, heard, heard.reshape(-1), opens, highs, lows, closes, flags, atr)
     curve, size, refusals = out.equity[start:stop], positions.size, out.refusals
     most_trades, most_fills, most_refused = most_written(size, out.trades, out.fills, refusals)
     trailing = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0

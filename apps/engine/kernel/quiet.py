@@ -38,7 +38,7 @@ def pass_flat(account: Record, t: int, rows: Rows, rests: Rests, curve: Array, p
     if breached or bound <= 0 or account.cash <= 0:
         return t
     size = rows.day.size
-    end = min(first_heard(t, size, rows.signals, rests.acts) + 1, size)
+    end = min(first_heard(t, size, rows.heard, rests.acts) + 1, size)
     if rows.day[end - 1] != account.day:
         account.day, account.day_start, account.halted = rows.day[end - 1], account.cash, 0
     if curve.size > 0:
@@ -57,15 +57,20 @@ def pass_held(
     The first row is of the account's day. Ends before one that breaches the daily loss or ruins,
     and after one that hears a signal.
     """
-    end = min(end, first_heard(t, end, rows.signals, rests.acts) + 1)
+    if rests.acts.size > 1:  # a symbol alone rests until it hears
+        end = min(end, first_heard(t, end, rows.heard, rests.acts) + 1)
     n, cash, closes = np.uint64(end - t), account.cash, rows.close
     into = curve[t:end] if curve.size > 0 else marks[: end - t]
+    bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
+    day_start, unbearable = account.day_start, False
     for k in range(opened.size):
         p, bar = positions[opened[k]], np.uint64(t + rests.ahead[opened[k]])
         locked, exposure, average = p.locked, p.exposure, p.average
         if opened.size == 1:
             for i in range(n):
-                into[i] = cash + (locked + exposure * (closes[bar + i] - average))
+                now = cash + (locked + exposure * (closes[bar + i] - average))
+                into[i] = now
+                unbearable |= (now <= 0) | (day_start - now >= bearable)
         elif k == 0:
             for i in range(n):
                 into[i] = locked + exposure * (closes[bar + i] - average)
@@ -74,12 +79,10 @@ def pass_held(
                 into[i] += locked + exposure * (closes[bar + i] - average)
         else:
             for i in range(n):
-                into[i] = cash + (into[i] + (locked + exposure * (closes[bar + i] - average)))
-    bearable = plan.max_daily_loss - DUST if account.halted == 0 else np.inf
-    day_start, unbearable = account.day_start, 0
-    for i in range(n):
-        unbearable |= (into[i] <= 0) | (day_start - into[i] >= bearable)
-    if unbearable != 0:
+                now = cash + (into[i] + (locked + exposure * (closes[bar + i] - average)))
+                into[i] = now
+                unbearable |= (now <= 0) | (day_start - now >= bearable)
+    if unbearable:
         n = np.uint64(0)
         while into[n] > 0 and day_start - into[n] < bearable:
             n += ONE

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 Column = Any  # an array of which items are read and written one by one, as no type says
 Row = Any  # NumPy's integers and Python's are the same to compiled code, as no type says
-CHUNK, FEW, FOUR = np.uint64(64), np.uint64(16), np.uint64(4)
+CHUNK, FEW, FOUR = np.uint64(64), np.uint64(8), np.uint64(4)
 ONE = np.uint64(1)
-SPAN = 256
+SPAN = 2048
 """Positions are looked at up to the next multiple of so many rows, all to the same one."""
 
 ALL = np.uint8(255)
@@ -37,12 +37,15 @@ ACTS_ON_NOTHING_HELD = np.uint8(255 & ~(CLOSE_LONG | CLOSE_SHORT))
 
 
 class Rows(NamedTuple):
-    """Rows of a market, what is signalled at their closes, and its bars."""
+    """Rows of a market, its bars, and what is signalled at the closes: `heard` is `signals` as one
+    column, row by row.
+    """
 
     time: Column
     day: Column
     cell: Column
     signals: Column
+    heard: Column
     open: Column
     high: Column
     low: Column
@@ -151,7 +154,7 @@ def lie_down(
         first, acts = bar_of(s, t, rows, rests), acts_on(p, noting, plan)
         if rests.acts.size == 1:  # what acts ends it
             rests.acts[s] = acts
-            end = min(end, first_heard(t, end, rows.signals, rests.acts) + 1)
+            end = min(end, first_heard(t, end, rows.heard, rests.acts) + 1)
         if trailing:
             before = rests.before[s]
             before[0], before[1], before[2] = p.extreme, p.stop, p.trailed
@@ -220,56 +223,75 @@ def rest_trailing(
 ) -> Row:
     """As `rest`, and moves the stop after the extreme of the bars before that row (rule 5).
 
-    FEW bars are taken at once where none touches the stop that the best of them makes: no other of
-    them makes a tighter one. As numbers are rounded, that is sure of extremes that are a billionth
-    apart while the stop follows at least half of what they move; else bars are taken one by one.
+    CHUNK bars are taken at once, then FEW, then one: the first in any case, for the levels that
+    moved before it.
     """
     row, last, ahead = np.uint64(t), np.uint64(end), np.uint64(first) - np.uint64(t)
     near, far = (rows.low, rows.high) if p.side > 0 else (rows.high, rows.low)
     side, flags, squaring = p.side, rows.flags, rows.flags.size > 0
-    stop, target = side * p.stop, side * p.target  # with the sign of the side better is higher
-    apart = plan.trail_points + plan.trail_atr * p.atr[TRAIL]
-    sure = row + ONE if plan.trail_rate <= 0.5 else last  # the first row moves it in any case
+    target = side * p.target  # with the sign of the side better is higher
+    many = few = row + ONE if plan.trail_rate <= 0.5 else last
     while row < last:
         bar = row + ahead
-        if row >= sure and row + FEW <= last:
-            best, put, loud = best_of_few(far, bar, side, side * p.extreme), stop, False
-            better = best > side * p.extreme
-            if better:
-                level = side * trailed(p, side * best, plan, contract)
-                put = stop if np.isnan(level) or stop >= level else level
-                under = best - 1e-9 * (abs(best) + apart)
-                for k in range(bar, bar + FEW):
-                    loud |= (side * far[k] > under) & (side * far[k] != best)
-            for k in range(bar, bar + FEW):
-                loud |= side * near[k] <= put
-            if squaring:
-                for k in range(bar, bar + FEW):
-                    loud |= flags[k] != 0
-            if not loud and not best >= target:
-                if better:
-                    p.extreme = side * best
-                    follow(p, plan, contract)
-                    stop = side * p.stop
+        if row >= many and row + CHUNK <= last:
+            if trails_through(p, bar, CHUNK, near, far, rows, plan, contract):
+                row += CHUNK
+                continue
+            many = row + CHUNK
+        if row >= few and row + FEW <= last:
+            if trails_through(p, bar, FEW, near, far, rows, plan, contract):
                 row += FEW
                 continue
-            sure = row + FEW
+            few = row + FEW
         best = side * far[bar]
-        if side * near[bar] <= stop or best >= target or (squaring and flags[bar] != 0):
+        if side * near[bar] <= side * p.stop or best >= target or (squaring and flags[bar] != 0):
             break
         if best > side * p.extreme or row == np.uint64(t):
             p.extreme = side * max(best, side * p.extreme)
             follow(p, plan, contract)
-            stop = side * p.stop
         row += ONE
     return np.int64(row)
 
 
 @inlined
-def best_of_few(far: Array, bar: Row, side: float, best: float) -> float:
-    """The best of FEW prices and `best`, by four chains of which none waits for another."""
+def trails_through(
+    p: Record, bar: Row, count: Row, near: Column, far: Column, rows: Rows, plan: Plan,
+    contract: Record,
+) -> bool:  # fmt: skip
+    """Whether none of so many bars touches a level; then the stop follows them.
+
+    None touches one where none touches the stop that the best of them makes: no other makes a
+    tighter one. As numbers are rounded, that is sure of extremes that are a billionth apart while
+    the stop follows at least half of what they move.
+    """
+    side, flags, end = p.side, rows.flags, bar + count
+    stop, target, extreme = side * p.stop, side * p.target, side * p.extreme
+    beaten, loud = False, False
+    for k in range(bar, end):
+        beaten |= side * far[k] > extreme
+        loud |= (side * near[k] <= stop) | (side * far[k] >= target)
+    if flags.size > 0:
+        for k in range(bar, end):
+            loud |= flags[k] != 0
+    if loud or not beaten:
+        return not loud
+    best = best_of(far, bar, end, side, extreme)
+    level = side * trailed(p, side * best, plan, contract)
+    put = stop if np.isnan(level) or stop >= level else level
+    under = best - 1e-9 * (abs(best) + plan.trail_points + plan.trail_atr * p.atr[TRAIL])
+    for k in range(bar, end):
+        loud |= (side * near[k] <= put) | ((side * far[k] > under) & (side * far[k] != best))
+    if not loud:
+        p.extreme = side * best
+        follow(p, plan, contract)
+    return not loud
+
+
+@inlined
+def best_of(far: Column, bar: Row, end: Row, side: float, best: float) -> float:
+    """The best of `best` and prices, by four chains of which none waits for another."""
     one = two = three = four = best
-    for k in range(bar, bar + FEW, FOUR):
+    for k in range(bar, end, FOUR):
         one = max(one, side * far[k])
         two = max(two, side * far[k + ONE])
         three = max(three, side * far[k + ONE + ONE])
@@ -278,10 +300,9 @@ def best_of_few(far: Array, bar: Row, side: float, best: float) -> float:
 
 
 @inlined
-def first_heard(t: int, end: int, signals: Array, acts: Array) -> Row:
+def first_heard(t: int, end: int, heard: Column, acts: Column) -> Row:
     """The first row in [t, end) with a signal that acts on its symbol, or `end`."""
     symbols, row, last = np.uint64(acts.size), np.uint64(t), np.uint64(end)
-    heard = signals.reshape(-1)
     if symbols == ONE:
         acting = acts[0]
         while row + CHUNK <= last:
