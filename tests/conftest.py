@@ -15,9 +15,12 @@ from rest_framework.test import APIClient
 
 from apps.accounts import tokens
 from apps.accounts.models import User
-from tests import documented, make
+from tests import documented, make, postgres_plugin
 
 Api = Callable[..., APIClient]
+
+# Until all is collected: nearly all that imports make stays.
+gc.disable()
 
 
 class CheckedClient(APIClient):
@@ -40,6 +43,13 @@ def pytest_collection_finish() -> None:
 
         compilation.prepare(print)
     gc.freeze()
+    gc.enable()
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
+    """Of a parallel run, one process migrates and the others copy."""
+    connection.settings_dict["TEST"]["TEMPLATE"] = postgres_plugin.database_to_copy()
 
 
 @pytest.fixture(scope="session")

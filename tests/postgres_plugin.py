@@ -1,35 +1,86 @@
 """A PostgreSQL server for one test run, thrown away after it.
 
-Runs before pytest-django reads the settings, which take the address from DATABASE_URL. A server
-that DATABASE_URL already names is used instead; the workers of a parallel run share their parent's.
+Its address stands in DATABASE_URL before pytest-django reads the settings. The server is made while
+tests are collected. The workers of a parallel run share it: its database is migrated once, and each
+worker copies that. A server that DATABASE_URL already names is used instead.
 """
 
+import fcntl
 import os
 import shutil
+import subprocess
+import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TextIO
 from urllib.parse import quote
 
 import pytest
 
-from config.postgres import DATABASE, ROLE, attached
+from config.postgres import DATABASE, ROLE, attached, socket_directory
 
+ROOT = Path(__file__).resolve().parents[1]
+_NOTE = "TEST_DATABASE_NOTE"
+"""Names the file that is locked until the server is ready, and then says what went wrong."""
 _RUN = ExitStack()
+_SERVER = ExitStack()
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_load_initial_conftests() -> None:
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     if "DATABASE_URL" in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
         return
     directory = Path(tempfile.mkdtemp(prefix="algotrade-tests-"))
     _RUN.callback(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o711)  # root hands the server to another account, which must get in
-    cluster = _RUN.enter_context(attached(directory, durable=False))
-    os.environ["DATABASE_URL"] = (
-        f"postgresql://{ROLE}@/{DATABASE}?host={quote(str(cluster.socket), safe='')}"
-    )
-    _RUN.callback(os.environ.pop, "DATABASE_URL")
+    socket = quote(str(socket_directory(directory)), safe="")
+    _set("DATABASE_URL", f"postgresql://{ROLE}@/{DATABASE}?host={socket}")
+    _set(_NOTE, str(directory / "ready"))
+    note = (directory / "ready").open("w")
+    fcntl.flock(note, fcntl.LOCK_EX)
+    _RUN.push(_SERVER)
+    is_shared = bool(early_config.known_args_namespace.numprocesses)
+    _RUN.enter_context(ThreadPoolExecutor(1)).submit(_make, directory, note, is_shared)
+
+
+def _set(name: str, value: str) -> None:
+    os.environ[name] = value
+    _RUN.callback(os.environ.pop, name)
+
+
+def _make(directory: Path, note: TextIO, is_shared: bool) -> None:
+    """Get the server ready; what goes wrong is for those to tell who wait for it."""
+    with note:
+        try:
+            _SERVER.enter_context(attached(directory, durable=False))
+            if is_shared:
+                _migrate()
+        except Exception as error:
+            note.write(f"{type(error).__name__}: {error}")
+
+
+def _migrate() -> None:
+    """In a process of its own, which leaves this one to collect."""
+    command = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity=0"]
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "tests.settings"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr)
+
+
+def database_to_copy() -> str | None:
+    """Wait for the server. Only the workers of a parallel run find a database that is migrated.
+    Raises RuntimeError when the server could not be made ready.
+    """
+    if _NOTE not in os.environ:
+        return None
+    with Path(os.environ[_NOTE]).open() as note:
+        fcntl.flock(note, fcntl.LOCK_SH)
+        if problem := note.read():
+            raise RuntimeError(problem)
+    return DATABASE if "PYTEST_XDIST_WORKER" in os.environ else None
 
 
 def pytest_unconfigure() -> None:
