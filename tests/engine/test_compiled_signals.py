@@ -4,8 +4,9 @@ import numpy as np
 
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.series import over, series
+from apps.engine.signals import compiled, values
 from apps.engine.signals.compiled import COMPILED
-from apps.engine.signals.values import IN_NUMPY, Column, Passes
+from apps.engine.signals.values import IN_NUMPY, Column, Lay
 from tests.benchmarks.walks import session_bars
 
 
@@ -25,16 +26,16 @@ def test_crossings_are_found_as_numpy_finds_them() -> None:
 def test_what_is_infinite_is_laid_as_unknown() -> None:
     part = np.array([1.0, np.inf, np.nan, -np.inf, 2.0])
 
-    def laid(passes: Passes) -> Column:
+    def laid(lay: Lay) -> Column:
         column = np.zeros(8)
-        passes.lay(column, 2, part)
-        passes.lay(column, 0, part[3:])
+        lay(column, 2, part)
+        lay(column, 0, part[3:])
         return column
 
     nan = np.nan
     wanted = [nan, 2.0, 1.0, nan, nan, nan, 2.0, 0.0]
-    assert np.array_equal(laid(COMPILED), wanted, equal_nan=True)
-    assert laid(IN_NUMPY).tobytes() == laid(COMPILED).tobytes()
+    assert np.array_equal(laid(compiled.lay), wanted, equal_nan=True)
+    assert laid(values.lay).tobytes() == laid(compiled.lay).tobytes()
 
 
 def test_what_is_laid_is_of_the_kinds_that_were_compiled() -> None:
@@ -48,7 +49,10 @@ def test_what_is_laid_is_of_the_kinds_that_were_compiled() -> None:
 
 
 def test_bits_are_marked_where_each_span_is_true() -> None:
-    truth, spans = np.arange(20) % 3 == 0, np.array([[2, 1, 5], [7, 9, 0], [7, 10, 9]])
+    truth, spans = (
+        np.arange(20) % 3 == 0,
+        np.array([[0, 2, 2, 7, 1], [0, 5, 7, 7, 9], [0, 5, 7, 16, 8]]),
+    )
     marked = []
     for passes in (COMPILED, IN_NUMPY):
         bits = np.full(18, 4, np.uint8)

@@ -32,7 +32,10 @@ from apps.engine.kernel.codes import (
 from apps.engine.language.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.sessions import Regime, Sessions
+from apps.engine.signals import values
+from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.signals import atr_columns, signals_of
+from apps.engine.signals.values import ColumnCache
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering
 
 KOLKATA = timezone(timedelta(hours=5, minutes=30))
@@ -530,6 +533,23 @@ def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
         strategy, held, seen_in(held, timeframe, longer, known), first - held_from, len(held)
     )
     assert part[first - held_from :].tolist() == whole[first:last]
+
+
+def test_a_range_in_parts_and_compiled_is_the_range_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = ranges(size=7, stop=14, target=14, trail=21)
+    averages = atr_columns(asked, walk(3000, 1800), 100, 2900)
+    monkeypatch.setattr(values, "PART_BARS", 700)
+    for kind in KINDS:
+        candles, strategy, whole = over_all(kind)
+        known = longer_candles(candles, *kind[:2])
+        longer = seen_in(candles, *kind[:2], known)
+        cache = ColumnCache(10**8, COMPILED)
+        for _ in range(2):  # the second time as they were kept
+            found = signals_of(strategy, candles, longer, 0, len(candles), columns=cache)
+            assert found.tolist() == whole
+    assert atr_columns(asked, walk(3000, 1800), 100, 2900).tobytes() == averages.tobytes()
 
 
 HOURS = Sessions.build([Regime(0, 40_000, 33300, 55800)])

@@ -15,6 +15,8 @@ import numpy as np
 import talib
 from numpy.typing import NDArray
 
+from apps.engine.candles import day_start
+
 Column = NDArray[np.float64]
 Days = NDArray[np.int32]
 
@@ -47,6 +49,11 @@ def _edges(day: Days) -> list[int]:
     """Where each date begins, and the end of the last."""
     edges: list[int] = np.flatnonzero(np.diff(day, prepend=-1, append=-1)).tolist()
     return edges if len(day) else []
+
+
+def _second_of_day(day: Days, time: NDArray[np.int64]) -> Column:
+    """Seconds since midnight in Asia/Kolkata at which each bar starts."""
+    return (time - day_start(day)).astype(np.float64)
 
 
 def _opening_range(
@@ -135,6 +142,7 @@ def _at_once(**_: float) -> int:
 
 OWN = {
     "COLUMN": Formula(_column, _at_once),
+    "SECOND_OF_DAY": Formula(_second_of_day, _at_once),
     "SESSION_VWAP": Formula(_session_vwap, _at_once),
     "OPENING_RANGE": Formula(_opening_range, _at_once),
     "PREVIOUS_DAY": Formula(_previous_day, _at_once),

@@ -19,7 +19,7 @@ import talib
 from numpy.typing import NDArray
 from talib import abstract
 
-from apps.engine.candles import Candles, ist_day
+from apps.engine.candles import Candles, ist_days
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.formulas import OWN
 
@@ -58,7 +58,7 @@ def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[t
 
     NaN where not known yet; infinite, or NaN, where something was divided by nothing.
     """
-    inputs = [_input(candles, name) for name in series.inputs]
+    inputs = [source(candles, name) for name in series.inputs]
     own = OWN.get(series.formula)
     formula = own.compute if own else getattr(talib, series.formula)
     arguments, warmup = dict(series.arguments), lookback(series)
@@ -95,7 +95,8 @@ def lookback(series: Series) -> int:
     return int(function.lookback)
 
 
-def _input(candles: Candles, name: str) -> NDArray[np.generic]:
+def source(candles: Candles, name: str) -> NDArray[np.generic]:
+    """What a series is taken of: a column of the candles, or one made of them."""
     match name:
         case "hl2":
             return (candles.high + candles.low) / 2
@@ -104,6 +105,6 @@ def _input(candles: Candles, name: str) -> NDArray[np.generic]:
         case "ohlc4":
             return (candles.open + candles.high + candles.low + candles.close) / 4
         case "day":
-            return ist_day(candles.time)
+            return ist_days(candles.time)
     column: Column = getattr(candles, name)
     return column

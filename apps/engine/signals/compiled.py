@@ -7,9 +7,10 @@ from typing import Final
 import numpy as np
 from numba import njit
 
-from apps.engine.candles import frozen
-from apps.engine.indicators.series import Column
-from apps.engine.signals import values
+from apps.engine.candles import Candles, frozen
+from apps.engine.indicators.series import Column, Series
+from apps.engine.signals import chains, values
+from apps.engine.signals.chains import chain_of
 from apps.engine.signals.values import Bits, Passes, Spans, Truth
 
 ONE: Final = np.uint64(1)  # counted in unsigned numbers: others could mean the end of an array
@@ -34,7 +35,7 @@ def _crossings(a: Column, b: Column) -> Truth:
 
 
 @njit(nogil=True, cache=True)
-def _lay(laid: Column, place: int, part: Column) -> None:
+def lay(laid: Column, place: int, part: Column) -> None:
     """As `values.lay`."""
     begin = np.uint64(place)
     for i in range(np.uint64(part.size)):
@@ -46,13 +47,21 @@ def _lay(laid: Column, place: int, part: Column) -> None:
 def _mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
     """As `values.mark`."""
     one = np.uint8(bit)
-    for k in range(len(spans)):
-        begin, kept = np.uint64(spans[k, 0]), np.uint64(spans[k, 1])
-        for i in range(np.uint64(spans[k, 2])):
-            bits[begin + i] |= one * np.uint8(truth[kept + i])
+    for _, kept, first, stop, place in spans:
+        begin, seen = np.uint64(first), np.uint64(place + first - kept)
+        for i in range(np.uint64(stop - first)):
+            bits[begin + i] |= one * np.uint8(truth[seen + i])
 
 
-COMPILED: Final = Passes(_crossed, _lay, _mark)
+def _columns(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
+    """As `values.columns_of`."""
+    chain = chain_of(series)
+    if chain:
+        return chain(series, candles, spans)
+    return values.columns_of(series, candles, spans, lay=lay)
+
+
+COMPILED: Final = Passes(_crossed, _columns, _mark)
 """As `values.IN_NUMPY`."""
 
 
@@ -61,5 +70,6 @@ def warm_up() -> None:
     one = np.ones(2)
     COMPILED.crossed(one, one, True)
     for part in (one[1:], frozen(one)):  # a column of the candles is read-only
-        COMPILED.lay(one, 0, part)
-    COMPILED.mark(np.zeros(2, np.uint8), 1, one > 0, np.array([[0, 1, 1]]))
+        lay(one, 0, part)
+    COMPILED.mark(np.zeros(2, np.uint8), 1, one > 0, np.array([[0, 0, 0, 1, 1]]))
+    chains.warm_up()

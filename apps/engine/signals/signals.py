@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.engine.indicators.longer import Longer
-from apps.engine.indicators.series import Column, series
+from apps.engine.indicators.series import Column, Series, series
 from apps.engine.kernel.codes import (
     CLOSE_LONG,
     CLOSE_SHORT,
@@ -40,6 +40,8 @@ from apps.engine.language.sides import (
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.values import NO_CACHE, ColumnCache, Truth, Values, back
 
+SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
+
 
 def signals_of(
     strategy: Strategy,
@@ -61,11 +63,10 @@ def signals_of(
     bits = np.zeros(len(candles), dtype=np.uint8)
     wanted = _wanted(strategy)
     lead = max(looks_back(one.check) + one.candles for one in wanted)
-    blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
-    values = Values(candles, blocks, lead, longer, columns)
-    spans = values.spans
-    for bit, check, confirming in wanted if blocks else ():
-        values.passes.mark(bits, bit, confirmed(check, values, confirming), spans)
+    for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, lead):
+        values = Values(candles, part, longer, columns)
+        for bit, check, confirming in wanted:
+            values.mark(bits, bit, confirmed(check, values, confirming))
     return bits
 
 
@@ -86,13 +87,12 @@ def atr_columns(
     if not any(periods):
         return np.empty((0, 4))
     ranges = np.full((len(candles), 4), np.nan)
-    blocks = columns.blocks(candles, strategy.basicInfo.timeframe, first, last)
-    values = Values(candles, blocks, 0, {}, columns)
-    for place, period in enumerate(periods):
-        if period and blocks:
-            column = values.read(_atr(period))
-            for begin, kept, length in values.spans.tolist():
-                ranges[begin : begin + length, place] = column[kept : kept + length]
+    for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, 0):
+        values = Values(candles, part, {}, columns)
+        bars = slice(int(part.blocks.first[0]), int(part.blocks.stop[-1]))
+        for place, period in enumerate(periods):
+            if period:
+                ranges[bars, place] = values.read(_atr(period))
     return ranges
 
 
@@ -152,7 +152,7 @@ def confirmed(check: Check, values: Values, candles: int) -> Truth:
             truths = (confirmed(one, values, candles) for one in checks)
             return reduce(np.logical_and if operator == "AND" else np.logical_or, truths)
         case Hours(start, end):
-            second = values.seconds_of_day()
+            second = values.read(SECOND_OF_DAY)
             return (second >= start) & (second < end)
         case Pattern(read, sign):
             return _earlier(_seen(values.read(read), sign), candles - 1)

@@ -8,8 +8,9 @@ of its own, and its array is that of the block which holds block b's first day.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from threading import Lock
 from typing import NamedTuple
 
@@ -17,55 +18,104 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import (
-    DAY,
-    IST,
     WARMUP_BARS,
     Candles,
     block_id,
     block_starts,
-    start_of_block,
 )
 from apps.engine.indicators.longer import Longer
 from apps.engine.indicators.series import Column, Series, known, over
 from apps.engine.language.sides import Read
 
+PART_BARS = 100_000
+"""Signals are found over parts of at least so many bars at a time, where a range has them: what is
+read at one stays near, and takes the memory of the one before.
+"""
 
-class Block(NamedTuple):
-    """One block of the wanted range, in bars of the history: the wanted ones of it are `rows`.
+Places = NDArray[np.int64]
 
-    Their values come from the array of the bars `array`, which ends with them. `begins` is the
-    block's first moment (epoch seconds).
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """The blocks of a range of bars, i8[blocks] each, in bars of the history.
+
+    The values of a block's wanted bars [first, stop) come from the array of the bars [start, stop).
+    `begins` is its first moment (epoch seconds).
     """
 
-    array: slice
-    rows: slice
-    begins: int
+    start: Places
+    first: Places
+    stop: Places
+    begins: Places
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def part(self, begin: int, end: int) -> Blocks:
+        part = slice(begin, end)
+        return Blocks(self.start[part], self.first[part], self.stop[part], self.begins[part])
 
 
-def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> list[Block]:
-    """The blocks of the bars [first, last)."""
-    if first >= last:
-        return []
+def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> Blocks:
+    """The blocks of the bars [first, last), at least one."""
     ends = candles.time[np.array([first, last - 1])]
-    low, high = (int(block) for block in block_id(ends, timeframe))
-    starts = block_starts(np.arange(low, high + 2), timeframe)
-    edges = np.searchsorted(candles.time, starts).tolist()
-    blocks = []
-    for begins, (begin, end) in zip(starts.tolist(), pairwise(edges), strict=False):
-        start, stop = max(begin, first), min(end, last)
-        if start < stop:
-            array = slice(max(0, begin - WARMUP_BARS), stop)
-            blocks.append(Block(array, slice(start, stop), begins))
-    return blocks
+    low, high = block_id(ends, timeframe).tolist()
+    begins = block_starts(np.arange(low, high + 1), timeframe)
+    edges = np.searchsorted(candles.time, begins)
+    firsts, stops = np.maximum(edges, first), np.append(edges[1:], last)
+    there = firsts < stops
+    starts = np.maximum(edges - WARMUP_BARS, 0)
+    return Blocks(starts[there], firsts[there], stops[there], begins[there])
 
 
-CacheKey = tuple[Series, int]
-"""A computation, and how many bars lead up to each block."""
+CacheKey = tuple[Series, int, int]
+"""A computation, how many bars lead up to each block, and the moment the first block begins."""
 
 Truth = NDArray[np.bool_]
 Bits = NDArray[np.uint8]
 Spans = NDArray[np.int64]
-"""The wanted bars of each block: where they begin in the history, where here, how many they are."""
+"""Of each block, i8[blocks, 5]: the bars at which its array starts, from which values are kept,
+which is the first wanted one, at which all stop; and the place in a column of the first that is
+kept. Bars are counted from the start of the first array.
+"""
+
+
+def spans_of(blocks: Blocks, lead: int) -> Spans:
+    """The blocks laid one after the other, `lead` bars before the wanted ones of each.
+
+    Where an array has fewer, their places are left out.
+    """
+    kept = np.maximum(blocks.first - lead, blocks.start)
+    place = np.cumsum(blocks.stop - blocks.first + lead) - (blocks.stop - kept)
+    bars = np.stack((blocks.start, kept, blocks.first, blocks.stop, place), axis=1)
+    bars[:, :4] -= blocks.start[0]
+    return bars
+
+
+class Part(NamedTuple):
+    """Some blocks, laid one after the other with `lead` bars before the wanted ones of each."""
+
+    blocks: Blocks
+    lead: int
+    spans: Spans
+
+
+def parts_of(candles: Candles, timeframe: str, first: int, last: int, lead: int) -> list[Part]:
+    """The bars [first, last) in parts of whole blocks with PART_BARS wanted bars or more each."""
+    if first >= last:
+        return []
+    blocks = blocks_of(candles, timeframe, first, last)
+    ends = np.cumsum(blocks.stop - blocks.first)
+    count = max((last - first) // PART_BARS, 1)
+    edges = np.searchsorted(ends, (last - first) // count * np.arange(count)).tolist()
+    parts = [blocks.part(*edge) for edge in pairwise([*edges, len(blocks)]) if edge[0] < edge[1]]
+    return [Part(part, lead, spans_of(part, lead)) for part in parts]
+
+
+def size_of(spans: Spans) -> int:
+    """How long a column is."""
+    _, kept, _, stop, place = spans[-1].tolist()
+    return int(place + stop - kept)
 
 
 def crossed(a: Column, b: Column | float, up: bool) -> Truth:
@@ -77,26 +127,57 @@ def crossed(a: Column, b: Column | float, up: bool) -> Truth:
     return found
 
 
+Lay = Callable[[Column, int, Column], None]
+
+
 def lay(laid: Column, place: int, part: Column) -> None:
     """Write the part into the column from a place on, NaN where it is infinite."""
     laid[place : place + len(part)] = known(part)
 
 
+def columns_of(
+    series: Series, candles: Candles, spans: Spans, lay: Lay = lay
+) -> tuple[Column, ...]:
+    """The columns of a series, each block's from its own array: NaN where not known.
+
+    Each part is laid before the next is computed: it takes the memory of the one before.
+    """
+    arrays = [slice(start, stop) for start, stop in spans[:, [0, 3]].tolist()]
+    laid: list[Column] = []
+    for span, columns in zip(spans.tolist(), over(series, candles, arrays), strict=True):
+        laid = laid or [blank(spans) for _ in columns]
+        start, kept, _, _, place = span
+        for whole, part in zip(laid, columns, strict=True):
+            lay(whole, place, part[kept - start :])
+    return tuple(laid)
+
+
+def blank(spans: Spans) -> Column:
+    """A column to be laid, NaN in the places of no bar."""
+    column = np.empty(size_of(spans))
+    end = 0
+    for _, kept, _, stop, place in spans.tolist():
+        column[end:place] = np.nan
+        end = place + stop - kept
+    return column
+
+
 def mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
-    """Set the bit at the bars of each span where the truth there holds."""
-    for begin, kept, length in spans.tolist():
-        bits[begin : begin + length] |= truth[kept : kept + length] * np.uint8(bit)
+    """Set the bit at the wanted bars where the truth there holds."""
+    for _, kept, first, stop, place in spans.tolist():
+        begin, end = place + first - kept, place + stop - kept
+        bits[first:stop] |= truth[begin:end] * np.uint8(bit)
 
 
 class Passes(NamedTuple):
     """Passes over all bars, which `compiled` has as one loop each."""
 
     crossed: Callable[[Column, Column | float, bool], Truth]
-    lay: Callable[[Column, int, Column], None]
+    columns: Callable[[Series, Candles, Spans], tuple[Column, ...]]
     mark: Callable[[Bits, int, Truth, Spans], None]
 
 
-IN_NUMPY = Passes(crossed, lay, mark)
+IN_NUMPY = Passes(crossed, columns_of, mark)
 
 
 class ColumnCache:
@@ -110,15 +191,17 @@ class ColumnCache:
         self.passes = passes
         self._most, self._held = most_bytes, 0
         self._columns: OrderedDict[CacheKey, tuple[Column, ...]] = OrderedDict()
-        self._blocks: dict[tuple[str, int, int], list[Block]] = {}
+        self._parts: dict[tuple[str, int, int, int], list[Part]] = {}
         self._lock = Lock()
 
-    def blocks(self, candles: Candles, timeframe: str, first: int, last: int) -> list[Block]:
-        """`blocks_of`, kept where columns are."""
-        key = timeframe, first, last
-        found = self._blocks.get(key) or blocks_of(candles, timeframe, first, last)
+    def parts(
+        self, candles: Candles, timeframe: str, first: int, last: int, lead: int
+    ) -> list[Part]:
+        """`parts_of`, kept where columns are."""
+        key = timeframe, first, last, lead
+        found = self._parts.get(key) or parts_of(candles, timeframe, first, last, lead)
         if self._most:
-            self._blocks[key] = found
+            self._parts[key] = found
         return found
 
     def get(self, key: CacheKey) -> tuple[Column, ...] | None:
@@ -164,35 +247,26 @@ class Values:
     def __init__(
         self,
         candles: Candles,
-        blocks: Sequence[Block],
-        lead: int,
+        part: Part,
         longer: Mapping[str, Longer],
         cache: ColumnCache,
     ) -> None:
-        self._candles, self._blocks, self._lead = candles, blocks, lead
+        self._blocks, self._lead, self._spans = part
+        self._begin = int(part.blocks.start[0])
+        self._candles = candles.slice(self._begin, int(part.blocks.stop[-1]))
         self._longer, self._cache = longer, cache
         self.passes = cache.passes
-        lengths = [lead + block.rows.stop - block.rows.start for block in blocks]
-        self._ends = list(accumulate(lengths))
         self._columns: dict[Series, tuple[Column, ...]] = {}
 
     def __len__(self) -> int:
-        return self._ends[-1] if self._ends else 0
-
-    @property
-    def spans(self) -> Spans:
-        """Of the blocks, i8[blocks, 3]."""
-        lengths = [block.rows.stop - block.rows.start for block in self._blocks]
-        begins = [block.rows.start for block in self._blocks]
-        kept = [end - length for end, length in zip(self._ends, lengths, strict=True)]
-        return np.array([begins, kept, lengths], np.int64).T.copy()
+        return size_of(self._spans)
 
     def read(self, read: Read) -> Column:
         if read.timeframe:
             return self._read_longer(read, self._longer[read.timeframe])
         columns = self._columns.get(read.series)
         if columns is None:
-            key = (read.series, self._lead)
+            key = (read.series, self._lead, int(self._blocks.begins[0]))
             columns = self._cache.get(key) or self._cache.keep(key, self._computed(read.series))
             if len(self._columns) == MOST_KEPT:
                 self._columns.pop(next(iter(self._columns)))
@@ -200,56 +274,38 @@ class Values:
         return back(columns[read.column], read.offset)
 
     def _computed(self, series: Series) -> tuple[Column, ...]:
-        """Each part is laid before the next is computed: it takes the memory of the one before."""
-        parts = over(series, self._candles, [block.array for block in self._blocks])
-        laid: list[Column] = []
-        for place, columns in enumerate(parts):
-            laid = laid or [np.empty(len(self)) for _ in columns]
-            for whole, part in zip(laid, columns, strict=True):
-                self._lay(whole, part, place)
-        return tuple(laid)
+        return self.passes.columns(series, self._candles, self._spans)
 
-    def seconds_of_day(self) -> Column:
-        """Seconds since midnight in Asia/Kolkata at which each bar starts."""
-        second = ((self._candles.time + IST) % DAY).astype(np.float64)
-        laid = np.empty(len(self))
-        for place, block in enumerate(self._blocks):
-            self._lay(laid, second[block.array], place)
-        return laid
-
-    def _lay(self, laid: Column, part: Column, place: int) -> None:
-        """The column of a block's array where its wanted bars and their leads are in `laid`."""
-        array, rows, _ = self._blocks[place]
-        begin, end = self._ends[place - 1] if place else 0, self._ends[place]
-        seen = part[max(rows.start - array.start - self._lead, 0) :]
-        laid[begin : end - len(seen)] = np.nan
-        self.passes.lay(laid, end - len(seen), seen)
+    def mark(self, bits: Bits, bit: int, truth: Truth) -> None:
+        """Set the bit of the history's bars where the truth at the wanted ones holds."""
+        self.passes.mark(bits[self._begin :], bit, truth, self._spans)
 
     def _read_longer(self, read: Read, longer: Longer) -> Column:
         """At each bar the value of the last closed longer candle, or of `offset` before that."""
         laid = np.full(len(self), np.nan)
-        arrays = [_longer_array(longer, block) for block in self._blocks]
-        stops = {array.start: array.stop for array in arrays}  # the last of those that begin alike
+        seen = longer.seen[self._begin :]
+        arrays = _longer_arrays(longer, self._blocks)
+        stops = dict(arrays)  # the last of those that begin alike
         spans = [slice(start, stop) for start, stop in stops.items() if start < stop]
         parts = over(read.series, longer.candles, spans)
         whole = {
             span.start: known(columns[read.column])
             for span, columns in zip(spans, parts, strict=True)
         }
-        for array, block, end in zip(arrays, self._blocks, self._ends, strict=True):
-            first = max(block.rows.start - self._lead, block.array.start)
-            place = longer.seen[first : block.rows.stop] - read.offset - array.start
+        for (start, _), (_, kept, _, stop, begin) in zip(arrays, self._spans.tolist(), strict=True):
+            place = seen[kept:stop] - read.offset - start
             there = place >= 0
             if there.any():
-                laid[end - len(place) : end][there] = whole[array.start][place[there]]
+                laid[begin : begin + len(place)][there] = whole[start][place[there]]
         return laid
 
 
-def _longer_array(longer: Longer, block: Block) -> slice:
-    """The longer candles that the values of a block are computed over."""
-    start = start_of_block(block.begins, longer.timeframe)
-    begin = max(int(np.searchsorted(longer.candles.time, start)) - WARMUP_BARS, 0)
-    return slice(begin, max(int(longer.seen[block.rows.stop - 1]) + 1, begin))
+def _longer_arrays(longer: Longer, blocks: Blocks) -> list[tuple[int, int]]:
+    """The longer candles [start, stop) that the values of each block are computed over."""
+    starts = block_starts(block_id(blocks.begins, longer.timeframe), longer.timeframe)
+    begin = np.maximum(np.searchsorted(longer.candles.time, starts) - WARMUP_BARS, 0)
+    stop = np.maximum(longer.seen[blocks.stop - 1] + 1, begin)
+    return list(zip(begin.tolist(), stop.tolist(), strict=True))
 
 
 def back(column: Column, steps: int) -> Column:

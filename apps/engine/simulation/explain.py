@@ -25,7 +25,7 @@ from apps.engine.language.sides import (
 )
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.signals import atr_columns, confirmed, looks_back
-from apps.engine.signals.values import NO_CACHE, Values, blocks_of
+from apps.engine.signals.values import NO_CACHE, Values, parts_of
 from apps.engine.simulation.timeline import Track
 
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
@@ -139,9 +139,9 @@ def _found(side: Side, whole: Joined, parts: Sequence[Joined], view: _View) -> S
 
 
 def _view(strategy: Strategy, track: Track, bar: int, check: Check, candles: int) -> _View:
-    blocks = blocks_of(track.used, strategy.basicInfo.timeframe, bar, bar + 1)
     lead = looks_back(check) + candles
-    return _View(Values(track.used, blocks, lead, track.longer, NO_CACHE), candles)
+    (part,) = parts_of(track.used, strategy.basicInfo.timeframe, bar, bar + 1, lead)
+    return _View(Values(track.used, part, track.longer, NO_CACHE), candles)
 
 
 class _View:

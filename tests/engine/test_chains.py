@@ -1,0 +1,79 @@
+"""Chains computed side by side are TA-Lib's, to the last bit, whatever the blocks are."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from apps.engine.candles import Candles, frozen
+from apps.engine.indicators.indicator import SOURCES
+from apps.engine.indicators.series import Series
+from apps.engine.signals import chains
+from apps.engine.signals.compiled import COMPILED
+from apps.engine.signals.values import IN_NUMPY, Blocks, Spans, spans_of
+
+
+def walk(rng: np.random.Generator, bars: int, scale: float) -> Candles:
+    """Bars without a rule but that prices are finite and above zero."""
+    columns = scale * np.exp(np.cumsum(rng.normal(0, 0.01, (5, bars)), axis=1))
+    return Candles(frozen(60 * np.arange(bars)), *map(frozen, columns))
+
+
+def spans(rng: np.random.Generator, bars: int) -> Spans:
+    """Blocks of any lengths, with any warm-up and lead, that end where the bars end."""
+    count, warmup, lead = (int(rng.integers(*ends)) for ends in ((1, 15), (0, 400), (0, 40)))
+    edges = np.sort(rng.choice(np.arange(1, bars), count, replace=False))
+    first, stop = np.array(list(pairwise([*edges, bars]))).T
+    return spans_of(Blocks(np.maximum(first - warmup, 0), first, stop, first), lead)
+
+
+def ema(period: int, source: str = "close") -> Series:
+    return Series("EMA", (source,), (("timeperiod", period),))
+
+
+def assert_same_bits(series: Series, candles: Candles, blocks: Spans) -> None:
+    ours, talibs = (of.columns(series, candles, blocks) for of in (COMPILED, IN_NUMPY))
+    assert [one.tobytes() for one in ours] == [one.tobytes() for one in talibs], series
+
+
+def test_averages_are_talibs_own_over_any_blocks() -> None:
+    rng = np.random.default_rng(1)
+    assert chains.chain_of(ema(9)), "TA-Lib rounds otherwise on this machine"
+    for _ in range(100):
+        bars = int(rng.integers(20, 3000))
+        candles = walk(rng, bars, float(rng.choice([1e-5, 0.3, 100, 80_000, 1e12])))
+        period = int(rng.choice([2, 9, 21, 200, 1000, rng.integers(2, 400)]))
+        assert_same_bits(ema(period, str(rng.choice(SOURCES))), candles, spans(rng, bars))
+
+
+@pytest.mark.slow
+def test_averages_are_talibs_own_over_millions_of_bars() -> None:
+    rng = np.random.default_rng(2)
+    for period in range(2, 60):
+        candles = walk(rng, 200_000, float(rng.choice([0.05, 7, 1500, 90_000])))
+        assert_same_bits(ema(period), candles, spans(rng, len(candles)))
+
+
+def test_what_grows_beyond_numbers_is_unknown_from_there_on() -> None:
+    price = frozen(np.full(60, 1.5e308))
+    candles = Candles(frozen(np.arange(60)), price, price, price, price, price)
+    blocks = np.array([[0, 0, 0, 30, 0], [10, 30, 30, 60, 30]])
+    assert_same_bits(ema(1), candles, blocks)
+    for of in (COMPILED, IN_NUMPY):
+        (column,) = of.columns(ema(5), candles, blocks)
+        assert np.isnan(column).all()
+
+
+def test_where_talib_rounds_otherwise_its_own_function_computes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Such as where it was built for processors that round a product and a sum one by one."""
+
+    def rounded(series: Series, candles: Candles, spans: Spans) -> tuple[np.ndarray, ...]:
+        (column,) = IN_NUMPY.columns(series, candles, spans)
+        return (column * (1 + 1e-15),)
+
+    chains.is_talibs.cache_clear()
+    monkeypatch.setitem(chains.CHAINS, "EMA", rounded)
+    assert chains.chain_of(ema(9)) is None
+    chains.is_talibs.cache_clear()
