@@ -2,18 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from apps.engine.candles import Candles
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.runners import Measured, Runner, ours, peer
-from tests.benchmarks.side_by_side import report
-from tests.benchmarks.walks import session_bars
+from tests.benchmarks.side_by_side import MEASURED, Row, report
+from tests.benchmarks.walks import candles_file, candles_folder
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(1800)]
 
@@ -34,14 +32,6 @@ def runners() -> Iterator[Runners]:
         except PeersMissing as missing:
             pytest.skip(str(missing))
         yield Runners(processes.enter_context(ours()), *theirs)
-
-
-def candles_file(folder: Path, bars: int) -> Path:
-    """Rows of time, open, high, low, close, volume, as f8[6, bars]."""
-    walk = session_bars(-(-bars // 375)).slice(0, bars)
-    path = folder / f"{bars}.npy"
-    np.save(path, np.stack([getattr(walk, field.name) for field in fields(Candles)]))
-    return path
 
 
 def agree(mine: Measured, theirs: Measured) -> None:
@@ -88,3 +78,28 @@ def test_ten_years_of_minutes(runners: Runners, tmp_path: Path) -> None:
         [theirs.seconds for _, theirs in pairs],
     )
     agree(*pairs[0])
+
+
+def test_a_portfolio(tmp_path: Path) -> None:
+    """One account for all symbols, each with a bar in every minute. Our candles are joined in the
+    measured time, and then beforehand, as vectorbt has them. Each way has its own process, for the
+    sake of its memory.
+    """
+    folder = candles_folder(tmp_path / "symbols", 100_000, symbols=50)
+    with ExitStack() as processes:
+        try:
+            vectorbt = processes.enter_context(peer("vectorbt"))
+        except PeersMissing as missing:
+            pytest.skip(str(missing))
+        apart, joined = (processes.enter_context(ours()) for _ in range(2))
+        works = ("curve", apart), ("joined", joined), ("portfolio", vectorbt)
+        turns = [[runner.measure(work, folder) for work, runner in works] for _ in range(5)]
+    name = "50 symbols of 100,000 minutes on one account, ours from candles {} against vectorbt"
+    seconds = [[run.seconds for run in runs] for runs in zip(*turns, strict=True)]
+    report(name.format("of each"), seconds[0], seconds[2])
+    report(name.format("joined before"), seconds[1], seconds[2])
+    agree(turns[0][0], turns[0][2])
+    mine, theirs = turns[-1][0].megabytes, turns[-1][2].megabytes
+    sizes = f"{mine:,.0f} MB", f"{theirs:,.0f} MB"
+    print(f"memory at most: {sizes[0]} and {sizes[1]}")
+    MEASURED.append(Row(f"{name.format('of each')}, memory at most", *sizes))

@@ -1,5 +1,7 @@
 """What compiling the rules buys, and what calendar blocks cost."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,14 +11,15 @@ from apps.engine.kernel import records as r
 from apps.engine.kernel.kernel import run
 from apps.engine.language.strategy import parse
 from apps.engine.signals.signals import signals_of
-from apps.engine.simulation.plan import contract_rows, plan_of
-from apps.engine.simulation.simulate import History, room_for, to_nobody
+from apps.engine.simulation.plan import Terms, plan_of, terms_of
+from apps.engine.simulation.simulate import NO_CHARGES, History, room_for, to_nobody
 from apps.engine.simulation.stage import stage_of
-from tests.benchmarks.peers.with_ours import SYMBOL
+from tests.benchmarks.peers.runners import ours
+from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, every_rule
 from tests.benchmarks.peers.with_ours import strategy as crossing
-from tests.benchmarks.side_by_side import compare
-from tests.benchmarks.walks import minutes, session_bars
-from tests.engine.cases import RATES, random_case, twin_of, whole
+from tests.benchmarks.side_by_side import compare, report
+from tests.benchmarks.walks import candles_file, minutes, session_bars
+from tests.engine.cases import random_case, twin_of, whole
 from tests.engine.steps import complete
 
 pytestmark = pytest.mark.bench
@@ -33,31 +36,38 @@ def test_the_kernel_against_its_plain_python_twin() -> None:
     assert ratio > 0
 
 
-def test_all_rules_against_the_plain_case() -> None:
-    """The kernel alone, over the same bars and signals: what trailing, charges, slippage, adds, a
-    longest holding and a daily limit cost beside a stop and a target.
+def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
+    """The same bars and signals: what trailing, charges, slippage, adds, a longest holding and a
+    daily limit cost beside a stop and a target.
     """
     strategy = crossing()
     candles = session_bars(267).slice(0, 100_000)
     end = int(candles.time[-1]) + 60
     stage = stage_of(strategy, [History(SYMBOL, candles)], start=0, end=end, report=to_nobody)
-    plain = plan_of(strategy)
+    plain, every = plan_of(strategy), plan_of(every_rule())
     market, signals = stage.cued(strategy, plain)
-    every = plain._replace(
-        trail_rate=0.008, trail_from=0.004, slippage=0.0003, max_entries=3, max_holding=2_000,
-        max_daily_loss=20_000.0,
-    )  # fmt: skip
-    units = contract_rows(stage.contracts, {"": 0})
-    none, charged = np.zeros(0, r.RATE), RATES[:1]
+    free, charged = (terms_of(stage.contracts, rates) for rates in (NO_CHARGES, CHARGED))
     out = room_for(market)
 
-    def kernel_run(plan: r.Plan, rates: np.ndarray) -> object:
-        state = r.new_state(symbols=1, cash=1e7)
-        return run(state, market, signals, 0, len(market.time), plan, units, rates, out)
+    def kernel_run(plan: r.Plan, terms: Terms) -> object:
+        state = r.new_state(symbols=1, cash=CAPITAL)
+        rows, units = len(market.time), terms.units[0]
+        return run(state, market, signals, 0, rows, plan, units, terms.rates, out)
 
     name = "100,000 minutes in the kernel alone, a stop and a target against every rule"
-    plainly, fully = lambda: kernel_run(plain, none), lambda: kernel_run(every, charged)
+    plainly, fully = lambda: kernel_run(plain, free), lambda: kernel_run(every, charged)
     assert compare(name, plainly, fully, rounds=31) > 0
+
+
+def test_every_rule_against_the_plain_case(tmp_path: Path) -> None:
+    """As whole work: candles to trades and equity."""
+    path = candles_file(tmp_path, 100_000)
+    with ours() as mine:
+        turns = [(mine.measure("curve", path), mine.measure("rules", path)) for _ in range(9)]
+    seconds = ([run.seconds for run in runs] for runs in zip(*turns, strict=True))
+    name = "100,000 minutes to trades and equity, a stop and a target against every rule"
+    assert report(name, *seconds) > 0
+    print(f"{turns[0][0].trades:,} trades and {turns[0][1].trades:,}")
 
 
 def test_indicators_by_blocks_against_one_pass() -> None:

@@ -6,26 +6,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from apps.engine.candles import ist_day
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import Figure
 from apps.engine.language.strategy import parse
 from apps.engine.simulation.simulate import EVERY_ROW, NO_CHARGES, History, simulate, to_nobody
 from apps.engine.simulation.stage import stage_of
-from apps.engine.studies.configs import Parameter
+from apps.engine.studies.configs import Parameter, WalkForwardConfig
+from apps.engine.studies.configs import parse as config_of
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.monte_carlo import METHODS, paths
 from apps.engine.studies.sweep import CACHE_BYTES, Search, objective_of, sweep
+from apps.engine.studies.walk_forward import walk_forward
+from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.runners import ours, peer
 from tests.benchmarks.peers.with_ours import CAPITAL, SYMBOL, strategy
 from tests.benchmarks.side_by_side import compare, report
-from tests.benchmarks.test_peers import candles_file
-from tests.benchmarks.walks import minutes
+from tests.benchmarks.walks import candles_file, minutes, session_bars
 
 pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
 RUNS, TRADES, BLOCK = 10_000, 500, 8
 PERIOD = "entryConditions.conditions[0].indicator{}.period"
+STEPS = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
 
 
 def drawn_in_numpy(profits: np.ndarray, method: str) -> np.ndarray:
@@ -64,13 +68,18 @@ def test_paths_against_numpy() -> None:
         assert ratio > 0
 
 
+def crossings(slowest: int) -> list[dict[str, object]]:
+    """Eight fast averages with slow ones from 20 on, in tens."""
+    return [
+        {"path": PERIOD.format(1), "from": 5, "to": 12, "step": 1},
+        {"path": PERIOD.format(2), "from": 20, "to": slowest, "step": 10},
+    ]
+
+
 def test_a_search_against_one_simulation_after_another() -> None:
     """40 pairs of averages over 100,000 minutes, ranked by profit."""
     history = History(SYMBOL, minutes(100_000))
-    steps = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
-    fast = Parameter.model_validate({"path": PERIOD.format(1), "from": 5, "to": 12, "step": 1})
-    slow = Parameter.model_validate({"path": PERIOD.format(2), "from": 20, "to": 60, "step": 10})
-    grid = Grid((fast, slow))
+    grid = Grid(tuple(map(Parameter.model_validate, crossings(60))))
 
     def judge(facts: Facts) -> Figure:
         return objective_of(facts, "netProfit")
@@ -79,13 +88,13 @@ def test_a_search_against_one_simulation_after_another() -> None:
         stage = stage_of(
             strategy(), [history], start=0, end=2**40, report=to_nobody, cache_bytes=CACHE_BYTES
         )
-        search = Search(stage, steps, grid, NO_CHARGES, CAPITAL)
+        search = Search(stage, STEPS, grid, NO_CHARGES, CAPITAL)
         return sweep(search, range(grid.size), [EVERY_ROW], judge, threads=2, report=to_nobody)
 
     def alone() -> object:
         return [
             simulate(
-                parse(applied(steps, grid.values(index))), [history], start=0, end=2**40,
+                parse(applied(STEPS, grid.values(index))), [history], start=0, end=2**40,
                 capital=CAPITAL,
             ).performance["netProfit"]
             for index in range(grid.size)
@@ -93,6 +102,41 @@ def test_a_search_against_one_simulation_after_another() -> None:
 
     name = f"{grid.size} sets over 100,000 minutes, one search against as many backtests"
     assert compare(name, shared, alone, rounds=5) > 0
+
+
+def test_a_walk_forward_against_one_simulation_after_another() -> None:
+    """Each set is trained in each window, and the best of a window is tested in the days after."""
+    candles = session_bars(267).slice(0, 100_000)
+    config = config_of(
+        WalkForwardConfig,
+        {"windows": 5, "parameters": crossings(40), "objective": "netProfit"},
+    )
+    grid, histories = Grid(config.parameters), [History(SYMBOL, candles)]
+    opens = candles.time[np.flatnonzero(np.diff(ist_day(candles.time), prepend=0))].tolist()
+    edges = [*opens, 2**40]
+    windows = windows_of(
+        len(opens), windows=config.windows, train_ratio=config.trainRatio, anchored=config.anchored
+    )
+
+    def walked() -> object:
+        return walk_forward(
+            STEPS, config, histories, start=0, end=2**40, capital=CAPITAL, threads=2
+        )
+
+    def alone() -> object:
+        strategies = [parse(applied(STEPS, grid.values(index))) for index in range(grid.size)]
+        trained = [(one, window.train, window.test) for window in windows for one in strategies]
+        tested = [(strategies[0], window.test, window.end) for window in windows]
+        return [
+            simulate(one, histories, start=edges[first], end=edges[end], capital=CAPITAL)
+            for one, first, end in trained + tested
+        ]
+
+    name = (
+        f"{grid.size} sets in {len(windows)} windows of 100,000 minutes,"
+        " a walk-forward against as many backtests"
+    )
+    assert compare(name, walked, alone, rounds=3) > 0
 
 
 def test_a_search_against_vectorbt(tmp_path: Path) -> None:
@@ -103,7 +147,7 @@ def test_a_search_against_vectorbt(tmp_path: Path) -> None:
     path, sets = candles_file(tmp_path, 100_000), 1000
     with ExitStack() as processes:
         try:
-            vectorbt = processes.enter_context(peer("vectorbt_sweep"))
+            vectorbt = processes.enter_context(peer("vectorbt"))
         except PeersMissing as missing:
             pytest.skip(str(missing))
         mine = processes.enter_context(ours("with_our_search"))

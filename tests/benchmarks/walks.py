@@ -1,4 +1,7 @@
-"""Bars that walk at random."""
+"""Bars that walk at random, and files of them."""
+
+from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +25,9 @@ def minutes(bars: int) -> Candles:
     )
 
 
-def session_bars(sessions: int, *, length: int = 60) -> Candles:
+def session_bars(sessions: int, *, length: int = 60, seed: int = 1) -> Candles:
     """Bars of `length` seconds in NSE's hours on weekdays from 2000 on, in ticks of 0.05."""
-    rng = np.random.default_rng(1)
+    rng = np.random.default_rng(seed)
     days = np.arange(10_957, 10_957 + 2 * sessions)
     days = days[(days + 3) % 7 < 5][:sessions]  # 1970-01-01 was a Thursday
     opens = days * 86_400 - 19_800 + 33_300
@@ -42,6 +45,22 @@ def session_bars(sessions: int, *, length: int = 60) -> Candles:
         close=_ticks(close),
         volume=np.rint(5000 * rng.lognormal(0, 1, len(time))),
     )
+
+
+def candles_file(folder: Path, bars: int, *, seed: int = 1) -> Path:
+    """Minutes of one symbol, a column a name."""
+    path = folder / f"{bars}_{seed:02}.npz"
+    walk = session_bars(-(-bars // 375), seed=seed).slice(0, bars)
+    np.savez(path, **{field.name: getattr(walk, field.name) for field in fields(Candles)})
+    return path
+
+
+def candles_folder(folder: Path, bars: int, *, symbols: int) -> Path:
+    """A file of each symbol, over the same minutes."""
+    folder.mkdir()
+    for seed in range(1, symbols + 1):
+        candles_file(folder, bars, seed=seed)
+    return folder
 
 
 def _ticks(prices: NDArray[np.float64]) -> NDArray[np.float64]:

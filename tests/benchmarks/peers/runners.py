@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -65,16 +66,30 @@ def peer(name: str) -> Iterator[Runner]:
         yield runner
 
 
+def from_cold(candles: Path) -> list[float]:
+    """Seconds from the start of a process of ours: to its being ready, and to each backtest."""
+    command = [sys.executable, "-m", "tests.benchmarks.peers.from_cold", str(candles)]
+    begun = time.time()
+    done = subprocess.run(
+        command, cwd=PROJECT, env=_environment(), stdout=subprocess.PIPE, text=True, check=True
+    )
+    return [end - begun for end in json.loads(done.stdout)]
+
+
 @contextmanager
 def _running(command: list[str]) -> Iterator[Runner]:
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(ENVIRONMENT / "numba")}
     with subprocess.Popen(
         command,
         cwd=PROJECT,
-        env=environment,
+        env=_environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
         yield Runner(process)
         process.communicate()  # its input ends, and so does it
+
+
+def _environment() -> dict[str, str]:
+    """One cache of what is compiled, which stays."""
+    return os.environ | {"NUMBA_CACHE_DIR": str(ENVIRONMENT / "numba")}

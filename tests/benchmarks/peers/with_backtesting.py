@@ -31,11 +31,10 @@ class Cross(Strategy):
 
 
 def candles_to_curve(path: str) -> Work:
-    time, *columns = np.load(path)
-    names = ("Open", "High", "Low", "Close", "Volume")
-    frame = pd.DataFrame(
-        dict(zip(names, columns, strict=True)), index=pd.to_datetime(time, unit="s")
-    )
+    with np.load(path) as candles:
+        index = pd.to_datetime(candles["time"], unit="s")
+        names = ("open", "high", "low", "close", "volume")
+        frame = pd.DataFrame({name.title(): candles[name] for name in names}, index)
 
     def run() -> int:
         figures = Backtest(frame, Cross, cash=1e7, finalize_trades=True).run()

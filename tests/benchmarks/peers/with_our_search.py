@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from apps.engine.charges import NO_CHARGES
 from apps.engine.figures.facts import Facts
 from apps.engine.simulation.simulate import EVERY_ROW, to_nobody
@@ -38,12 +40,12 @@ def search_over(path: str) -> tuple[Search, range]:
     return Search(stage, STEPS, grid, NO_CHARGES, CAPITAL), range(grid.size)
 
 
-def ranked_sets(path: str) -> Work:
+def ranked_sets(path: str, most: int) -> Work:
     """The search alone: profit and daily returns of each set."""
 
     def run() -> int:
         search, sets = search_over(path)
-        return len(searched(search, CONFIG, sets, THREADS, to_nobody))
+        return len(searched(search, CONFIG, sets[:most], THREADS, to_nobody))
 
     return run
 
@@ -77,4 +79,11 @@ def trades_of_some(path: str) -> Work:
 
 
 if __name__ == "__main__":
-    serve({"search": ranked_sets, "study": whole_study, "trades": trades_of_some})
+    serve(
+        {
+            "search": partial(ranked_sets, most=1_000),
+            "tenth": partial(ranked_sets, most=100),
+            "study": whole_study,
+            "trades": trades_of_some,
+        }
+    )

@@ -2,71 +2,147 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.engine.charges import NO_CHARGES
+from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
-from apps.engine.simulation.plan import Contract, plan_of, terms_of
+from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.simulate import History, play, simulate, to_nobody
-from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.stage import Stage, stage_of
 from tests.benchmarks.peers.serve import Work, serve
 from tests.engine.steps import CROSS
 
 CAPITAL = 10_000_000.0
 SYMBOL = "NSE:WALK"
+CHARGED: Schedule = (
+    ChargeRow(
+        "", 0, brokerage=0.0003, brokerage_cap=20.0, tax_sell=0.00025, exchange=0.0000297,
+        regulator=0.000001, stamp_buy=0.00003, gst=0.18,
+    ),
+)  # fmt: skip
 
 
-def strategy() -> Strategy:
-    """EMA 9 crosses above EMA 21: long 100 shares, stop 1 %, target 2 %."""
-    steps = {
-        "basicInfo": {"strategyType": "momentum", "timeframe": "1m", "symbols": [SYMBOL]},
+def strategy(symbols: int = 1) -> Strategy:
+    """EMA 9 crosses above EMA 21: long 100 shares, stop 1 %, target 2 %, all symbols at once."""
+    return parse(_steps(symbols))
+
+
+def every_rule() -> Strategy:
+    """The same, trailed, with adds, a longest holding, slippage and a daily limit that is met."""
+    steps = _steps(1)
+    steps["positionSizing"]["pyramiding"] = {"enabled": True, "maxEntries": 3}
+    steps["exitConditions"] |= {
+        "trailingStop": {
+            "enabled": True, "type": "percentage", "percentage": 0.8, "activationThreshold": 0.4,
+        },
+        "maxHoldingCandles": 2_000,
+    }  # fmt: skip
+    steps["riskParameters"]["maxDailyLoss"] = 20_000
+    steps["executionSettings"]["slippage"] = 0.03
+    return parse(steps)
+
+
+def _steps(symbols: int) -> dict[str, dict[str, Any]]:
+    return {
+        "basicInfo": {
+            "strategyType": "momentum", "timeframe": "1m", "symbols": _names(symbols),
+        },
         "positionSizing": {"method": "fixed_quantity", "quantity": 100},
         "entryConditions": {"positionType": "long", "conditions": [CROSS]},
         "exitConditions": {
             "stopLoss": {"type": "percentage", "percentage": 1},
             "takeProfit": {"type": "percentage", "percentage": 2},
         },
-        "riskParameters": {"maxPositionSize": 1e9, "maxDailyLoss": 1e9, "maxOpenPositions": 1},
+        "riskParameters": {
+            "maxPositionSize": 1e9, "maxDailyLoss": 1e9, "maxOpenPositions": symbols,
+        },
         "executionSettings": {
             "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "delivery",
         },
     }  # fmt: skip
-    return parse(steps)
+
+
+def _names(symbols: int) -> list[str]:
+    return [SYMBOL + str(number or "") for number in range(symbols)]
 
 
 def history_of(path: str) -> tuple[History, int, int]:
-    time, open_, high, low, close, volume = np.load(path)
-    candles = Candles.build(time, open=open_, high=high, low=low, close=close, volume=volume)
-    return History(SYMBOL, candles), int(time[0]), int(time[-1]) + 60
+    """The candles of a file, and their range."""
+    histories, start, end = histories_of(path)
+    return histories[0], start, end
+
+
+def histories_of(path: str) -> tuple[list[History], int, int]:
+    """The candles of a file, or those of all files in a folder; and their range."""
+    files = sorted(Path(path).glob("*.npz")) or [path]
+    candles = [Candles.build(**np.load(file)) for file in files]
+    time = candles[0].time
+    histories = [History(*one) for one in zip(_names(len(files)), candles, strict=True)]
+    return histories, int(time[0]), int(time[-1]) + 60
 
 
 def whole_backtest(path: str) -> Work:
-    history, start, end = history_of(path)
-    crossing = strategy()
+    histories, start, end = histories_of(path)
+    crossing = strategy(len(histories))
 
     def run() -> int:
-        result = simulate(crossing, [history], start=start, end=end, capital=CAPITAL)
+        result = simulate(crossing, histories, start=start, end=end, capital=CAPITAL)
         return len(result.trades)
 
     return run
 
 
 def candles_to_curve(path: str) -> Work:
-    history, start, end = history_of(path)
-    crossing = strategy()
+    histories, start, end = histories_of(path)
+    crossing = strategy(len(histories))
 
     def run() -> int:
-        plan = plan_of(crossing)
-        stage = stage_of(crossing, [history], start=start, end=end, report=to_nobody)
-        cued = stage.cued(crossing, plan)
-        played = play(
-            plan, *cued, terms_of([Contract()], NO_CHARGES), capital=CAPITAL, report=to_nobody
-        )
-        return len(played.trades)
+        stage = stage_of(crossing, histories, start=start, end=end, report=to_nobody)
+        return _traded(crossing, stage, NO_CHARGES)
 
     return run
 
 
+def joined_to_curve(path: str) -> Work:
+    """From one market of all symbols, as others have their candles in one table."""
+    histories, start, end = histories_of(path)
+    crossing = strategy(len(histories))
+    stage = stage_of(crossing, histories, start=start, end=end, report=to_nobody)
+
+    def run() -> int:
+        return _traded(crossing, stage, NO_CHARGES)
+
+    return run
+
+
+def by_every_rule(path: str) -> Work:
+    """Charged, too."""
+    histories, start, end = histories_of(path)
+    full = every_rule()
+
+    def run() -> int:
+        stage = stage_of(full, histories, start=start, end=end, report=to_nobody)
+        return _traded(full, stage, CHARGED)
+
+    return run
+
+
+def _traded(crossing: Strategy, stage: Stage, schedule: Schedule) -> int:
+    plan = plan_of(crossing)
+    cued, terms = stage.cued(crossing, plan), terms_of(stage.contracts, schedule)
+    return len(play(plan, *cued, terms, capital=CAPITAL, report=to_nobody).trades)
+
+
 if __name__ == "__main__":
-    serve({"curve": candles_to_curve, "backtest": whole_backtest})
+    serve(
+        {
+            "curve": candles_to_curve,
+            "joined": joined_to_curve,
+            "rules": by_every_rule,
+            "backtest": whole_backtest,
+        }
+    )

@@ -1,0 +1,29 @@
+"""A process of its own: imports, kernels from their cache, then ten backtests of a file's candles.
+
+Prints as JSON when it was ready and when each backtest was done, in seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from apps.engine import compilation
+from tests.benchmarks.peers.with_ours import whole_backtest
+
+BACKTESTS = 10
+
+
+def main(path: str) -> None:
+    compilation.prepare(lambda line: print(line, file=sys.stderr))
+    run = whole_backtest(path)
+    ends = [time.time()]
+    for _ in range(BACKTESTS):
+        run()
+        ends.append(time.time())
+    print(json.dumps(ends))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,59 @@
+"""What ten times the work takes."""
+
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.peers.runners import ours
+from tests.benchmarks.side_by_side import report
+from tests.benchmarks.walks import candles_file, candles_folder
+
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
+
+ROUNDS = 3
+
+
+def grown(name: str, works: Mapping[int, Callable[[], float]]) -> None:
+    """Of works by size, each ten times the one before, which take the seconds that they return."""
+    rounds = [[work() for work in works.values()] for _ in range(ROUNDS)]
+    seconds = dict(zip(works, zip(*rounds, strict=True), strict=True))
+    for less, more in pairwise(works):
+        report(f"{name}, {less:,} against {more:,}", seconds[less], seconds[more])
+        one, other = (1e6 * min(seconds[size]) / size for size in (less, more))
+        print(f"at best {one:,.3f} us for each and {other:,.3f} us")
+
+
+def test_ten_times_the_bars(tmp_path: Path) -> None:
+    sizes = (10_000, 100_000, 1_000_000, 10_000_000)
+    paths = {bars: candles_file(tmp_path, bars) for bars in sizes}
+    with ours() as mine:
+        works = {
+            bars: lambda path=path: mine.measure("curve", path).seconds
+            for bars, path in paths.items()
+        }
+        grown("minutes to trades and equity", works)
+
+
+def test_ten_times_the_symbols(tmp_path: Path) -> None:
+    folders = {
+        symbols: candles_folder(tmp_path / str(symbols), 100_000, symbols=symbols)
+        for symbols in (5, 50)
+    }
+    with ours() as mine:
+        works = {
+            symbols: lambda folder=folder: mine.measure("curve", folder).seconds
+            for symbols, folder in folders.items()
+        }
+        grown("symbols of 100,000 minutes on one account", works)
+
+
+def test_ten_times_the_sets(tmp_path: Path) -> None:
+    path = candles_file(tmp_path, 100_000)
+    with ours("with_our_search") as mine:
+        works = {
+            sets: lambda work=work: mine.measure(work, path).elapsed
+            for sets, work in ((100, "tenth"), (1_000, "search"))
+        }
+        grown("sets over 100,000 minutes on 2 threads", works)

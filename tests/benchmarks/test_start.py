@@ -1,0 +1,30 @@
+"""How long a worker takes that was started anew, when its kernels were compiled before."""
+
+import statistics
+from pathlib import Path
+
+import pytest
+
+from tests.benchmarks.peers.runners import from_cold
+from tests.benchmarks.side_by_side import MEASURED, Row
+from tests.benchmarks.walks import candles_file
+
+pytestmark = pytest.mark.bench
+
+STARTS = 7
+
+
+def test_from_the_start_of_a_process_to_its_first_backtest(tmp_path: Path) -> None:
+    path = candles_file(tmp_path, 100_000)
+    from_cold(path)  # compiles, if need be
+    starts = [from_cold(path) for _ in range(STARTS)]
+    ready, first, *_, ninth, tenth = (
+        statistics.median(seconds) for seconds in zip(*starts, strict=True)
+    )
+    name = "from the start of a process to a first backtest of 100,000 minutes"
+    MEASURED.append(Row(name, f"{first:.2f} s"))
+    print(f"\n{name}: {first:.2f} s; ready after {ready:.2f} s")
+    took = f"{1000 * (first - ready):.1f} ms, the tenth {1000 * (tenth - ninth):.1f} ms"
+    print(
+        f"the first backtest took {took}; the slowest start {max(one[1] for one in starts):.2f} s"
+    )
