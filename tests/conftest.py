@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
@@ -71,21 +71,31 @@ def empty_queue(
             cursor.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
 
 
+@pytest.fixture(scope="module")
+def kept(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The database for a module's fixtures: its tests find what they store, undo their own writes
+    alone, and all of it is gone after the last of them. Not for modules whose tests commit.
+    """
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
+
+
+def client_of(user: User | None = None) -> APIClient:
+    """Anonymous without a user, else with an access token of a fresh session."""
+    made = CheckedClient(raise_request_exception=False)
+    made.default_format = "json"
+    if user is not None:
+        issued = tokens.issue(
+            user=user, now=timezone.now(), address="127.0.0.1", user_agent="tests"
+        )
+        made.credentials(HTTP_AUTHORIZATION=f"Bearer {issued.access}")
+    return made
+
+
 @pytest.fixture
 def api(db: None) -> Api:
-    """`api()` is anonymous, `api(user)` carries an access token of a fresh session."""
-
-    def client(user: User | None = None) -> APIClient:
-        made = CheckedClient(raise_request_exception=False)
-        made.default_format = "json"
-        if user is not None:
-            issued = tokens.issue(
-                user=user, now=timezone.now(), address="127.0.0.1", user_agent="tests"
-            )
-            made.credentials(HTTP_AUTHORIZATION=f"Bearer {issued.access}")
-        return made
-
-    return client
+    return client_of
 
 
 @pytest.fixture

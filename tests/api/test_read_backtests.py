@@ -10,7 +10,7 @@ from apps.backtests.models import TradeBlock
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
-from tests.conftest import Api
+from tests.conftest import Api, client_of
 from tests.envelope import assert_error
 from tests.market.bars import hold
 
@@ -18,10 +18,15 @@ PATH = "/api/backtests"
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 
 
-@pytest.fixture
-def completed(api: Api, alice: User) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def alice(kept: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture(scope="module")
+def completed(alice: User) -> dict[str, Any]:
     hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
-    client = api(alice)
+    client = client_of(alice)
     algorithm = make.algorithm(alice, **make.steps())
     created = client.post(PATH, {"algorithmId": algorithm.pk, "name": "One", **RANGE}).json()
     run_queued()

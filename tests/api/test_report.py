@@ -23,12 +23,22 @@ from tests.market.bars import hold
 NAME = "<script>alert(1)</script> & more"
 
 
-@pytest.fixture
-def completed(alice: User) -> Backtest:
+@pytest.fixture(scope="module")
+def alice(kept: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture(scope="module")
+def backtest(alice: User) -> Backtest:
     hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return services.rename(owner=alice, backtest_id=backtest.pk, name=NAME, now=make.NOW)
+
+
+@pytest.fixture
+def completed(db: None, backtest: Backtest) -> Backtest:
+    return Backtest.objects.get(pk=backtest.pk)
 
 
 def path(backtest: Backtest, below: str = "report") -> str:

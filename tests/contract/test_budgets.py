@@ -1,27 +1,32 @@
 """Files and functions stay small enough to be read."""
 
 import ast
+from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [
-    path
-    for folder in ("apps", "config")
-    for path in sorted((ROOT / folder).rglob("*.py"))
-    if "migrations" not in path.parts
-]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_file_and_its_functions_keep_to_their_budget(path: Path) -> None:
+def sources() -> Iterator[Path]:
+    for folder in ("apps", "config"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            if "migrations" not in path.parts:
+                yield path
+
+
+def over_budget(path: Path) -> Iterator[str]:
     text = path.read_text()
-    assert text.count("\n") <= (600 if path.name == "kernel.py" else 400)
+    if text.count("\n") > (600 if path.name == "kernel.py" else 400):
+        yield str(path)
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
             longest = 100 if (path.name, node.name) == ("kernel.py", "run_rows") else 60
-            assert node.end_lineno - node.lineno < longest, node.name
+            if node.end_lineno - node.lineno >= longest:
+                yield f"{path}: {node.name}"
+
+
+def test_files_and_functions_keep_to_their_budgets() -> None:
+    assert [one for path in sources() for one in over_budget(path)] == []
 
 
 def test_the_top_level_holds_what_the_map_says() -> None:

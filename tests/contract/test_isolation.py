@@ -160,7 +160,7 @@ def test_not_mine_is_not_there(api: Api, alice: User, intruders: list[User], tex
     for client in clients:
         for method in METHODS:
             met = []
-            for body in BODIES:
+            for body in BODIES if method in known else BODIES[:1]:
                 foreign = answer(client, method, filled(text, mine), body, names)
                 assert foreign == answer(client, method, filled(text, nothing), body, names)
                 assert MARK not in foreign[2]

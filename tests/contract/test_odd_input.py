@@ -22,10 +22,8 @@ from tests.contract.rows.row import (
     SIGN_UP,
     VALIDATE,
     complete,
-    shown,
     with_at,
 )
-from tests.contract.rows.symbols import MALFORMED
 from tests.envelope import assert_error
 from tests.symbols.instruments import equity
 
@@ -37,6 +35,9 @@ ODD_NAMES = (
     "\U0001f600" * 100,  # C16: characters are counted, not bytes
 )
 ELSEWHERE = {
+    "D01 to D37 a malformed symbol to be checked": (
+        "api.test_validate_symbol.test_a_malformed_one_is_not_valid_and_the_reason_is_told"
+    ),
     "E21 what is another user's": "contract.test_isolation.test_not_mine_is_not_there",
     "G45 a key with another body": "api.test_idempotency.test_a_key_with_another_body_is_refused",
     "G46 a key while the first call runs": (
@@ -220,17 +221,6 @@ def test_i18_an_address_in_other_case_is_taken(api: Api, alice: User) -> None:
 
 
 # ------------------------------------------------------------------------------------- symbols
-
-
-@pytest.mark.parametrize("symbol", MALFORMED, ids=shown)
-def test_d01_to_d37_a_malformed_symbol_is_checked_and_not_valid(
-    client: APIClient, symbol: str
-) -> None:
-    response = client.post(VALIDATE, {"symbol": symbol})
-    assert response.status_code == 200
-    found = response.json()
-    assert (found["valid"], found["tradable"], found["symbol"]) == (False, False, symbol)
-    assert found["reason"]
 
 
 def test_d38_an_unknown_symbol_is_valid_and_can_be_saved(client: APIClient) -> None:

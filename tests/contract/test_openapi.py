@@ -2,6 +2,7 @@
 works.
 """
 
+import copy
 import re
 from typing import Any
 
@@ -22,7 +23,7 @@ from config import openapi
 from tests import documented, make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
-from tests.conftest import Api
+from tests.conftest import client_of
 from tests.documented import document
 from tests.market.bars import hold
 from tests.symbols.instruments import equity
@@ -208,9 +209,9 @@ BEFORE = {
 class Reader:
     """Follows the document's examples, with the ids of what there is in place of those shown."""
 
-    def __init__(self, client: APIClient) -> None:
+    def __init__(self, client: APIClient, ids: dict[str, str]) -> None:
         self.client = client
-        self.ids: dict[str, str] = {}
+        self.ids = ids
 
     def follow(self, name: str) -> Any:
         """Call the operation as its example shows; its answer is held against the document."""
@@ -251,14 +252,14 @@ class Reader:
         return body
 
 
-@pytest.fixture
-def reader(api: Api) -> Reader:
+@pytest.fixture(scope="module")
+def joined(kept: None) -> Reader:
     """One who has read the document: signed in, with a key, an algorithm, a backtest and a webhook;
     and an operator, for whom alone some calls are.
     """
     equity("NSE:RELIANCE")
     hold("NSE:RELIANCE", "5m", waves("2024-01-01", 5, step=300))
-    reader = Reader(api())
+    reader = Reader(client_of(), {})
     issued = reader.follow("signUp").json()
     reader.client.credentials(HTTP_AUTHORIZATION=f"Bearer {issued['accessToken']}")
     User.objects.update(is_staff=True)
@@ -269,6 +270,12 @@ def reader(api: Api) -> Reader:
     reader.ids["webhook_id"] = reader.follow("createWebhook").json()["id"]
     reader.ids["delivery_id"] = reader.follow("testWebhook").json()["id"]
     return reader
+
+
+@pytest.fixture
+def reader(db: None, joined: Reader) -> Reader:
+    """As they are before any example: calls change a client's cookies."""
+    return Reader(copy.deepcopy(joined.client), dict(joined.ids))
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATIONS if name != "signUp"])
