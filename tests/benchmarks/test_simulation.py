@@ -12,7 +12,8 @@ from apps.engine.kernel.kernel import run
 from apps.engine.language.strategy import parse
 from apps.engine.signals.signals import signals_of
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
-from apps.engine.simulation.simulate import NO_CHARGES, History, room_for, to_nobody
+from apps.engine.simulation.plays import to_nobody
+from apps.engine.simulation.simulate import NO_CHARGES, History
 from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.peers.runners import ours
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, every_rule
@@ -47,7 +48,7 @@ def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
     plain, every = plan_of(strategy), plan_of(every_rule())
     market, signals = stage.cued(strategy, plain)
     free, charged = (terms_of(stage.contracts, rates) for rates in (NO_CHARGES, CHARGED))
-    out = room_for(market)
+    out = r.Out(np.empty(1000, r.TRADE), np.empty(len(market.time)))
 
     def kernel_run(plan: r.Plan, terms: Terms) -> object:
         state = r.new_state(symbols=1, cash=CAPITAL)

@@ -10,7 +10,8 @@ from apps.engine.candles import ist_day
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import Figure
 from apps.engine.language.strategy import parse
-from apps.engine.simulation.simulate import EVERY_ROW, NO_CHARGES, History, simulate, to_nobody
+from apps.engine.simulation.plays import EVERY_ROW, to_nobody
+from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
 from apps.engine.simulation.stage import stage_of
 from apps.engine.studies.configs import Parameter, WalkForwardConfig
 from apps.engine.studies.configs import parse as config_of
@@ -89,7 +90,9 @@ def test_a_search_against_one_simulation_after_another() -> None:
             strategy(), [history], start=0, end=2**40, report=to_nobody, cache_bytes=CACHE_BYTES
         )
         search = Search(stage, STEPS, grid, NO_CHARGES, CAPITAL)
-        return sweep(search, range(grid.size), [EVERY_ROW], judge, threads=2, report=to_nobody)
+        return sweep(
+            search, range(grid.size), [EVERY_ROW], judge, by_days=True, threads=2, report=to_nobody
+        )
 
     def alone() -> object:
         return [

@@ -11,9 +11,9 @@ from apps.engine.errors import InsufficientData
 from apps.engine.language.strategy import Strategy
 from apps.engine.money import rupees
 from apps.engine.sessions import Regime, Sessions
+from apps.engine.simulation import plays
 from apps.engine.simulation.results import curve_points, trade_dicts
 from apps.engine.simulation.simulate import (
-    ROWS_AT_A_TIME,
     ChargeRow,
     Contract,
     History,
@@ -169,10 +169,11 @@ def test_trades_are_listed_in_the_order_of_their_exits() -> None:
     assert (np.diff(exits) >= 0).all()
 
 
-def test_progress_grows_to_one_in_steps() -> None:
+def test_progress_grows_to_one_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plays, "CELLS_AT_A_TIME", 1000)
     told: list[float] = []
-    run(strategy(), history(walk(2 * ROWS_AT_A_TIME + 10)), on_progress=told.append)
-    assert told == [0.0, *(pytest.approx(x, abs=1e-3) for x in (0.4995, 0.999, 1.0))]
+    run(strategy(), history(walk(2010)), on_progress=told.append)
+    assert told == [0.0, *(pytest.approx(x, abs=1e-3) for x in (0.4975, 0.995, 1.0))]
 
 
 def test_what_progress_raises_ends_the_simulation() -> None:

@@ -4,7 +4,8 @@ import numpy as np
 
 from apps.engine.signals.values import ColumnCache
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.simulate import NO_CHARGES, History, play, simulate, to_nobody
+from apps.engine.simulation.plays import play, to_nobody
+from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
 from apps.engine.simulation.stage import stage_of
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy

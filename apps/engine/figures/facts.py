@@ -34,13 +34,15 @@ class Facts:
     `trades` are TRADE records in the order of their exits; a trade's profit is net of charges.
     `curve` are CURVE records: equity at the close of each row. `candles` are the bars that were
     simulated, in the order of the symbols; without them nothing is known of prices beside the
-    trades. A day is a date in Asia/Kolkata that has a row.
+    trades. A day is a date in Asia/Kolkata that has a row; `day_ends` are the last points of each,
+    where they are known. A curve of these alone has all figures but those of METRICS that say so.
     """
 
     trades: Array
     curve: Curve
     capital: float
     candles: Sequence[Candles] = ()
+    day_ends: NDArray[np.int64] | None = None
 
     @cached_property
     def profit(self) -> Floats:
@@ -146,4 +148,4 @@ class Facts:
 
     @cached_property
     def _day_ends(self) -> NDArray[np.int64]:
-        return day_ends(self.curve["time"])
+        return day_ends(self.curve["time"]) if self.day_ends is None else self.day_ends

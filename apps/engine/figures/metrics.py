@@ -53,7 +53,7 @@ COUNT, RUPEES, PERCENT, RATIO, BARS, HOURS, DAYS = Unit
 
 class Metric(NamedTuple):
     """One figure. `falls`: less of it is better; `annual`: it speaks of a year, and is None of a
-    range under LEAST_DAYS.
+    range under LEAST_DAYS; `within_days`: it reads the curve between the ends of days.
     """
 
     unit: Unit
@@ -61,6 +61,7 @@ class Metric(NamedTuple):
     formula: Callable[[Facts], Figure]
     falls: bool = False
     annual: bool = False
+    within_days: bool = False
 
     def of(self, facts: Facts) -> Figure:
         """Rupees as people write them, ratios as they are."""
@@ -177,7 +178,7 @@ TRADES: Final[Mapping[str, Metric]] = {
     "turnoverRatio": Metric(RATIO, "Turnover over mean equity at the end of days.",
         lambda f: _over(f.turnover, float(f.closes.mean())), falls=True),
     "exposure": Metric(PERCENT, "Bars with a position open for any part.",
-        lambda f: trade.exposure(f.trades, f.curve["time"])),
+        lambda f: trade.exposure(f.trades, f.curve["time"]), within_days=True),
     "averageAdverseExcursion": Metric(PERCENT, "MAE: how far prices went against a trade.",
         lambda f: trade.mean(_adverse(f)), falls=True),
     "largestAdverseExcursion": Metric(PERCENT, "The largest MAE.",
@@ -203,13 +204,13 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "sortinoRatio": Metric(RATIO, "Mean over downside deviation, of daily equity.",
         lambda f: equity.of_a_year(equity.sortino_ratio(f.daily)), annual=True),
     "calmarRatio": Metric(RATIO, "Growth a year over the largest drawdown.",
-        lambda f: _over(_growth(f), f.max_drawdown), annual=True),
+        lambda f: _over(_growth(f), f.max_drawdown), annual=True, within_days=True),
     "martinRatio": Metric(RATIO, "Growth a year over the ulcer index.",
         lambda f: _over(_growth(f), equity.ulcer_index(f.closes)), annual=True),
     "omegaRatio": Metric(RATIO, "Daily gains over daily losses.",
         lambda f: equity.omega_ratio(f.daily)),
     "recoveryFactor": Metric(RATIO, "Net profit over the largest drawdown in rupees.",
-        lambda f: _over(f.net, f.max_drawdown_amount)),
+        lambda f: _over(f.net, f.max_drawdown_amount), within_days=True),
     "cagr": Metric(PERCENT, "Growth a year, compounded.", _growth, annual=True),
     "annualVolatility": Metric(PERCENT, "Deviation of daily returns, for a year.",
         lambda f: equity.of_a_year(equity.deviation(f.daily)), falls=True, annual=True),
@@ -217,9 +218,9 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "kurtosis": Metric(RATIO, "Of daily returns; 3 is normal.",
         lambda f: equity.kurtosis(f.daily), falls=True),
     "maxDrawdown": Metric(PERCENT, "The largest fall, of the running peak.",
-        lambda f: f.max_drawdown, falls=True),
+        lambda f: f.max_drawdown, falls=True, within_days=True),
     "maxDrawdownAmount": Metric(RUPEES, "The largest fall in rupees.",
-        lambda f: f.max_drawdown_amount, falls=True),
+        lambda f: f.max_drawdown_amount, falls=True, within_days=True),
     "averageDrawdown": Metric(PERCENT, "The largest fall of each spell under the peak, by days.",
         lambda f: _percent(trade.mean(f.spells.depth)) or 0.0, falls=True),
     "maxDrawdownDays": Metric(DAYS, "The longest spell under the peak, by the calendar.",
@@ -249,20 +250,21 @@ EQUITY: Final[Mapping[str, Metric]] = {
 
 BENCHMARK: Final[Mapping[str, Metric]] = {
     "benchmarkReturn": Metric(PERCENT, "Of buying all symbols in equal parts, and holding them.",
-        lambda f: _benchmark(f, lambda held: float(held[-1] - 1) * 100)),
+        lambda f: _benchmark(f, lambda held: float(held[-1] - 1) * 100), within_days=True),
     "benchmarkMaxDrawdown": Metric(PERCENT, "Its largest fall, by days.",
-        lambda f: _benchmark(f, equity.max_drawdown), falls=True),
+        lambda f: _benchmark(f, equity.max_drawdown), falls=True, within_days=True),
     "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
-        lambda f: _beside(f, beside.alpha), annual=True),
-    "beta": Metric(RATIO, "Movement with the benchmark's.", lambda f: _beside(f, beside.beta)),
+        lambda f: _beside(f, beside.alpha), annual=True, within_days=True),
+    "beta": Metric(RATIO, "Movement with the benchmark's.",
+        lambda f: _beside(f, beside.beta), within_days=True),
     "correlation": Metric(RATIO, "With the benchmark, -1 to 1.",
-        lambda f: _beside(f, beside.correlation)),
+        lambda f: _beside(f, beside.correlation), within_days=True),
     "trackingError": Metric(PERCENT, "Deviation from the benchmark, for a year.",
-        lambda f: _beside(f, beside.tracking_error), falls=True, annual=True),
+        lambda f: _beside(f, beside.tracking_error), falls=True, annual=True, within_days=True),
     "informationRatio": Metric(RATIO, "Mean difference to the benchmark over its deviation.",
-        lambda f: _beside(f, beside.information_ratio), annual=True),
+        lambda f: _beside(f, beside.information_ratio), annual=True, within_days=True),
     "treynorRatio": Metric(PERCENT, "Growth a year for each unit of beta.",
-        lambda f: _over(_growth(f), _beside(f, beside.beta)), annual=True),
+        lambda f: _over(_growth(f), _beside(f, beside.beta)), annual=True, within_days=True),
 }  # fmt: skip
 """Beside buying and holding, without charges, by daily returns."""
 

@@ -10,9 +10,10 @@ The cache of a kernel notices a change in its own file; `_notice` adds the other
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -501,11 +502,15 @@ def finish(state: State, contracts: Array, rates: Array, out: Out) -> int:
     return n
 
 
-def _notice(*files: str | None) -> None:
-    """Let the cache of the kernels notice a change in these files; Numba has no public way."""
-    digest = sha256(b"".join(Path(file).read_bytes() for file in files if file)).hexdigest()
-    for one in (run, settle, finish):
+def notice(kernels: Iterable[Callable[..., Any]], *more: str) -> None:
+    """Let the cache of these kernels notice a change in files that `run` is made of, and in `more`;
+    Numba has no public way.
+    """
+    modules = (quiet, rest, entries, fills, codes)
+    files = (__file__, *(str(module.__file__) for module in modules), *more)
+    digest = sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
+    for one in kernels:
         getattr(one, "_cache")._cache_file._source_stamp = digest  # noqa: B009
 
 
-_notice(__file__, quiet.__file__, rest.__file__, entries.__file__, fills.__file__, codes.__file__)
+notice((run, settle, finish))

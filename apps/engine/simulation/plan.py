@@ -218,11 +218,11 @@ def _closes(symbol: str, day: NDArray[np.int32], sessions: Sessions | None) -> N
 
 class Terms(NamedTuple):
     """By what fills are made and charged: `units` are CONTRACT records, the first ones from ever,
-    each other from the day i4 on that stands in `days`; `rates` RATE records.
+    each other from the day i4 on that stands in `days`, [1 + days, symbols]; `rates` RATE records.
     """
 
     days: NDArray[np.int32]
-    units: Sequence[Array]
+    units: Array
     rates: Array
 
 
@@ -231,7 +231,7 @@ def terms_of(contracts: Sequence[Contract], schedule: Schedule) -> Terms:
     segments = {contract.segment: number for number, contract in enumerate(contracts)}
     days = sorted({first for contract in contracts for first, _ in contract.later})
     later = [[contract.on(day) for contract in contracts] for day in days]
-    units = [contract_rows(one, segments) for one in (contracts, *later)]
+    units = np.stack([contract_rows(one, segments) for one in (contracts, *later)])
     return Terms(np.array(days, np.int32), units, rate_rows(schedule, segments))
 
 

@@ -11,18 +11,12 @@ from typing import Any, Final, NamedTuple
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.figures.deflation import deflated
-from apps.engine.figures.equity import daily_returns, day_ends, sharpe_ratio
+from apps.engine.figures.equity import sharpe_ratio
 from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import Figure
+from apps.engine.figures.metrics import METRICS, Figure
 from apps.engine.language.strategy import parse
-from apps.engine.simulation.simulate import (
-    EVERY_ROW,
-    Progress,
-    Result,
-    charged,
-    result_of,
-    to_nobody,
-)
+from apps.engine.simulation.plays import EVERY_ROW, Progress, to_nobody
+from apps.engine.simulation.simulate import Result, charged, result_of
 from apps.engine.simulation.stage import stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig
@@ -31,7 +25,6 @@ from apps.engine.studies.sweep import (
     CACHE_BYTES,
     NothingToTry,
     Search,
-    facts_of,
     objective_of,
     rank,
     shown,
@@ -81,7 +74,7 @@ def optimise(
         raise NothingToTry(len(indices))
     ranked = rank({i: one.objective for i, one in judged.items()}, config.objective)
     best = search.play(ranked[0], report=to_nobody)
-    daily = daily_returns(best.equity, day_ends(best.time), capital)
+    daily = best.facts.daily
     ratios = [one.sharpe for one in judged.values() if one.sharpe is not None]
     return result_of(strategy, stage, search.schedule, best, capital=capital, seed=seed), {
         "objective": config.objective,
@@ -102,17 +95,16 @@ def searched(
     report: Progress,
 ) -> dict[int, Judged]:
     """The sets that can run, by number."""
-    ends = day_ends(search.stage.market.time)
 
     def judge(facts: Facts) -> Judged:
-        daily = daily_returns(facts.curve["equity"], ends, search.capital)
-        return Judged(objective_of(facts, config.objective), sharpe_ratio(daily))
+        return Judged(objective_of(facts, config.objective), sharpe_ratio(facts.daily))
 
     found = sweep(
         search,
         indices,
         [EVERY_ROW],
         judge,
+        by_days=not METRICS[config.objective].within_days,
         threads=threads,
         report=lambda done: report(SHARE_OF_SEARCH * done),
     )
@@ -126,14 +118,13 @@ def _table(
     places = {index: place for place, index in enumerate(ranked)}
     rows = []
     for place, index in enumerate(ranked[:MOST_SHOWN]):
-        facts = facts_of(search.play(index, report=to_nobody), search.capital, search.stage)
         rows.append(
             {
                 "rank": place + 1,
                 "parameters": search.grid.values(index),
                 "objective": judged[index].objective,
                 "plateau": plateau(search.grid, index, places),
-                "performance": shown(facts),
+                "performance": shown(search.play(index, report=to_nobody).facts),
             }
         )
         report(SHARE_OF_SEARCH + (1 - SHARE_OF_SEARCH) * place / MOST_SHOWN)

@@ -11,17 +11,31 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 from threading import Event, local
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure, figures
-from apps.engine.kernel.records import Market, Out
+from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
-from apps.engine.simulation.simulate import EVERY_ROW, Played, Progress, play, room_for
+from apps.engine.simulation.plays import (
+    EVERY_ROW,
+    Part,
+    Played,
+    Progress,
+    Room,
+    part_of,
+    play,
+    play_all,
+    room_for,
+)
 from apps.engine.simulation.stage import Stage
 from apps.engine.studies.configs import SHOWN
 from apps.engine.studies.grid import Grid
@@ -30,6 +44,10 @@ from apps.engine.studies.strategies import Strategies
 CACHE_BYTES: Final = 256 * 2**20
 """Of indicator columns that the sets of a search share."""
 SECONDS_BETWEEN_REPORTS: Final = 0.1
+CELLS_AT_ONCE: Final = 4_000_000
+"""Rows x symbols x sets of which a thread holds signals."""
+MOST_AT_ONCE: Final = 16
+"""Sets."""
 
 Found = TypeVar("Found")
 
@@ -43,6 +61,19 @@ class NothingToTry(EngineError):
 
 class CannotRun(EngineError):
     """A set that does not validate, or has too few bars with warm indicators."""
+
+
+class Cued(NamedTuple):
+    """A set in numbers: its plan, the market with its ranges, and its signals u1[rows, symbols]."""
+
+    plan: Plan
+    market: Market
+    signals: NDArray[np.uint8]
+
+    @property
+    def ranges(self) -> int:
+        """The same for sets that read the same ones."""
+        return id(self.market.atr) if self.market.atr.size else 0
 
 
 class _Abandoned(Exception):
@@ -71,6 +102,17 @@ class Search:
         """The strategy of a set; None where it does not validate."""
         return self._strategies.of(self.grid.values(index))
 
+    def cued(self, index: int) -> Cued:
+        """What is played of a set. Raises CannotRun."""
+        strategy = self.strategy(index)
+        if strategy is None:
+            raise CannotRun
+        plan = plan_of(strategy)
+        try:
+            return Cued(plan, *self.stage.cued(strategy, plan))
+        except InsufficientData as error:
+            raise CannotRun from error
+
     def play(
         self,
         index: int,
@@ -80,82 +122,86 @@ class Search:
         report: Progress,
     ) -> Played:
         """Some of the rows, from the capital. Raises CannotRun."""
-        return next(self.parts(index, [rows], capital=capital, report=report))
+        return play(
+            *self.cued(index),
+            self._terms,
+            capital=self.capital if capital is None else capital,
+            report=report,
+            rows=rows,
+            candles=self.stage.candles,
+        )
 
-    def parts(
-        self,
-        index: int,
-        parts: Sequence[slice],
-        *,
-        capital: float | None = None,
-        report: Progress,
-        out: Out | None = None,
-    ) -> Iterator[Played]:
-        """Each part of the rows on its own, from the capital; written to `out`, where one is given,
-        it lasts until the next. Raises CannotRun.
+    def play_all(
+        self, indices: Sequence[int], parts: Sequence[Part], room: Room, report: Progress
+    ) -> Iterator[tuple[int, list[Played] | None]]:
+        """Each set from the capital, in each part or in one after the other; None for one that
+        cannot run. In any order; a whole curve lasts until the next.
         """
-        strategy = self.strategy(index)
-        if strategy is None:
-            raise CannotRun
-        plan = plan_of(strategy)
-        try:
-            market, signals = self.stage.cued(strategy, plan)
-        except InsufficientData as error:
-            raise CannotRun from error
-        for rows in parts:
-            yield play(
-                plan,
-                market,
-                signals,
-                self._terms,
-                capital=self.capital if capital is None else capital,
-                report=report,
-                rows=rows,
-                out=out,
-            )
+        ready: list[tuple[int, Cued]] = []
+        for index in indices:
+            try:
+                ready.append((index, self.cued(index)))
+            except CannotRun:
+                yield index, None
+        for _, group in groupby(ready, key=lambda one: one[1].ranges):
+            numbers, cued = zip(*group, strict=True)
+            plans, signals = [one.plan for one in cued], np.stack([one.signals for one in cued])
+            for some in [parts] if room.by_days else [[one] for one in parts]:
+                played = play_all(
+                    plans,
+                    cued[0].market,
+                    signals,
+                    self._terms,
+                    some,
+                    capital=self.capital,
+                    candles=self.stage.candles,
+                    report=report,
+                    room=room,
+                )
+                for place, index in enumerate(numbers):
+                    yield index, played[place * len(some) : (place + 1) * len(some)]
 
 
 class _Room(local):
-    """Where the sets that one thread plays are written, one over the other: new memory would have
-    to be made ready by the system for each.
-    """
+    """That of each thread."""
 
-    def __init__(self, market: Market) -> None:
-        self.out = room_for(market)
+    def __init__(self, market: Market, parts: Sequence[Part], plans: int) -> None:
+        self.room = room_for(market, parts, plans)
 
 
 def sweep(
     search: Search,
     indices: Sequence[int],
-    parts: Sequence[slice],
+    slices: Sequence[slice],
     judge: Callable[[Facts], Found],
     *,
+    by_days: bool = False,
     threads: int,
     report: Progress,
 ) -> list[list[Found] | None]:
-    """What `judge` says of each set in each part; None for a set that cannot run.
+    """What `judge` says of each set in each slice of the rows; None for a set that cannot run.
 
-    `report` is told the fraction that is done, ten times a second, in the calling thread; what it
-    raises ends the search.
+    `by_days`: it reads figures of METRICS that are. `report` is told the fraction that is done, ten
+    times a second, in the calling thread; what it raises ends the search.
     """
-    abandoned, room = Event(), _Room(search.stage.market)
-    waiting, found = iter(enumerate(indices)), dict[int, list[Found] | None]()
+    market = search.stage.market
+    parts = [part_of(market, rows, by_days=by_days) for rows in slices]
+    size = _sets_at_a_time(market, len(indices), threads, by_days=by_days)
+    abandoned, rooms = Event(), _Room(market, parts, size)
+    batches = iter([indices[i : i + size] for i in range(0, len(indices), size)])
+    found = dict[int, list[Found] | None]()
 
     def unless_abandoned(done: float) -> None:
         if abandoned.is_set():
             raise _Abandoned
 
-    def judged(index: int) -> list[Found] | None:
-        try:
-            played = search.parts(index, parts, report=unless_abandoned, out=room.out)
-            return [judge(facts_of(one, search.capital, search.stage)) for one in played]
-        except CannotRun:
-            return None
-
     def work() -> None:
-        for place, index in waiting:  # of all threads: each takes the next
+        for batch in batches:  # of all threads: each takes the next
             unless_abandoned(0.0)
-            found[place] = judged(index)
+            for index, played in search.play_all(batch, parts, rooms.room, unless_abandoned):
+                judged = found.setdefault(index, [] if played else None)
+                if judged is not None:
+                    judged += [judge(one.facts) for one in played or ()]
 
     with ThreadPoolExecutor(threads) as pool:
         working = {pool.submit(work) for _ in range(threads)}
@@ -168,12 +214,16 @@ def sweep(
                 report(len(found) / len(indices))
         finally:
             abandoned.set()
-    return [found[place] for place in range(len(indices))]
+    return [found[index] for index in indices]
 
 
-def facts_of(played: Played, capital: float, stage: Stage) -> Facts:
-    curve = {"time": played.time, "equity": played.equity}
-    return Facts(played.trades, curve, capital, stage.candles)
+def _sets_at_a_time(market: Market, sets: int, threads: int, *, by_days: bool) -> int:
+    """Few enough that threads end together, and that their signals are not much memory; one where
+    each leaves a whole curve.
+    """
+    if not by_days:
+        return 1
+    return max(min(CELLS_AT_ONCE // market.cell.size, sets // (4 * threads), MOST_AT_ONCE), 1)
 
 
 def objective_of(facts: Facts, name: str) -> Figure:

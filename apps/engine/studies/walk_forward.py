@@ -13,10 +13,11 @@ import numpy as np
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import Figure
+from apps.engine.figures.metrics import METRICS, Figure
 from apps.engine.language.strategy import parse
+from apps.engine.simulation.plays import Played, Progress, to_nobody
 from apps.engine.simulation.results import curve_points, wire_times
-from apps.engine.simulation.simulate import Played, Progress, Result, charged, result_of, to_nobody
+from apps.engine.simulation.simulate import Result, charged, result_of
 from apps.engine.simulation.stage import Stage, stage_of
 from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import WalkForwardConfig
@@ -25,7 +26,6 @@ from apps.engine.studies.sweep import (
     CACHE_BYTES,
     NothingToTry,
     Search,
-    facts_of,
     objective_of,
     rank,
     shown,
@@ -74,7 +74,7 @@ def walk_forward(
             {
                 "parameters": grid.values(index),
                 "inSample": _trained_again(search, index, window, config.objective),
-                "outOfSample": _told(test, config.objective, held, stage),
+                "outOfSample": _told(test, config.objective),
             }
         )
         tests.append(test)
@@ -82,7 +82,7 @@ def walk_forward(
         on_progress(SHARE_OF_TRAINING + (1 - SHARE_OF_TRAINING) * len(tests) / len(windows))
         if test.ruined:
             break
-    played = _joined(tests)
+    played = _joined(tests, capital, stage)
     result = result_of(strategy, stage, search.schedule, played, capital=capital, seed=seed)
     return result, {
         "objective": config.objective,
@@ -125,6 +125,7 @@ def _trained(
         indices,
         [slice(window.train, window.test) for window in windows],
         judge,
+        by_days=not METRICS[config.objective].within_days,
         threads=threads,
         report=lambda done: report(SHARE_OF_TRAINING * done),
     )
@@ -141,17 +142,17 @@ def _played(search: Search, index: int, rows: slice, capital: float) -> Played:
     return search.play(index, rows, capital=capital, report=to_nobody)
 
 
-def _joined(tests: Sequence[Played]) -> Played:
-    rejected = {name: sum(test.rejected[name] for test in tests) for name in tests[0].rejected}
-    paid = {name: round(sum(test.paid[name] for test in tests), 2) for name in tests[0].paid}
-    return Played(
-        np.concatenate([test.trades for test in tests]),
-        np.concatenate([test.time for test in tests]),
-        np.concatenate([test.equity for test in tests]),
-        rejected,
-        paid,
-        tests[-1].ruined,
-    )
+def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
+    """What is rejected and paid is that of all, the rest of the account that of the last."""
+    account = tests[-1].account.copy()
+    for field in ("rejected", "paid"):
+        account[field] = sum(test.account[field] for test in tests)
+    curve = {
+        name: np.concatenate([test.facts.curve[name] for test in tests])
+        for name in ("time", "equity")
+    }
+    trades = np.concatenate([test.trades for test in tests])
+    return Played(Facts(trades, curve, capital, stage.candles), account)
 
 
 def _trained_again(search: Search, index: int, window: Window, objective: str) -> dict[str, object]:
@@ -159,15 +160,14 @@ def _trained_again(search: Search, index: int, window: Window, objective: str) -
     kept.
     """
     trained = _played(search, index, slice(window.train, window.test), search.capital)
-    return _told(trained, objective, search.capital, search.stage)
+    return _told(trained, objective)
 
 
-def _told(played: Played, objective: str, capital: float, stage: Stage) -> dict[str, object]:
+def _told(played: Played, objective: str) -> dict[str, object]:
     first, last = wire_times(played.time[[0, -1]])
-    facts = facts_of(played, capital, stage)
     return {
         "from": first,
         "to": last,
-        "objective": objective_of(facts, objective),
-        "performance": shown(facts),
+        "objective": objective_of(played.facts, objective),
+        "performance": shown(played.facts),
     }

@@ -6,7 +6,7 @@ from functools import partial
 
 from apps.engine.charges import NO_CHARGES
 from apps.engine.figures.facts import Facts
-from apps.engine.simulation.simulate import EVERY_ROW, to_nobody
+from apps.engine.simulation.plays import EVERY_ROW, to_nobody
 from apps.engine.simulation.stage import stage_of
 from apps.engine.studies.configs import OptimizationConfig, parse
 from apps.engine.studies.grid import Grid
@@ -72,7 +72,9 @@ def trades_of_some(path: str) -> Work:
 
     def run() -> int:
         sets = [*range(25), *range(19 * 25, 20 * 25)]
-        found = sweep(search, sets, [EVERY_ROW], traded, threads=THREADS, report=to_nobody)
+        found = sweep(
+            search, sets, [EVERY_ROW], traded, by_days=True, threads=THREADS, report=to_nobody
+        )
         return sum(one[0] for one in found if one)
 
     return run

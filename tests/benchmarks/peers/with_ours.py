@@ -11,7 +11,8 @@ from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.simulation.plan import plan_of, terms_of
-from apps.engine.simulation.simulate import History, play, simulate, to_nobody
+from apps.engine.simulation.plays import play, to_nobody
+from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.stage import Stage, stage_of
 from tests.benchmarks.peers.serve import Work, serve
 from tests.engine.steps import CROSS

@@ -1,0 +1,85 @@
+"""Many plays in one call: each is what it is alone, and days are enough for figures of days."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from apps.engine.candles import ist_day
+from apps.engine.charges import NO_CHARGES
+from apps.engine.figures.equity import day_ends
+from apps.engine.figures.metrics import METRICS, figures
+from apps.engine.kernel.many import PLAN, plan_at
+from apps.engine.kernel.records import Plan
+from apps.engine.simulation import plays
+from apps.engine.simulation.plan import Contract, plan_of, terms_of
+from apps.engine.simulation.plays import Part, Played, part_of, play, play_all, room_for, to_nobody
+from apps.engine.simulation.simulate import History
+from apps.engine.simulation.stage import stage_of
+from tests.benchmarks.walks import session_bars
+from tests.engine.strategies import sma_cross, strategy
+
+CANDLES = session_bars(12, length=300)
+NEW_LOT = int(ist_day(CANDLES.time)[len(CANDLES) // 2])
+RISKY = Contract(margin=0.01, later=((NEW_LOT, Contract(lot=3.0, margin=0.01)),))
+SYMBOLS = [
+    History("NSE:TEST", CANDLES, contract=RISKY),
+    History("NSE:OTHER", session_bars(10, length=600), contract=Contract(margin=0.01)),
+]
+SLICES = [slice(None), slice(100, 500), slice(75, 75 * 9)]
+BOTH = {"positionType": "both", "conditions": [sma_cross(3, 12)]}
+CROSS = strategy(basicInfo={"timeframe": "5m"}, entryConditions=BOTH)
+PLANS = [
+    plan_of(CROSS)._replace(size=10.0, second_stop_rate=0.002),
+    plan_of(CROSS)._replace(size=7.0, trail_rate=0.001, slippage=0.0005),
+    plan_of(CROSS)._replace(size=5e4, slippage=0.02),  # ruined early
+]
+
+
+STAGE = stage_of(CROSS, SYMBOLS, start=0, end=2**40, report=to_nobody)
+MARKET, SIGNALS = STAGE.cued(CROSS, PLANS[0])
+HEARD = np.stack([SIGNALS, SIGNALS & 1, SIGNALS])  # the second never sells short
+GIVEN = {"capital": 1e6, "candles": STAGE.candles, "report": to_nobody}
+
+
+def together(parts: list[Part]) -> list[Played]:
+    room = room_for(MARKET, parts, len(PLANS))
+    terms = terms_of(STAGE.contracts, NO_CHARGES)
+    return play_all(PLANS, MARKET, HEARD, terms, parts, room=room, **GIVEN)  # type: ignore[arg-type]
+
+
+def alone(plan: int, rows: slice) -> Played:
+    terms = terms_of(STAGE.contracts, NO_CHARGES)
+    return play(PLANS[plan], MARKET, HEARD[plan], terms, rows=rows, **GIVEN)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("at_a_time", [plays.CELLS_AT_A_TIME, 50])
+def test_each_of_many_is_what_it_is_alone(monkeypatch: pytest.MonkeyPatch, at_a_time: int) -> None:
+    """Whether or not they are run in many steps, of few trades each."""
+    by_days = [name for name, metric in METRICS.items() if not metric.within_days]
+    singles = [alone(plan, rows) for plan in range(len(PLANS)) for rows in SLICES]
+    monkeypatch.setattr(plays, "CELLS_AT_A_TIME", at_a_time)
+    monkeypatch.setattr(plays, "TRADES_AT_A_TIME", at_a_time // 10)
+    many = together([part_of(MARKET, rows, by_days=True) for rows in SLICES])
+    assert [one.ruined for one in singles] == [False] * 6 + [True] * 3
+    for one, wanted in zip(many, singles, strict=True):
+        assert one.trades.tobytes() == wanted.trades.tobytes()
+        assert one.account == wanted.account
+        assert one.equity.tolist() == wanted.equity[day_ends(wanted.time)].tolist()
+        assert figures(one.facts, by_days) == figures(wanted.facts, by_days)
+
+
+def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
+    for rows in SLICES:
+        part = part_of(MARKET, rows, by_days=False)
+        for k, one in enumerate(together([part])):
+            wanted = alone(k, rows)
+            assert one.equity.tolist() == wanted.equity.tolist()
+            assert figures(one.facts, METRICS) == figures(wanted.facts, METRICS)
+
+
+def test_a_plan_as_a_record_is_the_plan() -> None:
+    plan = Plan(*(type(value)(k + 1) for k, value in enumerate(Plan())))
+    record = np.array([plan], PLAN)[0]
+    held = SimpleNamespace(**{name: record[name] for name in Plan._fields})
+    assert plan_at.py_func(held) == plan
