@@ -30,7 +30,10 @@ _SERVER = ExitStack()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    asked = early_config.known_args_namespace
     if "DATABASE_URL" in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    if asked.file_or_dir and all(map(_is_of_the_engine, asked.file_or_dir)):
         return
     directory = Path(tempfile.mkdtemp(prefix="algotrade-tests-"))
     _RUN.callback(shutil.rmtree, directory, ignore_errors=True)
@@ -41,8 +44,13 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     note = (directory / "ready").open("w")
     fcntl.flock(note, fcntl.LOCK_EX)
     _RUN.push(_SERVER)
-    is_shared = bool(early_config.known_args_namespace.numprocesses)
+    is_shared = bool(asked.numprocesses)
     _RUN.enter_context(ThreadPoolExecutor(1)).submit(_make, directory, note, is_shared)
+
+
+def _is_of_the_engine(asked: str) -> bool:
+    """The engine knows no database, and its tests need none."""
+    return Path(asked).resolve().is_relative_to(ROOT / "tests" / "engine")
 
 
 def _set(name: str, value: str) -> None:

@@ -18,7 +18,7 @@ from apps.trading.runner import Runner
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.trading.live.market_day import FIRST, hold, started, step, steps, times, walk
+from tests.trading.live.market_day import DAY, FIRST, hold, started, step, steps, times, walk
 
 pytestmark = pytest.mark.django_db
 
@@ -122,8 +122,8 @@ def test_what_followed_from_somebody_stepping_in_says_so(
         services.pause(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
     else:
         run.positions.open().update(close_asked_at=moment(first))
-    step(runner, SYMBOLS, "30m", AFTER)
-    checking.check_ended(now=make.NOW, market_now=AFTER, stopping=lambda: False)
+    step(runner, SYMBOLS, "30m", first + DAY)
+    checking.check_ended(now=make.NOW, market_now=first + DAY, stopping=lambda: False)
     report = DriftReport.objects.get(day=day_in_india(first))
     assert {(one["kind"], one["reason"]) for one in report.differences} == {("risk", reason)}
     assert any(one["what"] in ("buy", "sell") for one in report.differences)
@@ -131,8 +131,8 @@ def test_what_followed_from_somebody_stepping_in_says_so(
 
 def until_it_holds_something(run: Run, runner: Runner) -> int:
     """The market's time then."""
-    for time in range(FIRST + LENGTH, AFTER, LENGTH):
-        step(runner, SYMBOLS, "30m", time + PATIENCE)
+    for start in times(DAYS, LENGTH):
+        step(runner, SYMBOLS, "30m", start + LENGTH + PATIENCE)
         if run.positions.open().exists():
-            return time
+            return start + LENGTH
     raise AssertionError("it never does")
