@@ -15,7 +15,7 @@ from numba.core.event import Event, Listener, install_listener
 
 from apps.engine.kernel import entries, fills, kernel, many, quiet, rest
 from apps.engine.signals import chains, compiled
-from apps.engine.simulation import simulate
+from apps.engine.simulation import market, simulate
 from apps.engine.studies import monte_carlo
 
 Say = Callable[[str], None]
@@ -23,7 +23,7 @@ Say = Callable[[str], None]
 SECONDS_BETWEEN_LINES: Final = 1.0
 FUNCTIONS: Final = frozenset(
     one
-    for module in (kernel, many, quiet, rest, entries, fills, chains, compiled, monte_carlo)
+    for module in (kernel, many, quiet, rest, entries, fills, chains, compiled, market, monte_carlo)
     for one in vars(module).values()
     if isinstance(one, Dispatcher)
 )
@@ -82,6 +82,7 @@ def prepare(say: Say, *, every: float = SECONDS_BETWEEN_LINES) -> None:
 def _warm_up() -> None:
     simulate.warm_up()
     compiled.warm_up()
+    market.warm_up()
     monte_carlo.warm_up()
 
 

@@ -22,6 +22,7 @@ from apps.engine.kernel.records import (
     new_state,
 )
 from apps.engine.language.strategy import Strategy
+from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.plan import (
     Contract,
     MissingCalendar,
@@ -31,7 +32,7 @@ from apps.engine.simulation.plan import (
 from apps.engine.simulation.plays import Played, Progress, play, to_nobody
 from apps.engine.simulation.receipt import notes_on, receipt
 from apps.engine.simulation.stage import Stage, stage_of
-from apps.engine.simulation.timeline import Cues, History, Track, cue, join
+from apps.engine.simulation.timeline import Cues, History, Track
 
 __all__ = [
     "NO_CHARGES",

@@ -13,8 +13,9 @@ from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.values import ColumnCache
+from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.plan import Contract
-from apps.engine.simulation.timeline import History, Track, cue, cues_of, join, track_of
+from apps.engine.simulation.timeline import History, Track, cues_of, track_of
 
 
 class Stage(NamedTuple):

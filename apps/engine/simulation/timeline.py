@@ -1,10 +1,10 @@
-"""The market of a simulation: each symbol's bars with what is known of them, on one timeline."""
+"""One symbol in a simulation: its bars in the range, and what a strategy reads off them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,21 +12,17 @@ from numpy.typing import NDArray
 from apps.engine.candles import (
     WARMUP_BARS,
     Candles,
-    frozen,
-    ist_days,
     start_of_block,
 )
 from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.kernel.codes import ENTER
-from apps.engine.kernel.records import Bars, Market, Plan
+from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, longer_warmups, warmup_bars
 from apps.engine.sessions import Sessions
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.signals.values import NO_CACHE, ColumnCache
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
-
-Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,57 +149,3 @@ def _warm_from(strategy: Strategy, longer: Mapping[str, Longer]) -> list[int]:
     """The first bar at which all that is read of each longer timeframe is known."""
     warmups = longer_warmups(strategy)
     return [int(np.searchsorted(longer[name].seen, least)) for name, least in warmups.items()]
-
-
-def join(tracks: Sequence[Track]) -> Market:
-    """The market, without ranges; a row is a time at which any symbol has a bar.
-
-    Each symbol's bars stay as they are, one symbol after the other, and `cell` finds them. What
-    one symbol alone needs is not copied.
-    """
-    time = _union([track.candles.time for track in tracks])
-    candles = [track.candles for track in tracks]
-    return Market(
-        time,
-        ist_days(time),
-        _cells(tracks, time),
-        Bars(*(frozen(_joined([getattr(c, name) for c in candles])) for name in Bars._fields)),
-        np.empty((0, 4)),
-        _joined([track.flags for track in tracks]),
-    )
-
-
-def _cells(tracks: Sequence[Track], time: NDArray[np.int64]) -> NDArray[np.int32]:
-    if len(tracks) == 1:  # its bars are the rows
-        return np.arange(len(time), dtype=np.int32)[:, np.newaxis]
-    cell = np.full((len(time), len(tracks)), -1, np.int32)
-    begin = 0
-    for s, track in enumerate(tracks):
-        end = begin + len(track.candles)
-        every = len(track.candles) == len(time)  # which then need no search
-        rows = slice(None) if every else np.searchsorted(time, track.candles.time)
-        cell[rows, s] = np.arange(begin, end, dtype=np.int32)
-        begin = end
-    return cell
-
-
-def cue(market: Market, cues: Sequence[Cues]) -> tuple[Market, NDArray[np.uint8]]:
-    """The market with the ranges of one strategy, and its signals u1[rows, symbols]."""
-    signals = _joined([one.signals for one in cues])
-    if len(cues) == 1:
-        heard = signals[:, np.newaxis]
-    else:
-        heard = np.append(signals, np.uint8(0))[market.cell]  # -1, no bar, finds the 0
-    return market._replace(atr=_joined([one.ranges for one in cues])), heard
-
-
-def _joined(parts: Sequence[Column]) -> Column:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _union(times: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """All times, each once. The stable sort merges runs; `np.unique` would hash every bar."""
-    if len(times) == 1:
-        return times[0]
-    merged = np.sort(np.concatenate(times), kind="stable")
-    return frozen(merged[np.diff(merged, prepend=merged[0] - 1) > 0])
