@@ -140,10 +140,12 @@ def ist_days(time: NDArray[np.int64]) -> NDArray[np.int32]:
     """`ist_day` of ascending times: one search a day instead of one division a bar."""
     if len(time) < 2:
         return ist_day(time)
-    first, last = ist_day(time[[0, -1]])
+    first, last = ist_day(time[[0, -1]]).tolist()
     days = np.arange(first, last + 1, dtype=np.int32)
-    begins = np.searchsorted(time, day_start(days[1:]))
-    return np.repeat(days, np.diff(begins, prepend=0, append=len(time)))
+    edges = np.empty(len(days) + 1, np.int64)
+    edges[0], edges[-1] = 0, len(time)
+    edges[1:-1] = np.searchsorted(time, day_start(days[1:]))
+    return np.repeat(days, edges[1:] - edges[:-1])
 
 
 def day_start(day: NDArray[np.int32]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from apps.engine.candles import Candles, frozen
 from apps.engine.indicators.indicator import SOURCES
 from apps.engine.indicators.series import Series
 from apps.engine.signals import chains
+from apps.engine.signals.chains import CHAINS
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.values import IN_NUMPY, Blocks, Spans, spans_of
 
@@ -27,8 +28,19 @@ def spans(rng: np.random.Generator, bars: int) -> Spans:
     return spans_of(Blocks(np.maximum(first - warmup, 0), first, stop, first), lead)
 
 
-def ema(period: int, source: str = "close") -> Series:
-    return Series("EMA", (source,), (("timeperiod", period),))
+def ema(period: int) -> Series:
+    return Series("EMA", ("close",), (("timeperiod", period),))
+
+
+def any_series(rng: np.random.Generator) -> Series:
+    """Of any source and any periods, short ones most often."""
+    formula = str(rng.choice(list(CHAINS)))
+    drawn = rng.choice([2, 9, 14, 21, 200, 990, int(rng.integers(2, 400))], 3, replace=False)
+    fast, slow, signal = sorted(map(int, drawn))
+    periods = {"timeperiod": slow}
+    if formula == "MACD":
+        periods = {"fastperiod": fast, "slowperiod": slow, "signalperiod": min(signal, 30)}
+    return Series(formula, (str(rng.choice(SOURCES)),), tuple(periods.items()))
 
 
 def assert_same_bits(series: Series, candles: Candles, blocks: Spans) -> None:
@@ -36,29 +48,38 @@ def assert_same_bits(series: Series, candles: Candles, blocks: Spans) -> None:
     assert [one.tobytes() for one in ours] == [one.tobytes() for one in talibs], series
 
 
-def test_averages_are_talibs_own_over_any_blocks() -> None:
+def test_chains_are_talibs_own_over_any_blocks() -> None:
+    assert all(map(chains.is_talibs, CHAINS)), "TA-Lib rounds otherwise on this machine"
     rng = np.random.default_rng(1)
-    assert chains.chain_of(ema(9)), "TA-Lib rounds otherwise on this machine"
-    for _ in range(100):
+    for _ in range(150):
         bars = int(rng.integers(20, 3000))
-        candles = walk(rng, bars, float(rng.choice([1e-5, 0.3, 100, 80_000, 1e12])))
-        period = int(rng.choice([2, 9, 21, 200, 1000, rng.integers(2, 400)]))
-        assert_same_bits(ema(period, str(rng.choice(SOURCES))), candles, spans(rng, bars))
+        candles = walk(rng, bars, float(rng.choice([1e-13, 1e-5, 0.3, 100, 80_000, 1e12])))
+        assert_same_bits(any_series(rng), candles, spans(rng, bars))
+
+
+def test_a_price_that_stays_has_no_strength() -> None:
+    price = frozen(np.repeat([10.0, 11.0], 300))
+    candles = Candles(frozen(np.arange(600)), price, price, price, price, price)
+    for period in (2, 14, 40):
+        series = Series("RSI", ("close",), (("timeperiod", period),))
+        assert_same_bits(series, candles, np.array([[0, 100, 100, 600, 0]]))
 
 
 @pytest.mark.slow
-def test_averages_are_talibs_own_over_millions_of_bars() -> None:
+def test_chains_are_talibs_own_over_millions_of_bars() -> None:
     rng = np.random.default_rng(2)
-    for period in range(2, 60):
-        candles = walk(rng, 200_000, float(rng.choice([0.05, 7, 1500, 90_000])))
-        assert_same_bits(ema(period), candles, spans(rng, len(candles)))
+    for _ in range(200):
+        candles = walk(rng, 100_000, float(rng.choice([0.05, 7, 1500, 90_000])))
+        assert_same_bits(any_series(rng), candles, spans(rng, len(candles)))
 
 
 def test_what_grows_beyond_numbers_is_unknown_from_there_on() -> None:
     price = frozen(np.full(60, 1.5e308))
     candles = Candles(frozen(np.arange(60)), price, price, price, price, price)
     blocks = np.array([[0, 0, 0, 30, 0], [10, 30, 30, 60, 30]])
-    assert_same_bits(ema(1), candles, blocks)
+    for formula, chain in CHAINS.items():
+        series = Series(formula, ("close",), tuple(chain.tried.items()))
+        assert_same_bits(series, candles, blocks)
     for of in (COMPILED, IN_NUMPY):
         (column,) = of.columns(ema(5), candles, blocks)
         assert np.isnan(column).all()
@@ -74,6 +95,6 @@ def test_where_talib_rounds_otherwise_its_own_function_computes(
         return (column * (1 + 1e-15),)
 
     chains.is_talibs.cache_clear()
-    monkeypatch.setitem(chains.CHAINS, "EMA", rounded)
+    monkeypatch.setitem(CHAINS, "EMA", CHAINS["EMA"]._replace(compute=rounded))
     assert chains.chain_of(ema(9)) is None
     chains.is_talibs.cache_clear()

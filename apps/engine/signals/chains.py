@@ -1,14 +1,14 @@
-"""Indicators whose values each rest on the one before, for all blocks at once: TA-Lib's own bits.
+"""Indicators whose values each rest on the one before, over all blocks at once: TA-Lib's own bits.
 
-Such a chain takes long because a processor waits for one value to begin the next. The chains of
+A processor waits for one value of an exponential average to begin the next. The chains of
 different blocks do not wait for each other, so four are taken side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from numba import njit, types
@@ -35,17 +35,22 @@ else:
         return number(number, number, number), instruction
 
 
-Chain = Callable[[Series, Candles, Spans], tuple[Column, ...]]
+FOUR, STOP = 4, 3
+Periods = tuple[int, int, int]
+Compute = Callable[[Series, Candles, Spans], tuple[Column, ...]]
 
-FOUR: Final = 4
+
+class Chain(NamedTuple):
+    """A formula of TA-Lib's, computed here as `values.columns_of` does, and arguments to try."""
+
+    compute: Compute
+    tried: Mapping[str, float]
 
 
-def chain_of(series: Series) -> Chain | None:
-    """What computes the series as `values.columns_of` does, to the last bit; None where TA-Lib's
-    own function has to.
-    """
+def chain_of(series: Series) -> Compute | None:
+    """What computes the series to the last bit of TA-Lib; None where its own function has to."""
     chain = CHAINS.get(series.formula)
-    return chain if chain and is_talibs(series.formula) else None
+    return chain.compute if chain and is_talibs(series.formula) else None
 
 
 def warm_up() -> None:
@@ -61,19 +66,57 @@ def is_talibs(formula: str) -> bool:
     price = frozen(100 * np.exp(np.cumsum(rng.normal(0, 0.01, bars))))
     candles = Candles(frozen(np.arange(bars)), price, price, price, price, price)
     spans = np.array([[0, 0, 0, 4000, 0], [2000, 4000, 4000, bars, 4000]])
-    tried = Series(formula, ("close",), (("timeperiod", 9),))
-    ours, talibs = (of(tried, candles, spans) for of in (CHAINS[formula], columns_of))
+    compute, tried = CHAINS[formula]
+    series = Series(formula, ("close",), tuple(tried.items()))
+    ours, talibs = (of(series, candles, spans) for of in (compute, columns_of))
     return all(a.tobytes() == b.tobytes() for a, b in zip(ours, talibs, strict=True))
 
 
 def _exponential_average(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
-    (name,), period = series.inputs, int(dict(series.arguments)["timeperiod"])
-    laid = np.empty(size_of(spans))
-    _ema(frozen(source(candles, name).view(np.float64)), spans, period, laid)
-    return (laid,)
+    (laid,) = columns = _empty(1, spans)
+    _ema(_price(series, candles), spans, _period(series), laid)
+    return columns
 
 
-CHAINS: Final[dict[str, Chain]] = {"EMA": _exponential_average}
+def _simple_average(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
+    (laid,) = columns = _empty(1, spans)
+    _sma(_price(series, candles), spans, _period(series), laid)
+    return columns
+
+
+def _strength(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
+    (laid,) = columns = _empty(1, spans)
+    _rsi(_price(series, candles), spans, _period(series), laid)
+    return columns
+
+
+def _convergence(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
+    columns, given = _empty(3, spans), dict(series.arguments)
+    periods = int(given["fastperiod"]), int(given["slowperiod"]), int(given["signalperiod"])
+    _macd(_price(series, candles), spans, periods, columns)
+    return columns
+
+
+def _price(series: Series, candles: Candles) -> Column:
+    """Read-only, whatever it is, so that functions are compiled for one kind."""
+    return frozen(source(candles, *series.inputs).view(np.float64))
+
+
+def _period(series: Series) -> int:
+    return int(dict(series.arguments)["timeperiod"])
+
+
+def _empty(count: int, spans: Spans) -> tuple[Column, ...]:
+    return tuple([np.empty(size_of(spans)) for _ in range(count)])
+
+
+CHAINS: Final = {
+    "EMA": Chain(_exponential_average, {"timeperiod": 9}),
+    "SMA": Chain(_simple_average, {"timeperiod": 20}),
+    "RSI": Chain(_strength, {"timeperiod": 14}),
+    "MACD": Chain(_convergence, {"fastperiod": 12, "slowperiod": 26, "signalperiod": 9}),
+}
+"""By the names that the catalogue calls them by."""
 
 
 @njit(nogil=True, cache=True)
@@ -98,8 +141,10 @@ def _ema(x: Column, spans: Spans, period: int, laid: Column) -> None:
             break
         k, m, n, p = lanes
         a, b, c, d = averages[k], averages[m], averages[n], averages[p]
-        (at_a, to_a, skip_a), (at_b, to_b, skip_b) = _lane(spans, left, k), _lane(spans, left, m)
-        (at_c, to_c, skip_c), (at_d, to_d, skip_d) = _lane(spans, left, n), _lane(spans, left, p)
+        at_a, to_a, skip_a = _lane(spans[k], spans[k, STOP] - left[k])
+        at_b, to_b, skip_b = _lane(spans[m], spans[m, STOP] - left[m])
+        at_c, to_c, skip_c = _lane(spans[n], spans[n, STOP] - left[n])
+        at_d, to_d, skip_d = _lane(spans[p], spans[p, STOP] - left[p])
         for i in range(np.uint64(bars)):
             a = fused(x[at_a + i] - a, rate, a)
             b = fused(x[at_b + i] - b, rate, b)
@@ -113,9 +158,87 @@ def _ema(x: Column, spans: Spans, period: int, laid: Column) -> None:
         left[k], left[m], left[n], left[p] = (
             left[k] - bars, left[m] - bars, left[n] - bars, left[p] - bars,
         )  # fmt: skip
+    if not np.isfinite(averages.sum()):  # from an infinite value on nothing is known
+        _known(laid)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _sma(x: Column, spans: Spans, period: int, laid: Column) -> None:
+    """A sum that runs along: what leaves it is taken off once the average is read."""
+    totals, behind = 0.0, np.uint64(period - 1)
     for block in range(len(spans)):
-        if not np.isfinite(averages[block]):
-            _known(laid)
+        start, _, _, stop, _ = spans[block]
+        known, total = start + period - 1, 0.0
+        _unknown(laid, spans, block, known)
+        if known >= stop:
+            continue
+        for i in range(start, known):
+            total += x[i]
+        bar, to, skip = _lane(spans[block], known)
+        for i in range(np.uint64(stop - known)):
+            total += x[bar + i]
+            laid[to + max(i, skip) - skip] = total / period
+            total -= x[bar + i - behind]
+        totals += total
+    if not np.isfinite(totals):
+        _known(laid)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _rsi(x: Column, spans: Spans, period: int, laid: Column) -> None:
+    """Gain in percent of gain and loss, both averaged as Wilder does, from simple averages on."""
+    part, rest, one = 1.0 / period, period - 1.0, np.uint64(1)
+    for block in range(len(spans)):
+        start, _, _, stop, _ = spans[block]
+        known, gain, loss = start + period, 0.0, 0.0
+        _unknown(laid, spans, block, known)
+        if known >= stop:
+            continue
+        for i in range(start + 1, known + 1):
+            gain += max(x[i] - x[i - 1], 0.0)
+            loss += max(x[i - 1] - x[i], 0.0)
+        gain, loss = gain * part, loss * part
+        bar, to, skip = _lane(spans[block], known)
+        for i in range(np.uint64(stop - known)):
+            if i > 0:
+                moved = x[bar + i] - x[bar + i - one]
+                gain = (gain * rest + max(moved, 0.0)) * part
+                loss = (loss * rest + max(-moved, 0.0)) * part
+            both = gain + loss
+            laid[to + max(i, skip) - skip] = 100 * (gain / both) if both > 0 else 0.0
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _macd(x: Column, spans: Spans, periods: Periods, laid: tuple[Column, ...]) -> None:
+    """A fast less a slow exponential average, begun together; the average of that; what is left."""
+    (fast, slow, signal), (lines, signals, histogram) = periods, laid
+    fast_rate, slow_rate, rate = 2.0 / (fast + 1), 2.0 / (slow + 1), 2.0 / (signal + 1)
+    for block in range(len(spans)):
+        start, _, _, stop, _ = spans[block]
+        known = start + slow + signal - 2
+        for column in laid:
+            _unknown(column, spans, block, known)
+        if known >= stop:
+            continue
+        a = b = average = 0.0
+        for i in range(start, start + slow):
+            b += x[i]
+        for i in range(start + slow - fast, start + slow):
+            a += x[i]
+        a, b = a / fast, b / slow
+        for i in range(start + slow, known + 1):
+            average += a - b
+            a, b = fused(x[i] - a, fast_rate, a), fused(x[i] - b, slow_rate, b)
+        average = (average + (a - b)) / signal
+        bar, to, skip = _lane(spans[block], known)
+        for i in range(np.uint64(stop - known)):
+            if i > 0:
+                a, b = fused(x[bar + i] - a, fast_rate, a), fused(x[bar + i] - b, slow_rate, b)
+                average = fused(a - b - average, rate, average)
+            place = to + max(i, skip) - skip
+            lines[place], signals[place], histogram[place] = a - b, average, a - b - average
+    for column in laid:
+        _known(column)
 
 
 @njit(nogil=True, cache=True)
@@ -154,12 +277,11 @@ def _side_by_side(lanes: Places, left: Places, next_block: int) -> tuple[int, in
 
 
 @njit(nogil=True, cache=True)
-def _lane(spans: Spans, left: Places, block: int) -> tuple[Any, Any, Any]:
-    """The bar a block goes on at, the place of its first value that is kept, and how many before
-    that one are not.
+def _lane(span: Places, bar: int) -> tuple[Any, Any, Any]:
+    """From a bar of a block on: that bar, the place of the first value that is kept, and how many
+    before that one are not.
     """
-    _, kept, _, stop, place = spans[block]
-    bar = stop - left[block]
+    _, kept, _, _, place = span
     skip, to = max(kept - bar, 0), place + max(bar - kept, 0)
     return np.uint64(bar), np.uint64(to), np.uint64(skip)
 
@@ -168,5 +290,4 @@ def _lane(spans: Spans, left: Places, block: int) -> tuple[Any, Any, Any]:
 def _known(laid: Column) -> None:
     """NaN where it is infinite."""
     for i in range(laid.size):
-        if np.isinf(laid[i]):
-            laid[i] = np.nan
+        laid[i] = np.nan if np.isinf(laid[i]) else laid[i]

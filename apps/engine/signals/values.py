@@ -51,21 +51,19 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.start)
 
-    def part(self, begin: int, end: int) -> Blocks:
-        part = slice(begin, end)
+    def part(self, part: slice | NDArray[np.bool_]) -> Blocks:
         return Blocks(self.start[part], self.first[part], self.stop[part], self.begins[part])
 
 
 def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> Blocks:
     """The blocks of the bars [first, last), at least one."""
-    ends = candles.time[np.array([first, last - 1])]
-    low, high = block_id(ends, timeframe).tolist()
+    low, high = block_id(candles.time[[first, last - 1]], timeframe).tolist()
     begins = block_starts(np.arange(low, high + 1), timeframe)
     edges = np.searchsorted(candles.time, begins)
-    firsts, stops = np.maximum(edges, first), np.append(edges[1:], last)
+    firsts, stops = np.maximum(edges, first), np.concatenate((edges[1:], [last]))
+    blocks = Blocks(np.maximum(edges - WARMUP_BARS, 0), firsts, stops, begins)
     there = firsts < stops
-    starts = np.maximum(edges - WARMUP_BARS, 0)
-    return Blocks(starts[there], firsts[there], stops[there], begins[there])
+    return blocks if there.all() else blocks.part(there)
 
 
 CacheKey = tuple[Series, int, int]
@@ -85,11 +83,13 @@ def spans_of(blocks: Blocks, lead: int) -> Spans:
 
     Where an array has fewer, their places are left out.
     """
-    kept = np.maximum(blocks.first - lead, blocks.start)
-    place = np.cumsum(blocks.stop - blocks.first + lead) - (blocks.stop - kept)
-    bars = np.stack((blocks.start, kept, blocks.first, blocks.stop, place), axis=1)
-    bars[:, :4] -= blocks.start[0]
-    return bars
+    spans = np.empty((len(blocks), 5), np.int64)
+    start, kept, first, stop, place = spans.T
+    start[:], first[:], stop[:] = blocks.start, blocks.first, blocks.stop
+    np.maximum(first - lead, start, out=kept)
+    np.subtract(np.cumsum(stop - first + lead), stop - kept, out=place)
+    spans[:, :4] -= start[0]
+    return spans
 
 
 class Part(NamedTuple):
@@ -105,11 +105,14 @@ def parts_of(candles: Candles, timeframe: str, first: int, last: int, lead: int)
     if first >= last:
         return []
     blocks = blocks_of(candles, timeframe, first, last)
+    return [Part(part, lead, spans_of(part, lead)) for part in _divided(blocks)]
+
+
+def _divided(blocks: Blocks) -> list[Blocks]:
     ends = np.cumsum(blocks.stop - blocks.first)
-    count = max((last - first) // PART_BARS, 1)
-    edges = np.searchsorted(ends, (last - first) // count * np.arange(count)).tolist()
-    parts = [blocks.part(*edge) for edge in pairwise([*edges, len(blocks)]) if edge[0] < edge[1]]
-    return [Part(part, lead, spans_of(part, lead)) for part in parts]
+    count = max(int(ends[-1]) // PART_BARS, 1)
+    edges = np.searchsorted(ends, ends[-1] // count * np.arange(1, count)).tolist()
+    return [blocks.part(slice(*part)) for part in pairwise(sorted({0, *edges, len(blocks)}))]
 
 
 def size_of(spans: Spans) -> int:
