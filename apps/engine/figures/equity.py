@@ -39,8 +39,10 @@ def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Fl
     `ends` may be those of a longer timeline: equity that ends early, ruined, ends its last day.
     """
     last = len(equity) - 1
-    held = np.concatenate([[capital], equity[ends[ends < last]], equity[last:]])
-    if (held[:-1] <= 0).any():
+    inner = ends[: np.searchsorted(ends, last)]
+    held = np.empty(len(inner) + 2)
+    held[0], held[1:-1], held[-1] = capital, equity[inner], equity[last]
+    if held[:-1].min() <= 0:
         return np.empty(0)
     returns: Floats = held[1:] / held[:-1] - 1
     return returns

@@ -357,7 +357,9 @@ def run_rows(
     noting = market.atr.size > 0 or plan.order_by != AT_MARKET or account.barred != 0
     equity, today = account.equity, account.day
     n_open, n_wait = recall(positions, opened, waiting)
-    n_trades = n_fills = n_refused = t = evening = length = 0
+    n_trades = n_fills = n_refused = t = evening = length = sample = 0
+    while sample < out.sampled.size and out.sampled[sample] < start:
+        sample += 1
     ending = day.size == 0 or account.status != RUNNING
     if account.barred and not ending:
         n_refused = drop_waiting(account, positions, waiting[:n_wait], time[0], plan, refusals)
@@ -382,7 +384,7 @@ def run_rows(
                     )
         if ending:
             break
-        begin = t
+        begin, resting = t, False
         if n_wait == 0 and n_open == 0:
             equity = account.cash
             t = pass_flat(account, t, rows, rests, curve, plan)
@@ -397,6 +399,7 @@ def run_rows(
                     account, positions, opened[:n_open], equity, t, end, rows, rests, marks, curve,
                     plan,
                 )  # fmt: skip
+                resting = t > begin
         if t == begin:
             if today != account.day:
                 account.day, account.day_start, account.halted = today, equity, 0
@@ -427,6 +430,10 @@ def run_rows(
             account, positions, waiting, n_wait, t - 1, rows, rests, plan, contracts, refusals,
             n_refused,
         )  # fmt: skip
+        while sample < out.sampled.size and out.sampled[sample] < start + t:
+            row = out.sampled[sample] - start
+            out.samples[sample] = marks[row - begin] if resting else equity
+            sample += 1
         if equity <= 0:
             account.status = RUINED
         full = n_trades > most_trades or n_fills > most_fills or n_refused > most_refused

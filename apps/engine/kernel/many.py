@@ -28,7 +28,9 @@ class Sets(NamedTuple):
 
     plans: Array  # PLAN[sets]
     signals: NDArray[np.uint8]  # [sets, rows, symbols]
-    parts: NDArray[np.int64]  # [parts, 4]: first row, the one after the last, and of `marks` those
+    parts: NDArray[
+        np.int64
+    ]  # [parts, 4]: first row, the one after the last, and of `sampled` those
 
 
 class Dated(NamedTuple):
@@ -42,11 +44,11 @@ class Dated(NamedTuple):
 class Found(NamedTuple):
     """What is written of each play, its number being set x parts + part.
 
-    Equity is that at the close of each row, or where there are `marks` of those rows alone.
+    Equity is that at the close of each row, or where there are `sampled` of those rows alone.
     """
 
-    marks: NDArray[np.int64]  # rows, ascending
-    equity: NDArray[np.float64]  # [plays, rows], or [plays, the most marks of a part]
+    sampled: NDArray[np.int64]  # rows, ascending
+    equity: NDArray[np.float64]  # [plays, rows], or [plays, the most sampled of a part]
     accounts: Array  # ACCOUNT[plays]
     rows: NDArray[np.int64]  # [plays]: the row after the last that was run
     trades: NDArray[np.int64]  # [plays]: how many there are
@@ -62,11 +64,11 @@ class At(NamedTuple):
     trades: int
 
 
-def found_of(equity: NDArray[np.float64], marks: NDArray[np.int64]) -> Found:
+def found_of(equity: NDArray[np.float64], sampled: NDArray[np.int64]) -> Found:
     """Before the first play; `equity` has a line for each."""
     plays = len(equity)
     rows, trades = np.zeros(plays, np.int64), np.zeros(plays, np.int64)
-    return Found(marks, equity, np.empty(plays, ACCOUNT), rows, trades)
+    return Found(sampled, equity, np.empty(plays, ACCOUNT), rows, trades)
 
 
 @step
@@ -88,17 +90,6 @@ def begin(state: State, blank: State) -> None:
         state.positions[s] = blank.positions[s]
 
 
-@step
-def mark(found: Found, part: Array, play: int, curve: Array, row: int) -> None:
-    """Keep the equity of the marks before `row`, and after them that of the last row."""
-    into, n = found.equity[play], 0
-    for k in range(part[2], part[3]):
-        if found.marks[k] < row - 1:
-            into[n] = curve[found.marks[k]]
-            n += 1
-    into[n] = curve[row - 1]
-
-
 @kernel
 def run_many(
     state: State, blank: State, market: Market, sets: Sets, dated: Dated, at: At, most: int,
@@ -106,15 +97,15 @@ def run_many(
 ) -> At:  # fmt: skip
     """Plays, one after the other, from `at` on, `most` rows of them or few more.
 
-    It ends early when `out` might not hold the trades of another row. `out.equity` is used where
-    only marks are kept.
+    It ends early when `out` might not hold the trades of another row; no more of it is used.
     """
     play, row, n = at.play, at.row, 0
     parts, least = sets.parts.shape[0], 2 * state.positions.size
     account = state.account[0]
     while play < found.trades.size:
-        part, marking = sets.parts[play % parts], found.marks.size > 0
-        curve = out.equity if marking else found.equity[play]
+        part, into = sets.parts[play % parts], found.equity[play]
+        sampled = found.sampled[part[2] : part[3]]
+        curve = into[:0] if sampled.size > 0 else into
         if row < 0:
             begin(state, blank)
             row = part[0]
@@ -129,7 +120,7 @@ def run_many(
             if begun < dated.begins.size:
                 stop = min(stop, dated.begins[begun])
             units = dated.units[begun]
-            room = Out(out.trades[n:], curve, out.fills, out.refusals)
+            room = Out(out.trades[n:], curve, out.fills, out.refusals, sampled, into)
             ran = run(state, market, signals, row, stop, plan, units, dated.rates, room)
             most -= ran.row - row
             row = ran.row
@@ -139,13 +130,14 @@ def run_many(
         if out.trades.size - n < least:
             return At(play, row, n)
         closed = finish(
-            state, units, dated.rates, Out(out.trades[n:], curve, out.fills, out.refusals)
+            state,
+            units,
+            dated.rates,
+            Out(out.trades[n:], curve, out.fills, out.refusals, sampled, into),
         )
         found.trades[play] += closed
         n += closed
         found.accounts[play], found.rows[play] = account, row
-        if marking:
-            mark(found, part, play, curve, row)
         play, row = play + 1, -1
     return At(play, row, n)
 

@@ -208,6 +208,7 @@ class Market(NamedTuple):
 
 
 NO_FILLS, NO_REFUSALS = np.empty(0, FILL), np.empty(0, REFUSAL)
+NO_ROWS, NOWHERE = np.empty(0, np.int64), np.empty(0)
 
 
 class Out(NamedTuple):
@@ -217,6 +218,8 @@ class Out(NamedTuple):
     equity: NDArray[np.float64]  # [rows], or empty
     fills: Array = NO_FILLS  # FILL[at least 3 x symbols], or empty
     refusals: Array = NO_REFUSALS  # REFUSAL[at least 2 x symbols], or empty
+    sampled: NDArray[np.int64] = NO_ROWS  # rows, ascending, whose equity is written to
+    samples: NDArray[np.float64] = NOWHERE  # [sampled], where `equity` is empty
 
 
 class Ran(NamedTuple):
@@ -302,6 +305,8 @@ def check_shapes(state: State, market: Market, signals: Array, contracts: Array,
         and market.flags.shape in ((0,), (bars,))
         and out.trades.size >= 2 * symbols
         and out.equity.size in (0, rows)
+        and (out.sampled.size == 0 or out.equity.size == 0)
+        and out.samples.size >= out.sampled.size
         and (out.fills.size == 0 or out.fills.size >= 3 * symbols)
         and (out.refusals.size == 0 or out.refusals.size >= 2 * symbols)
     )

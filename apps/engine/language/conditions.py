@@ -173,7 +173,7 @@ Condition: TypeAlias = Single | AnyGroup
 def singles(conditions: Iterable[Condition]) -> Iterator[Single]:
     """The conditions that are no groups, those inside groups too."""
     for condition in conditions:
-        if isinstance(condition, Group | InnerGroup | InnermostGroup):
+        if condition.type == "group":
             yield from singles(condition.conditions)
         else:
             yield condition

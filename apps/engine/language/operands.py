@@ -52,7 +52,12 @@ class Operand(Part):
         """The computation this operand reads."""
         return series(self.type, self.output, self.source, self.parameters)
 
-    @property
+    @cached_property
+    def column(self) -> int:
+        """Of the columns of `series`."""
+        return CATALOGUE[self.type].output(self.output).column
+
+    @cached_property
     def warmup(self) -> int:
         """Candles of its own timeframe before its first value."""
         return lookback(self.series) + self.offset

@@ -26,7 +26,6 @@ from apps.engine.language.conditions import (
     LogicalOperator,
     Side,
     Single,
-    TimeWindow,
 )
 from apps.engine.language.exits import ExitConditions
 from apps.engine.language.fields import seconds_of_day
@@ -129,15 +128,13 @@ def _checks(conditions: Sequence[Condition], side: Side, written_for: Side) -> t
 
 
 def _resolve(condition: Single, *, mirrored: bool) -> Check:
-    match condition:
-        case CandlePattern():
-            return _pattern(condition, mirrored=mirrored)
-        case TimeWindow():
-            return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))
-        case IndicatorIndicator():
-            return _compare(condition, mirrored=mirrored)
-        case IndicatorValue():
-            return _measure(condition, mirrored=mirrored)
+    if condition.type == "indicator_indicator":
+        return _compare(condition, mirrored=mirrored)
+    if condition.type == "indicator_value":
+        return _measure(condition, mirrored=mirrored)
+    if condition.type == "candle_pattern":
+        return _pattern(condition, mirrored=mirrored)
+    return Hours(seconds_of_day(condition.from_), seconds_of_day(condition.to))
 
 
 def _pattern(condition: CandlePattern, *, mirrored: bool) -> Pattern:
@@ -149,7 +146,7 @@ def _pattern(condition: CandlePattern, *, mirrored: bool) -> Pattern:
 
 def _compare(condition: IndicatorIndicator, *, mirrored: bool) -> Comparison:
     left, right, operator = condition.indicator1, condition.indicator2, condition.operator
-    turns = _mirror(left) is not Mirror.NONE
+    turns = mirrored and _mirror(left) is not Mirror.NONE
     if not mirrored or turns != (_mirror(right) is not Mirror.NONE):
         return Comparison(_as_written(left), operator, _as_written(right))
     operator_there = _OPPOSITE_OPERATOR[operator] if turns else operator
@@ -174,8 +171,7 @@ def _mirror(operand: Operand) -> Mirror:
 
 
 def _as_written(operand: Operand) -> Read:
-    column = CATALOGUE[operand.type].output(operand.output).column
-    return Read(operand.series, column, operand.offset, operand.timeframe or "")
+    return Read(operand.series, operand.column, operand.offset, operand.timeframe or "")
 
 
 def _opposite(operand: Operand) -> Read:

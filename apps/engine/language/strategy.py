@@ -188,26 +188,25 @@ def warmup_bars(strategy: Strategy) -> int:
     """Bars of history before the first one at which everything the strategy reads is known, but
     for what it reads of longer timeframes.
     """
-    entry, exits = strategy.entryConditions, strategy.exitConditions
-    confirming = max(entry.confirmationCandles, 1) - 1
-    entering = (bars + confirming for timeframe, bars in _warmups(entry) if timeframe is None)
-    leaving = (bars for timeframe, bars in _warmups(exits) if timeframe is None)
-    return max(confirming, *entering, *leaving, *strategy.atr_periods)
+    return warmups(strategy)[None]
 
 
 def longer_warmups(strategy: Strategy) -> dict[str, int]:
     """Candles of each longer timeframe that is read, before the first at which all is known."""
-    found: dict[str, int] = {}
-    for step in (strategy.entryConditions, strategy.exitConditions):
-        for timeframe, candles in _warmups(step):
-            if timeframe is not None:
-                found[timeframe] = max(candles, found.get(timeframe, 0))
+    return {name: candles for name, candles in warmups(strategy).items() if name is not None}
+
+
+def warmups(strategy: Strategy) -> dict[str | None, int]:
+    """Both, the strategy's own timeframe as None."""
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+    confirming = max(entry.confirmationCandles, 1) - 1
+    found: dict[str | None, int] = {None: max(confirming, *strategy.atr_periods)}
+    for step, before in ((entry, confirming), (exits, 0)):
+        for condition in singles(step.conditions):
+            for timeframe, candles in condition.warmups:
+                least = candles + before if timeframe is None else candles
+                found[timeframe] = max(least, found.get(timeframe, 0))
     return found
-
-
-def _warmups(step: EntryConditions | ExitConditions) -> Iterator[tuple[str | None, int]]:
-    for condition in singles(step.conditions):
-        yield from condition.warmups
 
 
 def warnings(strategy: Strategy) -> tuple[Fault, ...]:

@@ -35,22 +35,25 @@ def to_nobody(done: float) -> None:
 
 class Part(NamedTuple):
     """Rows [first, end) of a market. Equity is kept at the close of each, or where there are
-    `marks` of those rows alone; `day_ends` are the last points of each date, where they are known.
+    `sampled` of those rows alone. `time` is that of the points of equity, and `day_ends` are the
+    last of each date, where they are known.
     """
 
     first: int
     end: int
-    marks: NDArray[np.int64] | None = None
+    time: NDArray[np.int64]
+    sampled: NDArray[np.int64] | None = None
     day_ends: NDArray[np.int64] | None = None
 
 
 def part_of(market: Market, rows: slice, *, by_days: bool) -> Part:
     """By days: equity is kept at the last row of each date alone."""
     first, end, _ = rows.indices(len(market.time))
-    ends = day_ends(market.time[first:end])
+    time = market.time[first:end]
+    ends = day_ends(time)
     if by_days:
-        return Part(first, end, first + ends, np.arange(len(ends)))
-    return Part(first, end, None, ends)
+        return Part(first, end, time[ends], first + ends, np.arange(len(ends)))
+    return Part(first, end, time, None, ends)
 
 
 class Played(NamedTuple):
@@ -106,9 +109,10 @@ def play(
     figures beside prices need the candles.
     """
     first, end, _ = rows.indices(len(market.time))
+    part = Part(first, end, market.time[first:end])
     return play_all(
-        [plan], market, signals[np.newaxis], terms, [Part(first, end)], capital=capital,
-        candles=candles, report=report, room=room_for(market, []),
+        [plan], market, signals[np.newaxis], terms, [part], capital=capital, candles=candles,
+        report=report, room=room_for(market, []),
     )[0]  # fmt: skip
 
 
@@ -121,20 +125,18 @@ class Room(NamedTuple):
     out: Out
     equity: Floats
 
-    @property
-    def by_days(self) -> bool:
-        """Whether it is for parts with marks."""
-        return self.out.equity.size > 0
+    by_days: bool  # it is for parts of which rows are sampled
 
 
 def room_for(market: Market, parts: Sequence[Part], plans: int = 1) -> Room:
-    """For so many plans at once in all of the parts, or where they have no marks one in one."""
+    """For so many plans at once in all of the parts, or where no rows are sampled one in one."""
     rows, symbols = market.cell.shape
-    marks = [len(one.marks) for one in parts if one.marks is not None]
+    sampled = [len(one.sampled) for one in parts if one.sampled is not None]
     trades = np.empty(2 * symbols + TRADES_AT_A_TIME, TRADE)
-    if not marks:
-        return Room(Out(trades, np.empty(0)), np.empty((1, rows)))
-    return Room(Out(trades, np.empty(rows)), np.empty((plans * len(parts), max(marks))))
+    if not sampled:
+        return Room(Out(trades, np.empty(0)), np.empty((1, rows)), by_days=False)
+    equity = np.empty((plans * len(parts), max(sampled)))
+    return Room(Out(trades, np.empty(0)), equity, by_days=True)
 
 
 def play_all(
@@ -183,7 +185,7 @@ def play_all(
 
 
 def _sets(plans: Sequence[Plan], signals: NDArray[np.uint8], parts: Sequence[Part]) -> Sets:
-    counts = [0 if one.marks is None else len(one.marks) for one in parts]
+    counts = [0 if one.sampled is None else len(one.sampled) for one in parts]
     begins = accumulate(counts, initial=0)
     edges = [
         (one.first, one.end, begin, begin + count)
@@ -193,8 +195,8 @@ def _sets(plans: Sequence[Plan], signals: NDArray[np.uint8], parts: Sequence[Par
 
 
 def _found(equity: Floats, parts: Sequence[Part]) -> Found:
-    marks = [one.marks for one in parts if one.marks is not None]
-    return found_of(equity, np.concatenate([np.empty(0, np.int64), *marks]))
+    sampled = [one.sampled for one in parts if one.sampled is not None]
+    return found_of(equity, np.concatenate([np.empty(0, np.int64), *sampled]))
 
 
 def _done(at: At, parts: Sequence[Part]) -> float:
@@ -207,13 +209,16 @@ def _curve(
     market: Market, part: Part, found: Found, k: int
 ) -> tuple[dict[str, Array], NDArray[np.int64] | None]:
     """Of play `k`, and its points that end days, where they are known."""
-    row, marks = int(found.rows[k]), part.marks
-    whole = row == part.end  # or ruined before
-    if marks is None:
-        curve = {"time": market.time[part.first : row], "equity": found.equity[k, part.first : row]}
-        return curve, part.day_ends if whole else None
-    if not whole:
-        marks = np.append(marks[marks < row - 1], row - 1)
-    return {"time": market.time[marks], "equity": found.equity[k, : len(marks)]}, np.arange(
-        len(marks)
-    )
+    row, sampled, time, ends = int(found.rows[k]), part.sampled, part.time, part.day_ends
+    points = len(time) if row == part.end else _points_before(row, part)  # or ruined
+    if points < len(time) or row < part.end:
+        time, ends = np.append(time[: points - 1], market.time[row - 1]), None
+    begin = 0 if sampled is not None else part.first
+    return {"time": time, "equity": found.equity[k, begin : begin + points]}, ends
+
+
+def _points_before(row: int, part: Part) -> int:
+    """Of equity, with that of the last row that was run."""
+    if part.sampled is None:
+        return row - part.first
+    return int(np.searchsorted(part.sampled, row - 1)) + 1

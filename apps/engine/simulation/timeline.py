@@ -18,7 +18,7 @@ from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import Plan
-from apps.engine.language.strategy import Strategy, longer_warmups, warmup_bars
+from apps.engine.language.strategy import Strategy, longer_warmups, warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.signals.values import NO_CACHE, ColumnCache
@@ -93,7 +93,8 @@ def cues_of(strategy: Strategy, plan: Plan, track: Track, columns: ColumnCache =
     """Raises InsufficientData when too few bars of the range are warm."""
     used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
-    warm = last - max(first, warmup_bars(strategy), *_warm_from(strategy, longer))
+    least = warmups(strategy)
+    warm = last - max(first, least[None], *_warm_from(least, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
     return cues_at(strategy, plan, used, longer, first, columns=columns)
@@ -145,7 +146,10 @@ def _longer_used(
     return found
 
 
-def _warm_from(strategy: Strategy, longer: Mapping[str, Longer]) -> list[int]:
-    """The first bar at which all that is read of each longer timeframe is known."""
-    warmups = longer_warmups(strategy)
-    return [int(np.searchsorted(longer[name].seen, least)) for name, least in warmups.items()]
+def _warm_from(least: Mapping[str | None, int], longer: Mapping[str, Longer]) -> list[int]:
+    """The first bar at which so many candles of each longer timeframe are known."""
+    return [
+        int(np.searchsorted(longer[name].seen, candles))
+        for name, candles in least.items()
+        if name is not None
+    ]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from apps.engine.errors import Fault
 from apps.engine.language import strategy
-from apps.engine.studies.configs import PATH, Parameter
+from apps.engine.studies.configs import PATH, Parameter, value_of
 
 LARGEST_GRID: Final = 2**62
 """Sets that can be numbered; a random search may draw from so many."""
@@ -28,22 +29,38 @@ _FIXED: Final = frozenset({"executionSettings.initialCapital"})
 """What a simulation is told beside its steps."""
 
 
-@dataclass(frozen=True, slots=True)
+class _Axis(NamedTuple):
+    """The values of one parameter."""
+
+    path: str
+    values: int
+    begin: float
+    step: float
+
+
+@dataclass(frozen=True)
 class Grid:
     """All sets by number: the first parameter changes slowest (rule 19)."""
 
     parameters: tuple[Parameter, ...]
 
-    @property
+    @cached_property
     def size(self) -> int:
-        return prod(parameter.count for parameter in self.parameters)
+        return prod(axis.values for axis in self._axes)
+
+    @cached_property
+    def _axes(self) -> tuple[_Axis, ...]:
+        """The one that changes quickest first."""
+        return tuple(
+            _Axis(one.path, one.count, one.from_, one.step) for one in reversed(self.parameters)
+        )
 
     def values(self, index: int) -> dict[str, float]:
         """The set of this number, by path."""
-        places = {}
-        for parameter in reversed(self.parameters):
-            index, i = divmod(index, parameter.count)
-            places[parameter.path] = parameter.value(i)
+        places: dict[str, float] = {}
+        for path, count, begin, step in self._axes:
+            index, i = divmod(index, count)
+            places[path] = value_of(begin, step, i)
         return dict(reversed(places.items()))
 
     def neighbours(self, index: int) -> list[int]:

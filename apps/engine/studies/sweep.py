@@ -102,12 +102,28 @@ class Search:
         """The strategy of a set; None where it does not validate."""
         return self._strategies.of(self.grid.values(index))
 
+    @cached_property
+    def _plans(self) -> dict[tuple[int, ...], tuple[Plan, Strategy]]:
+        """By the objects that make the plan: the strategies keep these, and so their identity."""
+        return {}
+
+    def _plan(self, strategy: Strategy) -> Plan:
+        """As `plan_of`, once for all sets that share the steps it is made of."""
+        steps = (
+            strategy.positionSizing, strategy.exitConditions, strategy.riskParameters,
+            strategy.executionSettings, strategy.entryConditions.positionType,
+        )  # fmt: skip
+        key = tuple(map(id, steps))
+        if key not in self._plans:
+            self._plans[key] = plan_of(strategy), strategy
+        return self._plans[key][0]
+
     def cued(self, index: int) -> Cued:
         """What is played of a set. Raises CannotRun."""
         strategy = self.strategy(index)
         if strategy is None:
             raise CannotRun
-        plan = plan_of(strategy)
+        plan = self._plan(strategy)
         try:
             return Cued(plan, *self.stage.cued(strategy, plan))
         except InsufficientData as error:
@@ -132,10 +148,16 @@ class Search:
         )
 
     def play_all(
-        self, indices: Sequence[int], parts: Sequence[Part], room: Room, report: Progress
+        self,
+        indices: Sequence[int],
+        parts: Sequence[Part],
+        room: Room,
+        heard: NDArray[np.uint8],
+        report: Progress,
     ) -> Iterator[tuple[int, list[Played] | None]]:
         """Each set from the capital, in each part or in one after the other; None for one that
-        cannot run. In any order; a whole curve lasts until the next.
+        cannot run. In any order; a whole curve lasts until the next. `heard` u1[sets, rows,
+        symbols] is where signals are put together.
         """
         ready: list[tuple[int, Cued]] = []
         for index in indices:
@@ -145,7 +167,8 @@ class Search:
                 yield index, None
         for _, group in groupby(ready, key=lambda one: one[1].ranges):
             numbers, cued = zip(*group, strict=True)
-            plans, signals = [one.plan for one in cued], np.stack([one.signals for one in cued])
+            plans, signals = [one.plan for one in cued], heard[: len(cued)]
+            np.stack([one.signals for one in cued], out=signals)
             for some in [parts] if room.by_days else [[one] for one in parts]:
                 played = play_all(
                     plans,
@@ -167,6 +190,7 @@ class _Room(local):
 
     def __init__(self, market: Market, parts: Sequence[Part], plans: int) -> None:
         self.room = room_for(market, parts, plans)
+        self.heard = np.empty((plans, *market.cell.shape), np.uint8)
 
 
 def sweep(
@@ -198,7 +222,9 @@ def sweep(
     def work() -> None:
         for batch in batches:  # of all threads: each takes the next
             unless_abandoned(0.0)
-            for index, played in search.play_all(batch, parts, rooms.room, unless_abandoned):
+            for index, played in search.play_all(
+                batch, parts, rooms.room, rooms.heard, unless_abandoned
+            ):
                 judged = found.setdefault(index, [] if played else None)
                 if judged is not None:
                     judged += [judge(one.facts) for one in played or ()]
