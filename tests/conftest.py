@@ -6,16 +6,18 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.db import connection, transaction
+from django.test import TransactionTestCase
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 from rest_framework.test import APIClient
 
 from apps.accounts import tokens
 from apps.accounts.models import User
-from tests import documented, make, postgres_plugin
+from tests import documented, emptying, make, postgres_plugin
 
 Api = Callable[..., APIClient]
 
@@ -54,21 +56,18 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None) -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """A test that commits is cleaned up after by emptying every table, the audit's too."""
+    """What a test has committed is removed after it, of the audit too."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE core_auditrecord DISABLE TRIGGER no_truncate")
 
 
-@pytest.fixture(autouse=True)
-def empty_queue(
-    request: pytest.FixtureRequest, django_db_blocker: DjangoDbBlocker
-) -> Iterator[None]:
-    """After a test that commits: Django empties only the tables of models that it manages."""
-    yield
-    marker = request.node.get_closest_marker("django_db")
-    if marker is not None and marker.kwargs.get("transaction"):
-        with django_db_blocker.unblock(), connection.cursor() as cursor:
-            cursor.execute("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE")
+@pytest.fixture(autouse=True, scope="session")
+def emptied() -> Iterator[None]:
+    """After a test that commits, its rows are removed; Django would empty every table there is but
+    the queue's, and fill in content types and permissions anew.
+    """
+    with patch.object(TransactionTestCase, "_fixture_teardown", lambda case: emptying.empty()):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,33 @@
+"""Removes what a test has committed: a few rows in a few of many tables."""
+
+from functools import cache
+from typing import Final
+
+from django.db import connection, transaction
+
+OF_MIGRATIONS: Final = {"django_content_type", "auth_permission"}
+"""What migrating fills, and no test changes."""
+QUEUE: Final = ("procrastinate_jobs", "procrastinate_workers")
+"""Its tables belong to no model that Django manages, and others hang on them."""
+KEPT: Final = "core_auditrecord"
+"""The database lets nobody delete from it."""
+
+
+def empty() -> None:
+    """Keys to other rows are checked at the end: tables are emptied in any order."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(_question())
+        for (table,) in cursor.fetchall():
+            if table in (KEPT, *QUEUE):
+                cursor.execute(f"TRUNCATE {table} CASCADE")
+            else:
+                cursor.execute(f"DELETE FROM {table}")
+
+
+@cache
+def _question() -> str:
+    """Which tables hold rows."""
+    ours = set(connection.introspection.django_table_names()) - OF_MIGRATIONS
+    return " UNION ALL ".join(
+        f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in (*sorted(ours), *QUEUE)
+    )
