@@ -7,17 +7,25 @@ from apps.accounts.models import User
 from tests import make
 
 
-@pytest.fixture
-def olga(db: None) -> User:
+def an_operator() -> User:
     user = make.user("olga")
     user.is_staff = True
     user.save(update_fields=["is_staff"])
     return user
 
 
+def browser_of(user: User) -> Client:
+    """Signed in."""
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def olga(db: None) -> User:
+    return an_operator()
+
+
 @pytest.fixture
 def operator(olga: User) -> Client:
-    """Olga's browser, signed in."""
-    client = Client()
-    client.force_login(olga)
-    return client
+    return browser_of(olga)

@@ -16,6 +16,7 @@ from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
 from apps.market.models import CandleBlock
 from apps.symbols.models import Instrument
 from tests import make
+from tests.admin.conftest import an_operator, browser_of
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.market.bars import hold
@@ -24,11 +25,24 @@ from tests.symbols.instruments import equity
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
 
 
-@pytest.fixture
-def everything(db: None, operator: Client, alice: User) -> None:
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def alice(kept: None) -> User:
+    return make.user("alice")
+
+
+@pytest.fixture(scope="module")
+def operator(kept: None) -> Client:
+    return browser_of(an_operator())
+
+
+@pytest.fixture(scope="module")
+def everything(operator: Client, alice: User) -> None:
     """At least one row for most pages."""
     hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
-    equity("NSE:TCS")
+    equity("NSE:WIPRO")
     submit(alice)
 
 
@@ -66,7 +80,6 @@ def test_no_list_counts_all_its_rows(operator: Client, model: type[Model]) -> No
     assert [sql for sql in counts if f"LIMIT {MOST_COUNTED}" not in sql] == []
 
 
-@pytest.mark.django_db
 def test_a_list_of_many_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.core.operator_pages.MOST_COUNTED", 2)
     for name in ("a", "b", "c"):
