@@ -44,7 +44,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     note = (directory / "ready").open("w")
     fcntl.flock(note, fcntl.LOCK_EX)
     _RUN.push(_SERVER)
-    is_shared = bool(asked.numprocesses)
+    is_shared = bool(getattr(asked, "numprocesses", None))  # xdist may be switched off
     _RUN.enter_context(ThreadPoolExecutor(1)).submit(_make, directory, note, is_shared)
 
 
