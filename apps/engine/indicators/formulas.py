@@ -37,18 +37,23 @@ def _column(values: Column) -> Column:
 
 def _session_vwap(day: Days, price: Column, volume: Column) -> Column:
     """Sum of price x volume over sum of volume since the first bar of the date; NaN without."""
+    values, traded = price * volume, np.empty(len(price))
+    for start, stop in pairwise([*_begins(day).tolist(), len(day)]):
+        np.cumsum(values[start:stop], out=values[start:stop])
+        np.cumsum(volume[start:stop], out=traded[start:stop])
     vwap = np.full(len(price), np.nan)
-    value = price * volume
-    for start, stop in pairwise(_edges(day)):
-        traded = np.cumsum(volume[start:stop])
-        np.divide(np.cumsum(value[start:stop]), traded, out=vwap[start:stop], where=traded > 0)
+    np.divide(values, traded, out=vwap, where=traded > 0)
     return vwap
 
 
-def _edges(day: Days) -> list[int]:
-    """Where each date begins, and the end of the last."""
-    edges: list[int] = np.flatnonzero(np.diff(day, prepend=-1, append=-1)).tolist()
-    return edges if len(day) else []
+def _begins(day: Days) -> NDArray[np.intp]:
+    """Where each date begins."""
+    return np.flatnonzero(np.concatenate((day[:1] > -1, day[1:] != day[:-1])))
+
+
+def _lengths(begins: NDArray[np.intp], bars: int) -> NDArray[np.intp]:
+    """How many bars each date has."""
+    return np.diff(begins, append=bars)
 
 
 def _second_of_day(day: Days, time: NDArray[np.int64]) -> Column:
@@ -60,39 +65,46 @@ def _opening_range(
     day: Days, time: NDArray[np.int64], high: Column, low: Column, minutes: float
 ) -> tuple[Column, Column]:
     """High and low of the bars that start less than `minutes` after the date's first; NaN there."""
-    highs, lows = np.full(len(day), np.nan), np.full(len(day), np.nan)
-    for start, stop in pairwise(_edges(day)):
-        over = start + int(np.searchsorted(time[start:stop], time[start] + 60 * minutes))
-        highs[over:stop], lows[over:stop] = high[start:over].max(), low[start:over].min()
+    begins = _begins(day)
+    lengths = _lengths(begins, len(day))
+    within = time < np.repeat(time[begins] + 60 * minutes, lengths)
+    highs, lows = np.where(within, high, -np.inf), np.where(within, low, np.inf)
+    if len(begins):
+        of_dates = np.maximum.reduceat(highs, begins), np.minimum.reduceat(lows, begins)
+        highs, lows = (np.repeat(one, lengths) for one in of_dates)
+    highs[within], lows[within] = np.nan, np.nan
     return highs, lows
 
 
 def _previous_day(
     day: Days, opens: Column, high: Column, low: Column, close: Column
-) -> tuple[Column, Column, Column, Column]:
+) -> tuple[Column, ...]:
     """Close, high, low and open of the date before."""
-    edges = _edges(day)
-    first, last = np.array(edges[:-1], np.intp), np.array(edges[1:], np.intp) - 1
-    if not len(first):
+    begins = _begins(day)
+    before = _dates_before(begins, opens, high, low, close)
+    return tuple([np.repeat(one, _lengths(begins, len(day))) for one in before])
+
+
+def _dates_before(
+    begins: NDArray[np.intp], opens: Column, high: Column, low: Column, close: Column
+) -> tuple[Column, ...]:
+    """Close, high, low and open of the date before each date, NaN before the first."""
+    if not len(begins):
         return close, high, low, opens
-    of_dates = (
-        close[last],
-        np.maximum.reduceat(high, first),
-        np.minimum.reduceat(low, first),
-        opens[first],
-    )
-    lengths = last + 1 - first
-    close, high, low, opens = (np.repeat(np.r_[np.nan, c[:-1]], lengths) for c in of_dates)
-    return close, high, low, opens
+    highs, lows = np.maximum.reduceat(high, begins), np.minimum.reduceat(low, begins)
+    of_dates = close[begins[1:] - 1], highs[:-1], lows[:-1], opens[begins[:-1]]
+    return tuple([np.concatenate(([np.nan], one)) for one in of_dates])
 
 
 def _pivot_points(day: Days, high: Column, low: Column, close: Column) -> tuple[Column, ...]:
     """Pivot, three resistances, three supports of the date before (the floor traders' formulas)."""
-    close, high, low, _ = _previous_day(day, close, high, low, close)
+    begins = _begins(day)
+    close, high, low, _ = _dates_before(begins, close, high, low, close)
     pivot = (high + low + close) / 3
     resistances = 2 * pivot - low, pivot + (high - low), high + 2 * (pivot - low)
     supports = 2 * pivot - high, pivot - (high - low), low - 2 * (high - pivot)
-    return pivot, *resistances, *supports
+    lengths = _lengths(begins, len(day))
+    return tuple([np.repeat(one, lengths) for one in (pivot, *resistances, *supports)])
 
 
 def _ichimoku(

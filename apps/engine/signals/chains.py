@@ -1,7 +1,8 @@
-"""Indicators whose values each rest on the one before, over all blocks at once: TA-Lib's own bits.
+"""Formulas whose values each rest on the one before, over all blocks in one pass, to the last bit.
 
-A processor waits for one value of an exponential average to begin the next. The chains of
-different blocks do not wait for each other, so four are taken side by side.
+That is TA-Lib's bit for TA-Lib's formulas. A processor waits for one value of an exponential
+average to begin the next: as the chains of different blocks do not wait for each other, four are
+taken side by side.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from apps.engine.candles import Candles, frozen
+from apps.engine.indicators.formulas import Days
 from apps.engine.indicators.series import Column, Series, source
 from apps.engine.signals.values import Places, Spans, columns_of, size_of
 
@@ -41,34 +43,38 @@ Compute = Callable[[Series, Candles, Spans], tuple[Column, ...]]
 
 
 class Chain(NamedTuple):
-    """A formula of TA-Lib's, computed here as `values.columns_of` does, and arguments to try."""
+    """A formula, computed here as `values.columns_of` does; inputs and arguments to try it with."""
 
     compute: Compute
-    tried: Mapping[str, float]
+    inputs: tuple[str, ...]
+    arguments: Mapping[str, float]
+
+    def series(self, formula: str) -> Series:
+        return Series(formula, self.inputs, tuple(self.arguments.items()))
 
 
 def chain_of(series: Series) -> Compute | None:
-    """What computes the series to the last bit of TA-Lib; None where its own function has to."""
+    """What computes the series to the last bit; None where `values.columns_of` has to."""
     chain = CHAINS.get(series.formula)
-    return chain.compute if chain and is_talibs(series.formula) else None
+    return chain.compute if chain and has_same_bits(series.formula) else None
 
 
 def warm_up() -> None:
     """Compile, or load what was compiled, and see how TA-Lib rounds."""
     for formula in CHAINS:
-        is_talibs(formula)
+        has_same_bits(formula)
 
 
 @cache
-def is_talibs(formula: str) -> bool:
-    """Whether TA-Lib was built to round as we do, on this machine."""
+def has_same_bits(formula: str) -> bool:
+    """Whether TA-Lib was built to round as this file does, on this machine."""
     bars, rng = 6000, np.random.default_rng(0)
     price = frozen(100 * np.exp(np.cumsum(rng.normal(0, 0.01, bars))))
-    candles = Candles(frozen(np.arange(bars)), price, price, price, price, price)
+    candles = Candles(frozen(60 * np.arange(bars)), price, price, price, price, price)
     spans = np.array([[0, 0, 0, 4000, 0], [2000, 4000, 4000, bars, 4000]])
-    compute, tried = CHAINS[formula]
-    series = Series(formula, ("close",), tuple(tried.items()))
-    ours, talibs = (of(series, candles, spans) for of in (compute, columns_of))
+    chain = CHAINS[formula]
+    series = chain.series(formula)
+    ours, talibs = (of(series, candles, spans) for of in (chain.compute, columns_of))
     return all(a.tobytes() == b.tobytes() for a, b in zip(ours, talibs, strict=True))
 
 
@@ -110,11 +116,21 @@ def _empty(count: int, spans: Spans) -> tuple[Column, ...]:
     return tuple([np.empty(size_of(spans)) for _ in range(count)])
 
 
+def _session_average(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
+    (laid,) = columns = _empty(1, spans)
+    day, *traded = (source(candles, name) for name in series.inputs)
+    price, volume = (frozen(column.view(np.float64)) for column in traded)
+    _vwap(day.view(np.int32), price, volume, spans, laid)
+    return columns
+
+
+_CLOSE: Final = ("close",)
 CHAINS: Final = {
-    "EMA": Chain(_exponential_average, {"timeperiod": 9}),
-    "SMA": Chain(_simple_average, {"timeperiod": 20}),
-    "RSI": Chain(_strength, {"timeperiod": 14}),
-    "MACD": Chain(_convergence, {"fastperiod": 12, "slowperiod": 26, "signalperiod": 9}),
+    "EMA": Chain(_exponential_average, _CLOSE, {"timeperiod": 9}),
+    "SMA": Chain(_simple_average, _CLOSE, {"timeperiod": 20}),
+    "RSI": Chain(_strength, _CLOSE, {"timeperiod": 14}),
+    "MACD": Chain(_convergence, _CLOSE, {"fastperiod": 12, "slowperiod": 26, "signalperiod": 9}),
+    "SESSION_VWAP": Chain(_session_average, ("day", "hlc3", "volume"), {}),
 }
 """By the names that the catalogue calls them by."""
 
@@ -239,6 +255,23 @@ def _macd(x: Column, spans: Spans, periods: Periods, laid: tuple[Column, ...]) -
             lines[place], signals[place], histogram[place] = a - b, average, a - b - average
     for column in laid:
         _known(column)
+
+
+@njit(nogil=True, cache=True, error_model="numpy")
+def _vwap(day: Days, price: Column, volume: Column, spans: Spans, laid: Column) -> None:
+    """Sum of price x volume over sum of volume since the first bar of the date; NaN without."""
+    for block in range(len(spans)):
+        start, _, _, stop, _ = spans[block]
+        _unknown(laid, spans, block, start)
+        bar, to, skip = _lane(spans[block], start)
+        value, traded, today = 0.0, 0.0, day[start]
+        for i in range(np.uint64(stop - start)):
+            if day[bar + i] != today:
+                value, traded, today = 0.0, 0.0, day[bar + i]
+            value += price[bar + i] * volume[bar + i]
+            traded += volume[bar + i]
+            laid[to + max(i, skip) - skip] = value / traded if traded > 0 else np.nan
+    _known(laid)
 
 
 @njit(nogil=True, cache=True)
