@@ -15,9 +15,14 @@ LARGEST = 1e12
 
 
 class Part(BaseModel):
-    """An object of a strategy: strict, frozen, without keys that the service does not know."""
+    """An object of a strategy: strict, frozen, without keys that the service does not know.
 
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+    Its validator is built when it is first used: most are only ever used as parts of a whole.
+    """
+
+    model_config = ConfigDict(
+        strict=True, frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True
+    )
 
 
 T = TypeVar("T")

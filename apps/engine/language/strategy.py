@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
@@ -40,6 +40,8 @@ from apps.engine.language.steps import (
 
 class Strategy(Part):
     """The steps, by their names on the wire."""
+
+    model_config = ConfigDict(defer_build=False)
 
     basicInfo: BasicInfo
     positionSizing: PositionSizing
