@@ -1,6 +1,7 @@
 """Many simulations over one market in one call: it takes the interpreter's lock once for all.
 
-Each is `run` from the first row of its part to the last, and `finish`: the rules have one path.
+Each is `run` from the first row of its part to the last, stretch by stretch beside the others, and
+`finish`: the rules have one path.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import numpy as np
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.fills import Record, kernel, step
 from apps.engine.kernel.kernel import finish, notice, run
-from apps.engine.kernel.records import ACCOUNT, Out, Plan
+from apps.engine.kernel.records import NO_FILLS, NO_REFUSALS, Out, Plan, State
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from apps.engine.kernel.records import Array, Market, State
+    from apps.engine.kernel.records import Array, Market
 
 PLAN = np.dtype([(name, type(value)) for name, value in Plan()._asdict().items()])
 """A plan as a record: compiled code takes no list of tuples."""
@@ -41,34 +42,27 @@ class Dated(NamedTuple):
     rates: Array  # RATE
 
 
-class Found(NamedTuple):
-    """What is written of each play, its number being set x parts + part.
+class Plays(NamedTuple):
+    """Where each play is, its number being set x parts + part, and what it has left so far.
 
-    Equity is that at the close of each row, or where there are `sampled` of those rows alone.
+    Equity is that at the close of each row, or where rows are `sampled` of those alone.
     """
 
-    sampled: NDArray[np.int64]  # rows, ascending
-    equity: NDArray[np.float64]  # [plays, rows], or [plays, the most sampled of a part]
     accounts: Array  # ACCOUNT[plays]
-    rows: NDArray[np.int64]  # [plays]: the row after the last that was run
-    trades: NDArray[np.int64]  # [plays]: how many there are
+    positions: Array  # POSITION[plays, symbols]
+    rows: NDArray[np.int64]  # [plays]: the next row
+    over: NDArray[np.bool_]  # [plays]
+    sampled: NDArray[np.int64]  # rows, ascending in each part
+    equity: NDArray[np.float64]  # [plays, rows], or [plays, the most samples of a part]
 
 
-class At(NamedTuple):
-    """Where plays go on: in which of them, before which row (-1: it begins); and how many trades
-    wait to be taken.
-    """
+class Written(NamedTuple):
+    """Trades in the order in which they were made, each with the number of its play."""
 
-    play: int
-    row: int
-    trades: int
-
-
-def found_of(equity: NDArray[np.float64], sampled: NDArray[np.int64]) -> Found:
-    """Before the first play; `equity` has a line for each."""
-    plays = len(equity)
-    rows, trades = np.zeros(plays, np.int64), np.zeros(plays, np.int64)
-    return Found(sampled, equity, np.empty(plays, ACCOUNT), rows, trades)
+    trades: Array  # TRADE[at least 2 x symbols]
+    owners: NDArray[np.int64]
+    fills: Array = NO_FILLS
+    refusals: Array = NO_REFUSALS
 
 
 @step
@@ -83,63 +77,78 @@ def plan_at(p: Record) -> Plan:
 
 
 @step
-def begin(state: State, blank: State) -> None:
-    """As it was before the first row."""
-    state.account[0] = blank.account[0]
-    for s in range(state.positions.size):
-        state.positions[s] = blank.positions[s]
+def least_of(rows: Array, over: Array) -> int:
+    """The least row of the plays that are not over; -1 if all are."""
+    least = -1
+    for k in range(over.size):
+        if not over[k] and (least < 0 or rows[k] < least):
+            least = rows[k]
+    return least
+
+
+@step
+def begun_at(row: int, begins: Array) -> int:
+    """How many changes have begun at a row."""
+    begun = 0
+    while begun < begins.size and begins[begun] <= row:
+        begun += 1
+    return begun
+
+
+@kernel
+def run_until(
+    k: int, stop: int, plays: Plays, sets: Sets, market: Market, dated: Dated, written: Written,
+    n: int,
+) -> int:  # fmt: skip
+    """Go on with play `k` up to a row, or until `written` might not hold the trades of another;
+    returns how many it holds.
+    """
+    parts, least = sets.parts.shape[0], 2 * plays.positions.shape[1]
+    part, plan, signals = k % parts, plan_at(sets.plans[k // parts]), sets.signals[k // parts]
+    end, begin_samples, end_samples = sets.parts[part, 1], sets.parts[part, 2], sets.parts[part, 3]
+    account, begins, first = plays.accounts[k], dated.begins, n
+    state, into = State(plays.accounts[k : k + 1], plays.positions[k]), plays.equity[k]
+    sampled = plays.sampled[begin_samples:end_samples]
+    curve = into[:0] if sampled.size > 0 else into
+    stop, row = min(stop, end), plays.rows[k]
+    while row < stop and account.status != RUINED and written.trades.size - n >= least:
+        begun = begun_at(row, begins)
+        until = min(stop, begins[begun]) if begun < begins.size else stop
+        out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
+        ran = run(state, market, signals, row, until, plan, dated.units[begun], dated.rates, out)
+        row, n = ran.row, n + ran.trades
+    ended = row == end or account.status == RUINED
+    if ended and written.trades.size - n >= least:
+        out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
+        n += finish(state, dated.units[begun_at(row - 1, begins)], dated.rates, out)
+        plays.over[k] = True
+    written.owners[first:n] = k
+    plays.rows[k] = row
+    return n
 
 
 @kernel
 def run_many(
-    state: State, blank: State, market: Market, sets: Sets, dated: Dated, at: At, most: int,
-    out: Out, found: Found,
-) -> At:  # fmt: skip
-    """Plays, one after the other, from `at` on, `most` rows of them or few more.
+    plays: Plays, sets: Sets, market: Market, dated: Dated, stretch: int, most: int,
+    written: Written,
+) -> int:  # fmt: skip
+    """Go on with all plays, `most` rows together or few more; returns how many trades are written.
 
-    It ends early when `out` might not hold the trades of another row; no more of it is used.
+    All are run over the same `stretch` of rows before any goes on: its bars then stay near. It ends
+    early when `written` might not hold the trades of another row.
     """
-    play, row, n = at.play, at.row, 0
-    parts, least = sets.parts.shape[0], 2 * state.positions.size
-    account = state.account[0]
-    while play < found.trades.size:
-        part, into = sets.parts[play % parts], found.equity[play]
-        sampled = found.sampled[part[2] : part[3]]
-        curve = into[:0] if sampled.size > 0 else into
-        if row < 0:
-            begin(state, blank)
-            row = part[0]
-        plan, signals = plan_at(sets.plans[play // parts]), sets.signals[play // parts]
-        going = True
-        while going:
-            if most <= 0 or out.trades.size - n < least:
-                return At(play, row, n)
-            begun, stop = 0, min(part[1], row + most)
-            while begun < dated.begins.size and dated.begins[begun] <= row:
-                begun += 1
-            if begun < dated.begins.size:
-                stop = min(stop, dated.begins[begun])
-            units = dated.units[begun]
-            room = Out(out.trades[n:], curve, out.fills, out.refusals, sampled, into)
-            ran = run(state, market, signals, row, stop, plan, units, dated.rates, room)
-            most -= ran.row - row
-            row = ran.row
-            n += ran.trades
-            found.trades[play] += ran.trades
-            going = row < part[1] and account.status != RUINED
-        if out.trades.size - n < least:
-            return At(play, row, n)
-        closed = finish(
-            state,
-            units,
-            dated.rates,
-            Out(out.trades[n:], curve, out.fills, out.refusals, sampled, into),
-        )
-        found.trades[play] += closed
-        n += closed
-        found.accounts[play], found.rows[play] = account, row
-        play, row = play + 1, -1
-    return At(play, row, n)
+    n, least = 0, least_of(plays.rows, plays.over)
+    while least >= 0 and most > 0:
+        stop = (least // stretch + 1) * stretch
+        for k in range(plays.over.size):
+            if not plays.over[k] and plays.rows[k] < stop:
+                most += plays.rows[k]
+                n = run_until(k, stop, plays, sets, market, dated, written, n)
+                most -= plays.rows[k]
+                if written.trades.size - n < 2 * plays.positions.shape[1]:
+                    return n
+        least = least_of(plays.rows, plays.over)
+    return n
 
 
-notice((run_many,), __file__)
+notice((run_until, run_many), __file__)

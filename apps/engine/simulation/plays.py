@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -14,9 +14,21 @@ from apps.engine.candles import Candles
 from apps.engine.figures.equity import day_ends
 from apps.engine.figures.facts import Facts
 from apps.engine.kernel.codes import RUINED
-from apps.engine.kernel.many import PLAN, At, Dated, Found, Sets, found_of, run_many
+from apps.engine.kernel.many import PLAN, Dated, Plays, Sets, Written, run_many
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
-from apps.engine.kernel.records import TRADE, Array, Market, Out, Plan, check_shapes, new_state
+from apps.engine.kernel.records import (
+    NOWHERE,
+    POSITION,
+    TRADE,
+    Array,
+    Market,
+    Misfit,
+    Out,
+    Plan,
+    State,
+    check_shapes,
+    new_state,
+)
 from apps.engine.simulation.plan import Terms
 
 Progress = Callable[[float], None]
@@ -26,6 +38,8 @@ CELLS_AT_A_TIME = 1_000_000
 """Rows x symbols between two reports of progress: milliseconds of work."""
 TRADES_AT_A_TIME = 1_000
 """Trades the kernel may write before it hands them over."""
+CELLS_NEAR, LEAST_ROWS = 16_384, 1_024
+"""Rows x symbols of which the bars stay in the cache while many plays are run over them."""
 EVERY_ROW = slice(None)
 
 
@@ -112,31 +126,30 @@ def play(
     part = Part(first, end, market.time[first:end])
     return play_all(
         [plan], market, signals[np.newaxis], terms, [part], capital=capital, candles=candles,
-        report=report, room=room_for(market, []),
+        report=report, room=room_for(market, [part]),
     )[0]  # fmt: skip
 
 
 class Room(NamedTuple):
     """Where is played: new memory would have to be made ready by the system for each play.
 
-    `out` is what the kernel writes to, `equity` f8[plays, points] what stays of it.
+    `equity` is f8[plays, points].
     """
 
-    out: Out
+    written: Written
     equity: Floats
 
     by_days: bool  # it is for parts of which rows are sampled
 
 
 def room_for(market: Market, parts: Sequence[Part], plans: int = 1) -> Room:
-    """For so many plans at once in all of the parts, or where no rows are sampled one in one."""
+    """For so many plans at once in all of the parts."""
     rows, symbols = market.cell.shape
     sampled = [len(one.sampled) for one in parts if one.sampled is not None]
-    trades = np.empty(2 * symbols + TRADES_AT_A_TIME, TRADE)
-    if not sampled:
-        return Room(Out(trades, np.empty(0)), np.empty((1, rows)), by_days=False)
-    equity = np.empty((plans * len(parts), max(sampled)))
-    return Room(Out(trades, np.empty(0)), equity, by_days=True)
+    plays = plans * len(parts)
+    most = 2 * symbols + TRADES_AT_A_TIME * plays
+    written = Written(np.empty(most, TRADE), np.empty(most, np.int64))
+    return Room(written, np.empty((plays, max(sampled, default=rows))), bool(sampled))
 
 
 def play_all(
@@ -156,31 +169,35 @@ def play_all(
     `report` is told the fraction that is done, every CELLS_AT_A_TIME. Equity lies in `room` until
     that is used again. Raises TooManyTrades.
     """
-    units = terms.units
-    blank, state = (new_state(symbols=units.shape[1], cash=capital) for _ in range(2))
-    check_shapes(state, market, signals[0], units[0], room.out)
+    symbols = terms.units.shape[1]
     changes = np.searchsorted(market.day, terms.days)  # the rows in which units are new
-    sets = _sets(plans, signals, parts)
-    found = _found(room.equity[: len(plans) * len(parts)], parts)
-    dated, most = Dated(changes, units, terms.rates), CELLS_AT_A_TIME // units.shape[1]
-    at, drained = At(0, -1, 0), list[bytes]()
-    while at.play < len(found.trades):
-        at = run_many(state, blank, market, sets, dated, at, most, room.out, found)
-        drained.append(room.out.trades[: at.trades].tobytes())
-        if found.trades.max() > errors.MOST_TRADES:
+    dated, sets = Dated(changes, terms.units, terms.rates), _sets(plans, signals, parts)
+    plays = _plays(len(plans), symbols, parts, capital, room)
+    state = State(plays.accounts[:1], plays.positions[0])
+    check_shapes(state, market, signals[0], terms.units[0], Out(room.written.trades, NOWHERE))
+    several = len(plays.rows) > 1
+    if len(plays.equity) < len(plays.rows):
+        raise Misfit("There is no room for so many plays.")
+    most, trades, owners = CELLS_AT_A_TIME // symbols, list[bytes](), list[NDArray[np.int64]]()
+    stretch = max(CELLS_NEAR // symbols, LEAST_ROWS) if several else most
+    while not plays.over.all():
+        n = run_many(plays, sets, market, dated, stretch, most, room.written)
+        trades.append(room.written.trades[:n].tobytes())
+        owners.append(room.written.owners[:n].copy())
+        if plays.accounts["trades"].max() > errors.MOST_TRADES:
             raise errors.TooManyTrades
-        report(_done(at, parts) / len(found.trades))
+        report(_done(plays, sets))
     # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
-    trades, stop = np.frombuffer(b"".join(drained), TRADE), np.cumsum(found.trades).tolist()
+    made, owner = np.frombuffer(b"".join(trades), TRADE), np.concatenate(owners)
+    if several or symbols > 1:
+        made = made.take(np.lexsort((made["exit_time"], owner)))
+    ends = np.cumsum(np.bincount(owner, minlength=len(plays.rows))).tolist()
     played = []
-    for k, (begin, end) in enumerate(zip([0, *stop], stop, strict=False)):
-        own = trades[begin:end]
-        if units.shape[1] > 1:
-            own = own.take(np.argsort(own["exit_time"], kind="stable"))
-        curve, ends = _curve(market, parts[k % len(parts)], found, k)
-        facts = Facts(own, curve, capital, candles, ends)
+    for k, (begin, end) in enumerate(pairwise([0, *ends])):
+        curve, last = _curve(market, parts[k % len(parts)], plays, k)
+        facts = Facts(made[begin:end], curve, capital, candles, last)
         curve["equity"][-1] = capital + facts.net  # the account's equity but for last bits
-        played.append(Played(facts, found.accounts[k]))
+        played.append(Played(facts, plays.accounts[k]))
     return played
 
 
@@ -194,27 +211,37 @@ def _sets(plans: Sequence[Plan], signals: NDArray[np.uint8], parts: Sequence[Par
     return Sets(np.array(plans, PLAN), signals, np.array(edges, np.int64))
 
 
-def _found(equity: Floats, parts: Sequence[Part]) -> Found:
+def _plays(plans: int, symbols: int, parts: Sequence[Part], capital: float, room: Room) -> Plays:
+    """Each before its first row."""
+    count, blank = plans * len(parts), new_state(symbols=symbols, cash=capital)
     sampled = [one.sampled for one in parts if one.sampled is not None]
-    return found_of(equity, np.concatenate([np.empty(0, np.int64), *sampled]))
+    return Plays(
+        np.repeat(blank.account, count),
+        np.zeros((count, symbols), POSITION),
+        np.tile(np.array([one.first for one in parts], np.int64), plans),
+        np.zeros(count, np.bool_),
+        np.concatenate([np.empty(0, np.int64), *sampled]),
+        room.equity[:count],
+    )
 
 
-def _done(at: At, parts: Sequence[Part]) -> float:
-    """How many plays are done, and how much of the next one."""
-    part = parts[at.play % len(parts)]
-    return at.play + max(at.row - part.first, 0) / (part.end - part.first)
+def _done(plays: Plays, sets: Sets) -> float:
+    """How much of the rows of all."""
+    first, end = sets.parts[:, 0], sets.parts[:, 1]
+    whole = (end - first).sum() * len(sets.plans)
+    return float((plays.rows.reshape(-1, len(first)) - first).sum() / whole)
 
 
 def _curve(
-    market: Market, part: Part, found: Found, k: int
+    market: Market, part: Part, plays: Plays, k: int
 ) -> tuple[dict[str, Array], NDArray[np.int64] | None]:
     """Of play `k`, and its points that end days, where they are known."""
-    row, sampled, time, ends = int(found.rows[k]), part.sampled, part.time, part.day_ends
+    row, sampled, time, ends = int(plays.rows[k]), part.sampled, part.time, part.day_ends
     points = len(time) if row == part.end else _points_before(row, part)  # or ruined
     if points < len(time) or row < part.end:
         time, ends = np.append(time[: points - 1], market.time[row - 1]), None
     begin = 0 if sampled is not None else part.first
-    return {"time": time, "equity": found.equity[k, begin : begin + points]}, ends
+    return {"time": time, "equity": plays.equity[k, begin : begin + points]}, ends
 
 
 def _points_before(row: int, part: Part) -> int:

@@ -189,7 +189,8 @@ class _Room(local):
     """That of each thread."""
 
     def __init__(self, market: Market, parts: Sequence[Part], plans: int) -> None:
-        self.room = room_for(market, parts, plans)
+        by_days = parts[0].sampled is not None
+        self.room = room_for(market, parts if by_days else parts[:1], plans)
         self.heard = np.empty((plans, *market.cell.shape), np.uint8)
 
 
