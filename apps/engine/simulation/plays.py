@@ -138,7 +138,6 @@ class Room(NamedTuple):
 
     written: Written
     equity: Floats
-
     by_days: bool  # it is for parts of which rows are sampled
 
 
@@ -175,15 +174,29 @@ def play_all(
     plays = _plays(len(plans), symbols, parts, capital, room)
     state = State(plays.accounts[:1], plays.positions[0])
     check_shapes(state, market, signals[0], terms.units[0], Out(room.written.trades, NOWHERE))
-    several = len(plays.rows) > 1
     if len(plays.equity) < len(plays.rows):
         raise Misfit("There is no room for so many plays.")
+    trades, ends = _run(plays, sets, market, dated, written=room.written, report=report)
+    played = []
+    for k, (begin, end) in enumerate(pairwise([0, *ends])):
+        curve, last = _curve(market, parts[k % len(parts)], plays, k)
+        facts = Facts(trades[begin:end], curve, capital, candles, last)
+        curve["equity"][-1] = capital + facts.net  # the account's equity but for last bits
+        played.append(Played(facts, plays.accounts[k]))
+    return played
+
+
+def _run(
+    plays: Plays, sets: Sets, market: Market, dated: Dated, *, written: Written, report: Progress
+) -> tuple[Array, list[int]]:
+    """All trades, one play after the other by their exits; and where those of each play end."""
+    symbols, several = plays.positions.shape[1], len(plays.rows) > 1
     most, trades, owners = CELLS_AT_A_TIME // symbols, list[bytes](), list[NDArray[np.int64]]()
     stretch = max(CELLS_NEAR // symbols, LEAST_ROWS) if several else most
     while not plays.over.all():
-        n = run_many(plays, sets, market, dated, stretch, most, room.written)
-        trades.append(room.written.trades[:n].tobytes())
-        owners.append(room.written.owners[:n].copy())
+        n = run_many(plays, sets, market, dated, stretch, most, written)
+        trades.append(written.trades[:n].tobytes())
+        owners.append(written.owners[:n].copy())
         if plays.accounts["trades"].max() > errors.MOST_TRADES:
             raise errors.TooManyTrades
         report(_done(plays, sets))
@@ -191,14 +204,7 @@ def play_all(
     made, owner = np.frombuffer(b"".join(trades), TRADE), np.concatenate(owners)
     if several or symbols > 1:
         made = made.take(np.lexsort((made["exit_time"], owner)))
-    ends = np.cumsum(np.bincount(owner, minlength=len(plays.rows))).tolist()
-    played = []
-    for k, (begin, end) in enumerate(pairwise([0, *ends])):
-        curve, last = _curve(market, parts[k % len(parts)], plays, k)
-        facts = Facts(made[begin:end], curve, capital, candles, last)
-        curve["equity"][-1] = capital + facts.net  # the account's equity but for last bits
-        played.append(Played(facts, plays.accounts[k]))
-    return played
+    return made, np.cumsum(np.bincount(owner, minlength=len(plays.rows))).tolist()
 
 
 def _sets(plans: Sequence[Plan], signals: NDArray[np.uint8], parts: Sequence[Part]) -> Sets:
