@@ -13,7 +13,7 @@ from typing import Final
 from numba.core.dispatcher import Dispatcher
 from numba.core.event import Event, Listener, install_listener
 
-from apps.engine.kernel import entries, fills, kernel, many, quiet, rest
+from apps.engine.kernel import entries, fills, kernel, many, marks, phases, rest
 from apps.engine.signals import chains, compiled
 from apps.engine.simulation import market, simulate
 from apps.engine.studies import monte_carlo
@@ -23,7 +23,9 @@ Say = Callable[[str], None]
 SECONDS_BETWEEN_LINES: Final = 1.0
 FUNCTIONS: Final = frozenset(
     one
-    for module in (kernel, many, quiet, rest, entries, fills, chains, compiled, market, monte_carlo)
+    for module in (
+        kernel, many, phases, marks, rest, entries, fills, chains, compiled, market, monte_carlo
+    )
     for one in vars(module).values()
     if isinstance(one, Dispatcher)
 )

@@ -6,11 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.candles import Candles
+from apps.engine.candles import Candles, ist_day
+from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
+from apps.engine.kernel.kernel import run
 from apps.engine.simulation.levels import Position, levels_at
 from apps.engine.simulation.plan import Contract
-from tests.engine.cases import Case, Running, random_case, row_alone, small_out
+from tests.engine.bar_table import NO_RATES
+from tests.engine.cases import Case, Running, bars_of, random_case, row_alone, small_out
 
 QUICK, LONG = range(9), range(1000, 1400)
 
@@ -36,6 +39,33 @@ def test_levels_equal_the_kernels_at_every_bar_to_the_last_bit(seeds: range) -> 
             np.testing.assert_array_equal(found, [*kept, p["target"]])
             compared += ~np.isnan(found)
     assert compared.min() > 30
+
+
+def test_rule_5_the_trailing_stop_is_rounded_by_the_tick_of_each_day() -> None:
+    """By the first bar of a finer tick, whose high is no new extreme, and by none after it."""
+    entry, bars, minute = (100, 101.3, 100, 101), 200, 60 * np.arange(200)
+    table = np.array([(100, 100, 100, 100), entry, *[(101, 101, 100.5, 101)] * (bars - 2)], float)
+    time = np.where(minute < 3 * 60, 0, 86_400) + minute
+    names = ("open", "high", "low", "close")
+    columns = dict(zip(names, table.T, strict=True))
+    candles = Candles.build(time, volume=np.zeros(bars), **columns)
+    cell, signals = np.arange(bars, dtype=np.int32)[:, None], np.zeros((bars, 1), np.uint8)
+    signals[0] = c.ENTER_LONG
+    market = r.Market(
+        candles.time, ist_day(time), cell, bars_of(table), np.empty((0, 4)), np.empty(0, np.uint8)
+    )
+    state, plan = r.new_state(symbols=1, cash=1e6), r.Plan(trail_rate=0.01)
+    contract = Contract(tick=0.05, later=((1, Contract(tick=0.01)),))
+    position = Position(plan, contract, candles, 1.0, 1, 100.0, np.zeros(4))
+    for start, stop, tick, level in (
+        (0, 3, 500, 100.25),
+        (3, 4, 100, 100.28),
+        (4, bars, 100, 100.28),
+    ):
+        units = np.array([(1, 1, 1, tick, 0)], r.CONTRACT)
+        run(state, market, signals, start, stop, plan, units, NO_RATES, small_out(1, bars))
+        assert state.positions[0]["stop"] == level  # 100.287 in full
+        assert levels_at(position, stop).trailed == level
 
 
 def positions_before(case: Case) -> Iterator[tuple[int, int, Any]]:

@@ -138,8 +138,8 @@ def lots_for(
 
 @step
 def enter(
-    account: Record, p: Record, symbol: int, price: float, equity: float, time: int, plan: Plan,
-    contract: Record, rates: Array, fills: Array, n_fills: int,
+    account: Record, p: Record, symbol: int, price: float, equity: float, time: int, day: int,
+    plan: Plan, contract: Record, rates: Array, fills: Array, n_fills: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Fill the entry that waits on `p` at `price`, or say why not (rules 3 to 7).
 
@@ -149,7 +149,7 @@ def enter(
     if plan.order_by != AT_LIMIT:
         price = price * (1 + side * plan.slippage)
     atr = p.order_atr if p.side == 0 else p.atr
-    cash, day = account.cash, account.day
+    cash = account.cash
     reason, lots = lots_for(p, price, side, atr, equity, cash, day, plan, contract, rates)
     if reason != TRADED:
         return reason, n_fills

@@ -4,8 +4,8 @@ A backtest is `run` over all rows and then `finish`; trading live is `run` over 
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
-Compiled code of the simulation stands here, in `quiet.py`, `rest.py`, `entries.py` and `fills.py`.
-The cache of a kernel notices a change in its own file; `_notice` adds the others.
+Compiled code of the simulation stands here and in `phases.py`, `marks.py`, `rest.py`, `entries.py`
+and `fills.py`. The cache of a kernel notices a change in its own file; `notice` adds the others.
 """
 
 from __future__ import annotations
@@ -17,50 +17,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apps.engine.kernel import codes, entries, fills, quiet, rest
-from apps.engine.kernel.codes import (
-    AT_MARKET,
-    BY_DAILY_LOSS,
-    BY_END_OF_DATA,
-    BY_SQUARE_OFF,
-    DAILY_LOSS_LIMIT,
-    DUST,
-    ENTER,
-    FLATTEN,
-    LAST_OF_SESSION,
-    LIMIT_NOT_REACHED,
-    OPEN,
-    RUINED,
-    RUNNING,
-    TRADED,
+from apps.engine.kernel import codes, entries, fills, marks, phases, rest
+from apps.engine.kernel.codes import AT_MARKET, BY_END_OF_DATA, DUST, RUINED, RUNNING
+from apps.engine.kernel.fills import Record, kernel, step, worth
+from apps.engine.kernel.marks import STRETCH, Marks, add_up, end_of_day, judged, note, note_cash
+from apps.engine.kernel.phases import (
+    drop_waiting,
+    entries_at_open,
+    exits_at_open,
+    halt,
+    hear,
+    insert,
+    inside_and_close,
+    leave,
+    recall,
 )  # fmt: skip
-from apps.engine.kernel.entries import admit, drop, enter, refusal, reject
-from apps.engine.kernel.fills import (
-    Record,
-    charges_on,
-    exit_at_open,
-    exit_inside,
-    exit_of_fill_bar,
-    filled_at,
-    kernel,
-    order_price,
-    pay,
-    slipped,
-    step,
-    tell,
-    trail,
-    worth,
-)  # fmt: skip
-from apps.engine.kernel.quiet import end_of_day, pass_flat, pass_held
-from apps.engine.kernel.records import Bar, Plan, Ran
+from apps.engine.kernel.records import Plan, Ran, State
 from apps.engine.kernel.rest import (
-    ACTS_ON_NOTHING_HELD,
     ALL,
-    SPAN,
     Rests,
     Row,
     Rows,
-    bar_of,
+    first_heard,
+    get_up,
     inlined,
     lie_down,
     no_rests,
@@ -68,71 +47,10 @@ from apps.engine.kernel.rest import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from apps.engine.kernel.records import Array, Market, Out, State
+    from apps.engine.kernel.records import Array, Market, Out
 
-NOT_READ: Row = np.int64(0)
-
-
-@step
-def leave(
-    account: Record, p: Record, symbol: int, price: float, reason: int, time: int, day: int,
-    contract: Record, rates: Array, trade: Record, fills: Array, n_fills: int,
-) -> int:  # fmt: skip
-    """Close the whole position, write its trade and tell the fill; returns the fills told."""
-    value = p.quantity * price * contract.multiplier
-    items = charges_on(value, p.side < 0, contract.segment, day, rates)
-    fee = pay(account, items)
-    n_fills = tell(fills, n_fills, time, symbol, -p.side, reason, p.quantity, price, items)
-    gross = p.exposure * (price - p.average)
-    account.cash += p.locked + gross - fee
-    account.trades += 1
-    trade.entry_time, trade.exit_time, trade.symbol, trade.bars = p.entry_time, time, symbol, p.bars
-    trade.side, trade.reason, trade.quantity = p.side, reason, p.quantity
-    trade.entry_price, trade.exit_price = p.average, price
-    trade.value = p.average * p.quantity * contract.multiplier
-    trade.gross, trade.charges = gross, p.charges + fee
-    p.side, p.quantity, p.exposure, p.locked = 0.0, 0.0, 0.0, 0.0
-    p.close, p.time, p.day = 0.0, 0, 0
-    return n_fills
-
-
-@step
-def insert(symbols: Array, n: int, symbol: int) -> None:
-    """Into a sorted list: its order, and so every sum over it, is free of history."""
-    while n > 0 and symbols[n - 1] > symbol:
-        symbols[n] = symbols[n - 1]
-        n -= 1
-    symbols[n] = symbol
-
-
-@step
-def recall(positions: Array, opened: Array, waiting: Array) -> tuple[int, int]:
-    """List the symbols with a position and those with something pending; how many there are.
-
-    The lists are never saved: they follow from the positions.
-    """
-    n_open = n_wait = 0
-    for s in range(positions.size):
-        if positions[s].side != 0:
-            opened[n_open] = s
-            n_open += 1
-        if positions[s].pending != 0:
-            waiting[n_wait] = s
-            n_wait += 1
-    return n_open, n_wait
-
-
-@step
-def drop_waiting(
-    account: Record, positions: Array, waiting: Array, time: int, plan: Plan, refusals: Array
-) -> int:
-    """Drop the entries that wait, as they are barred; how many refusals are written (rule 20)."""
-    n_refused = 0
-    for s in waiting:
-        p = positions[s]
-        if p.pending & ENTER:
-            p.pending, n_refused = drop(account, p, s, p.pending, time, plan, refusals, n_refused)
-    return n_refused
+MOST_ROWS, LEAST_ROWS = 1024, 128
+"""Rows that are played before they are marked: fewer after the account was halted."""
 
 
 @step
@@ -147,298 +65,174 @@ def most_written(
     return trades.size - 2 * symbols, most_fills, most_refused
 
 
-@step
-def halt(
-    account: Record, positions: Array, opened: Array, n_open: int, waiting: Array, n_wait: int,
-    time: int, refusals: Array, n_refused: int,
-) -> tuple[int, int]:  # fmt: skip
-    """A breach of the daily loss: close what is open, drop the entries that wait (rule 8).
+@inlined
+def copy(state: State, into: State) -> None:
+    into.account[0] = state.account[0]
+    for s in range(state.positions.size):
+        into.positions[s] = state.positions[s]
 
-    Returns how many symbols wait, and how many refusals are written.
+
+@inlined
+def look_ahead(
+    positions: Array, opened: Array, n_open: int, waiting: Array, n_wait: int, t: int, end: int,
+    rows: Rows, rests: Rests, plan: Plan, trailing: bool, noting: bool, contracts: Array,
+) -> tuple[int, Row]:  # fmt: skip
+    """See how long positions rest that do not in row `t`, at most until `end`.
+
+    Returns how many symbols wait, and the row until which all positions rest.
     """
-    account.halted = 1
+    loudest, evening = end, t
     for k in range(n_open):
-        p = positions[opened[k]]
-        if p.pending == 0:
-            insert(waiting, n_wait, opened[k])
-            n_wait += 1
-        p.pending |= FLATTEN
-        p.asked = BY_DAILY_LOSS
-    for k in range(n_wait):
-        s = waiting[k]
+        s = opened[k]
         p = positions[s]
-        if p.pending & ENTER:
-            n_refused = reject(account, refusals, n_refused, time, s, DAILY_LOSS_LIMIT, p.pending)
-            p.pending &= ~ENTER
-    return n_wait, n_refused
+        if rests.loud[s] <= t:
+            if wake(p, s, t, False, rows, rests, plan, trailing, contracts[s]):
+                insert(waiting, n_wait, s)
+                n_wait += 1
+            if evening == t:
+                evening = end_of_day(rows.day, t, end) if rows.flags.size > 0 else end
+            lie_down(p, s, t, evening, rows, rests, plan, trailing, noting, contracts[s])
+        loudest = min(loudest, rests.loud[s])
+    return n_wait, loudest
 
 
 @inlined
-def exits_at_open(
-    account: Record, positions: Array, opened: Array, n_open: int, t: int, today: int, rows: Rows,
-    rests: Rests, plan: Plan, contracts: Array, rates: Array, out: Out, n_trades: int, n_fills: int,
-) -> tuple[int, int, int]:  # fmt: skip
-    """Of positions that do not rest; how many are open now, trades are written, fills are told."""
-    still, squaring = 0, rows.flags.size > 0
-    for k in range(n_open):
-        s = opened[k]
-        if rests.loud[s] > t:
-            opened[still] = s
-            still += 1
-            continue
-        at, p, reason = bar_of(s, t, rows, rests), positions[s], OPEN
-        stale = squaring and p.day != today  # its last session had no last bar
-        if at >= 0 and stale:
-            reason, fill = BY_SQUARE_OFF, slipped(p, p.close, plan)
-        elif at >= 0:
-            reason, fill = exit_at_open(p, rows.open[at], rows.flags[at] if squaring else 0, plan)
-        if reason == OPEN:
-            opened[still] = s
-            still += 1
-            continue
-        time, day = (p.time, p.day) if stale else (rows.time[t], today)
-        n_fills = leave(
-            account, p, s, fill, reason, time, day, contracts[s], rates, out.trades[n_trades],
-            out.fills, n_fills,
-        )  # fmt: skip
-        n_trades += 1
-        rests.acts[s] = ACTS_ON_NOTHING_HELD
-    return still, n_trades, n_fills
+def play(
+    account: Record, positions: Array, t: int, end: int, rows: Rows, rests: Rests, marks: Marks,
+    plan: Plan, trailing: bool, noting: bool, contracts: Array, rates: Array, out: Out,
+    opened: Array, waiting: Array, inside: Array, n_trades: int, n_fills: int, n_refused: int,
+) -> tuple[Row, int, int, int, int, int]:  # fmt: skip
+    """Rows [t, end), and equity at their closes, less the signals of the last one; fewer when what
+    is written to is nearly full.
 
-
-@inlined
-def equity_at_open(
-    account: Record, positions: Array, opened: Array, n_open: int, t: int, rows: Rows, rests: Rests
-) -> float:
-    """Marked at this row's opens, or at the last close of what has no bar."""
-    funds = account.cash
-    for k in range(n_open):
-        at, p = bar_of(opened[k], t, rows, rests), positions[opened[k]]
-        funds += worth(p, rows.open[at] if at >= 0 else p.close)
-    return funds
-
-
-@inlined
-def entries_at_open(
-    account: Record, positions: Array, opened: Array, n_open: int, waiting: Array, n_wait: int,
-    inside: Array, t: int, rows: Rows, rests: Rests, plan: Plan, contracts: Array, rates: Array,
-    out: Out, n_fills: int, n_refused: int,
-) -> tuple[int, int, int, int]:  # fmt: skip
-    """Of what waits; how many are open and wait now, fills and refusals are told.
-
-    Times are not read where nobody asks: they are far from all else.
+    Returns the next row, how many are open and wait, and what is written.
     """
-    still, fills, refusals = 0, out.fills, out.refusals
-    for k in range(n_wait):
-        s = waiting[k]
-        at, p = bar_of(s, t, rows, rests), positions[s]
-        if at < 0:
-            waiting[still] = s
-            still += 1
-            continue
-        if p.pending & ENTER:
-            reason = refusal(p, rows.flags[at] if rows.flags.size > 0 else 0, n_open, plan)
-            bar = Bar(rows.open[at], rows.high[at], rows.low[at], rows.close[at])
-            price, within = filled_at(p, bar, plan)
-            if reason == TRADED and np.isnan(price):
-                reason = LIMIT_NOT_REACHED
-            if reason == TRADED:
-                flat = p.side == 0
-                funds = equity_at_open(account, positions, opened, n_open, t, rows, rests)
-                time = rows.time[t] if flat or fills.size > 0 else NOT_READ
-                reason, n_fills = enter(
-                    account, p, s, price, funds, time, plan, contracts[s], rates, fills, n_fills
-                )
-                if reason == TRADED and flat:
-                    insert(opened, n_open, s)
-                    n_open += 1
-                    rests.loud[s], rests.acts[s] = t, ALL
-            inside[s] = within and reason == TRADED
-            if reason >= 0:
-                time = rows.time[t] if refusals.size > 0 else NOT_READ
-                n_refused = reject(account, refusals, n_refused, time, s, reason, p.pending)
-        p.pending = 0
-    return n_open, still, n_fills, n_refused
-
-
-@inlined
-def inside_and_close(
-    account: Record, positions: Array, opened: Array, n_open: int, inside: Array, t: int,
-    today: int, rows: Rows, rests: Rests, plan: Plan, trailing: bool, contracts: Array,
-    rates: Array, out: Out, n_trades: int, n_fills: int,
-) -> tuple[int, float, int, int]:  # fmt: skip
-    """What every open position lives through, and what all are worth at the close; how many are
-    open now, that worth, how many trades are written and fills are told.
-    """
-    still, held, squaring = 0, 0.0, rows.flags.size > 0
-    for k in range(n_open):
-        s = opened[k]
-        at, p = bar_of(s, t, rows, rests), positions[s]
-        if rests.loud[s] > t:
-            close = rows.close[at]
-        elif at < 0:
-            close, rests.since[s] = p.close, t + 1
-        else:
-            rests.since[s] = t + 1
-            bar = Bar(rows.open[at], rows.high[at], rows.low[at], rows.close[at])
-            close, within, inside[s] = bar.close, inside[s], False
-            p.bars += 1
-            if within:
-                reason, fill = exit_of_fill_bar(p, bar, plan)
+    symbols = positions.size
+    most_trades, most_fills, most_refused = most_written(
+        symbols, out.trades, out.fills, out.refusals
+    )
+    most_noted, most_unheard = marks.noted.size - 3 * symbols, most_refused - symbols
+    n_open, n_wait = recall(positions, opened, waiting)
+    today, loudest, full = account.day, t, False
+    get_up(positions, t, rests)
+    while t < end and not full:
+        if loudest <= t:
+            n_wait, loudest = look_ahead(
+                positions, opened, n_open, waiting, n_wait, t, end, rows, rests, plan, trailing,
+                noting, contracts,
+            )  # fmt: skip
+        if n_wait == 0 and loudest > t:
+            until = min(loudest, end)
+            if symbols == 1 and n_open > 0:  # it rests until it hears
+                t = until
             else:
-                reason, fill = exit_inside(p, bar, plan)
-            if reason == OPEN and squaring and rows.flags[at] & LAST_OF_SESSION:
-                reason, fill = BY_SQUARE_OFF, slipped(p, bar.close, plan)
-            if reason != OPEN:
-                n_fills = leave(
-                    account, p, s, fill, reason, rows.time[t], today, contracts[s], rates,
-                    out.trades[n_trades], out.fills, n_fills,
+                t = first_heard(t, until, rows.heard, rests.acts)
+                if t == until:
+                    continue
+                t += 1
+        else:
+            held, loud = n_open, loudest <= t
+            if loud:
+                n_open, n_trades, n_fills = exits_at_open(
+                    account, positions, opened, n_open, t, rows, rests, marks, plan, contracts,
+                    rates, out, n_trades, n_fills,
                 )  # fmt: skip
-                n_trades += 1
-                rests.acts[s] = ACTS_ON_NOTHING_HELD
-                continue
-            rests.seen[s] = t
-            if within and p.bars == 1:  # the trail starts at the fill
-                bar = Bar(p.extreme, p.extreme, p.extreme, p.extreme)
-            if trailing:
-                trail(p, bar, plan, contracts[s])
-        held += worth(p, close)
-        opened[still] = s
-        still += 1
-    return still, held, n_trades, n_fills
-
-
-@inlined
-def hear(
-    account: Record, positions: Array, waiting: Array, n_wait: int, t: int, rows: Rows,
-    rests: Rests, plan: Plan, contracts: Array, refusals: Array, n_refused: int,
-) -> tuple[int, int]:  # fmt: skip
-    """Signals of the close that act; how many symbols wait now, and refusals are told."""
-    for s in range(positions.size):
-        if rows.signals[t, s] & rests.acts[s] == 0:
-            continue
-        p, time = positions[s], rows.time[t] if refusals.size > 0 else NOT_READ
-        signal, n_refused = admit(
-            account, p, s, rows.signals[t, s], time, plan, refusals, n_refused
-        )
-        if p.pending == 0 and signal != 0:
-            insert(waiting, n_wait, s)
-            n_wait += 1
-            rests.loud[s] = min(rests.loud[s], t + 1)
-        p.pending |= signal
-        at = rows.cell[t, s]
-        if rows.atr.size > 0 and signal & ENTER:
-            for i in range(p.order_atr.size):
-                p.order_atr[i] = rows.atr[at, i]
-        if plan.order_by != AT_MARKET and signal & ENTER:
-            p.order_price = order_price(rows.close[at], signal, plan, contracts[s])
-    return n_wait, n_refused
+                held = n_open
+            n_open, n_wait, n_fills, n_refused = entries_at_open(
+                account, positions, opened, n_open, waiting, n_wait, inside, t, rows, rests, marks,
+                plan, contracts, rates, out, n_fills, n_refused,
+            )  # fmt: skip
+            if loud or n_open > held:
+                n_open, n_trades, n_fills = inside_and_close(
+                    account, positions, opened, n_open, inside, t, rows, rests, marks, plan,
+                    trailing, contracts, rates, out, n_trades, n_fills,
+                )  # fmt: skip
+                loudest = t
+            t += 1
+        full = n_trades > most_trades or n_fills > most_fills or marks.counts[0] > most_noted
+        full |= out.refusals.size > 0 and n_refused > most_unheard
+        if t < end and not full:
+            if rows.day[t - 1] != today:
+                today, account.halted = rows.day[t - 1], 0
+            n_wait, n_refused, loudest = hear(
+                account, positions, waiting, n_wait, t - 1, rows, rests, plan, contracts,
+                out.refusals, n_refused, loudest,
+            )  # fmt: skip
+    for k in range(n_open):
+        note(positions[opened[k]], opened[k], t, rests, marks)
+    note_cash(account, t, marks)
+    add_up(t - marks.first, rows.close, marks)
+    marks.counts[:] = 0
+    return t, n_open, n_wait, n_trades, n_fills, n_refused
 
 
 @inlined
 def run_rows(
-    state: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
+    state: State, kept: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
     contracts: Array, rates: Array, out: Out, rests: Rests, opened: Array, waiting: Array,
-    inside: Array, marks: Array,
+    inside: Array, cash: Array, scratch: Array, noted: Array, newest: Array, counts: Array,
 ) -> Ran:  # fmt: skip
-    """As `run`, without memory of its own.
-
-    That is for symbols that are `opened` and `waiting`, those filled `inside` the bar of a row, and
-    SPAN `marks`.
-    """
+    """As `run`, without memory of its own."""
     account, positions = state.account[0], state.positions
     time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
     opens, highs, lows, closes = market.bars
     heard, flags, atr = signals[start:stop], market.flags, market.atr
     rows = Rows(time, day, cell, heard, heard.reshape(-1), opens, highs, lows, closes, flags, atr)
-    curve, size, refusals = out.equity[start:stop], positions.size, out.refusals
-    most_trades, most_fills, most_refused = most_written(size, out.trades, out.fills, refusals)
+    curve, size, symbols = out.equity[start:stop], day.size, positions.size
+    most_trades, most_fills, most_refused = most_written(
+        symbols, out.trades, out.fills, out.refusals
+    )
     trailing = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
     noting = market.atr.size > 0 or plan.order_by != AT_MARKET or account.barred != 0
-    equity, today = account.equity, account.day
-    n_open, n_wait = recall(positions, opened, waiting)
-    n_trades = n_fills = n_refused = t = evening = length = sample = 0
+    n_trades = n_fills = n_refused = t = sample = 0
     while sample < out.sampled.size and out.sampled[sample] < start:
         sample += 1
-    ending = day.size == 0 or account.status != RUNNING
+    most, ending = MOST_ROWS, size == 0 or account.status != RUNNING
     if account.barred and not ending:
-        n_refused = drop_waiting(account, positions, waiting[:n_wait], time[0], plan, refusals)
         n_open, n_wait = recall(positions, opened, waiting)
-    while True:
-        if t >= evening and not ending:
-            guess = evening + length  # most days are as long as the one before
-            while length > 0 and guess <= t:
-                guess += length
-            morning, evening, today = evening, end_of_day(day, t, guess), day[t]
-            length = evening - t if morning == t else length
+        n_refused = drop_waiting(account, positions, waiting[:n_wait], time[0], plan, out.refusals)
+    while not ending:
+        first, end, halted = t, min(t + most, size), account.halted
+        most = min(2 * most, MOST_ROWS)
+        had_trades, had_fills, had_refused = n_trades, n_fills, n_refused
+        worth = curve[first:end] if curve.size > 0 else scratch[: end - first]
+        marks = Marks(first, cash if symbols > 1 else worth, worth, noted, newest, counts)
+        if end - first > 1:
+            copy(state, kept)
+        while True:
+            t, n_open, n_wait, n_trades, n_fills, n_refused = play(
+                account, positions, first, end, rows, rests, marks, plan, trailing, noting,
+                contracts, rates, out, opened, waiting, inside, n_trades, n_fills, n_refused,
+            )  # fmt: skip
+            end = judged(account, halted, t, rows, marks, plan)
+            if end == t:
+                break
+            copy(kept, state)
+            n_trades, n_fills, n_refused = had_trades, had_fills, had_refused
+            most = LEAST_ROWS
+        while sample < out.sampled.size and out.sampled[sample] < start + t:
+            out.samples[sample] = worth[out.sampled[sample] - start - first]
+            sample += 1
+        account.equity = worth[t - 1 - first]
+        breached = account.day_start - account.equity >= plan.max_daily_loss - DUST
+        if breached and account.halted == 0:
+            n_wait, n_refused = halt(
+                account, positions, opened, n_open, waiting, n_wait, time[t - 1], out.refusals,
+                n_refused,
+            )  # fmt: skip
+            for k in range(n_open):
+                rests.acts[opened[k]] = ALL
+        n_wait, n_refused, _ = hear(
+            account, positions, waiting, n_wait, t - 1, rows, rests, plan, contracts,
+            out.refusals, n_refused, t,
+        )  # fmt: skip
         for k in range(n_open):
             s = opened[k]
-            p = positions[s]
-            if rests.loud[s] <= t or ending:
-                if wake(p, s, t, ending, rows, rests, plan, trailing, contracts[s]):
-                    insert(waiting, n_wait, s)
-                    n_wait += 1
-                if not ending:
-                    lie_down(
-                        p, s, t, evening, today, rows, rests, plan, trailing, noting, contracts[s]
-                    )
-        if ending:
-            break
-        begin, resting = t, False
-        if n_wait == 0 and n_open == 0:
-            equity = account.cash
-            t = pass_flat(account, t, rows, rests, curve, plan)
-        elif n_wait == 0:
-            end = evening
-            for k in range(n_open):
-                end = min(end, rests.loud[opened[k]])
-            if end > t:
-                if today != account.day:
-                    account.day, account.day_start, account.halted = today, equity, 0
-                t, equity = pass_held(
-                    account, positions, opened[:n_open], equity, t, end, rows, rests, marks, curve,
-                    plan,
-                )  # fmt: skip
-                resting = t > begin
-        if t == begin:
-            if today != account.day:
-                account.day, account.day_start, account.halted = today, equity, 0
-            n_open, n_trades, n_fills = exits_at_open(
-                account, positions, opened, n_open, t, today, rows, rests, plan, contracts, rates,
-                out, n_trades, n_fills,
-            )  # fmt: skip
-            n_open, n_wait, n_fills, n_refused = entries_at_open(
-                account, positions, opened, n_open, waiting, n_wait, inside, t, rows, rests, plan,
-                contracts, rates, out, n_fills, n_refused,
-            )  # fmt: skip
-            n_open, held, n_trades, n_fills = inside_and_close(
-                account, positions, opened, n_open, inside, t, today, rows, rests, plan, trailing,
-                contracts, rates, out, n_trades, n_fills,
-            )  # fmt: skip
-            equity = account.cash + held
-            if curve.size > 0:
-                curve[t] = equity
-            if account.day_start - equity >= plan.max_daily_loss - DUST and account.halted == 0:
-                n_wait, n_refused = halt(
-                    account, positions, opened, n_open, waiting, n_wait, time[t], refusals,
-                    n_refused,
-                )  # fmt: skip
-                for k in range(n_open):
-                    rests.loud[opened[k]], rests.acts[opened[k]] = t + 1, ALL
-            t += 1
-        n_wait, n_refused = hear(
-            account, positions, waiting, n_wait, t - 1, rows, rests, plan, contracts, refusals,
-            n_refused,
-        )  # fmt: skip
-        while sample < out.sampled.size and out.sampled[sample] < start + t:
-            row = out.sampled[sample] - start
-            out.samples[sample] = marks[row - begin] if resting else equity
-            sample += 1
-        if equity <= 0:
+            wake(positions[s], s, t, True, rows, rests, plan, trailing, contracts[s])
+        if account.equity <= 0:
             account.status = RUINED
         full = n_trades > most_trades or n_fills > most_fills or n_refused > most_refused
-        ending = full or equity <= 0 or t == day.size
-    account.equity = equity
+        ending = full or account.equity <= 0 or t == size
     account.rows += t
     return Ran(start + t, n_trades, n_fills, n_refused)
 
@@ -453,16 +247,14 @@ def run(
     The next row is before `stop` when `out` might not hold what another row writes (drain it and
     go on from there), or when the money is gone (rule 6: then no further row is run).
     """
-    size = state.positions.size
-    opened, waiting, inside = (
-        np.empty(size, np.uint32),
-        np.empty(size, np.uint32),
-        np.zeros(size, np.bool_),
-    )
-    rests = no_rests(market.cell[start:stop], state.positions)
+    size, most = state.positions.size, min(max(stop - start, 0), MOST_ROWS)
+    opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    kept = State(np.empty_like(state.account), np.empty_like(state.positions))
     return run_rows(
-        state, market, signals, start, stop, plan, contracts, rates, out, rests, opened, waiting,
-        inside, np.empty(SPAN),
+        state, kept, market, signals, start, stop, plan, contracts, rates, out,
+        no_rests(market.cell[start:stop]), opened, waiting, np.zeros(size, np.bool_),
+        np.empty(most), np.empty(most), np.empty(8 * size + 256, STRETCH), np.full(size, -1),
+        np.zeros(2, np.int64),
     )  # fmt: skip
 
 
@@ -513,7 +305,7 @@ def notice(kernels: Iterable[Callable[..., Any]], *more: str) -> None:
     """Let the cache of these kernels notice a change in files that `run` is made of, and in `more`;
     Numba has no public way.
     """
-    modules = (quiet, rest, entries, fills, codes)
+    modules = (phases, marks, rest, entries, fills, codes)
     files = (__file__, *(str(module.__file__) for module in modules), *more)
     digest = sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
     for one in kernels:

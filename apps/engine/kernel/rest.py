@@ -1,7 +1,7 @@
 """Positions at rest: rows in which one is only marked, and its trail moves, known ahead.
 
 A position whose bar touches no level, and that hears nothing which acts on it, needs none of the
-phases of a row. How long it rests is looked up once, FEW or CHUNK bars at a time in loops without
+phases of a row. How long it rests is looked up once, FEW or MANY bars at a time in loops without
 branches, which a processor does many of at once: these count in unsigned numbers, as others could
 mean the end of an array. What the rows made of its record is written when it wakes. For speed
 alone, to the last bit.
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 Column = Any  # an array of which items are read and written one by one, as no type says
 Row = Any  # NumPy's integers and Python's are the same to compiled code, as no type says
-CHUNK, FEW, FOUR = np.uint64(64), np.uint64(8), np.uint64(4)
+MANY, FEW, FOUR = np.uint64(64), np.uint64(8), np.uint64(4)
 ONE = np.uint64(1)
-SPAN = 2048
-"""Positions are looked at up to the next multiple of so many rows, all to the same one."""
 
 ALL = np.uint8(255)
 ACTS_ON_NOTHING_HELD = np.uint8(255 & ~(CLOSE_LONG | CLOSE_SHORT))
@@ -60,7 +58,7 @@ class Rests(NamedTuple):
     `whole`: it has a bar in every row, so that its bars are `ahead` in all of them. Its trail was
     moved over rows before `moved` and was `before` (extreme, stop, trailed) in row `since`. `seen`
     is its last bar's row that its record does not tell of, -1 if none. `acts` are the signals that
-    do anything to it.
+    do anything to it. What it was worth is noted (`marks`) of rows before `marked`.
     """
 
     since: Column
@@ -71,6 +69,7 @@ class Rests(NamedTuple):
     before: Column
     seen: Column
     acts: Column
+    marked: Column
 
 
 def inlined(function: Function) -> Function:
@@ -80,14 +79,11 @@ def inlined(function: Function) -> Function:
 
 
 @njit(nogil=True, error_model="numpy")
-def no_rests(cell: Array, positions: Array) -> Rests:
-    """Before the first row: nothing rests yet."""
+def no_rests(cell: Array) -> Rests:
+    """Before the first row."""
     rows, size = cell.shape
     ahead, whole = np.zeros(size, np.int64), np.zeros(size, np.bool_)
-    acts = np.full(size, ACTS_ON_NOTHING_HELD)
     for s in range(size):
-        if positions[s].side != 0:
-            acts[s] = ALL
         if rows > 0:
             ahead[s] = cell[0, s]
             whole[s] = ahead[s] >= 0 and cell[rows - 1, s] - ahead[s] == rows - 1
@@ -96,7 +92,18 @@ def no_rests(cell: Array, positions: Array) -> Rests:
         np.zeros(size, np.int64),
         np.zeros(size, np.int64),
     )
-    return Rests(since, loud, ahead, whole, moved, np.empty((size, 3)), np.full(size, -1), acts)
+    before, seen, acts = np.empty((size, 3)), np.zeros(size, np.int64), np.zeros(size, np.uint8)
+    return Rests(since, loud, ahead, whole, moved, before, seen, acts, np.zeros(size, np.int64))
+
+
+@inlined
+def get_up(positions: Array, t: int, rests: Rests) -> None:
+    """Nothing rests in row `t`."""
+    for s in range(positions.size):
+        held = positions[s].side != 0
+        rests.acts[s] = ALL if held else ACTS_ON_NOTHING_HELD
+        rests.since[s] = rests.loud[s] = rests.marked[s] = t
+        rests.seen[s] = -1
 
 
 @inlined
@@ -145,11 +152,11 @@ def wake(
 
 @inlined
 def lie_down(
-    p: Record, s: int, t: int, evening: int, today: int, rows: Rows, rests: Rests, plan: Plan,
-    trailing: bool, noting: bool, contract: Record,
+    p: Record, s: int, t: int, end: int, rows: Rows, rests: Rests, plan: Plan, trailing: bool,
+    noting: bool, contract: Record,
 ) -> None:  # fmt: skip
-    """See how long `p` rests from row `t` on, of the day that is over at `evening`."""
-    end = rests_at_most(p, s, t, evening, today, rows, rests, plan)
+    """See how long `p` rests from row `t` on, at most until `end`."""
+    end = rests_at_most(p, s, t, end, rows, rests, plan)
     if end > t:
         first, acts = bar_of(s, t, rows, rests), acts_on(p, noting, plan)
         if rests.acts.size == 1:  # what acts ends it
@@ -168,16 +175,14 @@ def lie_down(
 
 @inlined
 def rests_at_most(
-    p: Record, s: int, t: int, evening: int, today: int, rows: Rows, rests: Rests, plan: Plan
-) -> Row:
+    p: Record, s: int, t: int, end: int, rows: Rows, rests: Rests, plan: Plan
+) -> Row:  # fmt: skip
     """The row before which `p` has a bar in every row from `t` on, and none of them ends it.
 
     What waits on it is looked at first; on a day that is halted something waits on all.
     """
-    squaring = rows.flags.size > 0
-    if p.pending != 0 or (squaring and p.day != today):
+    if p.pending != 0 or (rows.flags.size > 0 and p.day != rows.day[t]):
         return t
-    end = min(evening if squaring else rows.day.size, (t // SPAN + 1) * SPAN, rows.day.size)
     if plan.max_holding > 0:
         end = min(end, t + max(plan.max_holding - p.bars, 0))
     if rests.whole[s]:
@@ -197,16 +202,16 @@ def rest(p: Record, t: int, end: int, first: int, rows: Rows) -> Row:
     near, far = (rows.low, rows.high) if p.side > 0 else (rows.high, rows.low)
     side, flags, squaring = p.side, rows.flags, rows.flags.size > 0
     stop, target = side * p.stop, side * p.target  # with the sign of the side better is higher
-    while row + CHUNK <= last:
+    while row + MANY <= last:
         bar, loud, flagged = row + ahead, 0, np.uint8(0)
-        for k in range(bar, bar + CHUNK):
+        for k in range(bar, bar + MANY):
             loud |= (side * near[k] <= stop) | (side * far[k] >= target)
         if squaring:
-            for k in range(bar, bar + CHUNK):
+            for k in range(bar, bar + MANY):
                 flagged |= flags[k]
         if loud != 0 or flagged != 0:
             break
-        row += CHUNK
+        row += MANY
     while row < last:
         bar = row + ahead
         if side * near[bar] <= stop or side * far[bar] >= target:
@@ -223,7 +228,7 @@ def rest_trailing(
 ) -> Row:
     """As `rest`, and moves the stop after the extreme of the bars before that row (rule 5).
 
-    CHUNK bars are taken at once, then FEW, then one: the first in any case, for the levels that
+    MANY bars are taken at once, then FEW, then one: the first in any case, for the levels that
     moved before it.
     """
     row, last, ahead = np.uint64(t), np.uint64(end), np.uint64(first) - np.uint64(t)
@@ -233,11 +238,11 @@ def rest_trailing(
     many = few = row + ONE if plan.trail_rate <= 0.5 else last
     while row < last:
         bar = row + ahead
-        if row >= many and row + CHUNK <= last:
-            if trails_through(p, bar, CHUNK, near, far, rows, plan, contract):
-                row += CHUNK
+        if row >= many and row + MANY <= last:
+            if trails_through(p, bar, MANY, near, far, rows, plan, contract):
+                row += MANY
                 continue
-            many = row + CHUNK
+            many = row + MANY
         if row >= few and row + FEW <= last:
             if trails_through(p, bar, FEW, near, far, rows, plan, contract):
                 row += FEW
@@ -305,13 +310,13 @@ def first_heard(t: int, end: int, heard: Column, acts: Column) -> Row:
     symbols, row, last = np.uint64(acts.size), np.uint64(t), np.uint64(end)
     if symbols == ONE:
         acting = acts[0]
-        while row + CHUNK <= last:
+        while row + MANY <= last:
             loud = np.uint8(0)
-            for k in range(row, row + CHUNK):
+            for k in range(row, row + MANY):
                 loud |= heard[k] & acting
             if loud != 0:
                 break
-            row += CHUNK
+            row += MANY
         while row < last and heard[row] & acting == 0:
             row += ONE
         return np.int64(row)
