@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numba import njit
 
+from apps.engine.kernel import prices
 from apps.engine.kernel.codes import (
     AFTER_SQUARE_OFF,
     AT_LIMIT,
@@ -24,7 +25,6 @@ from apps.engine.kernel.codes import (
     BY_TRAIL,
     CLOSE_LONG,
     CLOSE_SHORT,
-    DUST,
     ENTER_LONG,
     ENTER_SHORT,
     EXIT_LONG,
@@ -33,7 +33,6 @@ from apps.engine.kernel.codes import (
     OPEN,
     STOP,
     TARGET,
-    TICKS_PER_RUPEE,
     TRAIL,
 )  # fmt: skip
 from apps.engine.kernel.records import Bar, Plan
@@ -61,15 +60,10 @@ def step(function: Function) -> Function:
     return compiled
 
 
-@step
-def tick_down(price: float, tick: float) -> float:
-    """To the tick below (rule 3). The quotient is the double that the written decimal is too."""
-    return np.floor(price * TICKS_PER_RUPEE / tick + 1e-6) * tick / TICKS_PER_RUPEE
-
-
-@step
-def tick_up(price: float, tick: float) -> float:
-    return np.ceil(price * TICKS_PER_RUPEE / tick - 1e-6) * tick / TICKS_PER_RUPEE
+tick_down, tick_up = step(prices.tick_down), step(prices.tick_up)
+stop_distance, target_distance = step(prices.stop_distance), step(prices.target_distance)
+is_armed, trail_distance = step(prices.is_armed), step(prices.trail_distance)
+offset_price = step(prices.offset_price)
 
 
 @step
@@ -127,16 +121,6 @@ def worth(p: Record, price: float) -> float:
 
 
 @step
-def stop_distance(price: float, atr: float, plan: Plan) -> float:
-    """From the entry to the stop: the smaller where two are set (rule 3); 0 is no stop."""
-    first = plan.stop_rate * price + plan.stop_points + plan.stop_atr * atr
-    second = plan.second_stop_rate * price
-    if first > 0 and second > 0:
-        return min(first, second)
-    return max(first, second)
-
-
-@step
 def set_levels(p: Record, plan: Plan, contract: Record) -> None:
     """Stop and target from the average entry, rounded away from it (rules 3 and 7)."""
     tick = contract.tick
@@ -146,8 +130,7 @@ def set_levels(p: Record, plan: Plan, contract: Record) -> None:
         level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
         if not (p.stop - level) * p.side >= 0:  # an add never loosens a stop
             p.stop, p.trailed = level, 0
-    distance = plan.target_ratio * distance + plan.target_rate * p.average + plan.target_points
-    distance += plan.target_atr * p.atr[TARGET]
+    distance = target_distance(p.average, distance, p.atr[TARGET], plan)
     if distance > 0:
         level = p.average + p.side * distance
         p.target = tick_up(level, tick) if p.side > 0 else tick_down(level, tick)
@@ -165,10 +148,10 @@ def trail(p: Record, bar: Bar, plan: Plan, contract: Record) -> None:
 @step
 def trailed(p: Record, extreme: float, plan: Plan, contract: Record) -> float:
     """Where an extreme puts the stop; NaN where it is not armed (rule 5)."""
-    if not (extreme - p.average) * p.side >= plan.trail_from * p.average - DUST:
+    if not is_armed(extreme, p.average, p.side, plan):
         return np.nan
-    distance = plan.trail_rate * extreme + plan.trail_points + plan.trail_atr * p.atr[TRAIL]
-    level, tick = extreme - p.side * distance, contract.tick
+    level = extreme - p.side * trail_distance(extreme, p.atr[TRAIL], plan)
+    tick = contract.tick
     return tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
 
 
@@ -184,7 +167,7 @@ def follow(p: Record, plan: Plan, contract: Record) -> None:
 def order_price(close: float, signal: int, plan: Plan, contract: Record) -> float:
     """Of a limit order, rounded in our favour, or of a stop order, rounded away (rule 12)."""
     up = (signal & ENTER_LONG != 0) != (plan.order_by == AT_LIMIT)
-    price = close * (1 + plan.order_offset) if up else close * (1 - plan.order_offset)
+    price = offset_price(close, up, plan)
     return tick_up(price, contract.tick) if up else tick_down(price, contract.tick)
 
 

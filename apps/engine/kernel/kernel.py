@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apps.engine.kernel import codes, entries, fills, marks, phases, rest
+from apps.engine.kernel import codes, entries, fills, marks, phases, prices, rest
 from apps.engine.kernel.codes import AT_MARKET, BY_END_OF_DATA, DUST, RUINED, RUNNING
 from apps.engine.kernel.fills import Record, kernel, step, worth
 from apps.engine.kernel.marks import STRETCH, Marks, add_up, end_of_day, judged, note, note_cash

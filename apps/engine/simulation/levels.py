@@ -1,7 +1,7 @@
 """The levels of a position at a bar, from its entry alone: rules 3, 5 and 12 said over columns.
 
-The kernel keeps them while it steps; no stored result does. `tests/engine/test_levels.py` holds the
-two together, to the last bit.
+The kernel keeps them while it steps; no stored result does. Both read the formulas of
+`kernel/prices.py`, and `tests/engine/test_levels.py` holds the two together, to the last bit.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
-from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, DUST, STOP, TARGET, TICKS_PER_RUPEE, TRAIL
+from apps.engine.kernel import prices
+from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TICKS_PER_RUPEE, TRAIL
 from apps.engine.kernel.records import Array, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.signals import atr_columns
@@ -73,24 +74,15 @@ def levels_at(p: Position, bar: int) -> Levels:
     """
     plan, ticks = p.plan, _ticks(p, p.entry, p.entry + 1)
     stop = target = NONE
-    distance = _stop_distance(p)
+    distance = prices.stop_distance(p.price, float(p.ranges[STOP]), plan)
     if distance > 0:
         stop = float(_rounded(p.price - p.side * distance, -p.side, ticks)[0])
-    reach = plan.target_ratio * distance + plan.target_rate * p.price + plan.target_points
-    reach += plan.target_atr * p.ranges[TARGET]
+    reach = prices.target_distance(p.price, distance, float(p.ranges[TARGET]), plan)
     if reach > 0:
         target = float(_rounded(p.price + p.side * reach, p.side, ticks)[0])
     trails = plan.trail_rate > 0 or plan.trail_points > 0 or plan.trail_atr > 0
     trailed = _trailed(p, bar) if trails else NONE
     return Levels(stop, NONE if (stop - trailed) * p.side >= 0 else trailed, target)
-
-
-def _stop_distance(p: Position) -> float:
-    """The smaller where two are set; 0 is no stop."""
-    first = p.plan.stop_rate * p.price + p.plan.stop_points
-    first += p.plan.stop_atr * float(p.ranges[STOP])
-    second = p.plan.second_stop_rate * p.price
-    return min(first, second) if first > 0 and second > 0 else max(first, second)
 
 
 def _trailed(p: Position, bar: int) -> float:
@@ -100,8 +92,8 @@ def _trailed(p: Position, bar: int) -> float:
     if len(best) and _filled_inside(p):
         best[0] = p.price
     extreme = np.maximum.accumulate(np.append(p.price, best) * p.side)[1:] * p.side
-    armed = (extreme - p.price) * p.side >= plan.trail_from * p.price - DUST
-    distance = plan.trail_rate * extreme + plan.trail_points + plan.trail_atr * p.ranges[TRAIL]
+    armed = prices.is_armed(extreme, p.price, p.side, plan)
+    distance = prices.trail_distance(extreme, float(p.ranges[TRAIL]), plan)
     levels = _rounded(extreme - p.side * distance, -p.side, _ticks(p, p.entry, bar))[armed]
     return float((levels * p.side).max() * p.side) if len(levels) else NONE
 
@@ -113,7 +105,7 @@ def _filled_inside(p: Position) -> bool:
         return False
     up = (p.side > 0) != (plan.order_by == AT_LIMIT)
     close, opened = float(p.candles.close[signal]), float(p.candles.open[p.entry])
-    price = close * (1 + plan.order_offset) if up else close * (1 - plan.order_offset)
+    price = prices.offset_price(close, up, plan)
     ordered = float(_rounded(price, 1.0 if up else -1.0, _ticks(p, signal, p.entry))[0])
     return opened < ordered if up else opened > ordered
 
@@ -129,7 +121,5 @@ def _ticks(p: Position, first: int, last: int) -> Floats:
 
 def _rounded(price: Floats | float, way: float, ticks: Floats) -> Floats:
     """To the tick above (`way` 1) or below (-1)."""
-    count = price * TICKS_PER_RUPEE / ticks
-    whole = np.ceil(count - 1e-6) if way > 0 else np.floor(count + 1e-6)
-    rounded: Floats = whole * ticks / TICKS_PER_RUPEE
+    rounded: Floats = (prices.tick_up if way > 0 else prices.tick_down)(price, ticks)
     return rounded
