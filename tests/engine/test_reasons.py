@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from apps.engine.kernel import codes as c
-from apps.engine.kernel import kernel as k
+from apps.engine.kernel.fills import charges_on
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.engine.kernel.records import RATE
 
@@ -41,7 +41,7 @@ def test_every_kind_of_charge_has_the_kernels_place() -> None:
     for place, name in enumerate(names, 1):
         rate[name] = place * 1e-5
     rate["tax_buy"], rate["gst"] = rate["tax_sell"], 1.0
-    paise = k.charges_on(1e5, True, 0, 0, rate)
+    paise = charges_on(1e5, True, 0, 0, rate)
     expected = [100, 200, 300, 400, 500, 600, 100 + 300 + 500]
     assert dict(zip(CHARGE_KINDS, paise, strict=True)) == dict(
         zip(

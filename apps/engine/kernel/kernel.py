@@ -305,7 +305,7 @@ def notice(kernels: Iterable[Callable[..., Any]], *more: str) -> None:
     """Let the cache of these kernels notice a change in files that `run` is made of, and in `more`;
     Numba has no public way.
     """
-    modules = (phases, marks, rest, entries, fills, codes)
+    modules = (phases, marks, rest, entries, fills, prices, codes)
     files = (__file__, *(str(module.__file__) for module in modules), *more)
     digest = sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
     for one in kernels:
