@@ -24,7 +24,17 @@ SECONDS_BETWEEN_LINES: Final = 1.0
 FUNCTIONS: Final = frozenset(
     one
     for module in (
-        kernel, many, phases, marks, rest, entries, fills, chains, compiled, market, monte_carlo
+        kernel,
+        many,
+        phases,
+        marks,
+        rest,
+        entries,
+        fills,
+        chains,
+        compiled,
+        market,
+        monte_carlo,
     )
     for one in vars(module).values()
     if isinstance(one, Dispatcher)

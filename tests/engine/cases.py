@@ -52,9 +52,12 @@ def bars_of(table: ArrayLike) -> r.Bars:
     return r.Bars(*(frozen(column) for column in columns))
 
 
-def random_case(rng: np.random.Generator, *, symbols: int | None = None) -> Case:
+def random_case(
+    rng: np.random.Generator, *, symbols: int | None = None, rows: int | None = None
+) -> Case:
     """Every rule is drawn now and then."""
-    rows, symbols = int(rng.integers(60, 300)), symbols or int(rng.integers(1, 6))
+    few, symbols = int(rng.integers(60, 300)), symbols or int(rng.integers(1, 6))
+    rows = rows or few
     there = rng.random((rows, symbols)) >= rng.choice([0.0, 0.3])
     market = _market(rng, there)
     signals = np.zeros((rows, symbols), np.uint8)

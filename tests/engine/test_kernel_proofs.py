@@ -7,6 +7,7 @@ import pytest
 
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
+from apps.engine.kernel.kernel import MOST_ROWS
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
@@ -63,6 +64,21 @@ def test_rows_that_are_passed_at_once_are_the_twins_rows(seeds: range) -> None:
         assert_equal(outcome, twin)
         assert r.load(outcome.state).account[0]["day_start"] == twin.day_start
         assert row_by_row(case) == outcome
+
+
+@pytest.mark.parametrize(
+    "seeds", [pytest.param(range(4), id="4"), pytest.param(LONG[:300], marks=pytest.mark.slow)]
+)
+@pytest.mark.timeout(1800)
+def test_rows_that_are_played_by_chunks_are_the_twins_rows(seeds: range) -> None:
+    """With money enough to come through all, and a breach of the daily limit now and then."""
+    for seed in seeds:
+        case = random_case(np.random.default_rng(seed), rows=2 * MOST_ROWS + 100)
+        limited = case.plan._replace(max_daily_loss=float(20_000 * (1 + seed % 3)))
+        case = case._replace(plan=limited, cash=1e8)
+        twin = twin_of(case)
+        assert_equal(whole(case), twin)
+        assert not twin.ruined
 
 
 def assert_equal(outcome: Outcome, twin: Twin) -> None:
