@@ -97,6 +97,37 @@ def look_ahead(
 
 
 @inlined
+def play_row(
+    account: Record, positions: Array, t: int, loudest: int, rows: Rows, rests: Rests,
+    marks: Marks, plan: Plan, trailing: bool, contracts: Array, rates: Array, out: Out,
+    opened: Array, n_open: int, waiting: Array, n_wait: int, inside: Array, n_trades: int,
+    n_fills: int, n_refused: int,
+) -> tuple[int, int, int, int, int, Row]:  # fmt: skip
+    """Row `t` until its close, for positions that do not rest and symbols that wait.
+
+    Returns how many are open and wait, what is written, and the row until which all rest.
+    """
+    held, loud = n_open, loudest <= t
+    if loud:
+        n_open, n_trades, n_fills = exits_at_open(
+            account, positions, opened, n_open, t, rows, rests, marks, plan, contracts, rates, out,
+            n_trades, n_fills,
+        )  # fmt: skip
+        held = n_open
+    n_open, n_wait, n_fills, n_refused = entries_at_open(
+        account, positions, opened, n_open, waiting, n_wait, inside, t, rows, rests, marks, plan,
+        contracts, rates, out, n_fills, n_refused,
+    )  # fmt: skip
+    if loud or n_open > held:
+        n_open, n_trades, n_fills = inside_and_close(
+            account, positions, opened, n_open, inside, t, rows, rests, marks, plan, trailing,
+            contracts, rates, out, n_trades, n_fills,
+        )  # fmt: skip
+        loudest = t
+    return n_open, n_wait, n_trades, n_fills, n_refused, loudest
+
+
+@inlined
 def play(
     account: Record, positions: Array, t: int, end: int, rows: Rows, rests: Rests, marks: Marks,
     plan: Plan, trailing: bool, noting: bool, contracts: Array, rates: Array, out: Out,
@@ -131,23 +162,10 @@ def play(
                     continue
                 t += 1
         else:
-            held, loud = n_open, loudest <= t
-            if loud:
-                n_open, n_trades, n_fills = exits_at_open(
-                    account, positions, opened, n_open, t, rows, rests, marks, plan, contracts,
-                    rates, out, n_trades, n_fills,
-                )  # fmt: skip
-                held = n_open
-            n_open, n_wait, n_fills, n_refused = entries_at_open(
-                account, positions, opened, n_open, waiting, n_wait, inside, t, rows, rests, marks,
-                plan, contracts, rates, out, n_fills, n_refused,
+            n_open, n_wait, n_trades, n_fills, n_refused, loudest = play_row(
+                account, positions, t, loudest, rows, rests, marks, plan, trailing, contracts,
+                rates, out, opened, n_open, waiting, n_wait, inside, n_trades, n_fills, n_refused,
             )  # fmt: skip
-            if loud or n_open > held:
-                n_open, n_trades, n_fills = inside_and_close(
-                    account, positions, opened, n_open, inside, t, rows, rests, marks, plan,
-                    trailing, contracts, rates, out, n_trades, n_fills,
-                )  # fmt: skip
-                loudest = t
             t += 1
         full = n_trades > most_trades or n_fills > most_fills or marks.counts[0] > most_noted
         full |= out.refusals.size > 0 and n_refused > most_unheard
@@ -167,6 +185,42 @@ def play(
 
 
 @inlined
+def end_chunk(
+    account: Record, positions: Array, opened: Array, n_open: int, waiting: Array, n_wait: int,
+    t: int, rows: Rows, rests: Rests, plan: Plan, trailing: bool, contracts: Array,
+    refusals: Array, n_refused: int,
+) -> int:  # fmt: skip
+    """The close of the row before `t`, after which State is whole; how many refusals are told."""
+    breached = account.day_start - account.equity >= plan.max_daily_loss - DUST
+    if breached and account.halted == 0:
+        n_wait, n_refused = halt(
+            account, positions, opened, n_open, waiting, n_wait, rows.time[t - 1], refusals,
+            n_refused,
+        )  # fmt: skip
+        for k in range(n_open):
+            rests.acts[opened[k]] = ALL
+    n_wait, n_refused, _ = hear(
+        account, positions, waiting, n_wait, t - 1, rows, rests, plan, contracts, refusals,
+        n_refused, t,
+    )  # fmt: skip
+    for k in range(n_open):
+        s = opened[k]
+        wake(positions[s], s, t, True, rows, rests, plan, trailing, contracts[s])
+    if account.equity <= 0:
+        account.status = RUINED
+    return n_refused
+
+
+@inlined
+def rows_of(market: Market, signals: Array, start: int, stop: int) -> Rows:
+    """Rows [start, stop)."""
+    time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
+    opens, highs, lows, closes = market.bars
+    heard, flags, atr = signals[start:stop], market.flags, market.atr
+    return Rows(time, day, cell, heard, heard.reshape(-1), opens, highs, lows, closes, flags, atr)
+
+
+@inlined
 def run_rows(
     state: State, kept: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
     contracts: Array, rates: Array, out: Out, rests: Rests, opened: Array, waiting: Array,
@@ -174,11 +228,8 @@ def run_rows(
 ) -> Ran:  # fmt: skip
     """As `run`, without memory of its own."""
     account, positions = state.account[0], state.positions
-    time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
-    opens, highs, lows, closes = market.bars
-    heard, flags, atr = signals[start:stop], market.flags, market.atr
-    rows = Rows(time, day, cell, heard, heard.reshape(-1), opens, highs, lows, closes, flags, atr)
-    curve, size, symbols = out.equity[start:stop], day.size, positions.size
+    rows = rows_of(market, signals, start, stop)
+    curve, size, symbols = out.equity[start:stop], rows.day.size, positions.size
     most_trades, most_fills, most_refused = most_written(
         symbols, out.trades, out.fills, out.refusals
     )
@@ -190,7 +241,9 @@ def run_rows(
     most, ending = MOST_ROWS, size == 0 or account.status != RUNNING
     if account.barred and not ending:
         n_open, n_wait = recall(positions, opened, waiting)
-        n_refused = drop_waiting(account, positions, waiting[:n_wait], time[0], plan, out.refusals)
+        n_refused = drop_waiting(
+            account, positions, waiting[:n_wait], rows.time[0], plan, out.refusals
+        )
     while not ending:
         first, end, halted = t, min(t + most, size), account.halted
         most = min(2 * most, MOST_ROWS)
@@ -214,23 +267,10 @@ def run_rows(
             out.samples[sample] = worth[out.sampled[sample] - start - first]
             sample += 1
         account.equity = worth[t - 1 - first]
-        breached = account.day_start - account.equity >= plan.max_daily_loss - DUST
-        if breached and account.halted == 0:
-            n_wait, n_refused = halt(
-                account, positions, opened, n_open, waiting, n_wait, time[t - 1], out.refusals,
-                n_refused,
-            )  # fmt: skip
-            for k in range(n_open):
-                rests.acts[opened[k]] = ALL
-        n_wait, n_refused, _ = hear(
-            account, positions, waiting, n_wait, t - 1, rows, rests, plan, contracts,
-            out.refusals, n_refused, t,
+        n_refused = end_chunk(
+            account, positions, opened, n_open, waiting, n_wait, t, rows, rests, plan, trailing,
+            contracts, out.refusals, n_refused,
         )  # fmt: skip
-        for k in range(n_open):
-            s = opened[k]
-            wake(positions[s], s, t, True, rows, rests, plan, trailing, contracts[s])
-        if account.equity <= 0:
-            account.status = RUINED
         full = n_trades > most_trades or n_fills > most_fills or n_refused > most_refused
         ending = full or account.equity <= 0 or t == size
     account.rows += t
