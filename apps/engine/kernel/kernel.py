@@ -49,7 +49,7 @@ from apps.engine.kernel.rest import (
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, Market, Out
 
-MOST_ROWS, LEAST_ROWS = 1024, 128
+MOST_ROWS, LEAST_ROWS = 4096, 128
 """Rows that are played before they are marked: fewer after the account was halted."""
 
 
