@@ -25,15 +25,20 @@ def grown(name: str, works: Mapping[int, Callable[[], float]]) -> None:
         print(f"at best {one:,.3f} us for each and {other:,.3f} us")
 
 
-def test_ten_times_the_bars(tmp_path: Path) -> None:
-    sizes = (10_000, 100_000, 1_000_000, 10_000_000)
-    paths = {bars: candles_file(tmp_path, bars) for bars in sizes}
+def curves_grown(name: str, candles: Mapping[int, Path]) -> None:
+    """Of candles to trades and equity, by the size of the candles."""
     with ours() as mine:
         works = {
-            bars: lambda path=path: mine.measure("curve", path).seconds
-            for bars, path in paths.items()
+            size: lambda path=path: mine.measure("curve", path).seconds
+            for size, path in candles.items()
         }
-        grown("minutes to trades and equity", works)
+        grown(name, works)
+
+
+def test_ten_times_the_bars(tmp_path: Path) -> None:
+    sizes = (10_000, 100_000, 1_000_000, 10_000_000)
+    files = {bars: candles_file(tmp_path, bars) for bars in sizes}
+    curves_grown("minutes to trades and equity", files)
 
 
 def test_ten_times_the_symbols(tmp_path: Path) -> None:
@@ -41,12 +46,7 @@ def test_ten_times_the_symbols(tmp_path: Path) -> None:
         symbols: candles_folder(tmp_path / str(symbols), 100_000, symbols=symbols)
         for symbols in (5, 50)
     }
-    with ours() as mine:
-        works = {
-            symbols: lambda folder=folder: mine.measure("curve", folder).seconds
-            for symbols, folder in folders.items()
-        }
-        grown("symbols of 100,000 minutes on one account", works)
+    curves_grown("symbols of 100,000 minutes on one account", folders)
 
 
 def test_ten_times_the_sets(tmp_path: Path) -> None:

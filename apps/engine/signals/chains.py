@@ -78,22 +78,15 @@ def has_same_bits(formula: str) -> bool:
     return all(a.tobytes() == b.tobytes() for a, b in zip(ours, talibs, strict=True))
 
 
-def _exponential_average(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
-    (laid,) = columns = _empty(1, spans)
-    _ema(_price(series, candles), spans, _period(series), laid)
-    return columns
+def _over_a_period(one_pass: Callable[[Column, Spans, int, Column], None]) -> Compute:
+    """What has a price and a period, and one column."""
 
+    def compute(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
+        (laid,) = columns = _empty(1, spans)
+        one_pass(_price(series, candles), spans, int(dict(series.arguments)["timeperiod"]), laid)
+        return columns
 
-def _simple_average(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
-    (laid,) = columns = _empty(1, spans)
-    _sma(_price(series, candles), spans, _period(series), laid)
-    return columns
-
-
-def _strength(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
-    (laid,) = columns = _empty(1, spans)
-    _rsi(_price(series, candles), spans, _period(series), laid)
-    return columns
+    return compute
 
 
 def _convergence(series: Series, candles: Candles, spans: Spans) -> tuple[Column, ...]:
@@ -108,10 +101,6 @@ def _price(series: Series, candles: Candles) -> Column:
     return frozen(source(candles, *series.inputs).view(np.float64))
 
 
-def _period(series: Series) -> int:
-    return int(dict(series.arguments)["timeperiod"])
-
-
 def _empty(count: int, spans: Spans) -> tuple[Column, ...]:
     return tuple([np.empty(size_of(spans)) for _ in range(count)])
 
@@ -122,17 +111,6 @@ def _session_average(series: Series, candles: Candles, spans: Spans) -> tuple[Co
     price, volume = (frozen(column.view(np.float64)) for column in traded)
     _vwap(day.view(np.int32), price, volume, spans, laid)
     return columns
-
-
-_CLOSE: Final = ("close",)
-CHAINS: Final = {
-    "EMA": Chain(_exponential_average, _CLOSE, {"timeperiod": 9}),
-    "SMA": Chain(_simple_average, _CLOSE, {"timeperiod": 20}),
-    "RSI": Chain(_strength, _CLOSE, {"timeperiod": 14}),
-    "MACD": Chain(_convergence, _CLOSE, {"fastperiod": 12, "slowperiod": 26, "signalperiod": 9}),
-    "SESSION_VWAP": Chain(_session_average, ("day", "hlc3", "volume"), {}),
-}
-"""By the names that the catalogue calls them by."""
 
 
 @njit(nogil=True, cache=True)
@@ -324,3 +302,14 @@ def _known(laid: Column) -> None:
     """NaN where it is infinite."""
     for i in range(laid.size):
         laid[i] = np.nan if np.isinf(laid[i]) else laid[i]
+
+
+_CLOSE: Final = ("close",)
+CHAINS: Final = {
+    "EMA": Chain(_over_a_period(_ema), _CLOSE, {"timeperiod": 9}),
+    "SMA": Chain(_over_a_period(_sma), _CLOSE, {"timeperiod": 20}),
+    "RSI": Chain(_over_a_period(_rsi), _CLOSE, {"timeperiod": 14}),
+    "MACD": Chain(_convergence, _CLOSE, {"fastperiod": 12, "slowperiod": 26, "signalperiod": 9}),
+    "SESSION_VWAP": Chain(_session_average, ("day", "hlc3", "volume"), {}),
+}
+"""By the names that the catalogue calls them by."""
