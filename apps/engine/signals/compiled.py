@@ -46,9 +46,9 @@ def lay(laid: Column, place: int, part: Column) -> None:
 @njit(nogil=True, cache=True)
 def _mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
     """As `values.mark`."""
-    one = np.uint8(bit)
+    one, wanted = np.uint8(bit), spans[0, 2]
     for _, kept, first, stop, place in spans:
-        begin, seen = np.uint64(first), np.uint64(place + first - kept)
+        begin, seen = np.uint64(first - wanted), np.uint64(place + first - kept)
         for i in range(np.uint64(stop - first)):
             bits[begin + i] |= one * np.uint8(truth[seen + i])
 

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.engine.indicators.longer import Longer
@@ -38,7 +37,7 @@ from apps.engine.language.sides import (
     exit_check,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.values import NO_CACHE, ColumnCache, Truth, Values, back
+from apps.engine.signals.values import NO_CACHE, Bits, ColumnCache, Truth, Values, back
 
 SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
 
@@ -51,8 +50,10 @@ def signals_of(
     last: int,
     *,
     columns: ColumnCache = NO_CACHE,
-) -> NDArray[np.uint8]:
-    """Signal bits u1[n] at the close of each bar; 0 outside the bars [first, last).
+    into: Bits | None = None,
+) -> Bits:
+    """Signal bits at the closes of the bars [first, last), u1[last - first]; `into` is their place,
+    if it is given.
 
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
     WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
@@ -60,13 +61,14 @@ def signals_of(
     are set where both sides are true; what that means is the kernel's to say. EXIT bits are those
     of exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
     """
-    bits = np.zeros(len(candles), dtype=np.uint8)
+    bits = np.empty(last - first, np.uint8) if into is None else into
+    bits.fill(0)
     wanted = _wanted(strategy)
     lead = max(looks_back(one.check) + one.candles for one in wanted)
     for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, lead):
-        values = Values(candles, part, longer, columns)
+        values, begin = Values(candles, part, longer, columns), part.blocks.begin - first
         for bit, check, confirming in wanted:
-            values.mark(bits, bit, confirmed(check, values, confirming))
+            values.mark(bits[begin:], bit, confirmed(check, values, confirming))
     return bits
 
 
@@ -78,21 +80,21 @@ def atr_columns(
     *,
     columns: ColumnCache = NO_CACHE,
 ) -> Column:
-    """The average true ranges that size, stop, target and trail ask for, f8[n, 4] in that order.
+    """The average true ranges that size, stop, target and trail ask for at the bars [first, last),
+    f8[last - first, 4] in that order.
 
-    NaN where none is asked for, where it is not known yet and outside [first, last); f8[0, 4]
-    when no rule asks. `candles` and `columns` as for `signals_of`.
+    NaN where none is asked for, and where it is not known yet; f8[0, 4] when no rule asks.
+    `candles` and `columns` as for `signals_of`.
     """
     periods = strategy.atr_periods
     if not any(periods):
         return np.empty((0, 4))
-    ranges = np.full((len(candles), 4), np.nan)
+    ranges = np.full((last - first, 4), np.nan)
     for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, 0):
-        values = Values(candles, part, {}, columns)
-        bars = slice(int(part.blocks.first[0]), int(part.blocks.stop[-1]))
+        values, begin = Values(candles, part, {}, columns), part.blocks.begin - first
         for place, period in enumerate(periods):
             if period:
-                ranges[bars, place] = values.read(_atr(period))
+                ranges[begin : begin + len(values), place] = values.read(_atr(period))
     return ranges
 
 

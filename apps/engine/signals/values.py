@@ -51,6 +51,11 @@ class Blocks:
     def __len__(self) -> int:
         return len(self.start)
 
+    @property
+    def begin(self) -> int:
+        """The first wanted bar of all."""
+        return int(self.first[0])
+
     def part(self, part: slice | NDArray[np.bool_]) -> Blocks:
         return Blocks(self.start[part], self.first[part], self.stop[part], self.begins[part])
 
@@ -166,10 +171,11 @@ def blank(spans: Spans) -> Column:
 
 
 def mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
-    """Set the bit at the wanted bars where the truth there holds."""
+    """Set the bit of the wanted bars, `bits` from the first of them on, where the truth holds."""
+    wanted = int(spans[0, 2])
     for _, kept, first, stop, place in spans.tolist():
         begin, end = place + first - kept, place + stop - kept
-        bits[first:stop] |= truth[begin:end] * np.uint8(bit)
+        bits[first - wanted : stop - wanted] |= truth[begin:end] * np.uint8(bit)
 
 
 class Passes(NamedTuple):
@@ -280,8 +286,8 @@ class Values:
         return self.passes.columns(series, self._candles, self._spans)
 
     def mark(self, bits: Bits, bit: int, truth: Truth) -> None:
-        """Set the bit of the history's bars where the truth at the wanted ones holds."""
-        self.passes.mark(bits[self._begin :], bit, truth, self._spans)
+        """As the function of this name."""
+        self.passes.mark(bits, bit, truth, self._spans)
 
     def _read_longer(self, read: Read, longer: Longer) -> Column:
         """At each bar the value of the last closed longer candle, or of `offset` before that."""

@@ -79,7 +79,7 @@ def ranges_known(strategy: Strategy, track: Track, bar: int) -> bool:
     """Whether every average true range that the strategy asks for is there: without, no entry."""
     if not any(strategy.atr_periods):
         return True
-    found = atr_columns(strategy, track.used, bar, bar + 1)[bar]
+    (found,) = atr_columns(strategy, track.used, bar, bar + 1)
     return all(
         value > 0 for value, period in zip(found, strategy.atr_periods, strict=True) if period
     )

@@ -63,7 +63,7 @@ def levels_of(
     if plan.max_entries > 1 or not there:
         return None
     found = atr_columns(strategy, used, entry - 1, entry)
-    ranges = np.nan_to_num(found[entry - 1]) if len(found) else np.zeros(4)
+    ranges = np.nan_to_num(found[0]) if len(found) else np.zeros(4)
     side, price = float(trade["side"]), float(trade["entry_price"])
     return levels_at(Position(plan, contract, used, side, entry, price, ranges), bar)
 

@@ -37,17 +37,23 @@ def join(tracks: Sequence[Track]) -> Market:
     )
 
 
-def cue(market: Market, cues: Sequence[Cues]) -> tuple[Market, Bits]:
-    """The market with the ranges of one strategy, and its signals u1[rows, symbols]."""
+def cue(market: Market, cues: Sequence[Cues], into: Bits | None = None) -> tuple[Market, Bits]:
+    """The market with the ranges of one strategy, and its signals u1[rows, symbols]; `into` is
+    theirs, if it is given.
+    """
     signals = _joined([one.signals for one in cues])
-    heard = signals[:, np.newaxis] if len(cues) == 1 else _heard(signals, market.cell)
+    heard = signals[:, np.newaxis]
+    if len(cues) > 1:
+        heard = np.empty(market.cell.shape, np.uint8) if into is None else into
+        _hear(signals, market.cell, heard)
     return market._replace(atr=_joined([one.ranges for one in cues])), heard
 
 
 def warm_up() -> None:
     """Compile, or load what was compiled."""
     one, other = frozen(np.array([0, 60])), frozen(np.array([60]))
-    _heard(np.zeros(3, np.uint8), _cells([one, other], _union([one, other])))
+    cell = _cells([one, other], _union([one, other]))
+    _hear(np.zeros(3, np.uint8), cell, np.empty(cell.shape, np.uint8))
 
 
 def _joined(parts: Sequence[Column]) -> Column:
@@ -110,12 +116,10 @@ def _place(cell: Cells, own: Times, begin: int, time: Times) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _heard(signals: Bits, cell: Cells) -> Bits:
+def _hear(signals: Bits, cell: Cells, heard: Bits) -> None:
     """What is signalled in each cell, 0 where there is no bar."""
     rows, symbols = cell.shape
-    heard = np.empty((rows, symbols), np.uint8)
     for row in range(np.uint64(rows)):
         for symbol in range(np.uint64(symbols)):
             bar = cell[row, symbol]
             heard[row, symbol] = signals[bar] if bar >= 0 else 0
-    return heard

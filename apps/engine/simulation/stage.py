@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.compiled import COMPILED
-from apps.engine.signals.values import ColumnCache
+from apps.engine.signals.values import Bits, ColumnCache
 from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import History, Track, cues_of, track_of
@@ -43,13 +40,18 @@ class Stage(NamedTuple):
         """The bars in the range, of each symbol."""
         return [track.candles for track in self.tracks]
 
-    def cued(self, strategy: Strategy, plan: Plan) -> tuple[Market, NDArray[np.uint8]]:
-        """The market with the strategy's ranges, and its signals u1[rows, symbols].
+    def cued(self, strategy: Strategy, plan: Plan, into: Bits | None = None) -> tuple[Market, Bits]:
+        """The market with the strategy's ranges, and its signals u1[rows, symbols]; `into` is the
+        place of these, if it is given.
 
         Raises InsufficientData when too few bars are warm for it.
         """
-        pairs = zip(self.tracks, self.caches, strict=True)
-        return cue(self.market, [cues_of(strategy, plan, track, kept) for track, kept in pairs])
+        alone = None if into is None or len(self.tracks) > 1 else into[:, 0]
+        cues = [
+            cues_of(strategy, plan, track, columns=kept, into=alone)
+            for track, kept in zip(self.tracks, self.caches, strict=True)
+        ]
+        return cue(self.market, cues, into)
 
 
 def stage_of(

@@ -21,7 +21,7 @@ from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, longer_warmups, warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.signals import atr_columns, signals_of
-from apps.engine.signals.values import NO_CACHE, ColumnCache
+from apps.engine.signals.values import NO_CACHE, Bits, ColumnCache
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
 
@@ -73,7 +73,7 @@ class Track(NamedTuple):
 class Cues(NamedTuple):
     """What a strategy reads off a track: signal bits and average true ranges at each bar."""
 
-    signals: NDArray[np.uint8]
+    signals: Bits
     ranges: NDArray[np.float64]
 
 
@@ -89,15 +89,24 @@ def track_of(strategy: Strategy, history: History, start: int, end: int) -> Trac
     return Track(history.symbol, used, candles, flags, longer)
 
 
-def cues_of(strategy: Strategy, plan: Plan, track: Track, columns: ColumnCache = NO_CACHE) -> Cues:
-    """Raises InsufficientData when too few bars of the range are warm."""
+def cues_of(
+    strategy: Strategy,
+    plan: Plan,
+    track: Track,
+    *,
+    columns: ColumnCache = NO_CACHE,
+    into: Bits | None = None,
+) -> Cues:
+    """`into` u1[bars] is the signals', if it is given. Raises InsufficientData when too few bars of
+    the range are warm.
+    """
     used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
     least = warmups(strategy)
     warm = last - max(first, least[None], *_warm_from(least, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    return cues_at(strategy, plan, used, longer, first, columns=columns)
+    return cues_at(strategy, plan, used, longer, first, columns=columns, into=into)
 
 
 def cues_at(
@@ -108,15 +117,16 @@ def cues_at(
     first: int,
     *,
     columns: ColumnCache = NO_CACHE,
+    into: Bits | None = None,
 ) -> Cues:
     """What is read at the bars of `used` from `first` on, however few of them are warm."""
     last = len(used)
-    ranges = atr_columns(strategy, used, first, last, columns=columns)[first:]
-    signals = signals_of(strategy, used, longer, first, last, columns=columns)[first:]
+    ranges = atr_columns(strategy, used, first, last, columns=columns)
+    signals = signals_of(strategy, used, longer, first, last, columns=columns, into=into)
     if ranges.size:
         asked = ranges_asked(plan)
         known = (ranges[:, asked] > 0).all(axis=1)
-        signals = signals & np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
+        signals &= np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
         ranges = np.where(asked, np.nan_to_num(ranges), 0.0)
     return Cues(signals, ranges)
 

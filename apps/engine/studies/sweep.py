@@ -16,7 +16,6 @@ from threading import Event, local
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
@@ -24,6 +23,7 @@ from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
+from apps.engine.signals.values import Bits
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
 from apps.engine.simulation.plays import (
     EVERY_ROW,
@@ -68,7 +68,7 @@ class Cued(NamedTuple):
 
     plan: Plan
     market: Market
-    signals: NDArray[np.uint8]
+    signals: Bits
 
     @property
     def ranges(self) -> int:
@@ -118,14 +118,14 @@ class Search:
             self._plans[key] = plan_of(strategy), strategy
         return self._plans[key][0]
 
-    def cued(self, index: int) -> Cued:
-        """What is played of a set. Raises CannotRun."""
+    def cued(self, index: int, into: Bits | None = None) -> Cued:
+        """What is played of a set, with the signals `into`, if it is given. Raises CannotRun."""
         strategy = self.strategy(index)
         if strategy is None:
             raise CannotRun
         plan = self._plan(strategy)
         try:
-            return Cued(plan, *self.stage.cued(strategy, plan))
+            return Cued(plan, *self.stage.cued(strategy, plan, into))
         except InsufficientData as error:
             raise CannotRun from error
 
@@ -152,7 +152,7 @@ class Search:
         indices: Sequence[int],
         parts: Sequence[Part],
         room: Room,
-        heard: NDArray[np.uint8],
+        heard: Bits,
         report: Progress,
     ) -> Iterator[tuple[int, list[Played] | None]]:
         """Each set from the capital, in each part or in one after the other; None for one that
@@ -162,13 +162,14 @@ class Search:
         ready: list[tuple[int, Cued]] = []
         for index in indices:
             try:
-                ready.append((index, self.cued(index)))
+                ready.append((index, self.cued(index, heard[len(ready)])))
             except CannotRun:
                 yield index, None
+        begin = 0
         for _, group in groupby(ready, key=lambda one: one[1].ranges):
             numbers, cued = zip(*group, strict=True)
-            plans, signals = [one.plan for one in cued], heard[: len(cued)]
-            np.stack([one.signals for one in cued], out=signals)
+            plans, signals = [one.plan for one in cued], heard[begin : begin + len(cued)]
+            begin += len(cued)
             for some in [parts] if room.by_days else [[one] for one in parts]:
                 played = play_all(
                     plans,
