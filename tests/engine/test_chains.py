@@ -11,7 +11,8 @@ from apps.engine.indicators.series import Column, Series
 from apps.engine.signals import chains
 from apps.engine.signals.chains import CHAINS
 from apps.engine.signals.compiled import COMPILED
-from apps.engine.signals.values import IN_NUMPY, Blocks, Spans, spans_of
+from apps.engine.signals.programs import Spans
+from apps.engine.signals.values import IN_NUMPY, Blocks, spans_of
 
 
 def walk(rng: np.random.Generator, bars: int, scale: float) -> Candles:

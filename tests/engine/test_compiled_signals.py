@@ -1,26 +1,101 @@
 """Compiled passes over columns find the bits that NumPy finds."""
 
+from collections.abc import Sequence
+
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.engine.indicators.catalogue import CATALOGUE
-from apps.engine.indicators.series import over, series
-from apps.engine.signals import compiled, values
+from apps.engine.indicators.series import Column, over, series
+from apps.engine.signals import compiled, programs, values
 from apps.engine.signals.compiled import COMPILED
-from apps.engine.signals.values import IN_NUMPY, Column, Lay
+from apps.engine.signals.programs import (
+    COMPARISONS,
+    Instruction,
+    Op,
+    Pending,
+    Program,
+    Spans,
+    comparison,
+)
+from apps.engine.signals.values import IN_NUMPY, Lay
 from tests.benchmarks.walks import session_bars
 
+LENGTHS = (1, 2, 63, 64, 65, 1000, 2 * compiled.STRETCH + 1)
+WHOLE = {length: np.array([[0, 0, 0, length, 0]]) for length in LENGTHS}
 
-def test_crossings_are_found_as_numpy_finds_them() -> None:
+
+def both_ways(instructions: Sequence[Instruction], spans: Spans, wanted: int) -> list[list[int]]:
+    """The bits that a program sets, compiled and in NumPy, where one is set before."""
+    found = []
+    for passes in (COMPILED, IN_NUMPY):
+        bits = np.full(wanted, 4, np.uint8)
+        passes.run([Program(bits, 2, tuple(instructions))], spans)
+        found.append(bits.tolist())
+    return found
+
+
+@pytest.mark.parametrize("operator", COMPARISONS)
+def test_comparisons_are_true_where_numpy_finds_them_true(operator: str) -> None:
     """Values of a few levels, so that they are often equal, some unknown, of many lengths."""
     rng = np.random.default_rng(1)
-    for size in (0, 1, 2, 63, 64, 65, 1000):
+    for length, spans in WHOLE.items():
         for _ in range(10):
-            a, b = (rng.integers(0, 4, size).astype(np.float64) for _ in range(2))
-            a[rng.random(size) < 0.1], b[rng.random(size) < 0.1] = np.nan, np.nan
-            for up in (True, False):
-                for beside in (b, 2.0):
-                    found = COMPILED.crossed(a, beside, up)
-                    assert found.tolist() == IN_NUMPY.crossed(a, beside, up).tolist()
+            a, b = levels(rng, length), levels(rng, length)
+            for beside in (b, 2.0):
+                ours, numpys = both_ways([comparison(a, operator, beside)], spans, length)
+                assert ours == numpys
+        assert length < 60 or set(ours) == {4, 6}
+
+
+def levels(rng: np.random.Generator, length: int) -> Column:
+    found = rng.integers(0, 4, length).astype(np.float64)
+    found[rng.random(length) < 0.1] = np.nan
+    return found
+
+
+@given(st.data())
+def test_programs_leave_what_they_leave_in_numpy(data: st.DataObject) -> None:
+    """However groups are nested."""
+    rng, length = np.random.default_rng(data.draw(st.integers(0, 99))), 200
+
+    def pushed() -> Instruction:
+        if data.draw(st.booleans()):
+            return Instruction(Op.TRUE, rng.random(length) < 0.5)
+        return comparison(levels(rng, length), data.draw(st.sampled_from(list(COMPARISONS))), 1.0)
+
+    def made(depth: int) -> list[Instruction]:
+        if not depth or data.draw(st.booleans()):
+            return [pushed()]
+        join = Instruction(data.draw(st.sampled_from([Op.AND, Op.OR])))
+        return [*made(depth - 1), *made(depth - 1), join]
+
+    ours, numpys = both_ways(made(4), np.array([[0, 0, 0, length, 0]]), length)
+    assert ours == numpys
+
+
+def test_pending_programs_are_run_with_the_others_over_their_spans(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[list[int]] = []
+
+    def note(programs: Sequence[Program], spans: Spans) -> None:
+        ran.append([one.bit for one in programs])
+
+    pending, one, other = Pending(note), np.zeros((1, 5), np.int64), np.zeros((1, 5), np.int64)
+    compared = (comparison(np.zeros(100), "above", np.ones(100)),)
+    for bit, spans in enumerate((one, other, one)):
+        pending.add([Program(np.zeros(1, np.uint8), bit, compared)], spans)
+    assert ran == []
+    pending.run()
+    pending.run()
+    assert ran == [[0, 2], [1]]
+    monkeypatch.setattr(programs, "MOST_HELD", 2_000)
+    for bit in (3, 4):
+        pending.add([Program(np.zeros(1, np.uint8), bit, compared)], one)
+    assert ran[2:] == [[3, 4]]
 
 
 def test_what_is_infinite_is_laid_as_unknown() -> None:
@@ -53,10 +128,6 @@ def test_bits_are_marked_where_each_span_is_true() -> None:
         np.arange(20) % 3 == 0,
         np.array([[0, 2, 2, 7, 1], [0, 5, 7, 7, 9], [0, 5, 7, 16, 8]]),  # wanted from bar 2 on
     )
-    marked = []
-    for passes in (COMPILED, IN_NUMPY):
-        bits = np.full(16, 4, np.uint8)
-        passes.mark(bits, 2, truth, spans)
-        marked.append(bits.tolist())
+    marked = both_ways([Instruction(Op.TRUE, truth)], spans, 16)
     wanted = [4, 4, 6, 4, 4, 4, 4, 6, 4, 4, 6, 4, 4, 6, 4, 4]
     assert marked == [wanted, wanted]

@@ -32,7 +32,7 @@ from apps.engine.kernel.codes import (
 from apps.engine.language.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.sessions import Regime, Sessions
-from apps.engine.signals import values
+from apps.engine.signals import signals, values
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.signals import atr_columns, signals_of
 from apps.engine.signals.values import ColumnCache
@@ -546,7 +546,8 @@ def test_a_range_in_parts_and_compiled_is_the_range_at_once(
         known = longer_candles(candles, *kind[:2])
         longer = seen_in(candles, *kind[:2], known)
         cache = ColumnCache(10**8, COMPILED)
-        for _ in range(2):  # the second time as they were kept
+        for most in (20, 2):  # the second time as columns were kept, and without long programs
+            monkeypatch.setattr(signals, "MOST_COMPARED", most)
             found = signals_of(strategy, candles, longer, 0, len(candles), columns=cache)
             assert found.tolist() == whole
     assert atr_columns(asked, walk(3000, 1800), 100, 2900).tobytes() == averages.tobytes()

@@ -18,7 +18,8 @@ from numba.extending import intrinsic
 from apps.engine.candles import Candles, frozen
 from apps.engine.indicators.formulas import Days
 from apps.engine.indicators.series import Column, Series, source
-from apps.engine.signals.values import Places, Spans, columns_of, size_of
+from apps.engine.signals.programs import Spans
+from apps.engine.signals.values import Places, columns_of, size_of
 
 if TYPE_CHECKING:
 

@@ -6,7 +6,7 @@ live bar reads the same numbers as a backtest (`values`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple
@@ -37,8 +37,20 @@ from apps.engine.language.sides import (
     exit_check,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.values import NO_CACHE, Bits, ColumnCache, Truth, Values, back
+from apps.engine.signals.programs import (
+    Bits,
+    Instruction,
+    Op,
+    Program,
+    Run,
+    Truth,
+    comparison,
+    truth_of,
+)
+from apps.engine.signals.values import NO_CACHE, ColumnCache, Values, back
 
+MOST_COMPARED = 20
+"""Conditions of a program: as long as it is not run it holds the columns of all."""
 SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
 
 
@@ -51,24 +63,29 @@ def signals_of(
     *,
     columns: ColumnCache = NO_CACHE,
     into: Bits | None = None,
+    run: Run | None = None,
 ) -> Bits:
     """Signal bits at the closes of the bars [first, last), u1[last - first]; `into` is their place,
     if it is given.
 
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
     WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
-    condition names; `columns` keeps what was computed over these very bars before. Both entry bits
-    are set where both sides are true; what that means is the kernel's to say. EXIT bits are those
-    of exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
+    condition names; `columns` keeps what was computed over these very bars before; `run` may see to
+    it later that the bits are set. Both entry bits are set where both sides are true; what that
+    means is the kernel's to say. EXIT bits are those of exitOnOppositeSignal for an algorithm that
+    trades one side, CLOSE bits those of conditions.
     """
     bits = np.empty(last - first, np.uint8) if into is None else into
     bits.fill(0)
     wanted = _wanted(strategy)
     lead = max(looks_back(one.check) + one.candles for one in wanted)
     for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, lead):
-        values, begin = Values(candles, part, longer, columns), part.blocks.begin - first
-        for bit, check, confirming in wanted:
-            values.mark(bits[begin:], bit, confirmed(check, values, confirming))
+        values, there = Values(candles, part, longer, columns), bits[part.blocks.begin - first :]
+        programs = [
+            Program(there, bit, tuple(instructions_of(check, values, confirming)))
+            for bit, check, confirming in wanted
+        ]
+        (run or columns.passes.run)(programs, part.spans)
     return bits
 
 
@@ -138,6 +155,30 @@ def _atr(period: int) -> Read:
     return Read(series("ATR", "value", "close", {"period": period}), 0, 0)
 
 
+def instructions_of(check: Check, values: Values, candles: int) -> Iterator[Instruction]:
+    """What leaves the truth of `confirmed` on the stack."""
+    match check:
+        case Joined(operator, (first, *rest)) if _size(check) <= MOST_COMPARED:
+            yield from instructions_of(first, values, candles)
+            for one in rest:
+                yield from instructions_of(one, values, candles)
+                yield Instruction(Op.AND if operator == "AND" else Op.OR)
+        case Comparison() if candles == 1:
+            yield _compared(check, values)
+        case _:
+            yield Instruction(Op.TRUE, confirmed(check, values, candles))
+
+
+def _size(check: Check) -> int:
+    return sum(map(_size, check.checks)) if isinstance(check, Joined) else 1
+
+
+def _compared(check: Comparison, values: Values) -> Instruction:
+    left, operator, right = check
+    beside = values.read(right) if isinstance(right, Read) else float(right)
+    return comparison(values.read(left), operator, beside)
+
+
 def confirmed(check: Check, values: Values, candles: int) -> Truth:
     """Whether the check holds at each bar, confirmed by so many candles.
 
@@ -165,16 +206,12 @@ def confirmed(check: Check, values: Values, candles: int) -> Truth:
             return _held(reduce(np.logical_and, moved), candles)
         case Movement(read, operator, steps):
             return _held(_steps(values.read(read), operator), steps + candles - 1)
-        case Comparison(left, operator, right):
-            a = values.read(left)
-            b = values.read(right) if isinstance(right, Read) else right
-            if operator not in ("crosses_above", "crosses_below"):
-                return _held(_level(a, operator, b), candles)
-            up = operator == "crosses_above"
-            crossed = values.passes.crossed(a, b, up)
-            if candles == 1:
-                return crossed
-            return _earlier(crossed, candles - 1) & _held(a > b if up else a < b, candles)
+        case Comparison():
+            compared = _compared(check, values)
+            if compared.op is not Op.CROSSES_ABOVE:
+                return _held(truth_of(compared), candles)
+            stays = truth_of(compared._replace(op=Op.ABOVE))
+            return _earlier(truth_of(compared), candles - 1) & _held(stays, candles)
 
 
 def looks_back(check: Check) -> int:
@@ -197,17 +234,6 @@ def _bars_back(operand: Read | float) -> int:
 
 def _seen(pattern: Column, sign: int) -> Truth:
     return pattern * sign > 0 if sign else np.abs(pattern) > 0
-
-
-def _level(a: Column, operator: str, b: Column | float) -> Truth:
-    match operator:
-        case "above":
-            return a > b
-        case "below":
-            return a < b
-        case "at_or_above":
-            return a >= b
-    return a <= b
 
 
 def _steps(a: Column, operator: str) -> Truth:

@@ -8,7 +8,7 @@ of its own, and its array is that of the block which holds block b's first day.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
@@ -26,6 +26,7 @@ from apps.engine.candles import (
 from apps.engine.indicators.longer import Longer
 from apps.engine.indicators.series import Column, Series, known, over
 from apps.engine.language.sides import Read
+from apps.engine.signals.programs import Program, Spans, run
 
 PART_BARS = 100_000
 """Signals are found over parts of at least so many bars at a time, where a range has them: what is
@@ -74,14 +75,6 @@ def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> Blocks
 CacheKey = tuple[Series, int, int]
 """A computation, how many bars lead up to each block, and the moment the first block begins."""
 
-Truth = NDArray[np.bool_]
-Bits = NDArray[np.uint8]
-Spans = NDArray[np.int64]
-"""Of each block, i8[blocks, 5]: the bars at which its array starts, from which values are kept,
-which is the first wanted one, at which all stop; and the place in a column of the first that is
-kept. Bars are counted from the start of the first array.
-"""
-
 
 def spans_of(blocks: Blocks, lead: int) -> Spans:
     """The blocks laid one after the other, `lead` bars before the wanted ones of each.
@@ -126,15 +119,6 @@ def size_of(spans: Spans) -> int:
     return int(place + stop - kept)
 
 
-def crossed(a: Column, b: Column | float, up: bool) -> Truth:
-    """Where one column crosses another, or a number: upwards, or down."""
-    found = np.zeros(len(a), dtype=np.bool_)
-    before, beside = a[:-1], b[:-1] if isinstance(b, np.ndarray) else b
-    (np.less_equal if up else np.greater_equal)(before, beside, out=found[1:])
-    found &= a > b if up else a < b
-    return found
-
-
 Lay = Callable[[Column, int, Column], None]
 
 
@@ -170,23 +154,14 @@ def blank(spans: Spans) -> Column:
     return column
 
 
-def mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
-    """Set the bit of the wanted bars, `bits` from the first of them on, where the truth holds."""
-    wanted = int(spans[0, 2])
-    for _, kept, first, stop, place in spans.tolist():
-        begin, end = place + first - kept, place + stop - kept
-        bits[first - wanted : stop - wanted] |= truth[begin:end] * np.uint8(bit)
-
-
 class Passes(NamedTuple):
     """Passes over all bars, which `compiled` has as one loop each."""
 
-    crossed: Callable[[Column, Column | float, bool], Truth]
     columns: Callable[[Series, Candles, Spans], tuple[Column, ...]]
-    mark: Callable[[Bits, int, Truth, Spans], None]
+    run: Callable[[Sequence[Program], Spans], None]
 
 
-IN_NUMPY = Passes(crossed, columns_of, mark)
+IN_NUMPY = Passes(columns_of, run)
 
 
 class ColumnCache:
@@ -264,7 +239,7 @@ class Values:
         self._begin = int(part.blocks.start[0])
         self._candles = candles.slice(self._begin, int(part.blocks.stop[-1]))
         self._longer, self._cache = longer, cache
-        self.passes = cache.passes
+        self._compute = cache.passes.columns
         self._columns: dict[Series, tuple[Column, ...]] = {}
 
     def __len__(self) -> int:
@@ -283,11 +258,7 @@ class Values:
         return back(columns[read.column], read.offset)
 
     def _computed(self, series: Series) -> tuple[Column, ...]:
-        return self.passes.columns(series, self._candles, self._spans)
-
-    def mark(self, bits: Bits, bit: int, truth: Truth) -> None:
-        """As the function of this name."""
-        self.passes.mark(bits, bit, truth, self._spans)
+        return self._compute(series, self._candles, self._spans)
 
     def _read_longer(self, read: Read, longer: Longer) -> Column:
         """At each bar the value of the last closed longer candle, or of `offset` before that."""

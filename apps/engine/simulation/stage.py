@@ -9,7 +9,8 @@ from apps.engine.candles import Candles
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.compiled import COMPILED
-from apps.engine.signals.values import Bits, ColumnCache
+from apps.engine.signals.programs import Bits, Run
+from apps.engine.signals.values import ColumnCache
 from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import History, Track, cues_of, track_of
@@ -40,15 +41,23 @@ class Stage(NamedTuple):
         """The bars in the range, of each symbol."""
         return [track.candles for track in self.tracks]
 
-    def cued(self, strategy: Strategy, plan: Plan, into: Bits | None = None) -> tuple[Market, Bits]:
+    def cued(
+        self,
+        strategy: Strategy,
+        plan: Plan,
+        into: Bits | None = None,
+        run: Run | None = None,
+    ) -> tuple[Market, Bits]:
         """The market with the strategy's ranges, and its signals u1[rows, symbols]; `into` is the
         place of these, if it is given.
 
         Raises InsufficientData when too few bars are warm for it.
         """
+        if len(self.tracks) > 1:  # their signals are put together here
+            run = None
         alone = None if into is None or len(self.tracks) > 1 else into[:, 0]
         cues = [
-            cues_of(strategy, plan, track, columns=kept, into=alone)
+            cues_of(strategy, plan, track, columns=kept, into=alone, run=run)
             for track, kept in zip(self.tracks, self.caches, strict=True)
         ]
         return cue(self.market, cues, into)

@@ -20,8 +20,9 @@ from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, longer_warmups, warmups
 from apps.engine.sessions import Sessions
+from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.signals import atr_columns, signals_of
-from apps.engine.signals.values import NO_CACHE, Bits, ColumnCache
+from apps.engine.signals.values import NO_CACHE, ColumnCache
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
 
@@ -96,9 +97,10 @@ def cues_of(
     *,
     columns: ColumnCache = NO_CACHE,
     into: Bits | None = None,
+    run: Run | None = None,
 ) -> Cues:
-    """`into` u1[bars] is the signals', if it is given. Raises InsufficientData when too few bars of
-    the range are warm.
+    """`into` and `run` as for `signals_of`. Raises InsufficientData when too few bars of the range
+    are warm.
     """
     used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
@@ -106,7 +108,7 @@ def cues_of(
     warm = last - max(first, least[None], *_warm_from(least, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    return cues_at(strategy, plan, used, longer, first, columns=columns, into=into)
+    return cues_at(strategy, plan, used, longer, first, columns=columns, into=into, run=run)
 
 
 def cues_at(
@@ -118,11 +120,13 @@ def cues_at(
     *,
     columns: ColumnCache = NO_CACHE,
     into: Bits | None = None,
+    run: Run | None = None,
 ) -> Cues:
     """What is read at the bars of `used` from `first` on, however few of them are warm."""
     last = len(used)
     ranges = atr_columns(strategy, used, first, last, columns=columns)
-    signals = signals_of(strategy, used, longer, first, last, columns=columns, into=into)
+    later = None if ranges.size else run  # signals are held against the ranges at once
+    signals = signals_of(strategy, used, longer, first, last, columns=columns, into=into, run=later)
     if ranges.size:
         asked = ranges_asked(plan)
         known = (ranges[:, asked] > 0).all(axis=1)

@@ -23,7 +23,8 @@ from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.values import Bits
+from apps.engine.signals.compiled import COMPILED
+from apps.engine.signals.programs import Bits, Pending, Run
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
 from apps.engine.simulation.plays import (
     EVERY_ROW,
@@ -118,14 +119,14 @@ class Search:
             self._plans[key] = plan_of(strategy), strategy
         return self._plans[key][0]
 
-    def cued(self, index: int, into: Bits | None = None) -> Cued:
-        """What is played of a set, with the signals `into`, if it is given. Raises CannotRun."""
+    def cued(self, index: int, into: Bits | None = None, run: Run | None = None) -> Cued:
+        """What is played of a set; `into` and `run` as for `Stage.cued`. Raises CannotRun."""
         strategy = self.strategy(index)
         if strategy is None:
             raise CannotRun
         plan = self._plan(strategy)
         try:
-            return Cued(plan, *self.stage.cued(strategy, plan, into))
+            return Cued(plan, *self.stage.cued(strategy, plan, into, run))
         except InsufficientData as error:
             raise CannotRun from error
 
@@ -159,12 +160,13 @@ class Search:
         cannot run. In any order; a whole curve lasts until the next. `heard` u1[sets, rows,
         symbols] is where signals are put together.
         """
-        ready: list[tuple[int, Cued]] = []
+        ready, pending = list[tuple[int, Cued]](), Pending(COMPILED.run)
         for index in indices:
             try:
-                ready.append((index, self.cued(index, heard[len(ready)])))
+                ready.append((index, self.cued(index, heard[len(ready)], pending.add)))
             except CannotRun:
                 yield index, None
+        pending.run()
         begin = 0
         for _, group in groupby(ready, key=lambda one: one[1].ranges):
             numbers, cued = zip(*group, strict=True)
