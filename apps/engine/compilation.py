@@ -12,6 +12,8 @@ from typing import Final
 
 from numba.core.dispatcher import Dispatcher
 from numba.core.event import Event, Listener, install_listener
+from numba.core.registry import cpu_target
+from numba.core.runtime.nrt import rtsys
 
 from apps.engine.kernel import entries, fills, kernel, many, marks, phases, rest
 from apps.engine.signals import chains, compiled
@@ -84,11 +86,25 @@ class _Progress(Listener):
 def prepare(say: Say, *, every: float = SECONDS_BETWEEN_LINES) -> None:
     """After it no simulation waits for the compiler. Says nothing when the cache is warm."""
     try:
-        with install_listener(_COMPILE, _Unwilling()):
+        with install_listener(_COMPILE, _Unwilling()), _without_the_compiler():
             _warm_up()
     except _Cold:
         with _one_process_at_a_time(say):
             _compile(say, every=every)
+
+
+@contextmanager
+def _without_the_compiler() -> Iterator[None]:
+    """Numba brings in all that it compiles with before it loads anything, a fifth of a start; here
+    that comes with the first function that really is to be compiled, if any ever is.
+    """
+    context = cpu_target.target_context
+    rtsys.initialize(context)  # what compiled functions allocate with, as `refresh` would
+    context.refresh = lambda: None
+    try:
+        yield
+    finally:
+        del context.refresh  # the method is seen again
 
 
 def _warm_up() -> None:

@@ -26,6 +26,15 @@ from apps.engine.compilation import prepare
 prepare(lambda line: print(line, flush=True), every=float(sys.argv[1]))
 """
 
+LATER = """
+import sys
+from numba import njit
+from apps.engine.compilation import prepare
+prepare(print)
+print("numba.np.npyimpl" in sys.modules)
+print(njit(lambda number: number + 1)(1), "numba.np.npyimpl" in sys.modules)
+"""
+
 
 @pytest.fixture
 def kinds(monkeypatch: pytest.MonkeyPatch) -> set[object]:
@@ -109,6 +118,14 @@ def test_a_warm_cache_is_loaded_without_a_word() -> None:
     said: list[str] = []
     prepare(said.append)
     assert not said
+
+
+@pytest.mark.slow
+def test_what_was_compiled_is_loaded_without_the_compiler_which_still_comes_when_needed() -> None:
+    """By one of its parts."""
+    prepare(print)
+    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["False", "2 True"]
 
 
 @contextmanager

@@ -137,7 +137,8 @@ def run_many(
     All are run over the same `stretch` of rows before any goes on: its bars then stay near. It ends
     early when `written` might not hold the trades of another row.
     """
-    n, least = 0, least_of(plays.rows, plays.over)
+    n = int(np.int64(0))  # for a literal 0 `run_until` would be compiled, too
+    least = least_of(plays.rows, plays.over)
     while least >= 0 and most > 0:
         stop = (least // stretch + 1) * stretch
         for k in range(plays.over.size):

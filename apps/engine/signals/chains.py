@@ -129,7 +129,7 @@ def _ema(x: Column, spans: Spans, period: int, laid: Column) -> None:
             left[block] = stop - known - 1
             if kept <= known:
                 laid[place + known - kept] = averages[block]
-    lanes, next_block = np.full(FOUR, len(spans)), 0
+    lanes, next_block = np.full(FOUR, len(spans)), int(np.int64(0))
     while True:
         next_block, bars = _side_by_side(lanes, left, next_block)
         if bars == 0:

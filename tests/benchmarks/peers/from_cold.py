@@ -5,17 +5,21 @@ Prints as JSON when it was ready and when each backtest was done, in seconds sin
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
 
-from apps.engine import compilation
-from tests.benchmarks.peers.with_ours import whole_backtest
+import manage
 
 BACKTESTS = 10
 
 
 def main(path: str) -> None:
+    gc.set_threshold(manage.OBJECTS_BETWEEN_COLLECTIONS)  # before all imports, as there
+    from apps.engine import compilation
+    from tests.benchmarks.peers.with_ours import whole_backtest
+
     compilation.prepare(lambda line: print(line, file=sys.stderr))
     run = whole_backtest(path)
     ends = [time.time()]
