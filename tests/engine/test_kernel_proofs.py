@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
@@ -231,6 +232,30 @@ def test_to_ask_for_nothing_changes_nothing(seeds: range) -> None:
         untold = run_to(case, out=quiet)
         assert untold.outcome[:3] == told.outcome[:3]
         assert untold.outcome[3:] == (b"", b"")
+
+
+@seeds
+@pytest.mark.timeout(1800)
+def test_rows_that_are_sampled_are_those_of_the_curve(seeds: range) -> None:
+    """Of one symbol, where no other row may be marked, and of more."""
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        case = random_case(rng, symbols=int(rng.choice([1, 1, 2])))
+        plan, rows = case.plan, len(case.signals)
+        if rng.random() < 0.5:
+            plan = plan._replace(trail_rate=0.0, trail_points=0.0, trail_atr=0.0)
+        case = case._replace(plan=plan, outside={})
+        trades, curve, sampled = np.zeros(4 * rows, r.TRADE), np.zeros(rows), some_of(rows, rng)
+        told = run_to(case, out=r.Out(trades, curve)).outcome
+        out = r.Out(trades.copy(), curve[:0], sampled=sampled, samples=np.zeros(sampled.size))
+        asked = run_to(case, out=out).outcome
+        passed = sampled < len(told.curve) // 8
+        assert out.samples[passed].tolist() == curve[sampled[passed]].tolist()
+        assert (asked.state, asked.trades) == (told.state, told.trades)
+
+
+def some_of(rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return np.flatnonzero(rng.random(rows) < rng.choice([0.02, 0.2]))
 
 
 @seeds

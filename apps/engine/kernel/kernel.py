@@ -4,8 +4,9 @@ A backtest is `run` over all rows and then `finish`; trading live is `run` over 
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
-Compiled code of the simulation stands here and in `phases.py`, `marks.py`, `rest.py`, `entries.py`
-and `fills.py`. The cache of a kernel notices a change in its own file; `notice` adds the others.
+Compiled code of the simulation stands here and in `phases.py`, `marks.py`, `rest.py`, `entries.py`,
+`fills.py` and `prices.py`. The cache of a kernel notices a change in its own file; `notice` adds
+the others.
 """
 
 from __future__ import annotations
@@ -20,7 +21,17 @@ import numpy as np
 from apps.engine.kernel import codes, entries, fills, marks, phases, prices, rest
 from apps.engine.kernel.codes import AT_MARKET, BY_END_OF_DATA, DUST, RUINED, RUNNING
 from apps.engine.kernel.fills import Record, kernel, step, worth
-from apps.engine.kernel.marks import STRETCH, Marks, add_up, end_of_day, judged, note, note_cash
+from apps.engine.kernel.marks import (
+    A_DAY,
+    STRETCH,
+    Marks,
+    add_up,
+    end_of_day,
+    equity_at,
+    judged,
+    note,
+    note_cash,
+)  # fmt: skip
 from apps.engine.kernel.phases import (
     drop_waiting,
     entries_at_open,
@@ -90,7 +101,7 @@ def look_ahead(
                 insert(waiting, n_wait, s)
                 n_wait += 1
             if evening == t:
-                evening = end_of_day(rows.day, t, end) if rows.flags.size > 0 else end
+                evening = end_of_day(rows.day, t, end, A_DAY) if rows.flags.size > 0 else end
             lie_down(p, s, t, evening, rows, rests, plan, trailing, noting, contracts[s])
         loudest = min(loudest, rests.loud[s])
     return n_wait, loudest
@@ -133,8 +144,8 @@ def play(
     plan: Plan, trailing: bool, noting: bool, contracts: Array, rates: Array, out: Out,
     opened: Array, waiting: Array, inside: Array, n_trades: int, n_fills: int, n_refused: int,
 ) -> tuple[Row, int, int, int, int, int]:  # fmt: skip
-    """Rows [t, end), and equity at their closes, less the signals of the last one; fewer when what
-    is written to is nearly full.
+    """Rows [t, end), less the equity at their closes and the signals of the last one; fewer when
+    what is written to is nearly full.
 
     Returns the next row, how many are open and wait, and what is written.
     """
@@ -142,7 +153,8 @@ def play(
     most_trades, most_fills, most_refused = most_written(
         symbols, out.trades, out.fills, out.refusals
     )
-    most_noted, most_unheard = marks.noted.size - 3 * symbols, most_refused - symbols
+    most_noted, most_unheard = marks.noted.size - 3 * symbols - 2, most_refused - symbols
+    marks.newest[:], marks.counts[:] = -1, 0
     n_open, n_wait = recall(positions, opened, waiting)
     today, loudest, full = account.day, t, False
     get_up(positions, t, rests)
@@ -177,10 +189,8 @@ def play(
                 out.refusals, n_refused, loudest,
             )  # fmt: skip
     for k in range(n_open):
-        note(positions[opened[k]], opened[k], t, rests, marks)
+        note(account, positions[opened[k]], opened[k], t, rests, marks)
     note_cash(account, t, marks)
-    add_up(t - marks.first, rows.close, marks)
-    marks.counts[:] = 0
     return t, n_open, n_wait, n_trades, n_fills, n_refused
 
 
@@ -216,15 +226,15 @@ def rows_of(market: Market, signals: Array, start: int, stop: int) -> Rows:
     """Rows [start, stop)."""
     time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
     opens, highs, lows, closes = market.bars
-    heard, flags, atr = signals[start:stop], market.flags, market.atr
-    return Rows(time, day, cell, heard, heard.reshape(-1), opens, highs, lows, closes, flags, atr)
+    heard, flags, atr = signals[start:stop].reshape(-1), market.flags, market.atr
+    return Rows(time, day, cell, heard, opens, highs, lows, closes, flags, atr)
 
 
 @inlined
 def run_rows(
     state: State, kept: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
     contracts: Array, rates: Array, out: Out, rests: Rests, opened: Array, waiting: Array,
-    inside: Array, cash: Array, scratch: Array, noted: Array, newest: Array, counts: Array,
+    inside: Array, scratch: Array, noted: Array, newest: Array, counts: Array,
 ) -> Ran:  # fmt: skip
     """As `run`, without memory of its own."""
     account, positions = state.account[0], state.positions
@@ -248,8 +258,8 @@ def run_rows(
         first, end, halted = t, min(t + most, size), account.halted
         most = min(2 * most, MOST_ROWS)
         had_trades, had_fills, had_refused = n_trades, n_fills, n_refused
-        worth = curve[first:end] if curve.size > 0 else scratch[: end - first]
-        marks = Marks(first, cash if symbols > 1 else worth, worth, noted, newest, counts)
+        equity = curve[first:end] if curve.size > 0 else scratch[: end - first]
+        marks = Marks(first, equity, noted, newest, counts)
         if end - first > 1:
             copy(state, kept)
         while True:
@@ -257,6 +267,8 @@ def run_rows(
                 account, positions, first, end, rows, rests, marks, plan, trailing, noting,
                 contracts, rates, out, opened, waiting, inside, n_trades, n_fills, n_refused,
             )  # fmt: skip
+            if symbols > 1 or curve.size > 0:
+                add_up(t - first, rows.close, marks)
             end = judged(account, halted, t, rows, marks, plan)
             if end == t:
                 break
@@ -264,9 +276,9 @@ def run_rows(
             n_trades, n_fills, n_refused = had_trades, had_fills, had_refused
             most = LEAST_ROWS
         while sample < out.sampled.size and out.sampled[sample] < start + t:
-            out.samples[sample] = worth[out.sampled[sample] - start - first]
+            out.samples[sample] = equity_at(out.sampled[sample] - start, rows, marks)
             sample += 1
-        account.equity = worth[t - 1 - first]
+        account.equity = equity_at(t - 1, rows, marks)
         n_refused = end_chunk(
             account, positions, opened, n_open, waiting, n_wait, t, rows, rests, plan, trailing,
             contracts, out.refusals, n_refused,
@@ -293,8 +305,8 @@ def run(
     return run_rows(
         state, kept, market, signals, start, stop, plan, contracts, rates, out,
         no_rests(market.cell[start:stop]), opened, waiting, np.zeros(size, np.bool_),
-        np.empty(most), np.empty(most), np.empty(8 * size + 256, STRETCH), np.full(size, -1),
-        np.zeros(2, np.int64),
+        np.empty(most), np.empty(16 * size + 256, STRETCH),
+        np.empty(size + 1 if size > 1 else 1, np.int64), np.zeros(2, np.int64),
     )  # fmt: skip
 
 

@@ -29,9 +29,7 @@ class Sets(NamedTuple):
 
     plans: Array  # PLAN[sets]
     signals: NDArray[np.uint8]  # [sets, rows, symbols]
-    parts: NDArray[
-        np.int64
-    ]  # [parts, 4]: first row, the one after the last, and of `sampled` those
+    parts: NDArray[np.int64]  # [parts, 4]: rows from and up to, and so of `sampled`
 
 
 class Dated(NamedTuple):

@@ -184,7 +184,9 @@ class State(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Prices, f8[bars] each: columns, so that the candles of one symbol are used as they lie."""
+    """Prices, f8[bars] each, with low <= open, close <= high: columns, so that the candles of one
+    symbol are used as they lie.
+    """
 
     open: NDArray[np.float64]
     high: NDArray[np.float64]

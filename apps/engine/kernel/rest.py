@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 Column = Any  # an array of which items are read and written one by one, as no type says
 Row = Any  # NumPy's integers and Python's are the same to compiled code, as no type says
-MANY, FEW, FOUR = np.uint64(64), np.uint64(8), np.uint64(4)
+MOST, MANY, FEW, FOUR = np.uint64(256), np.uint64(64), np.uint64(8), np.uint64(4)
 ONE = np.uint64(1)
 
 ALL = np.uint8(255)
@@ -35,14 +35,13 @@ ACTS_ON_NOTHING_HELD = np.uint8(255 & ~(CLOSE_LONG | CLOSE_SHORT))
 
 
 class Rows(NamedTuple):
-    """Rows of a market, its bars, and what is signalled at the closes: `heard` is `signals` as one
-    column, row by row.
+    """Rows of a market, its bars, and what is `heard` of each symbol at their closes: one column,
+    row by row.
     """
 
     time: Column
     day: Column
     cell: Column
-    signals: Column
     heard: Column
     open: Column
     high: Column
@@ -137,7 +136,7 @@ def wake(
             rest_trailing(p, since, t, since + rests.ahead[s], rows, plan, contract)
         p.bars += t - since
         rests.seen[s] = t - 1
-        signal = rows.signals[t - 1, s]
+        signal = rows.heard[(t - 1) * rests.acts.size + s]
         if signal & rests.acts[s] == 0 and signal & ENTER != 0:
             p.pending, waits = signal & ENTER, True
         rests.since[s] = t
@@ -174,9 +173,7 @@ def lie_down(
 
 
 @inlined
-def rests_at_most(
-    p: Record, s: int, t: int, end: int, rows: Rows, rests: Rests, plan: Plan
-) -> Row:  # fmt: skip
+def rests_at_most(p: Record, s: int, t: int, end: int, rows: Rows, rests: Rests, plan: Plan) -> Row:
     """The row before which `p` has a bar in every row from `t` on, and none of them ends it.
 
     What waits on it is looked at first; on a day that is halted something waits on all.
@@ -202,7 +199,8 @@ def rest(p: Record, t: int, end: int, first: int, rows: Rows) -> Row:
     near, far = (rows.low, rows.high) if p.side > 0 else (rows.high, rows.low)
     side, flags, squaring = p.side, rows.flags, rows.flags.size > 0
     stop, target = side * p.stop, side * p.target  # with the sign of the side better is higher
-    while row + MANY <= last:
+    size = np.uint64(near.size)
+    while row < last and row + ahead + MANY <= size:
         bar, loud, flagged = row + ahead, 0, np.uint8(0)
         for k in range(bar, bar + MANY):
             loud |= (side * near[k] <= stop) | (side * far[k] >= target)
@@ -219,7 +217,7 @@ def rest(p: Record, t: int, end: int, first: int, rows: Rows) -> Row:
         if squaring and flags[bar] != 0:
             break
         row += ONE
-    return np.int64(row)
+    return np.int64(min(row, last))
 
 
 @inlined
@@ -309,21 +307,21 @@ def first_heard(t: int, end: int, heard: Column, acts: Column) -> Row:
     """The first row in [t, end) with a signal that acts on its symbol, or `end`."""
     symbols, row, last = np.uint64(acts.size), np.uint64(t), np.uint64(end)
     if symbols == ONE:
-        acting = acts[0]
-        while row + MANY <= last:
+        acting, size = acts[0], np.uint64(heard.size)
+        while row < last and row + MOST <= size:
             loud = np.uint8(0)
-            for k in range(row, row + MANY):
-                loud |= heard[k] & acting
-            if loud != 0:
+            for k in range(row, row + MOST):
+                loud = np.uint8(loud | heard[k])
+            if loud & acting != 0:
                 break
-            row += MANY
+            row += MOST
         while row < last and heard[row] & acting == 0:
             row += ONE
-        return np.int64(row)
+        return np.int64(min(row, last))
     while row < last:
         begin, loud = row * symbols, np.uint8(0)
         for s in range(symbols):
-            loud |= heard[begin + s] & acts[s]
+            loud = np.uint8(loud | (heard[begin + s] & acts[s]))
         if loud != 0:
             break
         row += ONE
