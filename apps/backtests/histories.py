@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from apps.backtests.kinds import Kind
-from apps.engine.candles import Candles, start_of_block
+from apps.engine.candles import Candles, Table, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import longer_warmups
 from apps.engine.simulation.timeline import History, Note
@@ -58,7 +58,7 @@ def histories_of(
     """
     symbols, timeframe = rules.strategy.basicInfo.symbols, rules.strategy.basicInfo.timeframe
     begins = start_of_block(start, timeframe)  # where longer timeframes are read from (rule 11)
-    histories, bars = [], 0
+    histories, bars, table = [], 0, Table(most_bars)
     for symbol in symbols:
         priced = store.read_adjusted(symbol, timeframe, start=start, end=end)
         longer = {
@@ -68,7 +68,8 @@ def histories_of(
         bars += sum(map(len, (priced.candles, *longer.values())))
         if bars > most_bars:
             raise TooManyBars(most_bars)
-        history = history_of(rules, symbol, priced.candles, start=start)
+        candles = table.laid(priced.candles) if len(symbols) > 1 else priced.candles
+        history = history_of(rules, symbol, candles, start=start)
         notes = (*_notes(symbol, priced, timeframe), *history.notes)
         histories.append(replace(history, notes=notes, longer=longer))
         on_progress(len(histories) / len(symbols))

@@ -6,6 +6,7 @@ change of clock since 1945, so a fixed offset is exact.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,8 +35,11 @@ IST = 19800
 WARMUP_BARS = 2000
 """Bars held before a block that its indicators are computed over (rule 11)."""
 
+NUMBERS = ("open", "high", "low", "close", "volume")
+
 _MONTHS_IN_BLOCK = {"1h": 12, "4h": 12, "1d": 120, "1w": 120}
 
+Numbers = NDArray[np.float64]
 Number = TypeVar("Number", np.int64, np.float64)
 
 
@@ -101,11 +105,58 @@ class Candles:
         return self.slice(int(first), int(last))
 
 
+class Table:
+    """Room for so many bars of many symbols, one symbol after the other: a simulation of all finds
+    each column in one array, and copies none. Symbols that have the same times as the one before
+    have one column of them.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._columns, self._bars = np.empty((len(NUMBERS), most)), 0
+        self._time = np.empty(0, np.int64)
+
+    def laid(self, candles: Candles) -> Candles:
+        """The same bars, copied to where there is room."""
+        begin, self._bars = self._bars, self._bars + len(candles)
+        room = self._columns[:, begin : self._bars]
+        np.stack([getattr(candles, name) for name in NUMBERS], out=room)
+        if not np.array_equal(self._time, candles.time):
+            self._time = candles.time.copy()
+        return Candles(frozen(self._time), *map(frozen, room))
+
+
+def table_of(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
+    """What all lie in of a table, f8[5, bars] by NUMBERS, and where each begins there; None of bars
+    that lie elsewhere.
+    """
+    table = candles[0].open.base
+    if table is None or table.ndim != 2 or len(table) != len(NUMBERS):
+        return None
+    begins = [(address(one.open) - address(table)) // table.itemsize for one in candles]
+    ends = [begin + len(one) for begin, one in zip(begins, candles, strict=True)]
+    for begin, end, one in zip(begins, ends, candles, strict=True):
+        columns = [getattr(one, name) for name in NUMBERS]
+        if not all(map(are_one, columns, table[:, begin:end])):
+            return None
+    first = min(begins)
+    return table[:, first : max(ends)], [begin - first for begin in begins]
+
+
 def frozen(values: NDArray[Number]) -> NDArray[Number]:
     """The same values as a contiguous column that refuses to be written, copied only if need be."""
     column = np.ascontiguousarray(values).view()
     column.flags.writeable = False
     return column
+
+
+def address(column: NDArray[Number]) -> int:
+    """Where it begins in memory."""
+    return int(column.__array_interface__["data"][0])
+
+
+def are_one(column: NDArray[Number], other: NDArray[Number]) -> bool:
+    """Whether two columns lie in the same place, so that nothing has to be compared."""
+    return len(column) == len(other) and address(column) == address(other)
 
 
 def _check(candles: Candles) -> None:

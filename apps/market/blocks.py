@@ -22,10 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, block_id, block_start, ist_day
+from apps.engine.candles import NUMBERS, Candles, block_id, block_start, ist_day
 
 PRICES: Final = ("open", "high", "low", "close")
-_NUMBERS: Final = (*PRICES, "volume")
 EMPTY: Final = Candles.build([], open=[], high=[], low=[], close=[], volume=[])
 _SCALE: Final = b"scale"
 _SCALES: Final = range(9)
@@ -65,7 +64,7 @@ def joined(pieces: Iterable[Candles]) -> Candles:
     times = np.concatenate([piece.time for piece in filled])
     order = slice(None) if (times[1:] > times[:-1]).all() else np.argsort(times, kind="stable")
     columns = {
-        name: np.concatenate([getattr(piece, name) for piece in filled])[order] for name in _NUMBERS
+        name: np.concatenate([getattr(piece, name) for piece in filled])[order] for name in NUMBERS
     }
     return Candles.build(times[order], **columns)
 
@@ -78,7 +77,7 @@ def overlaid(pieces: Sequence[Candles]) -> Candles:
     order = np.argsort(times, kind="stable")
     last = order[np.diff(times[order], append=np.int64(2**62)) != 0]
     columns = {
-        name: np.concatenate([getattr(piece, name) for piece in pieces])[last] for name in _NUMBERS
+        name: np.concatenate([getattr(piece, name) for piece in pieces])[last] for name in NUMBERS
     }
     return Candles.build(times[last], **columns)
 
@@ -87,7 +86,7 @@ def picked(bars: Candles, which: NDArray[np.bool_]) -> Candles:
     """The bars where `which` is true."""
     if which.all():
         return bars
-    columns = {name: getattr(bars, name)[which] for name in _NUMBERS}
+    columns = {name: getattr(bars, name)[which] for name in NUMBERS}
     return Candles.build(bars.time[which], **columns)
 
 
@@ -97,7 +96,7 @@ def encode(candles: Candles) -> bytes:
 
 
 def _plain(candles: Candles) -> bytes:
-    numbers = [getattr(candles, name).astype("<f8").tobytes() for name in _NUMBERS]
+    numbers = [getattr(candles, name).astype("<f8").tobytes() for name in NUMBERS]
     return b"".join([_PLAIN, candles.time.astype("<i8").tobytes(), *numbers])
 
 
@@ -125,7 +124,7 @@ def decode(*data: bytes) -> Candles:
     for block in read:
         block.fill(held[:, first : first + block.bars])
         first += block.bars
-    return Candles.build(held[0].view(np.int64), **dict(zip(_NUMBERS, held[1:], strict=True)))
+    return Candles.build(held[0].view(np.int64), **dict(zip(NUMBERS, held[1:], strict=True)))
 
 
 class _Few:
@@ -152,7 +151,7 @@ class _Many:
         """Time, as the bits of a float64, then the numbers."""
         table = self._file.read(use_threads=False)
         held[0].view(np.int64)[:] = table["time"].to_numpy()
-        held[len(_NUMBERS)] = table["volume"].to_numpy()
+        held[len(NUMBERS)] = table["volume"].to_numpy()
         for name, column in zip(PRICES, held[1:], strict=False):
             np.divide(table[name].to_numpy(), _step(table), out=column)
 

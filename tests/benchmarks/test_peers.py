@@ -81,9 +81,9 @@ def test_ten_years_of_minutes(runners: Runners, tmp_path: Path) -> None:
 
 
 def test_a_portfolio(tmp_path: Path) -> None:
-    """One account for all symbols, each with a bar in every minute. Our candles are joined in the
-    measured time, and then beforehand, as vectorbt has them. Each way has its own process, for the
-    sake of its memory.
+    """One account for all symbols, each with a bar in every minute. Candles are in one table, as
+    the service reads them and as vectorbt has them; our market is made of them in the measured
+    time, and then beforehand. Each way has its own process, for the sake of its memory.
     """
     folder = candles_folder(tmp_path / "symbols", 100_000, symbols=50)
     with ExitStack() as processes:

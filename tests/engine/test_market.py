@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from apps.engine.candles import Candles, frozen, ist_day
+from apps.engine.candles import Candles, Table, are_one, frozen, ist_day
 from apps.engine.kernel.records import Bars
 from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.timeline import Cues, Track
@@ -27,10 +27,22 @@ def drawn(rng: np.random.Generator) -> list[Track]:
     return tracks
 
 
+def in_a_table(tracks: list[Track], rng: np.random.Generator) -> list[Track]:
+    """The same, each from some bar on."""
+    table, found = Table(1000), []
+    for one in tracks:
+        used = table.laid(one.candles)
+        candles = used.slice(int(rng.integers(0, len(used))), len(used))
+        found.append(one._replace(used=used, candles=candles))
+    return found
+
+
 def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(60):
+    for turn in range(120):
         tracks = drawn(rng)
+        if turn % 2:
+            tracks = in_a_table(tracks, rng)
         heard = [rng.integers(1, 9, len(one.candles)).astype(np.uint8) for one in tracks]
         market, signals = cue(join(tracks), [Cues(bits, np.empty((0, 4))) for bits in heard])
         times = [one.candles.time.tolist() for one in tracks]
@@ -49,18 +61,37 @@ def test_each_row_is_a_time_and_finds_the_bars_and_signals_of_that_time() -> Non
 
 def test_one_symbol_is_not_copied() -> None:
     one = track([1, 2, 3], np.random.default_rng(1))
-    market = join([one])
+    market, _ = join([one])
     assert market.time is one.candles.time
     assert np.shares_memory(market.bars.close, one.candles.close)
 
 
+def test_what_lies_in_one_table_is_not_copied() -> None:
+    rng = np.random.default_rng(1)
+    apart = [track(times, rng) for times in ([1, 2, 3], [1, 2, 3], [2, 3])]
+    tracks = in_a_table(apart, rng)
+    market, _ = join(tracks)
+    for one in tracks:
+        for name in Bars._fields:
+            assert np.shares_memory(getattr(market.bars, name), getattr(one.candles, name))
+        assert not one.used.volume.flags.writeable
+    one, other, later = (each.used.time for each in tracks)
+    assert are_one(one, other)
+    assert later.tolist() == [120, 180]
+    market, _ = join([*tracks, apart[0]])  # one lies elsewhere
+    assert not np.shares_memory(market.bars.open, tracks[0].candles.open)
+
+
 def test_ranges_and_flags_lie_as_the_bars_do() -> None:
     rng = np.random.default_rng(1)
-    tracks = [
+    apart = [
         track(times, rng)._replace(flags=frozen(np.full(len(times), flag, np.uint8)))
         for flag, times in ((1, [1, 2]), (2, [2]))
     ]
     cues = [Cues(np.zeros(n, np.uint8), np.full((n, 4), float(n))) for n in (2, 1)]
-    market, _ = cue(join(tracks), cues)
-    assert market.flags.tolist() == [1, 1, 2]
-    assert market.atr[:, 0].tolist() == [2, 2, 1]
+    table = Table(5)
+    laid = [one._replace(candles=table.laid(one.candles)) for one in apart]
+    for tracks in apart, laid:
+        market, _ = cue(join(tracks), cues)
+        assert market.flags.tolist() == [1, 1, 2]
+        assert market.atr[:, 0].tolist() == [2, 2, 1]

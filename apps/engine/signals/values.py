@@ -98,6 +98,10 @@ class Part(NamedTuple):
     spans: Spans
 
 
+Parts = dict[tuple[str, int, int, int], list[Part]]
+"""What `parts_of` found of certain times, by its other arguments."""
+
+
 def parts_of(candles: Candles, timeframe: str, first: int, last: int, lead: int) -> list[Part]:
     """The bars [first, last) in parts of whole blocks with PART_BARS wanted bars or more each."""
     if first >= last:
@@ -165,28 +169,31 @@ IN_NUMPY = Passes(columns_of, run)
 
 
 class ColumnCache:
-    """Columns that many strategies read off the same bars, at most so many bytes of them, and the
-    blocks of these bars. `passes` are made over them.
+    """Columns that many strategies read off the same bars, at most so many bytes of them. `passes`
+    are made over them. `parts` of these bars are kept, too, if there is where.
 
     What was read longest ago makes way. Any number of threads may share one.
     """
 
-    def __init__(self, most_bytes: int, passes: Passes = IN_NUMPY) -> None:
+    def __init__(
+        self, most_bytes: int, passes: Passes = IN_NUMPY, parts: Parts | None = None
+    ) -> None:
         self.passes = passes
         self._most, self._held = most_bytes, 0
         self._columns: OrderedDict[CacheKey, tuple[Column, ...]] = OrderedDict()
-        self._parts: dict[tuple[str, int, int, int], list[Part]] = {}
+        self._parts = parts
         self._lock = Lock()
 
     def parts(
         self, candles: Candles, timeframe: str, first: int, last: int, lead: int
     ) -> list[Part]:
-        """`parts_of`, kept where columns are."""
+        """As `parts_of`."""
+        if self._parts is None:
+            return parts_of(candles, timeframe, first, last, lead)
         key = timeframe, first, last, lead
-        found = self._parts.get(key) or parts_of(candles, timeframe, first, last, lead)
-        if self._most:
-            self._parts[key] = found
-        return found
+        if key not in self._parts:
+            self._parts[key] = parts_of(candles, timeframe, first, last, lead)
+        return self._parts[key]
 
     def get(self, key: CacheKey) -> tuple[Column, ...] | None:
         with self._lock:

@@ -2,62 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from apps.engine.candles import frozen, ist_days
+from apps.engine.candles import Candles, are_one, frozen, ist_days, table_of
 from apps.engine.kernel.records import Bars, Market
 from apps.engine.simulation.timeline import Cues, Track
 
-Column = TypeVar("Column", NDArray[np.float64], NDArray[np.uint8])
 Times = NDArray[np.int64]
 Cells = NDArray[np.int32]
 Bits = NDArray[np.uint8]
 
 
-def join(tracks: Sequence[Track]) -> Market:
-    """The market, without ranges.
+class Joined(NamedTuple):
+    """A market without ranges, and where the bars of each symbol lie in it."""
 
-    Each symbol's bars stay as they are, one symbol after the other, and `cell` finds them. What
-    one symbol alone needs is not copied.
+    market: Market
+    places: Sequence[slice]
+
+
+def join(tracks: Sequence[Track]) -> Joined:
+    """The bars of each symbol stay together, in their order, and `cell` finds them.
+
+    What one symbol alone needs is not copied, nor what lies in one `candles.Table`.
     """
     candles = [track.candles for track in tracks]
-    time = _union([one.time for one in candles])
-    return Market(
-        time,
-        ist_days(time),
-        _cells([one.time for one in candles], time),
-        Bars(*(frozen(_joined([getattr(c, name) for c in candles])) for name in Bars._fields)),
-        np.empty((0, 4)),
-        _joined([track.flags for track in tracks]),
-    )
+    times = [one.time for one in candles]
+    time = _union(times)
+    bars, begins = _bars(candles)
+    places = [slice(begin, begin + len(own)) for begin, own in zip(begins, times, strict=True)]
+    flags = _laid([track.flags for track in tracks], places, len(bars.open))
+    cells = _cells(times, np.array(begins), time)
+    return Joined(Market(time, ist_days(time), cells, bars, np.empty((0, 4)), flags), places)
 
 
-def cue(market: Market, cues: Sequence[Cues], into: Bits | None = None) -> tuple[Market, Bits]:
+def cue(joined: Joined, cues: Iterable[Cues], into: Bits | None = None) -> tuple[Market, Bits]:
     """The market with the ranges of one strategy, and its signals u1[rows, symbols]; `into` is
     theirs, if it is given.
     """
-    signals = _joined([one.signals for one in cues])
-    heard = signals[:, np.newaxis]
-    if len(cues) > 1:
-        heard = np.empty(market.cell.shape, np.uint8) if into is None else into
-        _hear(signals, market.cell, heard)
-    return market._replace(atr=_joined([one.ranges for one in cues])), heard
+    market, places = joined
+    if len(places) == 1:
+        (only,) = cues
+        return market._replace(atr=only.ranges), only.signals[:, np.newaxis]
+    signals, ranges = np.empty(len(market.bars.open), np.uint8), market.atr
+    for place, one in zip(places, cues, strict=True):
+        signals[place] = one.signals
+        if len(one.ranges):
+            ranges = ranges if len(ranges) else np.empty((len(signals), 4))
+            ranges[place] = one.ranges
+    heard = np.empty(market.cell.shape, np.uint8) if into is None else into
+    _hear(signals, market.cell, heard)
+    return market._replace(atr=ranges), heard
 
 
 def warm_up() -> None:
     """Compile, or load what was compiled."""
     one, other = frozen(np.array([0, 60])), frozen(np.array([60]))
-    cell = _cells([one, other], _union([one, other]))
+    cell = _cells([one, other], np.array([0, 2]), _union([one, other]))
     _hear(np.zeros(3, np.uint8), cell, np.empty(cell.shape, np.uint8))
 
 
-def _joined(parts: Sequence[Column]) -> Column:
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
+    """Of all symbols, and where each one's begin."""
+    columns = [[getattr(one, name) for one in candles] for name in Bars._fields]
+    if len(candles) == 1:
+        return Bars(*(only for (only,) in columns)), [0]
+    found = table_of(candles)
+    if found:
+        table, begins = found
+        return Bars(*map(frozen, table[: len(columns)])), begins
+    begins = list(accumulate(map(len, candles), initial=0))[:-1]
+    return Bars(*(frozen(np.concatenate(each)) for each in columns)), begins
+
+
+def _laid(parts: Sequence[Bits], places: Sequence[slice], bars: int) -> Bits:
+    """Each at its place; nothing where they are empty, as nobody asks for them."""
+    if len(parts) == 1 or not len(parts[0]):
+        return parts[0]
+    whole = np.empty(bars, np.uint8)
+    for part, place in zip(parts, places, strict=True):
+        whole[place] = part
+    return whole
 
 
 def _union(times: Sequence[Times]) -> Times:
@@ -66,7 +96,8 @@ def _union(times: Sequence[Times]) -> Times:
         return times[0]
     half = len(times) // 2
     one, other = _union(times[:half]), _union(times[half:])
-    return one if np.array_equal(one, other) else frozen(_merged(one, other))
+    same = are_one(one, other) or np.array_equal(one, other)
+    return one if same else frozen(_merged(one, other))
 
 
 @njit(nogil=True, cache=True)
@@ -83,12 +114,11 @@ def _merged(one: Times, other: Times) -> Times:
     return merged[: size + rest.size].copy()
 
 
-def _cells(times: Sequence[Times], time: Times) -> Cells:
+def _cells(times: Sequence[Times], begins: Times, time: Times) -> Cells:
     """The bar of each symbol in each row, i4[rows, symbols]; -1 where it has none."""
     if len(times) == 1:  # its bars are the rows
         return np.arange(len(time), dtype=np.int32)[:, np.newaxis]
-    begins = np.cumsum([0, *map(len, times)])
-    cell = _as_if_whole(begins[:-1], len(time))
+    cell = _as_if_whole(begins, len(time))
     for symbol, own in enumerate(times):
         if len(own) < len(time):
             _place(cell[:, symbol], own, begins[symbol], time)

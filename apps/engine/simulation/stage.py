@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from apps.engine.candles import Candles
+from apps.engine.candles import Candles, address
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.programs import Bits, Run
-from apps.engine.signals.values import ColumnCache
-from apps.engine.simulation.market import cue, join
+from apps.engine.signals.values import ColumnCache, Parts
+from apps.engine.simulation.market import Joined, cue, join
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import History, Track, cues_of, track_of
 
 
 class Stage(NamedTuple):
-    """`market` is without ranges: they and the signals are a strategy's own. `caches` keep the
+    """`joined` is without ranges: they and the signals are a strategy's own. `caches` keep the
     columns of each track.
     """
 
     histories: Sequence[History]
     tracks: Sequence[Track]
-    market: Market
+    joined: Joined
     caches: Sequence[ColumnCache]
     start: int
     end: int
+
+    @property
+    def market(self) -> Market:
+        return self.joined.market
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -56,11 +61,11 @@ class Stage(NamedTuple):
         if len(self.tracks) > 1:  # their signals are put together here
             run = None
         alone = None if into is None or len(self.tracks) > 1 else into[:, 0]
-        cues = [
+        cues = (
             cues_of(strategy, plan, track, columns=kept, into=alone, run=run)
             for track, kept in zip(self.tracks, self.caches, strict=True)
-        ]
-        return cue(self.market, cues, into)
+        )
+        return cue(self.joined, cues, into)
 
 
 def stage_of(
@@ -80,6 +85,11 @@ def stage_of(
     for history in histories:
         tracks.append(track_of(strategy, history, start, end))
         report(0.0)
-    share = cache_bytes // len(tracks)
-    caches = [ColumnCache(share, COMPILED) for _ in tracks]
-    return Stage(histories, tracks, join(tracks), caches, start, end)
+    return Stage(histories, tracks, join(tracks), _caches(tracks, cache_bytes), start, end)
+
+
+def _caches(tracks: Sequence[Track], most_bytes: int) -> list[ColumnCache]:
+    """One of each; where bars have the same times, their parts are worked out once."""
+    share, parts = most_bytes // len(tracks), defaultdict[tuple[int, int], Parts](dict)
+    times = [track.used.time for track in tracks]
+    return [ColumnCache(share, COMPILED, parts[address(time), len(time)]) for time in times]

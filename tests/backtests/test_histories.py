@@ -1,0 +1,47 @@
+"""What the engine is handed of the stored bars."""
+
+from datetime import date
+
+import pytest
+
+from apps.backtests.histories import TooManyBars, histories_of
+from apps.engine.candles import are_one, table_of
+from apps.engine.simulation.timeline import History
+from apps.market.contracts import rules_of
+from tests.engine.strategies import strategy
+from tests.market.bars import at, hold, minutes, same
+
+pytestmark = pytest.mark.django_db
+
+BARS = minutes("2024-01-01 09:15", 300)
+LATER = minutes("2024-01-01 09:20", 200, first_price=50)
+DAY = date(2024, 1, 1)
+HELD = {"NSE:INFY": BARS, "NSE:TCS": BARS, "NSE:SBIN": LATER}
+
+
+def read(symbols: list[str], *, most_bars: int = 1000) -> list[History]:
+    basics = {"strategyType": "momentum", "timeframe": "1m", "symbols": symbols}
+    wanted = strategy(basicInfo=basics)
+    start, end = at("2024-01-01 00:00"), at("2024-01-02 00:00")
+    return histories_of(
+        rules_of(wanted, first=DAY, last=DAY),
+        start=start, end=end, most_bars=most_bars, on_progress=lambda done: None,
+    )  # fmt: skip
+
+
+def test_many_symbols_lie_in_one_table() -> None:
+    for symbol, bars in HELD.items():
+        hold(symbol, "1m", bars)
+    candles = [history.candles for history in read(list(HELD))]
+    assert all(map(same, candles, HELD.values()))
+    assert table_of(candles) is not None
+    assert are_one(candles[0].time, candles[1].time)
+    assert table_of([history.candles for history in read(["NSE:INFY"])]) is None
+
+
+def test_no_more_bars_are_read_than_a_worker_should_hold() -> None:
+    for symbol, bars in HELD.items():
+        hold(symbol, "1m", bars)
+    assert len(read(list(HELD), most_bars=800)) == 3
+    with pytest.raises(TooManyBars):
+        read(list(HELD), most_bars=799)
