@@ -12,7 +12,7 @@ from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.values import ColumnCache
 from apps.engine.simulation.plan import square_off_flags, squares_off
-from apps.engine.simulation.timeline import cues_at
+from apps.engine.simulation.timeline import NO_RANGES, cues_at
 from apps.trading.playing import Cue, Member
 from apps.trading.rows import Row
 from apps.trading.terms import Terms
@@ -21,7 +21,7 @@ from apps.trading.windows import Window
 COLUMN_BYTES: Final = 64 * 1024 * 1024
 """Of indicators' columns that runs share while one row of one symbol is evaluated."""
 
-_NO_RANGES, _NO_FLAGS = np.empty((0, 4)), np.empty(0, np.uint8)
+_NO_FLAGS = np.empty(0, np.uint8)
 """Of a row without bars."""
 _PRICES: Final = range(len(Bars._fields))
 
@@ -45,7 +45,7 @@ class Hearing:
     def cue(self, member: Member, terms: Terms) -> Cue:
         """As one ear hears it. Raises MissingCalendar, and what the engine cannot compute."""
         heard = np.zeros((1, len(self._symbols)), np.uint8)
-        ranges, flags = [_NO_RANGES], [_NO_FLAGS]
+        ranges, flags = [NO_RANGES], [_NO_FLAGS]
         for s in self._there:
             bars, calendar = self._bars[s], terms.calendars[s]
             longer = self._longer_of(s, member.strategy, calendar)

@@ -112,7 +112,8 @@ def _carry_out(one: Record, at: int, top: int, stack: Bits, number: Column) -> i
     if one.op == TRUE:
         into[:rows] = carray(_to_bytes(one.left + at), rows)
         return top + 1
-    number[:] = one.number
+    if min(one.left, one.right) == NOWHERE:
+        number[:] = one.number
     left, right = _places(one.left, at, number), _places(one.right, at, number)
     if one.op == CROSSES_ABOVE:
         begin = 1 if at == 0 else 0  # nothing crosses at the first place of all

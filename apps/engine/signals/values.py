@@ -8,11 +8,11 @@ of its own, and its array is that of the block which holds block b's first day.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,11 @@ def blocks_of(candles: Candles, timeframe: str, first: int, last: int) -> Blocks
     return blocks if there.all() else blocks.part(there)
 
 
-CacheKey = tuple[Series, int, int]
-"""A computation, how many bars lead up to each block, and the moment the first block begins."""
+CacheKey = tuple[Hashable, ...]
+"""A computation, and the bars it is of: of a series how many lead up to each block, and the moment
+the first block begins.
+"""
+Kept = tuple[NDArray[Any], ...]
 
 
 def spans_of(blocks: Blocks, lead: int) -> Spans:
@@ -180,7 +183,7 @@ class ColumnCache:
     ) -> None:
         self.passes = passes
         self._most, self._held = most_bytes, 0
-        self._columns: OrderedDict[CacheKey, tuple[Column, ...]] = OrderedDict()
+        self._columns: OrderedDict[CacheKey, Kept] = OrderedDict()
         self._parts = parts
         self._lock = Lock()
 
@@ -195,14 +198,14 @@ class ColumnCache:
             self._parts[key] = parts_of(candles, timeframe, first, last, lead)
         return self._parts[key]
 
-    def get(self, key: CacheKey) -> tuple[Column, ...] | None:
+    def get(self, key: CacheKey) -> Kept | None:
         with self._lock:
             columns = self._columns.get(key)
             if columns is not None:
                 self._columns.move_to_end(key)
             return columns
 
-    def keep(self, key: CacheKey, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+    def keep(self, key: CacheKey, columns: Kept) -> Kept:
         """Returns the same columns, kept or not."""
         size = _bytes_of(columns)
         if size > self._most:
@@ -216,7 +219,7 @@ class ColumnCache:
         return columns
 
 
-def _bytes_of(columns: tuple[Column, ...]) -> int:
+def _bytes_of(columns: Kept) -> int:
     return sum(column.nbytes for column in columns)
 
 

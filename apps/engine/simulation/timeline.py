@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from apps.engine.language.strategy import Strategy, longer_warmups, warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.signals import atr_columns, signals_of
-from apps.engine.signals.values import NO_CACHE, ColumnCache
+from apps.engine.signals.values import NO_CACHE, ColumnCache, Kept
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
 
@@ -69,6 +69,9 @@ class Track(NamedTuple):
     candles: Candles
     flags: NDArray[np.uint8]
     longer: Mapping[str, Longer]
+
+
+NO_RANGES: Final = np.empty((0, 4))
 
 
 class Cues(NamedTuple):
@@ -124,15 +127,31 @@ def cues_at(
 ) -> Cues:
     """What is read at the bars of `used` from `first` on, however few of them are warm."""
     last = len(used)
-    ranges = atr_columns(strategy, used, first, last, columns=columns)
-    later = None if ranges.size else run  # signals are held against the ranges at once
+    asks = any(strategy.atr_periods)
+    later = None if asks else run  # signals are held against the ranges at once
     signals = signals_of(strategy, used, longer, first, last, columns=columns, into=into, run=later)
-    if ranges.size:
-        asked = ranges_asked(plan)
-        known = (ranges[:, asked] > 0).all(axis=1)
-        signals &= np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
-        ranges = np.where(asked, np.nan_to_num(ranges), 0.0)
+    if not asks:
+        return Cues(signals, NO_RANGES)
+    ranges, heard = _ranges_at(strategy, plan, used, first, columns)
+    signals &= heard
     return Cues(signals, ranges)
+
+
+def _ranges_at(
+    strategy: Strategy, plan: Plan, used: Candles, first: int, columns: ColumnCache
+) -> Kept:
+    """The ranges that the kernel reads, f8[bars, 4], and the bits of signals that are heard at each
+    bar, u1[bars]: none that enters where a range is not known. Kept where columns are.
+    """
+    asked, last = ranges_asked(plan), len(used)
+    key = (strategy.atr_periods, asked.tobytes(), first, last)
+    kept = columns.get(key)
+    if kept is None:
+        ranges = atr_columns(strategy, used, first, last, columns=columns)
+        known = (ranges[:, asked] > 0).all(axis=1)
+        heard = np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
+        kept = columns.keep(key, (np.where(asked, np.nan_to_num(ranges), 0.0), heard))
+    return kept
 
 
 def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:

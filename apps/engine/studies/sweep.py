@@ -45,10 +45,10 @@ from apps.engine.studies.strategies import Strategies
 CACHE_BYTES: Final = 256 * 2**20
 """Of indicator columns that the sets of a search share."""
 SECONDS_BETWEEN_REPORTS: Final = 0.1
-CELLS_AT_ONCE: Final = 4_000_000
+CELLS_AT_ONCE: Final = 8_000_000
 """Rows x symbols x sets of which a thread holds signals."""
-MOST_AT_ONCE: Final = 16
-"""Sets."""
+MOST_AT_ONCE: Final = 64
+"""Sets: many share a column while it is near."""
 
 Found = TypeVar("Found")
 
