@@ -83,7 +83,7 @@ def optimise(
         "tried": len(judged),
         "invalid": len(indices) - len(judged),
         "deflation": {**deflated(daily, judged[ranked[0]].sharpe, ratios), "days": len(daily)},
-        "ranking": _table(search, ranked, judged, on_progress),
+        "ranking": _table(search, ranked, judged, threads, on_progress),
     }
 
 
@@ -112,23 +112,33 @@ def searched(
 
 
 def _table(
-    search: Search, ranked: Sequence[int], judged: Mapping[int, Judged], report: Progress
+    search: Search,
+    ranked: Sequence[int],
+    judged: Mapping[int, Judged],
+    threads: int,
+    report: Progress,
 ) -> list[dict[str, object]]:
     """The best sets, each with a few figures, for which it is played once more."""
     places = {index: place for place, index in enumerate(ranked)}
-    rows = []
-    for place, index in enumerate(ranked[:MOST_SHOWN]):
-        rows.append(
-            {
-                "rank": place + 1,
-                "parameters": search.grid.values(index),
-                "objective": judged[index].objective,
-                "plateau": plateau(search.grid, index, places),
-                "performance": shown(search.play(index, report=to_nobody).facts),
-            }
-        )
-        report(SHARE_OF_SEARCH + (1 - SHARE_OF_SEARCH) * place / MOST_SHOWN)
-    return rows
+    best = ranked[:MOST_SHOWN]
+    found = sweep(
+        search,
+        best,
+        [EVERY_ROW],
+        shown,
+        threads=threads,
+        report=lambda done: report(SHARE_OF_SEARCH + (1 - SHARE_OF_SEARCH) * done),
+    )
+    return [
+        {
+            "rank": place + 1,
+            "parameters": search.grid.values(index),
+            "objective": judged[index].objective,
+            "plateau": plateau(search.grid, index, places),
+            "performance": figures,
+        }
+        for place, (index, (figures,)) in enumerate(zip(best, filter(None, found), strict=True))
+    ]
 
 
 def plateau(grid: Grid, index: int, places: Mapping[int, int]) -> float | None:
