@@ -77,19 +77,37 @@ def crossings(slowest: int) -> list[dict[str, object]]:
     ]
 
 
-def test_a_search_against_one_simulation_after_another() -> None:
-    """40 pairs of averages over 100,000 minutes, ranked by profit."""
+def stops_by_range() -> dict[str, object]:
+    """The steps, stopped by a multiple of the average true range."""
+    stop = {"type": "atr", "atrPeriod": 14, "atrMultiplier": 2}
+    return {**STEPS, "exitConditions": {**STEPS["exitConditions"], "stopLoss": stop}}
+
+
+MULTIPLES = [
+    {"path": PERIOD.format(2), "from": 20, "to": 60, "step": 10},
+    {"path": "exitConditions.stopLoss.atrMultiplier", "from": 1, "to": 4.5, "step": 0.5},
+]
+
+
+@pytest.mark.parametrize(
+    ("steps", "parameters", "text"),
+    [(STEPS, crossings(60), "sets"), (stops_by_range(), MULTIPLES, "sets with stops by range")],
+)
+def test_a_search_against_one_simulation_after_another(
+    steps: dict[str, object], parameters: list[dict[str, object]], text: str
+) -> None:
+    """40 of each over 100,000 minutes, ranked by profit."""
     history = History(SYMBOL, minutes(100_000))
-    grid = Grid(tuple(map(Parameter.model_validate, crossings(60))))
+    grid = Grid(tuple(map(Parameter.model_validate, parameters)))
 
     def judge(facts: Facts) -> Figure:
         return objective_of(facts, "netProfit")
 
     def shared() -> object:
         stage = stage_of(
-            strategy(), [history], start=0, end=2**40, report=to_nobody, cache_bytes=CACHE_BYTES
+            parse(steps), [history], start=0, end=2**40, report=to_nobody, cache_bytes=CACHE_BYTES
         )
-        search = Search(stage, STEPS, grid, NO_CHARGES, CAPITAL)
+        search = Search(stage, steps, grid, NO_CHARGES, CAPITAL)
         return sweep(
             search, range(grid.size), [EVERY_ROW], judge, by_days=True, threads=2, report=to_nobody
         )
@@ -97,13 +115,13 @@ def test_a_search_against_one_simulation_after_another() -> None:
     def alone() -> object:
         return [
             simulate(
-                parse(applied(STEPS, grid.values(index))), [history], start=0, end=2**40,
+                parse(applied(steps, grid.values(index))), [history], start=0, end=2**40,
                 capital=CAPITAL,
             ).performance["netProfit"]
             for index in range(grid.size)
         ]  # fmt: skip
 
-    name = f"{grid.size} sets over 100,000 minutes, one search against as many backtests"
+    name = f"{grid.size} {text} over 100,000 minutes, one search against as many backtests"
     assert compare(name, shared, alone, rounds=5) > 0
 
 
