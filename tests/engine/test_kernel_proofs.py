@@ -240,18 +240,31 @@ def test_rows_that_are_sampled_are_those_of_the_curve(seeds: range) -> None:
     """Of one symbol, where no other row may be marked, and of more."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        case = random_case(rng, symbols=int(rng.choice([1, 1, 2])))
-        plan, rows = case.plan, len(case.signals)
-        if rng.random() < 0.5:
-            plan = plan._replace(trail_rate=0.0, trail_points=0.0, trail_atr=0.0)
-        case = case._replace(plan=plan, outside={})
+        case = (limited_case if seed % 2 else random_case)(rng)._replace(outside={})
+        rows = len(case.signals)
         trades, curve, sampled = np.zeros(4 * rows, r.TRADE), np.zeros(rows), some_of(rows, rng)
         told = run_to(case, out=r.Out(trades, curve)).outcome
         out = r.Out(trades.copy(), curve[:0], sampled=sampled, samples=np.zeros(sampled.size))
         asked = run_to(case, out=out).outcome
-        passed = sampled < len(told.curve) // 8
+        passed = sampled < len(told.curve) // curve.itemsize
         assert out.samples[passed].tolist() == curve[sampled[passed]].tolist()
         assert (asked.state, asked.trades) == (told.state, told.trades)
+        assert trades_of(told) == twin_of(case).trades
+
+
+def limited_case(rng: np.random.Generator) -> Case:
+    """A few positions of one symbol, and a daily limit near what one loses at its stop."""
+    case, chance = random_case(rng, symbols=1), rng.choice([0.005, 0.02])
+    points = float(np.ptp(case.market.bars.close) * rng.uniform(0.1, 0.4))
+    plan = r.Plan(
+        size=40.0, stop_points=points, trail_rate=float(rng.choice([0.0, 0.0, 0.05])),
+        max_daily_loss=40 * points * float(rng.uniform(0.3, 1.1)),
+    )  # fmt: skip
+    drawn = rng.choice([c.ENTER_LONG, c.ENTER_SHORT], case.signals.shape)
+    there = (case.market.cell >= 0) & (rng.random(drawn.shape) < chance)
+    contracts = np.array([(1.0, 1.0, 1.0, 500.0, 2)], r.CONTRACT)
+    signals = np.where(there, drawn, 0).astype(np.uint8)
+    return case._replace(plan=plan, signals=signals, contracts=contracts, cash=1e6)
 
 
 def some_of(rows: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -51,6 +51,31 @@ def test_rule_8_a_loss_of_just_the_limit_is_a_breach_in_decimals() -> None:
     )
 
 
+def test_rule_8_a_loss_above_the_stop_that_is_made_good_later_is_a_breach() -> None:
+    play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 99 100 89 90    |      |
+        4 | 91 120 91 120   |      | daily_loss_limit 91
+        5 | 120 120 120 120 |      |
+        """,
+        stop_points=12.0,
+        max_daily_loss=10.0,
+    )
+    play(
+        """
+        1 | 100 100 100 100 | short |
+        2 | 100 100 100 100 |       | short 100
+        3 | 101 111 100 110 |       |
+        4 | 109 109 80 80   |       | daily_loss_limit 109
+        5 | 80 80 80 80     |       |
+        """,
+        stop_points=12.0,
+        max_daily_loss=10.0,
+    )
+
+
 def test_rule_8_entries_of_the_breach_close_and_later_that_day_are_dropped() -> None:
     played = play(
         """
