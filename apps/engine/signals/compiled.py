@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from apps.engine.kernel.fills import Record
     from apps.engine.kernel.records import Array
 
-STRETCH: Final = 2048
+STRETCH: Final = 4096
 """Places of columns that all programs are run over before any goes on."""
 NOWHERE: Final = 0
 """The address of no column."""

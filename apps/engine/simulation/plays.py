@@ -34,8 +34,8 @@ from apps.engine.simulation.plan import Terms
 Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
 
-CELLS_AT_A_TIME = 1_000_000
-"""Rows x symbols between two reports of progress: milliseconds of work."""
+CELLS_AT_A_TIME = 10_000_000
+"""Rows x symbols between two reports of progress: some 20 ms of work."""
 TRADES_AT_A_TIME = 1_000
 """Trades the kernel may write before it hands them over."""
 CELLS_NEAR, LEAST_ROWS = 16_384, 1_024
