@@ -4,6 +4,7 @@ works.
 
 import copy
 import re
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -11,7 +12,7 @@ import orjson
 import pytest
 from django.test import Client
 from django.urls import URLPattern, get_resolver
-from drf_spectacular.validation import validate_schema
+from drf_spectacular import validation
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
@@ -40,7 +41,9 @@ SCHEMAS = document()["components"]["schemas"]
 
 def test_the_document_is_one_of_openapi_3_1() -> None:
     assert document()["openapi"].startswith("3.1.")
-    validate_schema(document())
+    rules = Path(validation.__file__).with_name("openapi_3_1_schema.json").read_bytes()
+    judge = jsonschema_rs.validator_for(orjson.loads(rules))
+    assert [str(fault) for fault in judge.iter_errors(document())] == []
 
 
 def test_every_reference_leads_somewhere() -> None:
