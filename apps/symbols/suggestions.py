@@ -6,7 +6,7 @@ from typing import Final
 from django.db.models import DecimalField, F, QuerySet, Value
 from django.db.models.functions import Abs
 
-from apps.engine.symbols import InvalidSymbol, parse
+from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse
 from apps.symbols.models import Instrument
 from apps.symbols.search import search
 
@@ -29,10 +29,9 @@ def likely_meant(
     if not name:
         return []
     exchange = _SEGMENTS_OF.get(exchange, exchange)
-    here = among.filter(exchange=exchange)
-    return search(here, query=name, today=today, limit=limit) or search(
-        among, query=name, today=today, limit=limit
-    )
+    places = [among.filter(exchange=exchange), among] if exchange in EXCHANGES else [among]
+    found = (search(place, query=name, today=today, limit=limit) for place in places)
+    return next(filter(None, found), [])
 
 
 def _nearest_strikes(
