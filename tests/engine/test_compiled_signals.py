@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.series import Column, over, series
+from apps.engine.kernel.records import Misfit
 from apps.engine.signals import compiled, programs, values
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.programs import (
@@ -74,6 +75,13 @@ def test_programs_leave_what_they_leave_in_numpy(data: st.DataObject) -> None:
 
     ours, numpys = both_ways(made(4), np.array([[0, 0, 0, length, 0]]), length)
     assert ours == numpys
+
+
+def test_what_does_not_reach_as_far_as_the_spans_is_not_read() -> None:
+    spans, column, bits = np.array([[0, 0, 0, 9, 0]]), np.zeros(9), np.zeros(9, np.uint8)
+    for short, into in ((column[1:], bits), (np.zeros(18)[::2], bits), (column, bits[1:])):
+        with pytest.raises(Misfit):
+            compiled.run([Program(into, 1, (comparison(column, "above", short),))], spans)
 
 
 def test_pending_programs_are_run_with_the_others_over_their_spans(

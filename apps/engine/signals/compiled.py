@@ -10,8 +10,9 @@ from numba import carray, njit, types  # type: ignore[attr-defined]
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, frozen
+from apps.engine.candles import Candles, address, frozen
 from apps.engine.indicators.series import Column, Series
+from apps.engine.kernel.records import Misfit
 from apps.engine.signals import chains, values
 from apps.engine.signals.chains import chain_of
 from apps.engine.signals.programs import (
@@ -22,7 +23,7 @@ from apps.engine.signals.programs import (
     Spans,
     comparison,
 )
-from apps.engine.signals.values import Passes
+from apps.engine.signals.values import Passes, size_of
 
 if TYPE_CHECKING:
     from apps.engine.kernel.fills import Record
@@ -44,11 +45,15 @@ AT_OR_ABOVE, CROSSES_ABOVE, TRUE, AND = map(
 
 
 def run(programs: Sequence[Program], spans: Spans) -> None:
-    """As `programs.run`, stretch by stretch through all programs: what they share stays near."""
-    written = [_written(one) for program in programs for one in program.instructions]
+    """As `programs.run`, stretch by stretch through all programs: what they share stays near.
+
+    Raises Misfit where a column or the bits do not reach as far as the spans.
+    """
+    places, wanted = size_of(spans), int(spans[-1, 3] - spans[0, 2])
+    written = [_written(one, places) for program in programs for one in program.instructions]
     ends = np.cumsum([len(one.instructions) for one in programs])
     listed = np.empty(len(programs), PROGRAM)
-    listed["bits"] = [_address(one.bits) for one in programs]
+    listed["bits"] = [_address(one.bits, wanted) for one in programs]
     listed["bit"] = [one.bit for one in programs]
     listed["begin"][0], listed["begin"][1:], listed["end"] = 0, ends[:-1], ends
     deepest = max(len(one.instructions) for one in programs)
@@ -56,18 +61,20 @@ def run(programs: Sequence[Program], spans: Spans) -> None:
     _run(listed, np.array(written, INSTRUCTION), spans, stack)
 
 
-def _written(one: Instruction) -> tuple[int, int, int, float]:
+def _written(one: Instruction, places: int) -> tuple[int, int, int, float]:
     """An INSTRUCTION. Its columns must live until it has been carried out."""
     left, right = one.left, one.right
     number = right if isinstance(right, float) else left if isinstance(left, float) else 0.0
-    return one.op, _address(left), _address(right), number
+    return one.op, _address(left, places), _address(right, places), number
 
 
-def _address(column: NDArray[Any] | float) -> int:
-    """NOWHERE of a number."""
+def _address(column: NDArray[Any] | float, least: int) -> int:
+    """Of a column that is so long at least; NOWHERE of a number."""
     if isinstance(column, float):
         return NOWHERE
-    return int(column.__array_interface__["data"][0])
+    if len(column) < least or not column.flags.c_contiguous:
+        raise Misfit("A column is shorter than the spans, or has gaps.")
+    return address(column)
 
 
 def _pointer(kind: types.Type) -> Callable[[int], Any]:

@@ -70,10 +70,10 @@ def signals_of(
 
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
     WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
-    condition names; `columns` keeps what was computed over these very bars before; `run` may see to
-    it later that the bits are set. Both entry bits are set where both sides are true; what that
-    means is the kernel's to say. EXIT bits are those of exitOnOppositeSignal for an algorithm that
-    trades one side, CLOSE bits those of conditions.
+    condition names; `columns` keeps what was computed over these very bars before; `run` gets the
+    programs that set the bits, and may carry them out later. Both entry bits are set where both
+    sides are true; what that means is the kernel's to say. EXIT bits are those of
+    exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
     """
     bits = np.empty(last - first, np.uint8) if into is None else into
     bits.fill(0)

@@ -54,15 +54,14 @@ class Stage(NamedTuple):
         run: Run | None = None,
     ) -> tuple[Market, Bits]:
         """The market with the strategy's ranges, and its signals u1[rows, symbols]; `into` is the
-        place of these, if it is given.
+        place of these, if it is given, and of a lone symbol `run` may set them later.
 
         Raises InsufficientData when too few bars are warm for it.
         """
-        if len(self.tracks) > 1:  # their signals are put together here
-            run = None
-        alone = None if into is None or len(self.tracks) > 1 else into[:, 0]
+        several = len(self.tracks) > 1  # of which the signals are put together here
+        own, later = (None, None) if several or into is None else (into[:, 0], run)
         cues = (
-            cues_of(strategy, plan, track, columns=kept, into=alone, run=run)
+            cues_of(strategy, plan, track, columns=kept, into=own, run=later)
             for track, kept in zip(self.tracks, self.caches, strict=True)
         )
         return cue(self.joined, cues, into)

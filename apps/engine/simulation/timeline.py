@@ -125,7 +125,9 @@ def cues_at(
     into: Bits | None = None,
     run: Run | None = None,
 ) -> Cues:
-    """What is read at the bars of `used` from `first` on, however few of them are warm."""
+    """What is read at the bars of `used` from `first` on, however few of them are warm; `into` and
+    `run` as for `signals_of`.
+    """
     last = len(used)
     asks = any(strategy.atr_periods)
     later = None if asks else run  # signals are held against the ranges at once
