@@ -14,9 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from apps.engine.kernel import codes, entries, fills, marks, phases, prices, rest
 from apps.engine.kernel.codes import AT_MARKET, BY_END_OF_DATA, DUST, RUINED, RUNNING
@@ -49,19 +50,51 @@ from apps.engine.kernel.rest import (
     Rests,
     Row,
     Rows,
+    find_bars,
     first_heard,
     get_up,
     inlined,
     lie_down,
-    no_rests,
+    rests_of,
     wake,
 )  # fmt: skip
 
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, Market, Out
 
-MOST_ROWS, LEAST_ROWS = 4096, 128
+MOST_ROWS, LEAST_ROWS = 2048, 128
 """Rows that are played before they are marked: fewer after the account was halted."""
+
+
+class Desk(NamedTuple):
+    """Memory to work with, one run after the other.
+
+    `kept` is the state before a chunk, `opened` and `waiting` are lists of symbols, `inside` says
+    which were entered inside their bar, `scratch` is equity that nobody asks for; the others are
+    of Rests and Marks.
+    """
+
+    kept: State
+    rests: Rests
+    opened: Array
+    waiting: Array
+    inside: Array
+    scratch: Array
+    noted: Array
+    newest: Array
+    counts: Array
+
+
+@njit(nogil=True, error_model="numpy")
+def desk_of(state: State, most: int) -> Desk:
+    """For so many rows at once, at most MOST_ROWS."""
+    size = state.positions.size
+    kept = State(np.empty_like(state.account), np.empty_like(state.positions))
+    opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
+    scratch, noted = np.empty(min(most, MOST_ROWS)), np.empty(16 * size + 256, STRETCH)
+    newest, counts = np.empty(size + 1 if size > 1 else 1, np.int64), np.empty(2, np.int64)
+    inside = np.zeros(size, np.bool_)
+    return Desk(kept, rests_of(size), opened, waiting, inside, scratch, noted, newest, counts)
 
 
 @step
@@ -230,15 +263,16 @@ def rows_of(market: Market, signals: Array, start: int, stop: int) -> Rows:
     return Rows(time, day, cell, heard, opens, highs, lows, closes, flags, atr)
 
 
-@inlined
+@step
 def run_rows(
-    state: State, kept: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
-    contracts: Array, rates: Array, out: Out, rests: Rests, opened: Array, waiting: Array,
-    inside: Array, scratch: Array, noted: Array, newest: Array, counts: Array,
+    desk: Desk, state: State, market: Market, signals: Array, start: int, stop: int, plan: Plan,
+    contracts: Array, rates: Array, out: Out,
 ) -> Ran:  # fmt: skip
     """As `run`, without memory of its own."""
+    kept, rests, opened, waiting, inside, scratch, noted, newest, counts = desk
     account, positions = state.account[0], state.positions
     rows = rows_of(market, signals, start, stop)
+    find_bars(rows.cell, rests)
     curve, size, symbols = out.equity[start:stop], rows.day.size, positions.size
     most_trades, most_fills, most_refused = most_written(
         symbols, out.trades, out.fills, out.refusals
@@ -299,15 +333,8 @@ def run(
     The next row is before `stop` when `out` might not hold what another row writes (drain it and
     go on from there), or when the money is gone (rule 6: then no further row is run).
     """
-    size, most = state.positions.size, min(max(stop - start, 0), MOST_ROWS)
-    opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
-    kept = State(np.empty_like(state.account), np.empty_like(state.positions))
-    return run_rows(
-        state, kept, market, signals, start, stop, plan, contracts, rates, out,
-        no_rests(market.cell[start:stop]), opened, waiting, np.zeros(size, np.bool_),
-        np.empty(most), np.empty(16 * size + 256, STRETCH),
-        np.empty(size + 1 if size > 1 else 1, np.int64), np.zeros(2, np.int64),
-    )  # fmt: skip
+    desk = desk_of(state, max(stop - start, 0))
+    return run_rows(desk, state, market, signals, start, stop, plan, contracts, rates, out)
 
 
 @step

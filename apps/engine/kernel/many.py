@@ -12,7 +12,7 @@ import numpy as np
 
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.fills import Record, kernel, step
-from apps.engine.kernel.kernel import finish, notice, run
+from apps.engine.kernel.kernel import MOST_ROWS, Desk, desk_of, finish, notice, run_rows
 from apps.engine.kernel.records import NO_FILLS, NO_REFUSALS, Out, Plan, State
 
 if TYPE_CHECKING:
@@ -93,10 +93,10 @@ def begun_at(row: int, begins: Array) -> int:
     return begun
 
 
-@kernel
+@step
 def run_until(
-    k: int, stop: int, plays: Plays, sets: Sets, market: Market, dated: Dated, written: Written,
-    n: int,
+    desk: Desk, k: int, stop: int, plays: Plays, sets: Sets, market: Market, dated: Dated,
+    written: Written, n: int,
 ) -> int:  # fmt: skip
     """Go on with play `k` up to a row, or until `written` might not hold the trades of another;
     returns how many it holds.
@@ -113,7 +113,8 @@ def run_until(
         begun = begun_at(row, begins)
         until = min(stop, begins[begun]) if begun < begins.size else stop
         out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
-        ran = run(state, market, signals, row, until, plan, dated.units[begun], dated.rates, out)
+        units = dated.units[begun]
+        ran = run_rows(desk, state, market, signals, row, until, plan, units, dated.rates, out)
         row, n = ran.row, n + ran.trades
     ended = row == end or account.status == RUINED
     if ended and written.trades.size - n >= least:
@@ -137,12 +138,13 @@ def run_many(
     """
     n = int(np.int64(0))  # for a literal 0 `run_until` would be compiled, too
     least = least_of(plays.rows, plays.over)
+    desk = desk_of(State(plays.accounts[:1], plays.positions[0]), MOST_ROWS)
     while least >= 0 and most > 0:
         stop = (least // stretch + 1) * stretch
         for k in range(plays.over.size):
             if not plays.over[k] and plays.rows[k] < stop:
                 most += plays.rows[k]
-                n = run_until(k, stop, plays, sets, market, dated, written, n)
+                n = run_until(desk, k, stop, plays, sets, market, dated, written, n)
                 most -= plays.rows[k]
                 if written.trades.size - n < 2 * plays.positions.shape[1]:
                     return n
@@ -150,4 +152,4 @@ def run_many(
     return n
 
 
-notice((run_until, run_many), __file__)
+notice((run_many,), __file__)

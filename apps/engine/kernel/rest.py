@@ -6,7 +6,7 @@ branches, which a processor does many of at once: these count in unsigned number
 mean the end of an array. What the rows made of its record is written when it wakes. For speed
 alone, to the last bit.
 
-Compiled into the kernels of `kernel.py`, and there into `run` itself.
+Compiled into the kernels of `kernel.py`, and there into `run_rows` itself.
 """
 
 from __future__ import annotations
@@ -78,21 +78,25 @@ def inlined(function: Function) -> Function:
 
 
 @njit(nogil=True, error_model="numpy")
-def no_rests(cell: Array) -> Rests:
-    """Before the first row."""
+def rests_of(size: int) -> Rests:
+    """Memory for so many symbols."""
+    since, loud = np.empty(size, np.int64), np.empty(size, np.int64)
+    ahead, moved = np.empty(size, np.int64), np.empty(size, np.int64)
+    seen, marked = np.empty(size, np.int64), np.empty(size, np.int64)
+    whole, before, acts = np.empty(size, np.bool_), np.empty((size, 3)), np.empty(size, np.uint8)
+    return Rests(since, loud, ahead, whole, moved, before, seen, acts, marked)
+
+
+@inlined
+def find_bars(cell: Array, rests: Rests) -> None:
+    """Where the bars of each symbol are, before the first row."""
     rows, size = cell.shape
-    ahead, whole = np.zeros(size, np.int64), np.zeros(size, np.bool_)
     for s in range(size):
+        rests.ahead[s], rests.whole[s] = 0, False
         if rows > 0:
-            ahead[s] = cell[0, s]
-            whole[s] = ahead[s] >= 0 and cell[rows - 1, s] - ahead[s] == rows - 1
-    since, loud, moved = (
-        np.zeros(size, np.int64),
-        np.zeros(size, np.int64),
-        np.zeros(size, np.int64),
-    )
-    before, seen, acts = np.empty((size, 3)), np.zeros(size, np.int64), np.zeros(size, np.uint8)
-    return Rests(since, loud, ahead, whole, moved, before, seen, acts, np.zeros(size, np.int64))
+            ahead = np.int64(cell[0, s])
+            rests.ahead[s] = ahead
+            rests.whole[s] = ahead >= 0 and cell[rows - 1, s] - ahead == rows - 1
 
 
 @inlined
