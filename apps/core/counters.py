@@ -95,10 +95,15 @@ class RedisCounters(RedisCache):
     """The same for many machines."""
 
     def hit(self, key: str, timeout: float) -> int:
-        """As of PostgresCounters."""
-        while not self.add(key, 1, timeout):
-            with suppress(ValueError):  # it has expired in between
-                return int(self.incr(key))
+        """As of PostgresCounters. Raises ConnectionError, whatever fails."""
+        from redis.exceptions import RedisError  # where it counts: it is long to import
+
+        try:
+            while not self.add(key, 1, timeout):
+                with suppress(ValueError):  # it has expired in between
+                    return int(self.incr(key))
+        except RedisError as error:
+            raise ConnectionError(str(error)) from error
         return 1
 
 

@@ -17,7 +17,6 @@ from django.core.cache import caches
 from django.db import DatabaseError
 from django.utils import timezone
 from django_ratelimit import core as ratelimit
-from redis.exceptions import RedisError
 
 from apps.core import audit
 from apps.core.errors import Code, ServiceError
@@ -131,7 +130,7 @@ def count(bucket: Bucket) -> Usage | None:
         if usage.count == usage.limit + 1:
             _put_on_record(bucket, now=timezone.now())
         return usage
-    except (DatabaseError, RedisError, OSError) as error:
+    except (DatabaseError, OSError) as error:
         log.error("requests cannot be counted: %s", error)
         if bucket.fails_open:
             return None

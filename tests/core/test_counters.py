@@ -61,6 +61,11 @@ def test_redis_counts_anew_what_expires_between_its_two_steps(
     assert [cache.hit("a", 60), cache.hit("a", 60)] == [1, 7]
 
 
+def test_redis_that_is_not_there_is_an_error_of_connections() -> None:
+    with pytest.raises(ConnectionError):
+        RedisCounters("redis://127.0.0.1:1", {}).hit("a", 60)
+
+
 @pytest.mark.django_db(transaction=True)
 def test_what_eight_count_at_the_same_moment_is_all_counted() -> None:
     def count(worker: int) -> list[int]:
