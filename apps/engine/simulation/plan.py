@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_days
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError
 from apps.engine.kernel import codes
@@ -196,24 +196,27 @@ def square_off_flags(
         return np.empty(0, np.uint8)
     if length >= DAY:
         return np.full(len(candles), LAST_OF_SESSION, np.uint8)
-    day = ist_day(candles.time)
-    closes = _closes(symbol, day, sessions)
+    time, day = candles.time, ist_days(candles.time)
+    first = np.flatnonzero(np.concatenate(([True], day[1:] != day[:-1])))
+    dates, ends = day[first], np.append(first[1:], len(day))
+    closes = _closes(symbol, dates, sessions)
     written = strategy.exitConditions.squareOffTime
-    moment = day_start(day) + seconds_of_day(written) if written else closes - BEFORE_THE_CLOSE
-    late = np.where(candles.time >= moment, AFTER_SQUARE_OFF, 0)
-    last = np.where(candles.time + length >= closes, LAST_OF_SESSION, 0)
-    return (late | last).astype(np.uint8)
+    late = day_start(dates) + seconds_of_day(written) if written else closes - BEFORE_THE_CLOSE
+    flags = np.zeros(len(time), np.uint8)
+    for moments, flag in ((late, AFTER_SQUARE_OFF), (closes - length, LAST_OF_SESSION)):
+        begins = np.clip(np.searchsorted(time, moments), first, ends)
+        lengths = np.stack([begins - first, ends - begins], axis=1).ravel()
+        flags |= np.repeat(np.tile(np.array([0, flag], np.uint8), len(dates)), lengths)
+    return flags
 
 
-def _closes(symbol: str, day: NDArray[np.int32], sessions: Sessions | None) -> NDArray[np.int64]:
-    """The close of each bar's session; the calendar is asked once a day, not once a bar."""
-    first = np.flatnonzero(np.diff(day, prepend=day[0] - 1))
-    dates = day[first]
+def _closes(symbol: str, dates: NDArray[np.int32], sessions: Sessions | None) -> NDArray[np.int64]:
+    """The close of each date's session."""
     closes = np.full(len(dates), -1) if sessions is None else sessions.certain_closes(dates)
     if (closes < 0).any():
         unknown = int(dates[np.argmax(closes < 0)])
         raise MissingCalendar(symbol, str(np.datetime64(unknown, "D")))
-    return np.repeat(closes, np.diff(first, append=len(day)))
+    return closes
 
 
 class Terms(NamedTuple):
