@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -132,14 +133,17 @@ def table_of(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
     table = candles[0].open.base
     if table is None or table.ndim != 2 or len(table) != len(NUMBERS):
         return None
-    begins = [(address(one.open) - address(table)) // table.itemsize for one in candles]
-    ends = [begin + len(one) for begin, one in zip(begins, candles, strict=True)]
-    for begin, end, one in zip(begins, ends, candles, strict=True):
+    starts, row = [address(one.open) for one in candles], table.strides[0]
+    for start, one in zip(starts, candles, strict=True):
         columns = [getattr(one, name) for name in NUMBERS]
-        if not all(map(are_one, columns, table[:, begin:end])):
+        if any(column.base is not table for column in columns):
             return None
-    first = min(begins)
-    return table[:, first : max(ends)], [begin - first for begin in begins]
+        if [address(column) for column in columns] != [start + k * row for k in range(len(table))]:
+            return None
+    begins = [(start - min(starts)) // table.itemsize for start in starts]
+    first = (min(starts) - address(table)) // table.itemsize
+    bars = max(begin + len(one) for begin, one in zip(begins, candles, strict=True))
+    return table[:, first : first + bars], begins
 
 
 def frozen(values: NDArray[Number]) -> NDArray[Number]:
@@ -219,6 +223,7 @@ def block_start(block: int, timeframe: str) -> int:
     return int(block_starts(np.array([block]), timeframe)[0])
 
 
+@lru_cache(maxsize=4096)
 def start_of_block(time: int, timeframe: str) -> int:
     """Epoch seconds at which the block begins that holds a moment."""
     return block_start(int(block_id(np.array([time]), timeframe)[0]), timeframe)

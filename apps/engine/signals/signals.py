@@ -86,6 +86,7 @@ def signals_of(
             for bit, check, confirming in wanted
         ]
         (run or columns.passes.run)(programs, part.spans)
+        del values, programs  # their memory is the next part's
     return bits
 
 
