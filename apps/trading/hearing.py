@@ -33,7 +33,7 @@ class Hearing:
         self._window, self._symbols, self._closes = window, symbols, row.closes
         self._there = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._there}
-        self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._there}
+        self._columns = {s: ColumnCache(COLUMN_BYTES, parts={}) for s in self._there}
         self._longer: dict[tuple[int, str, Sessions], Longer] = {}
         self._flags: dict[tuple[int, bool, str | None, Sessions], Array] = {}
         self._time = frozen(np.array([row.time]))

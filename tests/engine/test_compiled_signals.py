@@ -77,11 +77,18 @@ def test_programs_leave_what_they_leave_in_numpy(data: st.DataObject) -> None:
     assert ours == numpys
 
 
-def test_what_does_not_reach_as_far_as_the_spans_is_not_read() -> None:
+def test_what_would_be_read_amiss_is_not_read() -> None:
     spans, column, bits = np.array([[0, 0, 0, 9, 0]]), np.zeros(9), np.zeros(9, np.uint8)
-    for short, into in ((column[1:], bits), (np.zeros(18)[::2], bits), (column, bits[1:])):
+    given = [(column[1:], bits), (np.zeros(18)[::2], bits), (column.astype("f4"), bits)]
+    for other, into in [*given, (column, bits[1:]), (column, column)]:
         with pytest.raises(Misfit):
-            compiled.run([Program(into, 1, (comparison(column, "above", short),))], spans)
+            compiled.run([Program(into, 1, (comparison(column, "above", other),))], spans)
+
+
+def test_the_numbers_of_operations_are_those_that_are_compiled() -> None:
+    named = {name: getattr(compiled, name) for name in Op.__members__ if hasattr(compiled, name)}
+    assert named == {"AT_OR_ABOVE": 1, "CROSSES_ABOVE": 2, "TRUE": 3, "AND": 4}
+    assert named == {name: Op[name] for name in named}
 
 
 def test_pending_programs_are_run_with_the_others_over_their_spans(

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from apps.engine.kernel.fills import Record
     from apps.engine.kernel.records import Array
 
+TRUTH, BYTE, FLOAT = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.float64)
 STRETCH: Final = 4096
 """Places of columns that all programs are run over before any goes on."""
 NOWHERE: Final = 0
@@ -39,9 +40,8 @@ PROGRAM: Final = np.dtype(
     [("bits", "i8"), ("bit", "u1"), ("begin", "i8"), ("end", "i8")], align=True
 )
 """Of `bits` the address, and which instructions are its."""
-AT_OR_ABOVE, CROSSES_ABOVE, TRUE, AND = map(
-    int, (Op.AT_OR_ABOVE, Op.CROSSES_ABOVE, Op.TRUE, Op.AND)
-)
+AT_OR_ABOVE, CROSSES_ABOVE, TRUE, AND = 1, 2, 3, 4
+"""As in `Op`: the cache of what is compiled notices changes in this file alone."""
 
 
 def run(programs: Sequence[Program], spans: Spans) -> None:
@@ -53,7 +53,7 @@ def run(programs: Sequence[Program], spans: Spans) -> None:
     written = [_written(one, places) for program in programs for one in program.instructions]
     ends = np.cumsum([len(one.instructions) for one in programs])
     listed = np.empty(len(programs), PROGRAM)
-    listed["bits"] = [_address(one.bits, wanted) for one in programs]
+    listed["bits"] = [_address(one.bits, wanted, BYTE) for one in programs]
     listed["bit"] = [one.bit for one in programs]
     listed["begin"][0], listed["begin"][1:], listed["end"] = 0, ends[:-1], ends
     deepest = max(len(one.instructions) for one in programs)
@@ -63,17 +63,18 @@ def run(programs: Sequence[Program], spans: Spans) -> None:
 
 def _written(one: Instruction, places: int) -> tuple[int, int, int, float]:
     """An INSTRUCTION. Its columns must live until it has been carried out."""
-    left, right = one.left, one.right
+    op, left, right = one
     number = right if isinstance(right, float) else left if isinstance(left, float) else 0.0
-    return one.op, _address(left, places), _address(right, places), number
+    kind = TRUTH if op is Op.TRUE else FLOAT
+    return op, _address(left, places, kind), _address(right, places, kind), number
 
 
-def _address(column: NDArray[Any] | float, least: int) -> int:
-    """Of a column that is so long at least; NOWHERE of a number."""
+def _address(column: NDArray[Any] | float, least: int, kind: np.dtype[Any]) -> int:
+    """Of a column of a kind that is so long at least; NOWHERE of a number."""
     if isinstance(column, float):
         return NOWHERE
-    if len(column) < least or not column.flags.c_contiguous:
-        raise Misfit("A column is shorter than the spans, or has gaps.")
+    if len(column) < least or column.dtype != kind or not column.flags.c_contiguous:
+        raise Misfit("A column is of another kind, shorter than the spans, or has gaps.")
     return address(column)
 
 

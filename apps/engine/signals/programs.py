@@ -130,8 +130,8 @@ def mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
 
 
 class Pending:
-    """Programs of many strategies, which are run together; and those that are there at any time
-    hold MOST_HELD or a little more.
+    """Programs of many strategies, which are run together; those that wait hold MOST_HELD, or what
+    one program adds to it.
     """
 
     def __init__(self, run: Run) -> None:

@@ -81,12 +81,10 @@ def signals_of(
     lead = max(looks_back(one.check) + one.candles for one in wanted)
     for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, lead):
         values, there = Values(candles, part, longer, columns), bits[part.blocks.begin - first :]
-        programs = [
-            Program(there, bit, tuple(instructions_of(check, values, confirming)))
-            for bit, check, confirming in wanted
-        ]
-        (run or columns.passes.run)(programs, part.spans)
-        del values, programs  # their memory is the next part's
+        for bit, check, confirming in wanted:
+            instructions = tuple(instructions_of(check, values, confirming))
+            (run or columns.passes.run)([Program(there, bit, instructions)], part.spans)
+        del values, instructions  # their memory is the next part's
     return bits
 
 

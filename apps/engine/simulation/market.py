@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST, Candles, are_one, frozen, table_of
 from apps.engine.kernel.records import Bars, Market
+from apps.engine.signals.programs import Bits
 from apps.engine.simulation.timeline import Cues, Track
 
 Times = NDArray[np.int64]
 Days = NDArray[np.int32]
 Cells = NDArray[np.int32]
-Bits = NDArray[np.uint8]
+Floats = NDArray[np.float64]
 
 
 class Joined(NamedTuple):
@@ -42,18 +43,24 @@ def join(tracks: Sequence[Track]) -> Joined:
     return Joined(Market(time, _days(time), cells, bars, np.empty((0, 4)), flags), places)
 
 
-def cue(joined: Joined, cues: Iterable[Cues], into: Bits | None = None) -> tuple[Market, Bits]:
-    """The market with the ranges of one strategy, and its signals u1[rows, symbols]; `into` is
-    theirs, if it is given.
+def cue(
+    joined: Joined,
+    cues: Iterable[Cues],
+    into: Bits | None = None,
+    laid: Floats | None = None,
+) -> tuple[Market, Bits]:
+    """The market with the ranges of one strategy, and its signals u1[rows, symbols]; `into` is the
+    place of these, and `laid` are the ranges, as they lie in another market, if they are given.
     """
     market, places = joined
     if len(places) == 1:
         (only,) = cues
         return market._replace(atr=only.ranges), only.signals[:, np.newaxis]
-    signals, ranges = np.empty(len(market.bars.open), np.uint8), market.atr
+    signals = np.empty(len(market.bars.open), np.uint8)
+    ranges = market.atr if laid is None else laid
     for place, one in zip(places, cues, strict=True):
         signals[place] = one.signals
-        if len(one.ranges):
+        if laid is None and len(one.ranges):
             ranges = ranges if len(ranges) else np.empty((len(signals), 4))
             ranges[place] = one.ranges
     heard = np.empty(market.cell.shape, np.uint8) if into is None else into

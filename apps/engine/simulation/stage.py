@@ -13,19 +13,20 @@ from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.values import ColumnCache, Parts
 from apps.engine.simulation.market import Joined, cue, join
-from apps.engine.simulation.plan import Contract
+from apps.engine.simulation.plan import Contract, ranges_asked
 from apps.engine.simulation.timeline import History, Track, cues_of, track_of
 
 
 class Stage(NamedTuple):
     """`joined` is without ranges: they and the signals are a strategy's own. `caches` keep the
-    columns of each track.
+    columns of each track, `laid` the ranges of all that are put together.
     """
 
     histories: Sequence[History]
     tracks: Sequence[Track]
     joined: Joined
     caches: Sequence[ColumnCache]
+    laid: ColumnCache
     start: int
     end: int
 
@@ -64,7 +65,13 @@ class Stage(NamedTuple):
             cues_of(strategy, plan, track, columns=kept, into=own, run=later)
             for track, kept in zip(self.tracks, self.caches, strict=True)
         )
-        return cue(self.joined, cues, into)
+        if not several or not any(strategy.atr_periods):
+            return cue(self.joined, cues, into)
+        key = strategy.atr_periods, ranges_asked(plan).tobytes()
+        (laid,) = self.laid.get(key) or (None,)
+        market, heard = cue(self.joined, cues, into, laid)
+        self.laid.keep(key, (market.atr,))
+        return market, heard
 
 
 def stage_of(
@@ -84,11 +91,13 @@ def stage_of(
     for history in histories:
         tracks.append(track_of(strategy, history, start, end))
         report(0.0)
-    return Stage(histories, tracks, join(tracks), _caches(tracks, cache_bytes), start, end)
+    share = cache_bytes // (len(tracks) + (len(tracks) > 1))
+    caches = _caches(tracks, share)
+    return Stage(histories, tracks, join(tracks), caches, ColumnCache(share), start, end)
 
 
-def _caches(tracks: Sequence[Track], most_bytes: int) -> list[ColumnCache]:
+def _caches(tracks: Sequence[Track], share: int) -> list[ColumnCache]:
     """One of each; where bars have the same times, their parts are worked out once."""
-    share, parts = most_bytes // len(tracks), defaultdict[tuple[int, int], Parts](dict)
+    parts = defaultdict[tuple[int, int], Parts](dict)
     times = [track.used.time for track in tracks]
     return [ColumnCache(share, COMPILED, parts[address(time), len(time)]) for time in times]

@@ -11,7 +11,6 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 from threading import Event, local
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -70,11 +69,6 @@ class Cued(NamedTuple):
     plan: Plan
     market: Market
     signals: Bits
-
-    @property
-    def ranges(self) -> int:
-        """The same for sets that read the same ones."""
-        return id(self.market.atr) if self.market.atr.size else 0
 
 
 class _Abandoned(Exception):
@@ -160,32 +154,45 @@ class Search:
         cannot run. In any order; a whole curve lasts until the next. `heard` u1[sets, rows,
         symbols] is where signals are put together.
         """
-        ready, pending = list[tuple[int, Cued]](), Pending(COMPILED.run)
+        ready, begin, pending = dict[int, Cued](), 0, Pending(COMPILED.run)
         for index in indices:
             try:
-                ready.append((index, self.cued(index, heard[len(ready)], pending.add)))
+                cued = self.cued(index, heard[begin + len(ready)], pending.add)
             except CannotRun:
                 yield index, None
+                continue
+            if any(one.market.atr is not cued.market.atr for one in ready.values()):
+                pending.run()
+                yield from self._played(ready, heard[begin:], parts, room, report)
+                ready, begin = {}, begin + len(ready)
+            ready[index] = cued
         pending.run()
-        begin = 0
-        for _, group in groupby(ready, key=lambda one: one[1].ranges):
-            numbers, cued = zip(*group, strict=True)
-            plans, signals = [one.plan for one in cued], heard[begin : begin + len(cued)]
-            begin += len(cued)
-            for some in [parts] if room.by_days else [[one] for one in parts]:
-                played = play_all(
-                    plans,
-                    cued[0].market,
-                    signals,
-                    self._terms,
-                    some,
-                    capital=self.capital,
-                    candles=self.stage.candles,
-                    report=report,
-                    room=room,
-                )
-                for place, index in enumerate(numbers):
-                    yield index, played[place * len(some) : (place + 1) * len(some)]
+        if ready:
+            yield from self._played(ready, heard[begin:], parts, room, report)
+
+    def _played(
+        self,
+        ready: Mapping[int, Cued],
+        heard: Bits,
+        parts: Sequence[Part],
+        room: Room,
+        report: Progress,
+    ) -> Iterator[tuple[int, list[Played]]]:
+        """Some sets, at least one, that share ranges; their signals come first in `heard`."""
+        for some in [parts] if room.by_days else [[one] for one in parts]:
+            played = play_all(
+                [one.plan for one in ready.values()],
+                next(iter(ready.values())).market,
+                heard[: len(ready)],
+                self._terms,
+                some,
+                capital=self.capital,
+                candles=self.stage.candles,
+                report=report,
+                room=room,
+            )
+            for place, index in enumerate(ready):
+                yield index, played[place * len(some) : (place + 1) * len(some)]
 
 
 class _Room(local):
@@ -239,11 +246,12 @@ def sweep(
             while working:
                 timeout = SECONDS_BETWEEN_REPORTS
                 ended, working = wait_for(working, timeout, return_when=FIRST_COMPLETED)
-                for one in ended:
-                    one.result()
+                while ended:  # a failure knows this frame, which must not know it too
+                    ended.pop().result()
                 report(len(found) / len(indices))
         finally:
             abandoned.set()
+            ended = set()
     return [found[index] for index in indices]
 
 

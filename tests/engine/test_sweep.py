@@ -1,0 +1,91 @@
+"""Sets that are played together are what they are alone."""
+
+import gc
+import weakref
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from apps.engine.errors import TooManyTrades
+from apps.engine.figures.facts import Facts
+from apps.engine.language.strategy import parse
+from apps.engine.simulation.plays import EVERY_ROW, part_of, room_for, to_nobody
+from apps.engine.simulation.simulate import NO_CHARGES, History
+from apps.engine.simulation.stage import stage_of
+from apps.engine.studies import sweep as sweeping
+from apps.engine.studies.configs import Parameter
+from apps.engine.studies.grid import Grid
+from apps.engine.studies.sweep import Search, sweep
+from tests.benchmarks.walks import minutes
+from tests.engine.strategies import sma_cross, strategy
+
+CANDLES = minutes(3000)
+ONE = [History("NSE:TEST", CANDLES)]
+TWO = [*ONE, History("NSE:OTHER", CANDLES.slice(500, 2500))]
+STOPPED = strategy(
+    entryConditions={"positionType": "both", "conditions": [sma_cross(5, 20)]},
+    exitConditions={"stopLoss": {"type": "atr", "atrPeriod": 14, "atrMultiplier": 2}},
+)
+STEPS = STOPPED.model_dump(mode="json", exclude_none=True, by_alias=True)
+STOP = "exitConditions.stopLoss"
+GRID = Grid(
+    tuple(
+        Parameter.model_validate(sent)
+        for sent in (
+            {"path": f"{STOP}.atrPeriod", "from": 7, "to": 21, "step": 7},
+            {"path": f"{STOP}.atrMultiplier", "from": 1, "to": 2.5, "step": 0.5},
+        )
+    )
+)
+
+
+def search_over(histories: list[History]) -> Search:
+    stage = stage_of(
+        parse(STEPS), histories, start=0, end=2**40, report=to_nobody, cache_bytes=10**8
+    )
+    return Search(stage, STEPS, GRID, NO_CHARGES, 1e6)
+
+
+@pytest.mark.parametrize("histories", [ONE, TWO])
+def test_sets_that_share_ranges_are_played_together(
+    histories: list[History], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search, together = search_over(histories), list[int]()
+    play_all = sweeping.play_all
+
+    def noted(plans, *given, **named):  # type: ignore[no-untyped-def]
+        together.append(len(plans))
+        return play_all(plans, *given, **named)
+
+    monkeypatch.setattr(sweeping, "play_all", noted)
+    market, sets = search.stage.market, range(GRID.size)
+    parts = [part_of(market, EVERY_ROW, by_days=True)]
+    room = room_for(market, parts, len(sets))
+    heard = np.empty((len(sets), *market.cell.shape), np.uint8)
+    played = dict(search.play_all(sets, parts, room, heard, to_nobody))
+    assert together == [4, 4, 4]
+    found = {index: one[0].trades.tobytes() for index, one in played.items() if one}
+    wanted = {i: search.play(i, report=to_nobody).trades.tobytes() for i in sets}
+    assert found == wanted
+    assert len(set(wanted.values())) == len(sets)
+
+
+def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its columns are many, and the collector of garbage comes late."""
+    monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
+    search = search_over(ONE)
+    held = weakref.ref(search)
+    gc.disable()
+    try:
+        with suppress(TooManyTrades):
+            sweep(search, range(GRID.size), [EVERY_ROW], trades_of, threads=1, report=to_nobody)
+            pytest.fail("it has more trades than that")
+        del search
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+def trades_of(facts: Facts) -> int:
+    return len(facts.trades)
