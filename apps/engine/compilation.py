@@ -95,8 +95,8 @@ def prepare(say: Say, *, every: float = SECONDS_BETWEEN_LINES) -> None:
 
 @contextmanager
 def _without_the_compiler() -> Iterator[None]:
-    """Numba brings in all that it compiles with before it loads anything, a fifth of a start; here
-    that comes with the first function that really is to be compiled, if any ever is.
+    """Numba brings in all that it compiles with before it loads anything, 90 modules; here that
+    comes with the first function that really is to be compiled, if any ever is.
     """
     context = cpu_target.target_context
     rtsys.initialize(context)  # what compiled functions allocate with, as `refresh` would
