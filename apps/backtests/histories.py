@@ -58,7 +58,8 @@ def histories_of(
     """
     symbols, timeframe = rules.strategy.basicInfo.symbols, rules.strategy.basicInfo.timeframe
     begins = start_of_block(start, timeframe)  # where longer timeframes are read from (rule 11)
-    histories, bars, table = [], 0, Table(most_bars)
+    histories, bars = [], 0
+    table = Table(most_bars) if len(symbols) > 1 else None
     for symbol in symbols:
         priced = store.read_adjusted(symbol, timeframe, start=start, end=end)
         longer = {
@@ -68,7 +69,7 @@ def histories_of(
         bars += sum(map(len, (priced.candles, *longer.values())))
         if bars > most_bars:
             raise TooManyBars(most_bars)
-        candles = table.laid(priced.candles) if len(symbols) > 1 else priced.candles
+        candles = table.laid(priced.candles) if table else priced.candles
         history = history_of(rules, symbol, candles, start=start)
         notes = (*_notes(symbol, priced, timeframe), *history.notes)
         histories.append(replace(history, notes=notes, longer=longer))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -128,7 +129,7 @@ class Table:
 
 def table_of(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
     """What all lie in of a table, f8[5, bars] by NUMBERS, and where each begins there; None of bars
-    that lie elsewhere.
+    that lie elsewhere, or in one another.
     """
     table = candles[0].open.base
     if table is None or table.ndim != 2 or len(table) != len(NUMBERS):
@@ -142,8 +143,10 @@ def table_of(candles: Sequence[Candles]) -> tuple[Numbers, list[int]] | None:
             return None
     begins = [(start - min(starts)) // table.itemsize for start in starts]
     first = (min(starts) - address(table)) // table.itemsize
-    bars = max(begin + len(one) for begin, one in zip(begins, candles, strict=True))
-    return table[:, first : first + bars], begins
+    places = sorted((begin, begin + len(one)) for begin, one in zip(begins, candles, strict=True))
+    if any(end > begin for (_, end), (begin, _) in pairwise(places)):
+        return None
+    return table[:, first : first + places[-1][1]], begins
 
 
 def frozen(values: NDArray[Number]) -> NDArray[Number]:

@@ -94,12 +94,13 @@ def test_a_portfolio(tmp_path: Path) -> None:
         apart, joined = (processes.enter_context(ours()) for _ in range(2))
         works = ("curve", apart), ("joined", joined), ("portfolio", vectorbt)
         turns = [[runner.measure(work, folder) for work, runner in works] for _ in range(5)]
-    name = "50 symbols of 100,000 minutes on one account, ours from candles {} against vectorbt"
+    name = "50 symbols of 100,000 minutes on one account, ours from {} against vectorbt"
+    read, made = name.format("candles in one table"), name.format("a market made before")
     seconds = [[run.seconds for run in runs] for runs in zip(*turns, strict=True)]
-    report(name.format("of each"), seconds[0], seconds[2])
-    report(name.format("joined before"), seconds[1], seconds[2])
+    report(read, seconds[0], seconds[2])
+    report(made, seconds[1], seconds[2])
     agree(turns[0][0], turns[0][2])
     mine, theirs = turns[-1][0].megabytes, turns[-1][2].megabytes
     sizes = f"{mine:,.0f} MB", f"{theirs:,.0f} MB"
     print(f"memory at most: {sizes[0]} and {sizes[1]}")
-    MEASURED.append(Row(f"{name.format('of each')}, memory at most", *sizes))
+    MEASURED.append(Row(f"{read}, memory at most", *sizes))

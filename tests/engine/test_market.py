@@ -78,8 +78,9 @@ def test_what_lies_in_one_table_is_not_copied() -> None:
     one, other, later = (each.used.time for each in tracks)
     assert are_one(one, other)
     assert later.tolist() == [120, 180]
-    market, _ = join([*tracks, apart[0]])  # one lies elsewhere
-    assert not np.shares_memory(market.bars.open, tracks[0].candles.open)
+    for beside in (apart[0], tracks[0]):  # one lies elsewhere, or where another lies
+        market, _ = join([*tracks, beside])
+        assert not np.shares_memory(market.bars.open, tracks[0].candles.open)
 
 
 def test_ranges_and_flags_lie_as_the_bars_do() -> None:

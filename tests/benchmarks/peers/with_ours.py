@@ -119,7 +119,7 @@ def candles_to_curve(path: str) -> Work:
 
 
 def joined_to_curve(path: str) -> Work:
-    """From one market of all symbols, as others have their candles in one table."""
+    """From a market that was made before."""
     histories, start, end = histories_of(path)
     crossing = strategy(len(histories))
     stage = stage_of(crossing, histories, start=start, end=end, report=to_nobody)
