@@ -7,6 +7,7 @@ denominator is empty is None, never NaN or infinite.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -39,7 +40,7 @@ def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Fl
     `ends` may be those of a longer timeline: equity that ends early, ruined, ends its last day.
     """
     last = len(equity) - 1
-    inner = ends[: np.searchsorted(ends, last)]
+    inner = ends[: bisect_left(ends, last)]  # NumPy's would let the interpreter's lock go
     held = np.empty(len(inner) + 2)
     held[0], held[1:-1], held[-1] = capital, equity[inner], equity[last]
     if held[:-1].min() <= 0:

@@ -66,7 +66,7 @@ def signals_of(
     run: Run | None = None,
 ) -> Bits:
     """Signal bits at the closes of the bars [first, last), u1[last - first]; `into` is their place,
-    if it is given.
+    all zeros, if it is given.
 
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
     WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
@@ -75,8 +75,7 @@ def signals_of(
     sides are true; what that means is the kernel's to say. EXIT bits are those of
     exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
     """
-    bits = np.empty(last - first, np.uint8) if into is None else into
-    bits.fill(0)
+    bits = np.zeros(last - first, np.uint8) if into is None else into
     wanted = _wanted(strategy)
     lead = max(looks_back(one.check) + one.candles for one in wanted)
     for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, lead):
