@@ -9,7 +9,7 @@ from tests.benchmarks.peers.runners import from_cold
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.benchmarks.walks import candles_file
 
-pytestmark = pytest.mark.bench
+pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
 STARTS = 7
 
