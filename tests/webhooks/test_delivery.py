@@ -17,6 +17,7 @@ from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import Queue, Status
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 from tests import make
+from tests.config.processes import until
 from tests.webhooks.events import ONE, attempt, emit, endpoint_of
 
 OTHER = "2" * 24
@@ -28,6 +29,12 @@ def claim(
     """The ids of the endpoints of what was claimed."""
     claimed = delivery.claim(queue, most=most, now=now or timezone.now())
     return [one.endpoint_id for one in claimed]
+
+
+def has_ended(pid: int) -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = %s)", [pid])
+        return bool(cursor.fetchone()[0])
 
 
 def waiting_turns() -> int:
@@ -256,12 +263,15 @@ def test_what_a_lost_process_had_claimed_is_sent_by_others_at_once() -> None:
     endpoint_of(make.user())
     emit(Endpoint.objects.get().owner)
 
-    def claim_and_end() -> None:
+    def claim_and_end() -> int:
         assert attempt(None) == 1
+        pid: int = connection.connection.info.backend_pid
         connection.close()
+        return pid
 
     with ThreadPoolExecutor(1) as pool:
-        pool.submit(claim_and_end).result()
+        pid = pool.submit(claim_and_end).result()
+    until(lambda: has_ended(pid))  # its locks are held until then
     assert recovery.sweep(now=timezone.now()) == 1
     assert attempt(204) == 1
     tries = Attempt.objects.order_by("number").values_list("number", "error")
