@@ -10,9 +10,10 @@ from apps.engine.indicators.longer import Longer
 from apps.engine.kernel.records import Array, Bars, Market
 from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions
+from apps.engine.signals.signals import NO_RANGES
 from apps.engine.signals.values import ColumnCache
 from apps.engine.simulation.plan import square_off_flags, squares_off
-from apps.engine.simulation.timeline import NO_RANGES, cues_at
+from apps.engine.simulation.timeline import cues_at
 from apps.trading.playing import Cue, Member
 from apps.trading.rows import Row
 from apps.trading.terms import Terms

@@ -47,7 +47,7 @@ AT_OR_ABOVE, CROSSES_ABOVE, TRUE, AND = 1, 2, 3, 4
 def run(programs: Sequence[Program], spans: Spans) -> None:
     """As `programs.run`, stretch by stretch through all programs: what they share stays near.
 
-    Raises Misfit where a column or the bits do not reach as far as the spans.
+    Raises Misfit where a column or the bits are of another kind, or shorter than the spans.
     """
     places, wanted = size_of(spans), int(spans[-1, 3] - spans[0, 2])
     written = [_written(one, places) for program in programs for one in program.instructions]

@@ -51,6 +51,8 @@ from apps.engine.signals.values import NO_CACHE, ColumnCache, Values, back
 
 MOST_COMPARED = 20
 """Conditions of a program: as long as it is not run it holds the columns of all."""
+NO_RANGES = np.empty((0, 4))
+"""Of a strategy that asks for none."""
 SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
 
 
@@ -103,7 +105,7 @@ def atr_columns(
     """
     periods = strategy.atr_periods
     if not any(periods):
-        return np.empty((0, 4))
+        return NO_RANGES
     ranges = np.full((last - first, 4), np.nan)
     for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, 0):
         values, begin = Values(candles, part, {}, columns), part.blocks.begin - first

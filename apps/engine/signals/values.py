@@ -8,7 +8,7 @@ of its own, and its array is that of the block which holds block b's first day.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from threading import Lock
@@ -26,7 +26,7 @@ from apps.engine.candles import (
 from apps.engine.indicators.longer import Longer
 from apps.engine.indicators.series import Column, Series, known, over
 from apps.engine.language.sides import Read
-from apps.engine.signals.programs import Program, Spans, run
+from apps.engine.signals.programs import Run, Spans, run
 
 PART_BARS = 100_000
 """Signals are found over parts of at least so many bars at a time, where a range has them: what is
@@ -165,7 +165,7 @@ class Passes(NamedTuple):
     """Passes over all bars, which `compiled` has as one loop each."""
 
     columns: Callable[[Series, Candles, Spans], tuple[Column, ...]]
-    run: Callable[[Sequence[Program], Spans], None]
+    run: Run
 
 
 IN_NUMPY = Passes(columns_of, run)

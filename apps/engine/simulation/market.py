@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, IST, Candles, are_one, frozen, table_of
 from apps.engine.kernel.records import Bars, Market
 from apps.engine.signals.programs import Bits
+from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.timeline import Cues, Track
 
 Times = NDArray[np.int64]
@@ -40,7 +41,7 @@ def join(tracks: Sequence[Track]) -> Joined:
     places = [slice(begin, begin + len(own)) for begin, own in zip(begins, times, strict=True)]
     flags = _laid([track.flags for track in tracks], places, len(bars.open))
     cells = _cells(times, np.array(begins), time)
-    return Joined(Market(time, _days(time), cells, bars, np.empty((0, 4)), flags), places)
+    return Joined(Market(time, _days(time), cells, bars, NO_RANGES, flags), places)
 
 
 def cue(

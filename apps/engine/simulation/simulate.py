@@ -22,6 +22,7 @@ from apps.engine.kernel.records import (
     new_state,
 )
 from apps.engine.language.strategy import Strategy
+from apps.engine.signals.signals import NO_RANGES
 from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.plan import (
     Contract,
@@ -139,7 +140,7 @@ def warm_up() -> None:
     one = np.ones(2)
     bars = Candles.build([0, 60], open=one, high=one, low=one, close=one, volume=one)
     track = Track("", bars, bars, np.empty(0, np.uint8), {})
-    cues = Cues(np.zeros(2, np.uint8), np.empty((0, 4)))
+    cues = Cues(np.zeros(2, np.uint8), NO_RANGES)
     cued = cue(join([track]), [cues])
     terms = terms_of([Contract()], NO_CHARGES)
     play(Plan(), *cued, terms, capital=1.0, report=to_nobody)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, longer_warmups, warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.programs import Bits, Run
-from apps.engine.signals.signals import atr_columns, signals_of
+from apps.engine.signals.signals import NO_RANGES, atr_columns, signals_of
 from apps.engine.signals.values import NO_CACHE, ColumnCache, Kept
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
@@ -69,9 +69,6 @@ class Track(NamedTuple):
     candles: Candles
     flags: NDArray[np.uint8]
     longer: Mapping[str, Longer]
-
-
-NO_RANGES: Final = np.empty((0, 4))
 
 
 class Cues(NamedTuple):

@@ -162,7 +162,8 @@ class Search:
             except CannotRun:
                 yield index, None
                 continue
-            if any(one.market.atr is not cued.market.atr for one in ready.values()):
+            before = next(iter(ready.values()), cued)
+            if before.market.atr is not cued.market.atr:
                 pending.run()
                 yield from self._played(ready, heard[begin:], parts, room, report)
                 ready, begin = {}, begin + len(ready)
