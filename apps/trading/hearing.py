@@ -12,6 +12,7 @@ from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.signals import NO_RANGES
 from apps.engine.signals.values import ColumnCache
+from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import square_off_flags, squares_off
 from apps.engine.simulation.timeline import cues_at
 from apps.trading.playing import Cue, Member
@@ -46,12 +47,12 @@ class Hearing:
     def cue(self, member: Member, terms: Terms) -> Cue:
         """As one ear hears it. Raises MissingCalendar, and what the engine cannot compute."""
         heard = np.zeros((1, len(self._symbols)), np.uint8)
-        ranges, flags = [NO_RANGES], [_NO_FLAGS]
+        ranges, flags, watch = [NO_RANGES], [_NO_FLAGS], watch_of(member.strategy)
         for s in self._there:
             bars, calendar = self._bars[s], terms.calendars[s]
             longer = self._longer_of(s, member.strategy, calendar)
             cues = cues_at(
-                member.strategy, member.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
+                watch, member.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
             )
             heard[0, s] = cues.signals[0]
             ranges.append(cues.ranges)

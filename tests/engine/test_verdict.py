@@ -13,6 +13,7 @@ from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.signals.signals import signals_of
+from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.simulate import History, Result, simulate
 from apps.engine.simulation.timeline import Track, track_of
 from apps.engine.simulation.verdict import Bar, Told, Verdict, verdict
@@ -46,7 +47,7 @@ def verdicts(given: Strategy, histories: list[History]) -> tuple[Result, list[Ve
     found = []
     for symbol, one in enumerate(histories):
         track = track_of(given, one, 0, 2**40)
-        bits = signals_of(given, track.candles, {}, 0, len(track.candles)).tolist()
+        bits = signals_of(watch_of(given), track.candles, {}, 0, len(track.candles)).tolist()
         for place, bit in enumerate(bits):
             signals = [side for entering, side in SIDES if bit & entering]
             bar = at(track, place, symbol)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from apps.engine.figures.equity import (
 from apps.engine.figures.paths import Excursions, buy_and_hold, excursions
 from apps.engine.figures.trades import holding_hours, net_profits, total, turnover
 from apps.engine.kernel.records import Array
+from apps.engine.lazy import lazy
 
 Floats = NDArray[np.float64]
 
@@ -44,94 +44,94 @@ class Facts:
     candles: Sequence[Candles] = ()
     day_ends: NDArray[np.int64] | None = None
 
-    @cached_property
+    @lazy
     def profit(self) -> Floats:
         """Rupees of each trade."""
         return net_profits(self.trades)
 
-    @cached_property
+    @lazy
     def won(self) -> Floats:
         return self.profit[self.profit > 0]
 
-    @cached_property
+    @lazy
     def lost(self) -> Floats:
         """The losses, as amounts above 0."""
         return -self.profit[self.profit < 0]
 
-    @cached_property
+    @lazy
     def net(self) -> float:
         return total(self.won) - total(self.lost)
 
-    @cached_property
+    @lazy
     def is_long(self) -> NDArray[np.bool_]:
         return np.asarray(self.trades["side"] > 0)
 
-    @cached_property
+    @lazy
     def hours(self) -> Floats:
         """That each trade was held."""
         return holding_hours(self.trades)
 
-    @cached_property
+    @lazy
     def turnover(self) -> float:
         """Rupees bought and sold."""
         return turnover(self.trades)
 
-    @cached_property
+    @lazy
     def equity(self) -> Floats:
         """The capital, then the curve."""
         return np.concatenate([[self.capital], self.curve["equity"]])
 
-    @cached_property
+    @lazy
     def max_drawdown(self) -> float:
         """Percent of the running peak."""
         return max_drawdown(self.equity)
 
-    @cached_property
+    @lazy
     def max_drawdown_amount(self) -> float:
         """Rupees under the running peak."""
         return max_drawdown_amount(self.equity)
 
-    @cached_property
+    @lazy
     def ends(self) -> NDArray[np.int64]:
         """The start of the last row of each day, epoch seconds."""
         return np.asarray(self.curve["time"][self._day_ends])
 
-    @cached_property
+    @lazy
     def closes(self) -> Floats:
         """The capital, then equity at the end of each day."""
         return np.concatenate([[self.capital], self.curve["equity"][self._day_ends]])
 
-    @cached_property
+    @lazy
     def daily(self) -> Floats:
         """The return of each day; none where equity was not always above 0."""
         return daily_returns(self.curve["equity"], self._day_ends, self.capital)
 
-    @cached_property
+    @lazy
     def days(self) -> int:
         """Of the calendar, from the first day to the last."""
         return days_covered(self.curve)
 
-    @cached_property
+    @lazy
     def dates(self) -> NDArray[np.int32]:
         """The day number of each of `closes`; the capital stands on the first day."""
         days = ist_day(self.ends)
         return np.concatenate([days[:1], days])
 
-    @cached_property
+    @lazy
     def spells(self) -> Spells:
         """Of `closes` under their peak."""
         return spells(self.closes)
 
-    @cached_property
+    @lazy
     def spell_days(self) -> NDArray[np.int32]:
         """Of the calendar, of each spell."""
         return self.dates[self.spells.end] - self.dates[self.spells.begin]
 
-    @cached_property
+    @lazy
     def excursions(self) -> Excursions | None:
         return excursions(self.trades, self.candles) if len(self.candles) else None
 
-    @cached_property
+    @lazy
     def benchmark(self) -> Floats | None:
         """1, then what buying and holding the symbols made of it by the end of each day."""
         if not len(self.candles):
@@ -139,13 +139,13 @@ class Facts:
         held = buy_and_hold(self.candles, int(self.curve["time"][0]), self.ends)
         return np.concatenate([[1.0], held])
 
-    @cached_property
+    @lazy
     def beside(self) -> tuple[Floats, Floats] | None:
         """The daily returns and the benchmark's; None where either is not known."""
         if self.benchmark is None or not len(self.daily):
             return None
         return self.daily, self.benchmark[1:] / self.benchmark[:-1] - 1
 
-    @cached_property
+    @lazy
     def _day_ends(self) -> NDArray[np.int64]:
         return day_ends(self.curve["time"]) if self.day_ends is None else self.day_ends

@@ -53,7 +53,8 @@ class Instruction(NamedTuple):
     @property
     def held(self) -> int:
         """Bytes of its columns."""
-        return sum(one.nbytes for one in self[1:] if isinstance(one, np.ndarray))
+        found: int = getattr(self.left, "nbytes", 0) + getattr(self.right, "nbytes", 0)
+        return found
 
 
 class Program(NamedTuple):

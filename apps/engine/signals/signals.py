@@ -9,22 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import reduce
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from apps.engine.candles import Candles
 from apps.engine.indicators.longer import Longer
 from apps.engine.indicators.series import Column, Series, series
-from apps.engine.kernel.codes import (
-    CLOSE_LONG,
-    CLOSE_SHORT,
-    ENTER_LONG,
-    ENTER_SHORT,
-    EXIT_LONG,
-    EXIT_SHORT,
-)
-from apps.engine.language.conditions import Side
 from apps.engine.language.sides import (
     Check,
     Comparison,
@@ -33,10 +23,7 @@ from apps.engine.language.sides import (
     Movement,
     Pattern,
     Read,
-    entry_check,
-    exit_check,
 )
-from apps.engine.language.strategy import Strategy
 from apps.engine.signals.programs import (
     Bits,
     Instruction,
@@ -48,6 +35,7 @@ from apps.engine.signals.programs import (
     truth_of,
 )
 from apps.engine.signals.values import NO_CACHE, ColumnCache, Values, back
+from apps.engine.signals.watch import Watch
 
 MOST_COMPARED = 20
 """Conditions of a program: as long as it is not run it holds the columns of all."""
@@ -57,7 +45,7 @@ SECOND_OF_DAY = Read(Series("SECOND_OF_DAY", ("day", "time"), ()), 0, 0)
 
 
 def signals_of(
-    strategy: Strategy,
+    watch: Watch,
     candles: Candles,
     longer: Mapping[str, Longer],
     first: int,
@@ -78,11 +66,9 @@ def signals_of(
     exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
     """
     bits = np.zeros(last - first, np.uint8) if into is None else into
-    wanted = _wanted(strategy)
-    lead = max(looks_back(one.check) + one.candles for one in wanted)
-    for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, lead):
+    for part in columns.parts(candles, watch.timeframe, first, last, watch.lead):
         values, there = Values(candles, part, longer, columns), bits[part.blocks.begin - first :]
-        for bit, check, confirming in wanted:
+        for bit, check, confirming in watch.wanted:
             instructions = tuple(instructions_of(check, values, confirming))
             (run or columns.passes.run)([Program(there, bit, instructions)], part.spans)
         del values, instructions  # their memory is the next part's
@@ -90,7 +76,7 @@ def signals_of(
 
 
 def atr_columns(
-    strategy: Strategy,
+    watch: Watch,
     candles: Candles,
     first: int,
     last: int,
@@ -103,52 +89,16 @@ def atr_columns(
     NaN where none is asked for, and where it is not known yet; f8[0, 4] when no rule asks.
     `candles` and `columns` as for `signals_of`.
     """
-    periods = strategy.atr_periods
+    periods = watch.atr_periods
     if not any(periods):
         return NO_RANGES
     ranges = np.full((last - first, 4), np.nan)
-    for part in columns.parts(candles, strategy.basicInfo.timeframe, first, last, 0):
+    for part in columns.parts(candles, watch.timeframe, first, last, 0):
         values, begin = Values(candles, part, {}, columns), part.blocks.begin - first
         for place, period in enumerate(periods):
             if period:
                 ranges[begin : begin + len(values), place] = values.read(_atr(period))
     return ranges
-
-
-class _Wanted(NamedTuple):
-    """A bit of the signals, and the check that sets it when so many candles confirm it."""
-
-    bit: int
-    check: Joined
-    candles: int
-
-
-def _wanted(strategy: Strategy) -> list[_Wanted]:
-    entry, exits = strategy.entryConditions, strategy.exitConditions
-    confirming = max(entry.confirmationCandles, 1)
-    found = [
-        _Wanted(bit, entry_check(side, entry), confirming)
-        for bit, side in _bits_and_sides(strategy)
-    ]
-    entered = {one.bit for one in found}
-    if exits.conditions and ENTER_LONG in entered:
-        found.append(_Wanted(CLOSE_LONG, exit_check("long", exits, entry), 1))
-    if exits.conditions and ENTER_SHORT in entered:
-        found.append(_Wanted(CLOSE_SHORT, exit_check("short", exits, entry), 1))
-    return found
-
-
-def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:
-    match strategy.entryConditions.positionType, strategy.exits_on_opposite_signal:
-        case "both", _:
-            return [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
-        case "long", False:
-            return [(ENTER_LONG, "long")]
-        case "long", True:
-            return [(ENTER_LONG, "long"), (EXIT_LONG, "short")]
-        case "short", False:
-            return [(ENTER_SHORT, "short")]
-    return [(ENTER_SHORT, "short"), (EXIT_SHORT, "long")]
 
 
 def _atr(period: int) -> Read:
@@ -212,24 +162,6 @@ def confirmed(check: Check, values: Values, candles: int) -> Truth:
                 return _held(truth_of(compared), candles)
             stays = truth_of(compared._replace(op=Op.ABOVE))
             return _earlier(truth_of(compared), candles - 1) & _held(stays, candles)
-
-
-def looks_back(check: Check) -> int:
-    """How many bars before its own a check reads, when one candle confirms it."""
-    match check:
-        case Joined(_, checks):
-            return max(map(looks_back, checks), default=0)
-        case Hours() | Pattern():
-            return 0
-        case Movement(read, _, steps):
-            return 0 if read.timeframe else read.offset + steps
-        case Comparison(left, _, right):
-            return 1 + max(_bars_back(left), _bars_back(right))
-
-
-def _bars_back(operand: Read | float) -> int:
-    """The offset in a longer timeframe is not one of bars."""
-    return operand.offset if isinstance(operand, Read) and not operand.timeframe else 0
 
 
 def _seen(pattern: Column, sign: int) -> Truth:

@@ -94,11 +94,14 @@ def spans_of(blocks: Blocks, lead: int) -> Spans:
 
 
 class Part(NamedTuple):
-    """Some blocks, laid one after the other with `lead` bars before the wanted ones of each."""
+    """Some blocks, laid one after the other with `lead` bars before the wanted ones of each; the
+    first moment of the first.
+    """
 
     blocks: Blocks
     lead: int
     spans: Spans
+    begins: int
 
 
 Parts = dict[tuple[str, int, int, int], list[Part]]
@@ -110,7 +113,9 @@ def parts_of(candles: Candles, timeframe: str, first: int, last: int, lead: int)
     if first >= last:
         return []
     blocks = blocks_of(candles, timeframe, first, last)
-    return [Part(part, lead, spans_of(part, lead)) for part in _divided(blocks)]
+    return [
+        Part(part, lead, spans_of(part, lead), int(part.begins[0])) for part in _divided(blocks)
+    ]
 
 
 def _divided(blocks: Blocks) -> list[Blocks]:
@@ -245,11 +250,8 @@ class Values:
         longer: Mapping[str, Longer],
         cache: ColumnCache,
     ) -> None:
-        self._blocks, self._lead, self._spans = part
-        self._begin = int(part.blocks.start[0])
-        self._candles = candles.slice(self._begin, int(part.blocks.stop[-1]))
-        self._longer, self._cache = longer, cache
-        self._compute = cache.passes.columns
+        self._blocks, self._lead, self._spans, self._begins = part
+        self._candles, self._longer, self._cache = candles, longer, cache
         self._columns: dict[Series, tuple[Column, ...]] = {}
 
     def __len__(self) -> int:
@@ -260,7 +262,7 @@ class Values:
             return self._read_longer(read, self._longer[read.timeframe])
         columns = self._columns.get(read.series)
         if columns is None:
-            key = (read.series, self._lead, int(self._blocks.begins[0]))
+            key = (read.series, self._lead, self._begins)
             columns = self._cache.get(key) or self._cache.keep(key, self._computed(read.series))
             if len(self._columns) == MOST_KEPT:
                 self._columns.pop(next(iter(self._columns)))
@@ -268,12 +270,13 @@ class Values:
         return back(columns[read.column], read.offset)
 
     def _computed(self, series: Series) -> tuple[Column, ...]:
-        return self._compute(series, self._candles, self._spans)
+        begin, stop = int(self._blocks.start[0]), int(self._blocks.stop[-1])
+        return self._cache.passes.columns(series, self._candles.slice(begin, stop), self._spans)
 
     def _read_longer(self, read: Read, longer: Longer) -> Column:
         """At each bar the value of the last closed longer candle, or of `offset` before that."""
         laid = np.full(len(self), np.nan)
-        seen = longer.seen[self._begin :]
+        seen = longer.seen[int(self._blocks.start[0]) :]
         arrays = _longer_arrays(longer, self._blocks)
         stops = dict(arrays)  # the last of those that begin alike
         spans = [slice(start, stop) for start, stop in stops.items() if start < stop]

@@ -24,8 +24,9 @@ from apps.engine.language.sides import (
     exit_check,
 )
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.signals import atr_columns, confirmed, looks_back
+from apps.engine.signals.signals import atr_columns, confirmed
 from apps.engine.signals.values import NO_CACHE, Values, parts_of
+from apps.engine.signals.watch import looks_back, watch_of
 from apps.engine.simulation.timeline import Track
 
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
@@ -79,7 +80,7 @@ def ranges_known(strategy: Strategy, track: Track, bar: int) -> bool:
     """Whether every average true range that the strategy asks for is there: without, no entry."""
     if not any(strategy.atr_periods):
         return True
-    (found,) = atr_columns(strategy, track.used, bar, bar + 1)
+    (found,) = atr_columns(watch_of(strategy), track.used, bar, bar + 1)
     return all(
         value > 0 for value, period in zip(found, strategy.atr_periods, strict=True) if period
     )

@@ -56,7 +56,8 @@ def cue(
     market, places = joined
     if len(places) == 1:
         (only,) = cues
-        return market._replace(atr=only.ranges), only.signals[:, np.newaxis]
+        asks = only.ranges is not NO_RANGES
+        return market._replace(atr=only.ranges) if asks else market, only.signals[:, np.newaxis]
     signals = np.empty(len(market.bars.open), np.uint8)
     ranges = market.atr if laid is None else laid
     for place, one in zip(places, cues, strict=True):

@@ -23,6 +23,7 @@ from apps.engine.kernel.records import (
 )
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.signals import NO_RANGES
+from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.plan import (
     Contract,
@@ -88,7 +89,7 @@ def simulate(
     stage = stage_of(strategy, histories, start=start, end=end, report=report)
     schedule = charged(strategy, schedule)
     plan = plan_of(strategy)
-    terms, cued = terms_of(stage.contracts, schedule), stage.cued(strategy, plan)
+    terms, cued = terms_of(stage.contracts, schedule), stage.cued(watch_of(strategy), plan)
     played = play(plan, *cued, terms, capital=capital, report=report, candles=stage.candles)
     return result_of(strategy, stage, schedule, played, capital=capital, seed=seed)
 

@@ -12,6 +12,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.values import ColumnCache, Parts
+from apps.engine.signals.watch import Watch
 from apps.engine.simulation.market import Joined, cue, join
 from apps.engine.simulation.plan import Contract, ranges_asked
 from apps.engine.simulation.timeline import History, Track, cues_of, track_of
@@ -49,25 +50,25 @@ class Stage(NamedTuple):
 
     def cued(
         self,
-        strategy: Strategy,
+        watch: Watch,
         plan: Plan,
         into: Bits | None = None,
         run: Run | None = None,
     ) -> tuple[Market, Bits]:
-        """The market with the strategy's ranges, and its signals u1[rows, symbols]; `into` is the
-        place of these, if it is given, and of a lone symbol `run` may set them later.
+        """The market with the ranges that are watched, and its signals u1[rows, symbols]; `into` is
+        the place of these, if it is given, and of a lone symbol `run` may set them later.
 
         Raises InsufficientData when too few bars are warm for it.
         """
         several = len(self.tracks) > 1  # of which the signals are put together here
         own, later = (None, None) if several or into is None else (into[:, 0], run)
         cues = (
-            cues_of(strategy, plan, track, columns=kept, into=own, run=later)
+            cues_of(watch, plan, track, columns=kept, into=own, run=later)
             for track, kept in zip(self.tracks, self.caches, strict=True)
         )
-        if not several or not any(strategy.atr_periods):
+        if not several or not any(watch.atr_periods):
             return cue(self.joined, cues, into)
-        key = strategy.atr_periods, ranges_asked(plan).tobytes()
+        key = watch.atr_periods, ranges_asked(plan).tobytes()
         (laid,) = self.laid.get(key) or (None,)
         market, heard = cue(self.joined, cues, into, laid)
         self.laid.keep(key, (market.atr,))

@@ -18,11 +18,12 @@ from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import Plan
-from apps.engine.language.strategy import Strategy, longer_warmups, warmups
+from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.signals import NO_RANGES, atr_columns, signals_of
 from apps.engine.signals.values import NO_CACHE, ColumnCache, Kept
+from apps.engine.signals.watch import Watch
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
 
@@ -91,7 +92,7 @@ def track_of(strategy: Strategy, history: History, start: int, end: int) -> Trac
 
 
 def cues_of(
-    strategy: Strategy,
+    watch: Watch,
     plan: Plan,
     track: Track,
     *,
@@ -104,15 +105,14 @@ def cues_of(
     """
     used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
-    least = warmups(strategy)
-    warm = last - max(first, least[None], *_warm_from(least, longer))
+    warm = last - max(first, watch.warmups[None], *_warm_from(watch.warmups, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    return cues_at(strategy, plan, used, longer, first, columns=columns, into=into, run=run)
+    return cues_at(watch, plan, used, longer, first, columns=columns, into=into, run=run)
 
 
 def cues_at(
-    strategy: Strategy,
+    watch: Watch,
     plan: Plan,
     used: Candles,
     longer: Mapping[str, Longer],
@@ -126,27 +126,25 @@ def cues_at(
     `run` as for `signals_of`.
     """
     last = len(used)
-    asks = any(strategy.atr_periods)
+    asks = any(watch.atr_periods)
     later = None if asks else run  # signals are held against the ranges at once
-    signals = signals_of(strategy, used, longer, first, last, columns=columns, into=into, run=later)
+    signals = signals_of(watch, used, longer, first, last, columns=columns, into=into, run=later)
     if not asks:
         return Cues(signals, NO_RANGES)
-    ranges, heard = _ranges_at(strategy, plan, used, first, columns)
+    ranges, heard = _ranges_at(watch, plan, used, first, columns)
     signals &= heard
     return Cues(signals, ranges)
 
 
-def _ranges_at(
-    strategy: Strategy, plan: Plan, used: Candles, first: int, columns: ColumnCache
-) -> Kept:
+def _ranges_at(watch: Watch, plan: Plan, used: Candles, first: int, columns: ColumnCache) -> Kept:
     """The ranges that the kernel reads, f8[bars, 4], and the bits of signals that are heard at each
     bar, u1[bars]: none that enters where a range is not known. Kept where columns are.
     """
     asked, last = ranges_asked(plan), len(used)
-    key = (strategy.atr_periods, asked.tobytes(), first, last)
+    key = (watch.atr_periods, asked.tobytes(), first, last)
     kept = columns.get(key)
     if kept is None:
-        ranges = atr_columns(strategy, used, first, last, columns=columns)
+        ranges = atr_columns(watch, used, first, last, columns=columns)
         known = (ranges[:, asked] > 0).all(axis=1)
         heard = np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
         kept = columns.keep(key, (np.where(asked, np.nan_to_num(ranges), 0.0), heard))

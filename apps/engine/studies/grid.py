@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from random import Random
 from typing import Any, Final, NamedTuple
 
 from apps.engine.errors import Fault
 from apps.engine.language import strategy
+from apps.engine.lazy import lazy
 from apps.engine.studies.configs import PATH, Parameter, value_of
 
 LARGEST_GRID: Final = 2**62
@@ -30,12 +30,13 @@ _FIXED: Final = frozenset({"executionSettings.initialCapital"})
 
 
 class _Axis(NamedTuple):
-    """The values of one parameter."""
+    """The values of one parameter, each for as many sets in a row as the `stride`."""
 
     path: str
     values: int
     begin: float
     step: float
+    stride: int
 
 
 @dataclass(frozen=True)
@@ -44,33 +45,33 @@ class Grid:
 
     parameters: tuple[Parameter, ...]
 
-    @cached_property
+    @lazy
     def size(self) -> int:
         return prod(axis.values for axis in self._axes)
 
-    @cached_property
+    @lazy
     def _axes(self) -> tuple[_Axis, ...]:
-        """The one that changes quickest first."""
+        """The one that changes slowest first."""
+        counts = [one.count for one in self.parameters]
         return tuple(
-            _Axis(one.path, one.count, one.from_, one.step) for one in reversed(self.parameters)
+            _Axis(one.path, one.count, one.from_, one.step, prod(counts[place + 1 :]))
+            for place, one in enumerate(self.parameters)
         )
 
     def values(self, index: int) -> dict[str, float]:
         """The set of this number, by path."""
-        places: dict[str, float] = {}
-        for path, count, begin, step in self._axes:
-            index, i = divmod(index, count)
-            places[path] = value_of(begin, step, i)
-        return dict(reversed(places.items()))
+        return {
+            path: value_of(begin, step, index // stride % count)
+            for path, count, begin, step, stride in self._axes
+        }
 
     def neighbours(self, index: int) -> list[int]:
         """The sets that are one step of one parameter away."""
-        found, stride = [], 1
-        for parameter in reversed(self.parameters):
-            i = index // stride % parameter.count
+        found = []
+        for _, count, _, _, stride in self._axes:
+            i = index // stride % count
             found += [index - stride] if i > 0 else []
-            found += [index + stride] if i < parameter.count - 1 else []
-            stride *= parameter.count
+            found += [index + stride] if i < count - 1 else []
         return sorted(found)
 
     def drawn(self, most: int, *, seed: int) -> list[int]:

@@ -62,6 +62,8 @@ class _Object:
 
     def made(self, values: Values) -> Part | None:
         """The object with the values; None where it does not validate."""
+        if len(self.paths) == len(values) and self.inner:
+            return self._copied(values)  # no other set has it
         own = tuple([values[path] for path in self.paths])
         if own not in self.known:
             self.known[own] = self._copied(values) if self.inner else self._validated(values)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
-from functools import cached_property
 from threading import Event, local
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -22,8 +21,10 @@ from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
+from apps.engine.lazy import lazy
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.programs import Bits, Pending, Run
+from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
 from apps.engine.simulation.plays import (
     EVERY_ROW,
@@ -85,11 +86,11 @@ class Search:
     schedule: Schedule
     capital: float
 
-    @cached_property
+    @lazy
     def _strategies(self) -> Strategies:
         return Strategies(self.steps, [one.path for one in self.grid.parameters])
 
-    @cached_property
+    @lazy
     def _terms(self) -> Terms:
         return terms_of(self.stage.contracts, self.schedule)
 
@@ -97,7 +98,7 @@ class Search:
         """The strategy of a set; None where it does not validate."""
         return self._strategies.of(self.grid.values(index))
 
-    @cached_property
+    @lazy
     def _plans(self) -> dict[tuple[int, ...], tuple[Plan, Strategy]]:
         """By the objects that make the plan: the strategies keep these, and so their identity."""
         return {}
@@ -120,7 +121,7 @@ class Search:
             raise CannotRun
         plan = self._plan(strategy)
         try:
-            return Cued(plan, *self.stage.cued(strategy, plan, into, run))
+            return Cued(plan, *self.stage.cued(watch_of(strategy), plan, into, run))
         except InsufficientData as error:
             raise CannotRun from error
 

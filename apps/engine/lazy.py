@@ -1,0 +1,27 @@
+"""What is worked out when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from functools import cached_property
+
+    lazy = cached_property
+else:
+
+    class lazy:  # noqa: N801 - written as a decorator
+        """As functools' `cached_property`, which until Python 3.12 has a lock, one of all threads.
+
+        Two that ask at the same time may both work it out.
+        """
+
+        def __init__(self, work: Callable[[Any], Any]) -> None:
+            self._work, self._name, self.__doc__ = work, work.__name__, work.__doc__
+
+        def __get__(self, owner: Any, kind: type | None = None) -> Any:
+            if owner is None:
+                return self
+            found = owner.__dict__[self._name] = self._work(owner)
+            return found
