@@ -43,9 +43,13 @@ def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Fl
     inner = ends[: bisect_left(ends, last)]  # NumPy's would let the interpreter's lock go
     held = np.empty(len(inner) + 2)
     held[0], held[1:-1], held[-1] = capital, equity[inner], equity[last]
-    if held[:-1].min() <= 0:
-        return np.empty(0)
-    returns: Floats = held[1:] / held[:-1] - 1
+    return returns_of(held) if held[:-1].min() > 0 else np.empty(0)
+
+
+def returns_of(held: Floats) -> Floats:
+    """From each point to the next, in the last axis; nonsense after one that is not above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        returns: Floats = held[..., 1:] / held[..., :-1] - 1
     return returns
 
 
@@ -58,17 +62,24 @@ def days_covered(curve: Curve) -> int:
 def sharpe_ratio(returns: Floats) -> float | None:
     """Mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
 
-    None for fewer than two returns, or when all are equal, the last bits aside. Sums are taken as
-    NumPy's `mean` and `std` take them, which cost a search more than the sums do.
+    None for fewer than two returns, or when all are equal, the last bits aside.
     """
-    if len(returns) < 2:
-        return None
-    least, most = float(returns.min()), float(returns.max())
-    if most - least <= SAME * max(abs(least), abs(most)):
-        return None
-    mean = np.add.reduce(returns) / len(returns)
-    apart = returns - mean
-    return float(mean / np.sqrt(np.add.reduce(apart * apart) / (len(returns) - 1)))
+    return sharpe_ratios(returns[np.newaxis])[0]
+
+
+def sharpe_ratios(returns: Floats) -> list[float | None]:
+    """Of each row."""
+    rows, count = returns.shape
+    if count < 2:
+        return [None] * rows
+    least, most = returns.min(axis=1), returns.max(axis=1)
+    flat = most - least <= SAME * np.maximum(np.abs(least), np.abs(most))
+    mean = np.add.reduce(returns, axis=1) / count
+    apart = returns - mean[:, np.newaxis]
+    spread = np.sqrt(np.add.reduce(apart * apart, axis=1) / (count - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (mean / spread).tolist()
+    return [None if same else one for same, one in zip(flat.tolist(), ratios, strict=True)]
 
 
 def of_a_year(daily: float | None) -> float | None:

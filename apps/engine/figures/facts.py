@@ -17,6 +17,7 @@ from apps.engine.figures.equity import (
     days_covered,
     max_drawdown,
     max_drawdown_amount,
+    sharpe_ratio,
     spells,
 )
 from apps.engine.figures.paths import Excursions, buy_and_hold, excursions
@@ -105,6 +106,11 @@ class Facts:
     def daily(self) -> Floats:
         """The return of each day; none where equity was not always above 0."""
         return daily_returns(self.curve["equity"], self._day_ends, self.capital)
+
+    @lazy
+    def sharpe(self) -> float | None:
+        """The ratio of daily returns, nothing annualised."""
+        return sharpe_ratio(self.daily)
 
     @lazy
     def days(self) -> int:

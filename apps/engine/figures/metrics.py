@@ -198,7 +198,7 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "sharpeRatio": Metric(RATIO, "Mean return of a trade over its deviation.",
         lambda f: equity.sharpe_ratio(f.profit / f.trades["value"])),
     "sharpeRatioAnnualized": Metric(RATIO, "Of daily equity.",
-        lambda f: equity.of_a_year(equity.sharpe_ratio(f.daily)), annual=True),
+        lambda f: equity.of_a_year(f.sharpe), annual=True),
     "probabilisticSharpeRatio": Metric(PERCENT, "How likely the true Sharpe ratio is above 0.",
         lambda f: equity.probabilistic_sharpe_ratio(f.daily)),
     "sortinoRatio": Metric(RATIO, "Mean over downside deviation, of daily equity.",

@@ -39,7 +39,7 @@ def trade_returns(trades: Array) -> Floats:
 
 
 def total(amounts: NDArray[np.number]) -> float:
-    return float(amounts.sum())
+    return float(np.add.reduce(amounts))
 
 
 def ratio(part: float, whole: float) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from apps.engine import errors
 from apps.engine.candles import Candles
 from apps.engine.figures.equity import day_ends
 from apps.engine.figures.facts import Facts
+from apps.engine.figures.many import Told, facts_of, know_returns
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.many import PLAN, Dated, Plays, Sets, Written, run_many
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
@@ -177,13 +178,13 @@ def play_all(
     if len(plays.equity) < len(plays.rows):
         raise Misfit("There is no room for so many plays.")
     trades, ends = _run(plays, sets, market, dated, written=room.written, report=report)
-    played = []
-    for k, (begin, end) in enumerate(pairwise([0, *ends])):
-        curve, last = _curve(market, parts[k % len(parts)], plays, k)
-        facts = Facts(trades[begin:end], curve, capital, candles, last)
-        curve["equity"][-1] = capital + facts.net  # the account's equity but for last bits
-        played.append(Played(facts, plays.accounts[k]))
-    return played
+    told = [_told(market, parts[k % len(parts)], plays, k) for k in range(len(ends))]
+    facts = facts_of(trades, ends, told, capital, candles)
+    for one in facts:
+        one.curve["equity"][-1] = capital + one.net  # the account's equity but for last bits
+    if room.by_days:
+        know_returns(facts)
+    return [Played(one, plays.accounts[k]) for k, one in enumerate(facts)]
 
 
 def _run(
@@ -238,16 +239,14 @@ def _done(plays: Plays, sets: Sets) -> float:
     return float((plays.rows.reshape(-1, len(first)) - first).sum() / whole)
 
 
-def _curve(
-    market: Market, part: Part, plays: Plays, k: int
-) -> tuple[dict[str, Array], NDArray[np.int64] | None]:
-    """Of play `k`, and its points that end days, where they are known."""
+def _told(market: Market, part: Part, plays: Plays, k: int) -> Told:
+    """The curve of play `k`."""
     row, sampled, time, ends = int(plays.rows[k]), part.sampled, part.time, part.day_ends
     points = len(time) if row == part.end else _points_before(row, part)  # or ruined
     if points < len(time) or row < part.end:
         time, ends = np.append(time[: points - 1], market.time[row - 1]), None
     begin = 0 if sampled is not None else part.first
-    return {"time": time, "equity": plays.equity[k, begin : begin + points]}, ends
+    return Told({"time": time, "equity": plays.equity[k, begin : begin + points]}, ends)
 
 
 def _points_before(row: int, part: Part) -> int:

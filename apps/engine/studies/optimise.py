@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.figures.deflation import deflated
-from apps.engine.figures.equity import sharpe_ratio
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure
 from apps.engine.language.strategy import parse
@@ -97,7 +96,7 @@ def searched(
     """The sets that can run, by number."""
 
     def judge(facts: Facts) -> Judged:
-        return Judged(objective_of(facts, config.objective), sharpe_ratio(facts.daily))
+        return Judged(objective_of(facts, config.objective), facts.sharpe)
 
     found = sweep(
         search,
