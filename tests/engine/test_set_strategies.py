@@ -1,4 +1,4 @@
-"""A set's strategy, put together from what was validated before, is the one that is read anew."""
+"""A set's strategy, and its script, put together of parts, are those that are read anew."""
 
 from collections.abc import Iterator
 from random import Random
@@ -9,6 +9,7 @@ import pytest
 from apps.engine.errors import IncompleteStrategy
 from apps.engine.language.strategy import parse, read
 from apps.engine.studies.grid import applied
+from apps.engine.studies.scripts import Scripts, script_of
 from apps.engine.studies.strategies import Strategies
 from tests.engine.steps import complete, without
 
@@ -58,10 +59,12 @@ def numbers(place: Any, path: str = "") -> Iterator[tuple[str, float]]:
 def agree(steps: dict[str, Any], paths: list[str], sets: list[dict[str, float]]) -> int:
     """How many of the sets validate."""
     made, valid = Strategies(steps, paths), 0
+    scripts = Scripts(made)
     for values in [*sets, *sets]:  # the second time from what is known
         wanted = read(applied(steps, values)).strategy
         found = made.of(values)
         assert found == wanted, values
+        assert scripts.of(values) == (script_of(wanted) if wanted else None), values
         if found is not None and wanted is not None:
             assert found.model_dump(exclude_none=True) == wanted.model_dump(exclude_none=True)
             assert found.model_fields_set == wanted.model_fields_set

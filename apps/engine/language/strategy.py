@@ -14,7 +14,7 @@ from pydantic import ConfigDict, ValidationError
 
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
-from apps.engine.language.conditions import EntryConditions, Side, singles
+from apps.engine.language.conditions import EntryConditions, Side, Warmups, singles
 from apps.engine.language.exits import (
     AtrStop,
     AtrTarget,
@@ -200,14 +200,28 @@ def longer_warmups(strategy: Strategy) -> dict[str, int]:
 
 def warmups(strategy: Strategy) -> dict[str | None, int]:
     """Both, the strategy's own timeframe as None."""
+    return most_of(needs(strategy))
+
+
+def needs(strategy: Strategy) -> Warmups:
+    """The same, one by one for all that is read."""
     entry, exits = strategy.entryConditions, strategy.exitConditions
     confirming = max(entry.confirmationCandles, 1) - 1
-    found: dict[str | None, int] = {None: max(confirming, *strategy.atr_periods)}
-    for step, before in ((entry, confirming), (exits, 0)):
-        for condition in singles(step.conditions):
-            for timeframe, candles in condition.warmups:
-                least = candles + before if timeframe is None else candles
-                found[timeframe] = max(least, found.get(timeframe, 0))
+    own = [(None, confirming), *((None, period) for period in strategy.atr_periods)]
+    read = (
+        (timeframe, candles + before if timeframe is None else candles)
+        for step, before in ((entry, confirming), (exits, 0))
+        for condition in singles(step.conditions)
+        for timeframe, candles in condition.warmups
+    )
+    return (*own, *read)
+
+
+def most_of(warmups: Warmups) -> dict[str | None, int]:
+    """Of each timeframe."""
+    found = dict[str | None, int]()
+    for timeframe, candles in warmups:
+        found[timeframe] = max(candles, found.get(timeframe, 0))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from apps.engine.kernel.codes import (
@@ -13,19 +13,17 @@ from apps.engine.kernel.codes import (
     EXIT_LONG,
     EXIT_SHORT,
 )
-from apps.engine.language.conditions import Side
+from apps.engine.language.conditions import Side, Warmups
 from apps.engine.language.sides import (
     Check,
     Comparison,
-    Hours,
     Joined,
     Movement,
-    Pattern,
     Read,
     entry_check,
     exit_check,
 )
-from apps.engine.language.strategy import Strategy, warmups
+from apps.engine.language.strategy import Strategy, needs
 
 
 class Wanted(NamedTuple):
@@ -39,22 +37,26 @@ class Wanted(NamedTuple):
 class Watch(NamedTuple):
     """What signals and ranges are made of: it is looked up once, for any number of symbols.
 
-    Checks read `lead` bars before their own, those that confirm them counted. `warmups` and
-    `atr_periods` are those of the strategy.
+    `backs` are how many bars before its own each thing that a check reads is read at, those that
+    confirm it counted. `needs` and `atr_periods` are those of the strategy.
     """
 
     timeframe: str
     wanted: tuple[Wanted, ...]
-    lead: int
-    warmups: Mapping[str | None, int]
+    backs: tuple[int, ...]
+    needs: Warmups
     atr_periods: tuple[int, int, int, int]
+
+    @property
+    def lead(self) -> int:
+        """How many bars before its own a check reads."""
+        return max(self.backs)
 
 
 def watch_of(strategy: Strategy) -> Watch:
-    wanted = tuple(_wanted(strategy))
-    lead = max([looks_back(one.check) + one.candles for one in wanted])
-    timeframe, least = strategy.basicInfo.timeframe, warmups(strategy)
-    return Watch(timeframe, wanted, lead, least, strategy.atr_periods)
+    wanted, timeframe = tuple(_wanted(strategy)), strategy.basicInfo.timeframe
+    backs = tuple([steps + one.candles for one in wanted for steps in (0, *_backs(one.check))])
+    return Watch(timeframe, wanted, backs, needs(strategy), strategy.atr_periods)
 
 
 def _wanted(strategy: Strategy) -> list[Wanted]:
@@ -86,15 +88,19 @@ def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:
 
 def looks_back(check: Check) -> int:
     """How many bars before its own a check reads, when one candle confirms it."""
+    return max(_backs(check), default=0)
+
+
+def _backs(check: Check) -> Iterator[int]:
+    """The same, one by one for all that it reads."""
     match check:
         case Comparison(left, _, right):
-            return 1 + max(_bars_back(left), _bars_back(right))
+            yield from (1 + _bars_back(left), 1 + _bars_back(right))
         case Joined(_, checks):
-            return max(map(looks_back, checks), default=0)
-        case Movement(read, _, steps):
-            return 0 if read.timeframe else read.offset + steps
-        case Hours() | Pattern():
-            return 0
+            for one in checks:
+                yield from _backs(one)
+        case Movement(read, _, steps) if not read.timeframe:
+            yield read.offset + steps
 
 
 def _bars_back(operand: Read | float) -> int:

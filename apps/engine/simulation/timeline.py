@@ -18,7 +18,7 @@ from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import Plan
-from apps.engine.language.strategy import Strategy, longer_warmups
+from apps.engine.language.strategy import Strategy, longer_warmups, most_of
 from apps.engine.sessions import Sessions
 from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.signals import NO_RANGES, atr_columns, signals_of
@@ -105,7 +105,8 @@ def cues_of(
     """
     used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
-    warm = last - max(first, watch.warmups[None], *_warm_from(watch.warmups, longer))
+    least = most_of(watch.needs)
+    warm = last - max(first, least[None], *_warm_from(least, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
     return cues_at(watch, plan, used, longer, first, columns=columns, into=into, run=run)

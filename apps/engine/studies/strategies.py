@@ -1,14 +1,15 @@
-"""The strategies of a search: an object of the steps is validated once for each of its values.
+"""The strategies of a search, put together of what was validated before.
 
-What an object may hold is said by its own model, which looks at no number inside what it holds, and
-what one step needs of another are words. So where all of the steps validate, a set needs only
-those objects validated that its numbers stand in; the objects around them are copied with them.
+What an object of the steps may hold is said by its own model, which looks at no number inside what
+it holds, and what one step needs of another are words. So where all of the steps validate, only
+those objects must be validated anew that numbers stand in; the objects around them are copied with
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
@@ -22,16 +23,21 @@ Values = Mapping[str, float]
 
 
 class Strategies:
-    """What `strategy.read` makes of steps with values at some paths."""
+    """What `strategy.read` makes of steps with values at some paths.
+
+    `whole` is that of the steps as they are, None where they do not validate. `groups` are the
+    paths into one object each, which must be validated together.
+    """
 
     def __init__(self, steps: Mapping[str, Any], paths: Sequence[str]) -> None:
         self._steps = steps
-        whole = strategies.read(steps).strategy
+        self.whole = strategies.read(steps).strategy
         ways = {path: way_of(path) for path in paths}
-        self._root = _object(whole, steps, ways) if whole else None
+        self._root = _object(self.whole, steps, ways) if self.whole else None
+        self.groups = tuple(self._root.groups()) if self._root else (tuple(paths),)
 
     def of(self, values: Values) -> Strategy | None:
-        """None where it does not validate. `values` has one for each path."""
+        """None where it does not validate. `values` has all paths of a group, or none of them."""
         if self._root is None:
             return strategies.read(applied(self._steps, values)).strategy
         found = self._root.made(values)
@@ -46,7 +52,7 @@ class _Place(NamedTuple):
     entry: int | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Object:
     """An object of the steps that values change, in itself (`ways`) or in what it holds (`inner`).
 
@@ -55,19 +61,20 @@ class _Object:
 
     part: Part
     json: Mapping[str, Any]
-    paths: tuple[str, ...]
     ways: Mapping[str, Way]
     inner: Mapping[_Place, _Object]
-    known: dict[tuple[float, ...], Part | None] = field(default_factory=dict)
+
+    def groups(self) -> Iterator[tuple[str, ...]]:
+        for one in self.inner.values():
+            yield from one.groups()
+        if not self.inner:
+            yield tuple(self.ways)
 
     def made(self, values: Values) -> Part | None:
         """The object with the values; None where it does not validate."""
-        if len(self.paths) == len(values) and self.inner:
-            return self._copied(values)  # no other set has it
-        own = tuple([values[path] for path in self.paths])
-        if own not in self.known:
-            self.known[own] = self._copied(values) if self.inner else self._validated(values)
-        return self.known[own]
+        if self.inner:
+            return self._copied(values)
+        return self._validated(values) if self.ways.keys() <= values.keys() else self.part
 
     def _copied(self, values: Values) -> Part | None:
         changed: dict[str, Any] = {}
@@ -109,7 +116,7 @@ def _object(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Ob
         if found is None:
             return _leaf(part, json, ways)
         inner[place] = found
-    return _Object(part, json, tuple(ways), ways, inner)
+    return _Object(part, json, ways, inner)
 
 
 def _leaf(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Object | None:
@@ -120,7 +127,7 @@ def _leaf(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Obje
         alone = type(part).model_validate(json)
     except ValidationError:
         return None
-    return _Object(part, json, tuple(ways), ways, {}) if alone == part else None
+    return _Object(part, json, ways, {}) if alone == part else None
 
 
 def _place(part: Part, way: Way) -> _Place | None:

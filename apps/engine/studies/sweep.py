@@ -20,12 +20,10 @@ from apps.engine.errors import EngineError, InsufficientData
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Plan
-from apps.engine.language.strategy import Strategy
 from apps.engine.lazy import lazy
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.programs import Bits, Pending, Run
-from apps.engine.signals.watch import watch_of
-from apps.engine.simulation.plan import Terms, plan_of, terms_of
+from apps.engine.simulation.plan import Terms, terms_of
 from apps.engine.simulation.plays import (
     EVERY_ROW,
     Part,
@@ -40,6 +38,7 @@ from apps.engine.simulation.plays import (
 from apps.engine.simulation.stage import Stage
 from apps.engine.studies.configs import SHOWN
 from apps.engine.studies.grid import Grid
+from apps.engine.studies.scripts import Scripts
 from apps.engine.studies.strategies import Strategies
 
 CACHE_BYTES: Final = 256 * 2**20
@@ -87,41 +86,21 @@ class Search:
     capital: float
 
     @lazy
-    def _strategies(self) -> Strategies:
-        return Strategies(self.steps, [one.path for one in self.grid.parameters])
+    def _scripts(self) -> Scripts:
+        return Scripts(Strategies(self.steps, [one.path for one in self.grid.parameters]))
 
     @lazy
     def _terms(self) -> Terms:
         return terms_of(self.stage.contracts, self.schedule)
 
-    def strategy(self, index: int) -> Strategy | None:
-        """The strategy of a set; None where it does not validate."""
-        return self._strategies.of(self.grid.values(index))
-
-    @lazy
-    def _plans(self) -> dict[tuple[int, ...], tuple[Plan, Strategy]]:
-        """By the objects that make the plan: the strategies keep these, and so their identity."""
-        return {}
-
-    def _plan(self, strategy: Strategy) -> Plan:
-        """As `plan_of`, once for all sets that share the steps it is made of."""
-        steps = (
-            strategy.positionSizing, strategy.exitConditions, strategy.riskParameters,
-            strategy.executionSettings, strategy.entryConditions.positionType,
-        )  # fmt: skip
-        key = tuple(map(id, steps))
-        if key not in self._plans:
-            self._plans[key] = plan_of(strategy), strategy
-        return self._plans[key][0]
-
     def cued(self, index: int, into: Bits | None = None, run: Run | None = None) -> Cued:
         """What is played of a set; `into` and `run` as for `Stage.cued`. Raises CannotRun."""
-        strategy = self.strategy(index)
-        if strategy is None:
+        script = self._scripts.of(self.grid.values(index))
+        if script is None:
             raise CannotRun
-        plan = self._plan(strategy)
+        plan, watch = script
         try:
-            return Cued(plan, *self.stage.cued(watch_of(strategy), plan, into, run))
+            return Cued(plan, *self.stage.cued(watch, plan, into, run))
         except InsufficientData as error:
             raise CannotRun from error
 

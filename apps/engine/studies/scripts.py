@@ -1,0 +1,85 @@
+"""What each set of a search is played by, put together without a strategy of its own.
+
+Every number of a script comes of one object of the steps. So what the values of an object change
+in the script of the whole is found once, alone; a set has the changes of all its values.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from apps.engine.kernel.records import Plan
+from apps.engine.language.strategy import Strategy
+from apps.engine.signals.watch import Watch, watch_of
+from apps.engine.simulation.plan import plan_of
+from apps.engine.studies.strategies import Strategies, Values
+
+
+class Script(NamedTuple):
+    """A strategy as its plan and what it watches for."""
+
+    plan: Plan
+    watch: Watch
+
+
+def script_of(strategy: Strategy) -> Script:
+    return Script(plan_of(strategy), watch_of(strategy))
+
+
+class Scripts:
+    """Of the strategies. Any number of threads may share them."""
+
+    def __init__(self, strategies: Strategies) -> None:
+        self._strategies, self._groups = strategies, strategies.groups
+        self._whole = script_of(strategies.whole) if strategies.whole else None
+        self._alone: list[dict[tuple[float, ...], Script | None]] = [{} for _ in self._groups]
+
+    def of(self, values: Values) -> Script | None:
+        """None where the strategy does not validate. `values` has one for each path."""
+        whole = self._whole
+        if whole is None or len(self._groups) == 1:
+            strategy = self._strategies.of(values)
+            return script_of(strategy) if strategy else None
+        made: Script = whole
+        for group, known in zip(self._groups, self._alone, strict=True):
+            own = tuple([values[path] for path in group])
+            if own not in known:
+                known[own] = self._changed(whole, dict(zip(group, own, strict=True)))
+            alone = known[own]
+            if alone is None:
+                return None
+            made = made if alone is whole else both(whole, made, alone)
+        return made
+
+    def _changed(self, whole: Script, values: Values) -> Script | None:
+        """The script of the whole with the values of one object."""
+        strategy = self._strategies.of(values)
+        if strategy is None:
+            return None
+        shared: Script = sharing(whole, script_of(strategy))
+        return shared
+
+
+# Any: a script, or what it holds, which is tuples all the way down.
+
+
+def sharing(whole: Any, changed: Any) -> Any:
+    """What was changed, with the whole's own objects wherever it is equal."""
+    if whole == changed:
+        return whole
+    if not isinstance(whole, tuple):
+        return changed
+    return _like(whole, [sharing(*each) for each in zip(whole, changed, strict=True)])
+
+
+def both(whole: Any, one: Any, other: Any) -> Any:
+    """The whole with what is another object in `one` or in `other`; no number is so in both."""
+    if one is whole:
+        return other
+    assert isinstance(whole, tuple)
+    places = zip(whole, one, other, strict=True)
+    return _like(whole, [b if c is a else c if b is a else both(a, b, c) for a, b, c in places])
+
+
+def _like(whole: Any, items: list[Any]) -> Any:
+    return whole._make(items) if hasattr(whole, "_make") else tuple(items)
