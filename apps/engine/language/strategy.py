@@ -200,7 +200,10 @@ def longer_warmups(strategy: Strategy) -> dict[str, int]:
 
 def warmups(strategy: Strategy) -> dict[str | None, int]:
     """Both, the strategy's own timeframe as None."""
-    return most_of(needs(strategy))
+    found = dict[str | None, int]()
+    for timeframe, candles in needs(strategy):
+        found[timeframe] = max(candles, found.get(timeframe, 0))
+    return found
 
 
 def needs(strategy: Strategy) -> Warmups:
@@ -215,14 +218,6 @@ def needs(strategy: Strategy) -> Warmups:
         for timeframe, candles in condition.warmups
     )
     return (*own, *read)
-
-
-def most_of(warmups: Warmups) -> dict[str | None, int]:
-    """Of each timeframe."""
-    found = dict[str | None, int]()
-    for timeframe, candles in warmups:
-        found[timeframe] = max(candles, found.get(timeframe, 0))
-    return found
 
 
 def warnings(strategy: Strategy) -> tuple[Fault, ...]:

@@ -13,7 +13,7 @@ from apps.engine.kernel.codes import (
     EXIT_LONG,
     EXIT_SHORT,
 )
-from apps.engine.language.conditions import Side, Warmups
+from apps.engine.language.conditions import Side
 from apps.engine.language.sides import (
     Check,
     Comparison,
@@ -38,13 +38,14 @@ class Watch(NamedTuple):
     """What signals and ranges are made of: it is looked up once, for any number of symbols.
 
     `backs` are how many bars before its own each thing that a check reads is read at, those that
-    confirm it counted. `needs` and `atr_periods` are those of the strategy.
+    confirm it counted. `needs` are the strategy's of its own timeframe, `longer` of longer ones.
     """
 
     timeframe: str
     wanted: tuple[Wanted, ...]
     backs: tuple[int, ...]
-    needs: Warmups
+    needs: tuple[int, ...]
+    longer: tuple[tuple[str, int], ...]
     atr_periods: tuple[int, int, int, int]
 
     @property
@@ -56,7 +57,10 @@ class Watch(NamedTuple):
 def watch_of(strategy: Strategy) -> Watch:
     wanted, timeframe = tuple(_wanted(strategy)), strategy.basicInfo.timeframe
     backs = tuple([steps + one.candles for one in wanted for steps in (0, *_backs(one.check))])
-    return Watch(timeframe, wanted, backs, needs(strategy), strategy.atr_periods)
+    needed = needs(strategy)
+    own = tuple([candles for longer, candles in needed if longer is None])
+    longer = tuple([(longer, candles) for longer, candles in needed if longer is not None])
+    return Watch(timeframe, wanted, backs, own, longer, strategy.atr_periods)
 
 
 def _wanted(strategy: Strategy) -> list[Wanted]:

@@ -60,13 +60,16 @@ class Stage(NamedTuple):
 
         Raises InsufficientData when too few bars are warm for it.
         """
-        several = len(self.tracks) > 1  # of which the signals are put together here
-        own, later = (None, None) if several or into is None else (into[:, 0], run)
+        if len(self.tracks) == 1:
+            own, later = (None, None) if into is None else (into[:, 0], run)
+            kept = self.caches[0]
+            only = cues_of(watch, plan, self.tracks[0], columns=kept, into=own, run=later)
+            return cue(self.joined, [only])
         cues = (
-            cues_of(watch, plan, track, columns=kept, into=own, run=later)
+            cues_of(watch, plan, track, columns=kept)
             for track, kept in zip(self.tracks, self.caches, strict=True)
         )
-        if not several or not any(watch.atr_periods):
+        if not any(watch.atr_periods):
             return cue(self.joined, cues, into)
         key = watch.atr_periods, ranges_asked(plan).tobytes()
         (laid,) = self.laid.get(key) or (None,)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.kernel.codes import ENTER
 from apps.engine.kernel.records import Plan
-from apps.engine.language.strategy import Strategy, longer_warmups, most_of
+from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions
 from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.signals import NO_RANGES, atr_columns, signals_of
@@ -105,8 +105,7 @@ def cues_of(
     """
     used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
-    least = most_of(watch.needs)
-    warm = last - max(first, least[None], *_warm_from(least, longer))
+    warm = last - max(first, *watch.needs, *_warm_from(watch.longer, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
     return cues_at(watch, plan, used, longer, first, columns=columns, into=into, run=run)
@@ -177,10 +176,6 @@ def _longer_used(
     return found
 
 
-def _warm_from(least: Mapping[str | None, int], longer: Mapping[str, Longer]) -> list[int]:
+def _warm_from(needs: Iterable[tuple[str, int]], longer: Mapping[str, Longer]) -> list[int]:
     """The first bar at which so many candles of each longer timeframe are known."""
-    return [
-        int(np.searchsorted(longer[name].seen, candles))
-        for name, candles in least.items()
-        if name is not None
-    ]
+    return [int(np.searchsorted(longer[name].seen, candles)) for name, candles in needs]
