@@ -203,8 +203,10 @@ def _run(
         report(_done(plays, sets))
     # As bytes and by `take`: NumPy joins and picks records a field at a time, 20 times as slow.
     made, owner = np.frombuffer(b"".join(trades), TRADE), np.concatenate(owners)
-    if several or symbols > 1:
+    if symbols > 1:
         made = made.take(np.lexsort((made["exit_time"], owner)))
+    elif several:  # those of a lone symbol are in order
+        made = made.take(np.argsort(owner, kind="stable"))
     return made, np.cumsum(np.bincount(owner, minlength=len(plays.rows))).tolist()
 
 
