@@ -76,10 +76,10 @@ def both(whole: Any, one: Any, other: Any) -> Any:
     """The whole with what is another object in `one` or in `other`; no number is so in both."""
     if one is whole:
         return other
-    assert isinstance(whole, tuple)
     places = zip(whole, one, other, strict=True)
     return _like(whole, [b if c is a else c if b is a else both(a, b, c) for a, b, c in places])
 
 
 def _like(whole: Any, items: list[Any]) -> Any:
-    return whole._make(items) if hasattr(whole, "_make") else tuple(items)
+    """A tuple, or a named one."""
+    return tuple.__new__(type(whole), items)
