@@ -15,7 +15,7 @@ from numba.core.event import Event, Listener, install_listener
 from numba.core.registry import cpu_target
 from numba.core.runtime.nrt import rtsys
 
-from apps.engine.kernel import entries, fills, kernel, many, marks, phases, rest
+from apps.engine.kernel import ahead, entries, fills, kernel, many, marks, phases, rest
 from apps.engine.signals import chains, compiled
 from apps.engine.simulation import market, simulate
 from apps.engine.studies import monte_carlo
@@ -31,6 +31,7 @@ FUNCTIONS: Final = frozenset(
         phases,
         marks,
         rest,
+        ahead,
         entries,
         fills,
         chains,

@@ -73,9 +73,9 @@ def random_case(
     return Case(market, signals, plan, contracts, RATES, cash, _outside(rng, rows, symbols))
 
 
-def calm_case(rng: np.random.Generator) -> Case:
+def calm_case(rng: np.random.Generator, *, rows: int | None = None) -> Case:
     """Long stretches in which nothing happens: few signals, or ever the same, and far levels."""
-    case = random_case(rng, symbols=int(rng.choice([1, 1, 1, 2, 3])))
+    case = random_case(rng, symbols=int(rng.choice([1, 1, 1, 2, 3])), rows=rows)
     if rng.random() < 0.3:
         signals = np.where(case.market.cell >= 0, c.ENTER_LONG, 0).astype(np.uint8)
     else:
@@ -336,8 +336,12 @@ def fills_of(twin: Twin) -> bytes:
 
 
 def rejected(outcome: Outcome) -> dict[str, int]:
-    counts = r.load(outcome.state).account[0]["rejected"].tolist()
-    return {name: count for name, count in zip(REJECTIONS, counts, strict=True) if count}
+    return rejected_of(r.load(outcome.state).account[0])
+
+
+def rejected_of(account: NDArray[Any]) -> dict[str, int]:
+    counts = zip(REJECTIONS, account["rejected"].tolist(), strict=True)
+    return {name: count for name, count in counts if count}
 
 
 def with_idle_symbols(case: Case, more: int) -> Case:

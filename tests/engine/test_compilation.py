@@ -15,7 +15,7 @@ import pytest
 
 from apps.engine.candles import Candles
 from apps.engine.compilation import FUNCTIONS, prepare
-from apps.engine.kernel import codes, entries, fills, kernel, marks, phases, prices, rest
+from apps.engine.kernel import ahead, codes, entries, fills, kernel, marks, phases, prices, rest
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation.simulate import ChargeRow, Contract, History, simulate, warm_up
 from tests.engine.strategies import sma_cross, strategy
@@ -160,7 +160,8 @@ def test_the_cache_of_the_kernels_notices_a_change_in_any_file_they_are_made_of(
     prepare(print)
     index = kernel.run._cache._cache_file._index_path
     files = [
-        module.__file__ for module in (kernel, phases, marks, rest, entries, fills, prices, codes)
+        module.__file__
+        for module in (kernel, phases, marks, rest, ahead, entries, fills, prices, codes)
     ]
     digest = sha256(b"".join(Path(str(file)).read_bytes() for file in files)).hexdigest()
     assert digest.encode() in Path(index).read_bytes()

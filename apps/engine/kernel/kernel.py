@@ -4,9 +4,9 @@ A backtest is `run` over all rows and then `finish`; trading live is `run` over 
 is no second code path and no "live" flag: nothing but `State` survives a row, and State is bytes.
 The rules are numbered in README.md; the names of the functions below are their subjects.
 
-Compiled code of the simulation stands here and in `phases.py`, `marks.py`, `rest.py`, `entries.py`,
-`fills.py` and `prices.py`. The cache of a kernel notices a change in its own file; `notice` adds
-the others.
+Compiled code of the simulation stands here and in `phases.py`, `marks.py`, `rest.py`, `ahead.py`,
+`entries.py`, `fills.py` and `prices.py`. The cache of a kernel notices a change in its own file;
+`notice` adds the others.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from apps.engine.kernel import codes, entries, fills, marks, phases, prices, rest
+from apps.engine.kernel import ahead, codes, entries, fills, marks, phases, prices, rest
+from apps.engine.kernel.ahead import ALL, Groups, Row, Rows, first_heard, groups_of, inlined
 from apps.engine.kernel.codes import AT_MARKET, BY_END_OF_DATA, DUST, RUINED, RUNNING
 from apps.engine.kernel.fills import Record, kernel, step, worth
 from apps.engine.kernel.marks import (
@@ -45,19 +46,7 @@ from apps.engine.kernel.phases import (
     recall,
 )  # fmt: skip
 from apps.engine.kernel.records import Plan, Ran, State
-from apps.engine.kernel.rest import (
-    ALL,
-    Rests,
-    Row,
-    Rows,
-    find_bars,
-    first_heard,
-    get_up,
-    inlined,
-    lie_down,
-    rests_of,
-    wake,
-)  # fmt: skip
+from apps.engine.kernel.rest import Rests, find_bars, get_up, lie_down, listens, rests_of, wake
 
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, Market, Out
@@ -76,6 +65,7 @@ class Desk(NamedTuple):
 
     kept: State
     rests: Rests
+    groups: Groups
     opened: Array
     waiting: Array
     inside: Array
@@ -86,15 +76,15 @@ class Desk(NamedTuple):
 
 
 @njit(nogil=True, error_model="numpy")
-def desk_of(state: State, most: int) -> Desk:
-    """For so many rows at once, at most MOST_ROWS."""
+def desk_of(state: State, most: int, bars: int) -> Desk:
+    """For so many rows at once, at most MOST_ROWS, and for the groups of so many bars."""
     size = state.positions.size
     kept = State(np.empty_like(state.account), np.empty_like(state.positions))
     opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
     scratch, noted = np.empty(min(most, MOST_ROWS)), np.empty(16 * size + 256, STRETCH)
     newest, counts = np.empty(size + 1 if size > 1 else 1, np.int64), np.empty(2, np.int64)
-    inside = np.zeros(size, np.bool_)
-    return Desk(kept, rests_of(size), opened, waiting, inside, scratch, noted, newest, counts)
+    inside, rests, groups = np.zeros(size, np.bool_), rests_of(size), groups_of(bars)
+    return Desk(kept, rests, groups, opened, waiting, inside, scratch, noted, newest, counts)
 
 
 @step
@@ -199,7 +189,7 @@ def play(
             )  # fmt: skip
         if n_wait == 0 and loudest > t:
             until = min(loudest, end)
-            if symbols == 1 and n_open > 0:  # it rests until it hears
+            if n_open > 0 and listens(rows, rests, trailing):
                 t = until
             else:
                 t = first_heard(t, until, rows.heard, rests.acts)
@@ -255,12 +245,12 @@ def end_chunk(
 
 
 @inlined
-def rows_of(market: Market, signals: Array, start: int, stop: int) -> Rows:
+def rows_of(market: Market, signals: Array, groups: Groups, start: int, stop: int) -> Rows:
     """Rows [start, stop)."""
     time, day, cell = market.time[start:stop], market.day[start:stop], market.cell[start:stop]
     opens, highs, lows, closes = market.bars
     heard, flags, atr = signals[start:stop].reshape(-1), market.flags, market.atr
-    return Rows(time, day, cell, heard, opens, highs, lows, closes, flags, atr)
+    return Rows(time, day, cell, heard, opens, highs, lows, closes, flags, atr, groups)
 
 
 @step
@@ -269,9 +259,9 @@ def run_rows(
     contracts: Array, rates: Array, out: Out,
 ) -> Ran:  # fmt: skip
     """As `run`, without memory of its own."""
-    kept, rests, opened, waiting, inside, scratch, noted, newest, counts = desk
+    kept, rests, groups, opened, waiting, inside, scratch, noted, newest, counts = desk
     account, positions = state.account[0], state.positions
-    rows = rows_of(market, signals, start, stop)
+    rows = rows_of(market, signals, groups, start, stop)
     find_bars(rows.cell, rests)
     curve, size, symbols = out.equity[start:stop], rows.day.size, positions.size
     most_trades, most_fills, most_refused = most_written(
@@ -333,7 +323,7 @@ def run(
     The next row is before `stop` when `out` might not hold what another row writes (drain it and
     go on from there), or when the money is gone (rule 6: then no further row is run).
     """
-    desk = desk_of(state, max(stop - start, 0))
+    desk = desk_of(state, max(stop - start, 0), 0)
     return run_rows(desk, state, market, signals, start, stop, plan, contracts, rates, out)
 
 
@@ -384,7 +374,7 @@ def notice(kernels: Iterable[Callable[..., Any]], *more: str) -> None:
     """Let the cache of these kernels notice a change in files that `run` is made of, and in `more`;
     Numba has no public way.
     """
-    modules = (phases, marks, rest, entries, fills, prices, codes)
+    modules = (phases, marks, rest, ahead, entries, fills, prices, codes)
     files = (__file__, *(str(module.__file__) for module in modules), *more)
     digest = sha256(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
     for one in kernels:

@@ -138,7 +138,8 @@ def run_many(
     """
     n = int(np.int64(0))  # for a literal 0 `run_until` would be compiled, too
     least = least_of(plays.rows, plays.over)
-    desk = desk_of(State(plays.accounts[:1], plays.positions[0]), MOST_ROWS)
+    bars = market.bars.low.size if plays.over.size > 1 else 0
+    desk = desk_of(State(plays.accounts[:1], plays.positions[0]), MOST_ROWS, bars)
     while least >= 0 and most > 0:
         stop = (least // stretch + 1) * stretch
         for k in range(plays.over.size):

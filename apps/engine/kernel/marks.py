@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from apps.engine.kernel.ahead import Column, Row, Rows, inlined
 from apps.engine.kernel.codes import DUST
 from apps.engine.kernel.fills import Record, worth
-from apps.engine.kernel.rest import Column, Rests, Row, Rows, inlined
+from apps.engine.kernel.rest import Rests
 
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Plan

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from apps.engine.kernel.ahead import ALL, Row, Rows, inlined
 from apps.engine.kernel.codes import (
     AT_MARKET,
     BY_AMOUNT,
@@ -40,15 +41,7 @@ from apps.engine.kernel.fills import (
 )  # fmt: skip
 from apps.engine.kernel.marks import Marks, note, note_cash, note_without_bar
 from apps.engine.kernel.records import Bar, Plan
-from apps.engine.kernel.rest import (
-    ACTS_ON_NOTHING_HELD,
-    ALL,
-    Rests,
-    Row,
-    Rows,
-    bar_of,
-    inlined,
-)  # fmt: skip
+from apps.engine.kernel.rest import ACTS_ON_NOTHING_HELD, Rests, bar_of
 
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, Out

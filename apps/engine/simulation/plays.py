@@ -39,7 +39,7 @@ CELLS_AT_A_TIME = 10_000_000
 """Rows x symbols between two reports of progress: some 20 ms of work."""
 TRADES_AT_A_TIME = 1_000
 """Trades the kernel may write before it hands them over."""
-CELLS_NEAR, LEAST_ROWS = 16_384, 1_024
+CELLS_NEAR, LEAST_ROWS = 32_768, 1_024
 """Rows x symbols of which the bars stay in the cache while many plays are run over them."""
 EVERY_ROW = slice(None)
 
