@@ -73,9 +73,9 @@ def random_case(
     return Case(market, signals, plan, contracts, RATES, cash, _outside(rng, rows, symbols))
 
 
-def calm_case(rng: np.random.Generator, *, rows: int | None = None) -> Case:
+def calm_case(rng: np.random.Generator) -> Case:
     """Long stretches in which nothing happens: few signals, or ever the same, and far levels."""
-    case = random_case(rng, symbols=int(rng.choice([1, 1, 1, 2, 3])), rows=rows)
+    case = random_case(rng, symbols=int(rng.choice([1, 1, 1, 2, 3])))
     if rng.random() < 0.3:
         signals = np.where(case.market.cell >= 0, c.ENTER_LONG, 0).astype(np.uint8)
     else:

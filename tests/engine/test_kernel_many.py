@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.many import PLAN, Dated, Plays, Sets, Written, run_many
-from tests.engine.cases import Case, calm_case, random_case, rejected_of, twin_of
+from tests.engine.cases import Case, bars_of, random_case, rejected_of, twin_of
 
 PROOF = pytest.param(range(1000, 4000), id="3000", marks=pytest.mark.slow)
 
@@ -34,12 +35,31 @@ def test_plays_of_one_market_are_the_twins(seeds: range) -> None:
 
 
 def several(rng: np.random.Generator) -> list[Case]:
-    """Two plans over a market of a few groups of bars, and the first with no signal to close."""
-    rows = int(rng.integers(60, 500))
-    drawn = (calm_case if rng.random() < 0.8 else random_case)(rng, rows=rows)
-    case, other = drawn._replace(outside={}), calm_case(rng).plan
-    entries = case.signals & 3
-    return [case, case._replace(plan=other), case._replace(signals=entries)]
+    """Three plans over one market: of few positions, which are held through groups of bars until
+    one touches a level, and as many as are drawn.
+    """
+    rows, symbols = int(rng.integers(100, 500)), int(rng.choice([1, 1, 2, 3]))
+    drawn = random_case(rng, symbols=symbols, rows=rows)._replace(outside={}, cash=1e8)
+    if rng.random() < 0.7:  # then prices are often those of levels
+        table = np.maximum(np.round(np.column_stack(drawn.market.bars)), 1.0)
+        drawn = drawn._replace(market=drawn.market._replace(bars=bars_of(table)))
+    kept = rng.random(drawn.signals.shape) < rng.choice([0.02, 0.1])
+    rare = drawn._replace(signals=np.where(kept, drawn.signals, 0).astype(np.uint8))
+    return [with_far_levels(rare, rng), with_far_levels(rare, rng), drawn]
+
+
+def with_far_levels(case: Case, rng: np.random.Generator) -> Case:
+    """Levels whole rupees away, to which prices come in a few dozens of bars, or never."""
+    bars = case.market.bars
+    reach = float(np.ceil(np.median(bars.high - bars.low)))
+    stop, target, trail = reach * rng.choice([0, 3, 6, 12], 3) * (1, 1, rng.random() < 0.3)
+    plan = case.plan._replace(
+        size_by=c.BY_QUANTITY, size=10.0, stop_rate=0.0, stop_points=float(stop), stop_atr=0.0,
+        second_stop_rate=0.0, target_ratio=0.0, target_rate=0.0, target_points=float(target),
+        target_atr=0.0, trail_rate=0.0, trail_points=float(trail), trail_atr=0.0,
+        max_holding=int(rng.choice([0, 0, 100])), slippage=float(rng.choice([0.0, 0.0003])),
+    )  # fmt: skip
+    return case._replace(plan=plan)
 
 
 def played(
