@@ -51,6 +51,22 @@ def test_comparisons_are_true_where_numpy_finds_them_true(operator: str) -> None
         assert length < 60 or set(ours) == {4, 6}
 
 
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 150)), min_size=1), st.integers(0, 9))
+def test_each_span_is_compared_with_what_is_before_it(
+    sizes: list[tuple[int, int]], seed: int
+) -> None:
+    """However many bars it has, and however many of its column lead up to it."""
+    rows, bar, end = [], 3, 0
+    for lead, wanted in sizes:
+        rows.append([0, bar - lead, bar, bar + wanted, end])
+        bar, end = bar + wanted, end + lead + wanted
+    rng, spans = np.random.default_rng(seed), np.array(rows)
+    a, b = levels(rng, end), levels(rng, end)
+    for operator in COMPARISONS:
+        ours, numpys = both_ways([comparison(a, operator, b)], spans, bar - 3)
+        assert ours == numpys
+
+
 def levels(rng: np.random.Generator, length: int) -> Column:
     found = rng.integers(0, 4, length).astype(np.float64)
     found[rng.random(length) < 0.1] = np.nan

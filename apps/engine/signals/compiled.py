@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
-from numba import carray, njit, types  # type: ignore[attr-defined]
+from llvmlite import ir
+from numba import njit, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
@@ -16,7 +17,6 @@ from apps.engine.kernel.records import Misfit
 from apps.engine.signals import chains, values
 from apps.engine.signals.chains import chain_of
 from apps.engine.signals.programs import (
-    Bits,
     Instruction,
     Op,
     Program,
@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from apps.engine.kernel.fills import Record
     from apps.engine.kernel.records import Array
 
+Words = NDArray[np.uint64]
 TRUTH, BYTE, FLOAT = np.dtype(np.bool_), np.dtype(np.uint8), np.dtype(np.float64)
-STRETCH: Final = 4096
+WORD: Final = 64
+"""Places whose truths are the bits of a number, that of the first in the lowest one."""
+STRETCH: Final = 32 * WORD
 """Places of columns that all programs are run over before any goes on."""
 NOWHERE: Final = 0
 """The address of no column."""
@@ -40,6 +43,7 @@ PROGRAM: Final = np.dtype(
     [("bits", "i8"), ("bit", "u1"), ("begin", "i8"), ("end", "i8")], align=True
 )
 """Of `bits` the address, and which instructions are its."""
+ONE = np.uint64(1)
 AT_OR_ABOVE, CROSSES_ABOVE, TRUE, AND = 1, 2, 3, 4
 """As in `Op`: the cache of what is compiled notices changes in this file alone."""
 
@@ -50,23 +54,37 @@ def run(programs: Sequence[Program], spans: Spans) -> None:
     Raises Misfit where a column or the bits are of another kind, or shorter than the spans.
     """
     places, wanted = size_of(spans), int(spans[-1, 3] - spans[0, 2])
-    written = [_written(one, places) for program in programs for one in program.instructions]
-    ends = np.cumsum([len(one.instructions) for one in programs])
-    listed = np.empty(len(programs), PROGRAM)
-    listed["bits"] = [_address(one.bits, wanted, BYTE) for one in programs]
-    listed["bit"] = [one.bit for one in programs]
-    listed["begin"][0], listed["begin"][1:], listed["end"] = 0, ends[:-1], ends
-    deepest = max(len(one.instructions) for one in programs)
-    stack = np.empty((deepest, STRETCH), np.uint8)
-    _run(listed, np.array(written, INSTRUCTION), spans, stack)
+    listed, written = list[tuple[int, int, int, int]](), list[tuple[int, int, int, float]]()
+    held = _Held(places)
+    for bits, bit, instructions in programs:
+        begin = len(written)
+        written += [_written(one, held) for one in instructions]
+        listed.append((_address(bits, wanted, BYTE), bit, begin, len(written)))
+    deepest = max(end - begin for _, _, begin, end in listed)
+    stack, numbers = np.empty((deepest, STRETCH // WORD), np.uint64), np.empty(WORD)
+    _run(np.array(listed, PROGRAM), np.array(written, INSTRUCTION), spans, stack, numbers)
 
 
-def _written(one: Instruction, places: int) -> tuple[int, int, int, float]:
+class _Held(dict[int, int]):
+    """Addresses of columns of numbers, by identity: programs keep them alive, and share them."""
+
+    def __init__(self, places: int) -> None:
+        self.places = places
+
+    def address(self, column: NDArray[Any] | float) -> int:
+        found = self.get(id(column))
+        if found is None:
+            found = self[id(column)] = _address(column, self.places, FLOAT)
+        return found
+
+
+def _written(one: Instruction, held: _Held) -> tuple[int, int, int, float]:
     """An INSTRUCTION. Its columns must live until it has been carried out."""
     op, left, right = one
+    if op is Op.TRUE:
+        return op, _address(left, held.places, TRUTH), NOWHERE, 0.0
     number = right if isinstance(right, float) else left if isinstance(left, float) else 0.0
-    kind = TRUTH if op is Op.TRUE else FLOAT
-    return op, _address(left, places, kind), _address(right, places, kind), number
+    return op, held.address(left), held.address(right), number
 
 
 def _address(column: NDArray[Any] | float, least: int, kind: np.dtype[Any]) -> int:
@@ -91,85 +109,145 @@ def _pointer(kind: types.Type) -> Callable[[int], Any]:
     return cast(Callable[[int], Any], pointer)
 
 
+_inlined = njit(forceinline=True)
 _to_floats, _to_bytes = _pointer(types.float64), _pointer(types.uint8)
 
 
+def _compared(operator: str) -> Callable[[int, int], Any]:
+    """Makes a word, in compiled code, of what is at two addresses: at once, as what LLVM makes of a
+    loop takes two or three times as long, depending on what stands around it.
+    """
+
+    @intrinsic
+    def compared(typing, left, right):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            numbers = ir.VectorType(ir.DoubleType(), WORD)
+            places = [builder.inttoptr(one, numbers.as_pointer()) for one in arguments]
+            left, right = (builder.load(place, align=8) for place in places)
+            truths = builder.fcmp_ordered(operator, left, right)
+            return builder.bitcast(truths, ir.IntType(WORD))
+
+        return types.uint64(types.int64, types.int64), code
+
+    return cast(Callable[[int, int], Any], compared)
+
+
+_word_above, _word_at_or_above = _compared(">"), _compared(">=")
+
+
+class _Stretch(NamedTuple):
+    """The places of columns from one on, and the bits from a bar on: words of so many places."""
+
+    at: int
+    bar: int
+    words: int
+    size: int
+
+
 @njit(nogil=True, cache=True)
-def _run(programs: Array, instructions: Array, spans: Spans, stack: Bits) -> None:
-    number = np.empty(STRETCH)
+def _run(programs: Array, instructions: Array, spans: Spans, stack: Words, numbers: Column) -> None:
+    """`numbers` is a WORD of them, for the number that a column is compared with."""
+    number = np.int64(numbers.ctypes.data)
     for _, kept, first, stop, place in spans:
         at, end, bar = place + first - kept, place + stop - kept, first - spans[0, 2]
-        while at < end:
-            rows = min(STRETCH, end - at)
-            for program in programs:
-                top = 0
-                for i in range(program.begin, program.end):
-                    top = _carry_out(instructions[i], at, top, stack, number[:rows])
-                _mark(carray(_to_bytes(program.bits + bar), rows), program.bit, stack[0])
-            at, bar = at + rows, bar + rows
+        while end - at >= WORD:  # loops of a length that the compiler knows take many places a step
+            stretch = _Stretch(at, bar, min(stack.shape[1], (end - at) // WORD), WORD)
+            _carry_out(programs, instructions, stretch, stack, number)
+            at, bar = at + stretch.words * WORD, bar + stretch.words * WORD
+        if at < end:
+            rest = _Stretch(at, bar, 1, end - at)
+            _carry_out(programs, instructions, rest, stack, number)
 
 
-@njit(nogil=True, cache=True)
-def _carry_out(one: Record, at: int, top: int, stack: Bits, number: Column) -> int:
-    """At as many places as `number` has, from one on; returns how many truths are on the stack."""
-    rows = number.size
-    if one.op >= AND:
-        _join(one.op, stack[top - 2], stack[top - 1], rows)
-        return top - 1
-    into = stack[top]
-    if one.op == TRUE:
-        into[:rows] = carray(_to_bytes(one.left + at), rows)
-        return top + 1
+@_inlined
+def _carry_out(
+    programs: Array, instructions: Array, stretch: _Stretch, stack: Words, number: Any
+) -> None:
+    for program in programs:
+        top = 0
+        for i in range(program.begin, program.end):
+            one = instructions[i]
+            if one.op >= AND:
+                top -= 1
+                _join(one.op, stretch.words, stack[top - 1], stack[top])
+                continue
+            if one.op == TRUE:
+                _take(one.left, stretch, stack[top])
+            else:
+                _compare(one, stretch, stack[top], number)
+            top += 1
+        _mark(program.bits, program.bit, stretch, stack[0])
+
+
+@_inlined
+def _compare(one: Record, stretch: _Stretch, into: Words, number: Any) -> None:
+    """`number` is the address of a WORD of them, to be filled with that of the instruction."""
     if min(one.left, one.right) == NOWHERE:
-        number[:] = one.number
-    left, right = _places(one.left, at, number), _places(one.right, at, number)
-    if one.op == CROSSES_ABOVE:
-        begin = 1 if at == 0 else 0  # nothing crosses at the first place of all
-        before, there = at - 1 + begin, number[begin:]
-        into[:begin] = 0
-        _cross(
-            left[begin:], right[begin:], _places(one.left, before, there),
-            _places(one.right, before, there), into[begin:],
-        )  # fmt: skip
-    else:
-        _compare(left, right, one.op == AT_OR_ABOVE, into)
-    return top + 1
+        for i in range(WORD):
+            _to_floats(number)[i] = one.number
+    at, _, words, size = stretch
+    left, left_step = (one.left + 8 * at, 8) if one.left else (number, 0)
+    right, right_step = (one.right + 8 * at, 8) if one.right else (number, 0)
+    if one.op != CROSSES_ABOVE:
+        for word in range(words):
+            if one.op == AT_OR_ABOVE:
+                into[word] = _at_or_above(left, right, size)
+            else:
+                into[word] = _above(left, right, size)
+            left, right = left + left_step * WORD, right + right_step * WORD
+        return
+    before = np.uint64(0)  # nothing crosses at the first place of all
+    if at > 0:
+        before = _at_or_above(right - right_step, left - left_step, 1)
+    for word in range(words):
+        not_above = _at_or_above(right, left, size)
+        into[word] = _above(left, right, size) & (not_above << ONE | before)
+        before = not_above >> np.uint64(WORD - 1)
+        left, right = left + left_step * WORD, right + right_step * WORD
 
 
-@njit(nogil=True, cache=True)
-def _places(address: int, at: int, number: Column) -> Column:
-    """As many of a column as `number` has, which stands for one that is NOWHERE."""
-    if address == NOWHERE:
-        return number
-    return carray(_to_floats(address + 8 * at), number.size)
+@_inlined
+def _above(left: int, right: int, size: int) -> Any:
+    """A word of what is at two addresses, or the first bits of one."""
+    if size == WORD:
+        return _word_above(left, right)
+    word = np.uint64(0)
+    for i in range(np.uint64(size)):
+        word |= np.uint64(_to_floats(left)[i] > _to_floats(right)[i]) << i
+    return word
 
 
-@njit(nogil=True, cache=True)
-def _cross(left: Column, right: Column, before: Column, beside: Column, into: Bits) -> None:
-    for i in range(np.uint64(left.size)):
-        into[i] = (left[i] > right[i]) & (before[i] <= beside[i])
+@_inlined
+def _at_or_above(left: int, right: int, size: int) -> Any:
+    if size == WORD:
+        return _word_at_or_above(left, right)
+    word = np.uint64(0)
+    for i in range(np.uint64(size)):
+        word |= np.uint64(_to_floats(left)[i] >= _to_floats(right)[i]) << i
+    return word
 
 
-@njit(nogil=True, cache=True)
-def _compare(left: Column, right: Column, equal: bool, into: Bits) -> None:
-    if equal:
-        for i in range(np.uint64(left.size)):
-            into[i] = left[i] >= right[i]
-    else:
-        for i in range(np.uint64(left.size)):
-            into[i] = left[i] > right[i]
+@_inlined
+def _take(truth: int, stretch: _Stretch, into: Words) -> None:
+    for word in range(stretch.words):
+        there, found = _to_bytes(truth + stretch.at + word * WORD), np.uint64(0)
+        for i in range(np.uint64(stretch.size)):
+            found |= np.uint64(there[i]) << i
+        into[word] = found
 
 
-@njit(nogil=True, cache=True)
-def _join(op: int, into: Bits, other: Bits, rows: int) -> None:
-    for i in range(np.uint64(rows)):
-        into[i] = into[i] & other[i] if op == AND else into[i] | other[i]
+@_inlined
+def _join(op: int, words: int, into: Words, other: Words) -> None:
+    for word in range(words):
+        into[word] = into[word] & other[word] if op == AND else into[word] | other[word]
 
 
-@njit(nogil=True, cache=True)
-def _mark(bits: Bits, bit: int, truth: Bits) -> None:
-    for i in range(np.uint64(bits.size)):
-        bits[i] |= truth[i] * bit
+@_inlined
+def _mark(bits: int, bit: int, stretch: _Stretch, truths: Words) -> None:
+    for word in range(stretch.words):
+        there, truth = _to_bytes(bits + stretch.bar + word * WORD), truths[word]
+        for i in range(np.uint64(stretch.size)):
+            there[i] |= np.uint8(truth >> i & ONE) * bit
 
 
 @njit(nogil=True, cache=True)
