@@ -29,11 +29,17 @@ WHOLE = {length: np.array([[0, 0, 0, length, 0]]) for length in LENGTHS}
 
 
 def both_ways(instructions: Sequence[Instruction], spans: Spans, wanted: int) -> list[list[int]]:
-    """The bits that a program sets, compiled and in NumPy, where one is set before."""
-    found = []
+    """The bits that a program sets, compiled and in NumPy, where one is set before. Where it sets
+    them anew that one is cleared in the bars of the spans.
+    """
+    found, reached = [], np.zeros(wanted, np.bool_)
+    for _, _, first, stop, _ in spans - spans[0, 2]:
+        reached[first:stop] = True
     for passes in (COMPILED, IN_NUMPY):
-        bits = np.full(wanted, 4, np.uint8)
-        passes.run([Program(bits, 2, tuple(instructions))], spans)
+        bits, anew = np.full(wanted, 4, np.uint8), np.full(wanted, 4, np.uint8)
+        program = Program(bits, 2, tuple(instructions), anew=False)
+        passes.run([program, program._replace(bits=anew, anew=True)], spans)
+        assert np.array_equal(anew, np.where(reached, bits & 2, 4))
         found.append(bits.tolist())
     return found
 
@@ -98,7 +104,9 @@ def test_what_would_be_read_amiss_is_not_read() -> None:
     given = [(column[1:], bits), (np.zeros(18)[::2], bits), (column.astype("f4"), bits)]
     for other, into in [*given, (column, bits[1:]), (column, column)]:
         with pytest.raises(Misfit):
-            compiled.run([Program(into, 1, (comparison(column, "above", other),))], spans)
+            compiled.run(
+                [Program(into, 1, (comparison(column, "above", other),), anew=True)], spans
+            )
 
 
 def test_the_numbers_of_operations_are_those_that_are_compiled() -> None:
@@ -118,14 +126,14 @@ def test_pending_programs_are_run_with_the_others_over_their_spans(
     pending, one, other = Pending(note), np.zeros((1, 5), np.int64), np.zeros((1, 5), np.int64)
     compared = (comparison(np.zeros(100), "above", np.ones(100)),)
     for bit, spans in enumerate((one, other, one)):
-        pending.add([Program(np.zeros(1, np.uint8), bit, compared)], spans)
+        pending.add([Program(np.zeros(1, np.uint8), bit, compared, anew=True)], spans)
     assert ran == []
     pending.run()
     pending.run()
     assert ran == [[0, 2], [1]]
     monkeypatch.setattr(programs, "MOST_HELD", 2_000)
     for bit in (3, 4):
-        pending.add([Program(np.zeros(1, np.uint8), bit, compared)], one)
+        pending.add([Program(np.zeros(1, np.uint8), bit, compared, anew=True)], one)
     assert ran[2:] == [[3, 4]]
 
 

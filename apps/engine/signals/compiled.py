@@ -40,7 +40,7 @@ NOWHERE: Final = 0
 INSTRUCTION: Final = np.dtype([("op", "i8"), ("left", "i8"), ("right", "i8"), ("number", "f8")])
 """The addresses of its columns; the number stands for the one that is NOWHERE."""
 PROGRAM: Final = np.dtype(
-    [("bits", "i8"), ("bit", "u1"), ("begin", "i8"), ("end", "i8")], align=True
+    [("bits", "i8"), ("bit", "u1"), ("anew", "u1"), ("begin", "i8"), ("end", "i8")], align=True
 )
 """Of `bits` the address, and which instructions are its."""
 ONE = np.uint64(1)
@@ -54,13 +54,13 @@ def run(programs: Sequence[Program], spans: Spans) -> None:
     Raises Misfit where a column or the bits are of another kind, or shorter than the spans.
     """
     places, wanted = size_of(spans), int(spans[-1, 3] - spans[0, 2])
-    listed, written = list[tuple[int, int, int, int]](), list[tuple[int, int, int, float]]()
+    listed, written = list[tuple[int, ...]](), list[tuple[int, int, int, float]]()
     held = _Held(places)
-    for bits, bit, instructions in programs:
+    for bits, bit, instructions, anew in programs:
         begin = len(written)
         written += [_written(one, held) for one in instructions]
-        listed.append((_address(bits, wanted, BYTE), bit, begin, len(written)))
-    deepest = max(end - begin for _, _, begin, end in listed)
+        listed.append((_address(bits, wanted, BYTE), bit, anew, begin, len(written)))
+    deepest = max(end - begin for *_, begin, end in listed)
     stack, numbers = np.empty((deepest, STRETCH // WORD), np.uint64), np.empty(WORD)
     _run(np.array(listed, PROGRAM), np.array(written, INSTRUCTION), spans, stack, numbers)
 
@@ -176,7 +176,7 @@ def _carry_out(
             else:
                 _compare(one, stretch, stack[top], number)
             top += 1
-        _mark(program.bits, program.bit, stretch, stack[0])
+        _mark(program, stretch, stack[0])
 
 
 @_inlined
@@ -243,11 +243,16 @@ def _join(op: int, words: int, into: Words, other: Words) -> None:
 
 
 @_inlined
-def _mark(bits: int, bit: int, stretch: _Stretch, truths: Words) -> None:
+def _mark(program: Record, stretch: _Stretch, truths: Words) -> None:
+    bit = program.bit
     for word in range(stretch.words):
-        there, truth = _to_bytes(bits + stretch.bar + word * WORD), truths[word]
-        for i in range(np.uint64(stretch.size)):
-            there[i] |= np.uint8(truth >> i & ONE) * bit
+        there, truth = _to_bytes(program.bits + stretch.bar + word * WORD), truths[word]
+        if program.anew:
+            for i in range(np.uint64(stretch.size)):
+                there[i] = np.uint8(truth >> i & ONE) * bit
+        else:
+            for i in range(np.uint64(stretch.size)):
+                there[i] |= np.uint8(truth >> i & ONE) * bit
 
 
 @njit(nogil=True, cache=True)
@@ -277,5 +282,5 @@ def warm_up() -> None:
     for part in (one[1:], frozen(one)):  # a column of the candles is read-only
         lay(one, 0, part)
     crosses = comparison(one, "crosses_above", one)
-    run([Program(np.zeros(1, np.uint8), 1, (crosses,))], np.array([[0, 0, 0, 1, 1]]))
+    run([Program(np.zeros(1, np.uint8), 1, (crosses,), anew=True)], np.array([[0, 0, 0, 1, 1]]))
     chains.warm_up()

@@ -58,11 +58,14 @@ class Instruction(NamedTuple):
 
 
 class Program(NamedTuple):
-    """Sets `bit` of `bits`, which begin at the first wanted bar, where it leaves a truth."""
+    """Sets `bit` of `bits`, which begin at the first wanted bar, where it leaves a truth; `anew`
+    clears all others.
+    """
 
     bits: Bits
     bit: int
     instructions: tuple[Instruction, ...]
+    anew: bool
 
 
 Run = Callable[[Sequence[Program], Spans], None]
@@ -86,8 +89,8 @@ def comparison(left: Column, operator: str, right: Column | float) -> Instructio
 
 def run(programs: Sequence[Program], spans: Spans) -> None:
     """In NumPy, one after the other."""
-    for bits, bit, instructions in programs:
-        mark(bits, bit, _left_by(instructions), spans)
+    for bits, bit, instructions, anew in programs:
+        _mark(bits, bit, _left_by(instructions), spans, anew)
 
 
 def _left_by(instructions: Sequence[Instruction]) -> Truth:
@@ -122,12 +125,12 @@ def _earlier(values: Column | Truth | float) -> Column | Truth | float:
     return values[:-1] if isinstance(values, np.ndarray) else values
 
 
-def mark(bits: Bits, bit: int, truth: Truth, spans: Spans) -> None:
-    """Set the bit of the wanted bars, `bits` from the first of them on, where the truth holds."""
+def _mark(bits: Bits, bit: int, truth: Truth, spans: Spans, anew: bool) -> None:
     wanted = int(spans[0, 2])
     for _, kept, first, stop, place in spans.tolist():
-        begin, end = place + first - kept, place + stop - kept
-        bits[first - wanted : stop - wanted] |= truth[begin:end] * np.uint8(bit)
+        there = bits[first - wanted : stop - wanted]
+        set_here = truth[place + first - kept : place + stop - kept] * np.uint8(bit)
+        there[:] = set_here if anew else there | set_here
 
 
 class Pending:

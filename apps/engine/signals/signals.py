@@ -55,8 +55,8 @@ def signals_of(
     into: Bits | None = None,
     run: Run | None = None,
 ) -> Bits:
-    """Signal bits at the closes of the bars [first, last), u1[last - first]; `into` is their place,
-    all zeros, if it is given.
+    """Signal bits at the closes of the bars [first, last), u1[last - first]; `into` is their place
+    if it is given.
 
     `candles` holds the symbol's history in the strategy's timeframe: all of it, or at least
     WARMUP_BARS bars before the block of bar `first`; `longer` that of every other timeframe that a
@@ -65,13 +65,14 @@ def signals_of(
     sides are true; what that means is the kernel's to say. EXIT bits are those of
     exitOnOppositeSignal for an algorithm that trades one side, CLOSE bits those of conditions.
     """
-    bits = np.zeros(last - first, np.uint8) if into is None else into
+    bits = np.empty(last - first, np.uint8) if into is None else into
     for part in columns.parts(candles, watch.timeframe, first, last, watch.lead):
         values, there = Values(candles, part, longer, columns), bits[part.blocks.begin - first :]
         for bit, check, confirming in watch.wanted:
             instructions = tuple(instructions_of(check, values, confirming))
-            (run or columns.passes.run)([Program(there, bit, instructions)], part.spans)
-        del values, instructions  # their memory is the next part's
+            program = Program(there, bit, instructions, anew=bit == watch.wanted[0].bit)
+            (run or columns.passes.run)([program], part.spans)
+        del values, instructions, program  # their memory is the next part's
     return bits
 
 

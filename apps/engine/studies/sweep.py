@@ -134,7 +134,6 @@ class Search:
         cannot run. In any order; a whole curve lasts until the next. `heard` u1[sets, rows,
         symbols] is where signals are put together.
         """
-        heard[: len(indices)] = 0  # at once: the interpreter's lock is let go for each
         ready, begin, pending = dict[int, Cued](), 0, Pending(COMPILED.run)
         for index in indices:
             try:
