@@ -58,6 +58,7 @@ def with_far_levels(case: Case, rng: np.random.Generator) -> Case:
         second_stop_rate=0.0, target_ratio=0.0, target_rate=0.0, target_points=float(target),
         target_atr=0.0, trail_rate=0.0, trail_points=float(trail), trail_atr=0.0,
         max_holding=int(rng.choice([0, 0, 100])), slippage=float(rng.choice([0.0, 0.0003])),
+        max_daily_loss=10.0 * reach * float(rng.choice([5, 50, np.inf])),
     )  # fmt: skip
     return case._replace(plan=plan)
 

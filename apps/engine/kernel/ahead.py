@@ -142,6 +142,19 @@ def is_quiet(p: Record, bar: Row, rows: Rows) -> bool:
 
 
 @inlined
+def worst_price(side: float, begin: Row, end: Row, rows: Rows) -> float:
+    """What no price of bars [begin, end) is worse than, as groups tell: without any, infinity."""
+    groups, worst = rows.groups, np.inf
+    if groups.told.size == 0:
+        return -side * worst
+    for group in range(np.uint64(begin) // MANY, (np.uint64(end) - ONE) // MANY + ONE):
+        if groups.told[group] == UNTOLD:
+            tell_group(group, rows)
+        worst = min(worst, side * (groups.low[group] if side > 0 else groups.high[group]))
+    return side * worst
+
+
+@inlined
 def tell_group(group: Row, rows: Rows) -> None:
     """Find the extremes and flags of the bars of a group."""
     begin, flagged = group * MANY, np.uint8(0)

@@ -212,7 +212,7 @@ def play(
                 out.refusals, n_refused, loudest,
             )  # fmt: skip
     for k in range(n_open):
-        note(account, positions[opened[k]], opened[k], t, rests, marks)
+        note(account, positions[opened[k]], opened[k], t, rows, rests, marks)
     note_cash(account, t, marks)
     return t, n_open, n_wait, n_trades, n_fills, n_refused
 

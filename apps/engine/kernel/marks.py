@@ -4,7 +4,8 @@ No rule of a row reads equity at closes but two, which seldom act: the daily lim
 rows are played first, and note of each position in which of them it was what it is. Then all of
 them are marked, a position at a time in loops that a processor does many of at once, and judged.
 Of a lone symbol cash is noted with it, and equity is written once; where only some rows' equity is
-asked for, no others are marked unless its stop might let a breach through.
+asked for, no others are marked unless its stop, or the worst of its bars, might let a breach
+through.
 
 Compiled into the kernels of `kernel.py`.
 """
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from apps.engine.kernel.ahead import Column, Row, Rows, inlined
+from apps.engine.kernel.ahead import Column, Row, Rows, inlined, worst_price
 from apps.engine.kernel.codes import DUST
 from apps.engine.kernel.fills import Record, worth
 from apps.engine.kernel.rest import Rests
@@ -35,7 +36,7 @@ STRETCH = np.dtype(
         ("locked", "f8"),
         ("exposure", "f8"),
         ("average", "f8"),
-        ("stop", "f8"),  # where it was in all of them, or infinitely far away
+        ("worst", "f8"),  # a price that no close of them is beyond
         ("before", "i8"),  # the stretch of the same symbol that was noted last, -1 if none
     ]
 )
@@ -68,24 +69,29 @@ def stretch(s: int, begin: int, end: int, bar: int, cash: float, marks: Marks) -
 
 
 @inlined
-def note(account: Record, p: Record, s: int, t: int, rests: Rests, marks: Marks) -> None:
+def note(
+    account: Record, p: Record, s: int, t: int, rows: Rows, rests: Rests, marks: Marks
+) -> None:
     """That `p` is what it is until row `t`, before it changes."""
     begin, first = rests.marked[s], marks.first
     if begin < t:
-        cash = account.cash if marks.newest.size == 1 else 0.0
-        n = stretch(s, begin - first, t - first, begin + rests.ahead[s], cash, marks)
-        one, known = marks.noted[n], p.trailed == 0 and not np.isnan(p.stop)
+        alone, ahead = marks.newest.size == 1, rests.ahead[s]
+        cash = account.cash if alone else 0.0
+        n = stretch(s, begin - first, t - first, begin + ahead, cash, marks)
+        one = marks.noted[n]
         one.locked, one.exposure, one.average = p.locked, p.exposure, p.average
-        one.stop = p.stop if known else -p.side * np.inf
+        one.worst = p.stop
+        if alone and (p.trailed != 0 or np.isnan(p.stop)):
+            one.worst = worst_price(p.side, begin + ahead, t + ahead, rows)
         rests.marked[s] = t
 
 
 @inlined
 def note_without_bar(
-    account: Record, p: Record, s: int, t: int, rests: Rests, marks: Marks
+    account: Record, p: Record, s: int, t: int, rows: Rows, rests: Rests, marks: Marks
 ) -> None:
     """That `p` is worth in row `t`, in which it has no bar, what it was at its last close."""
-    note(account, p, s, t, rests, marks)
+    note(account, p, s, t, rows, rests, marks)
     row, cash = t - marks.first, account.cash if marks.newest.size == 1 else 0.0
     n = stretch(s, row, row + 1, -1, cash, marks)
     marks.noted[n].locked = worth(p, p.close)
@@ -163,17 +169,19 @@ def equity_at(row: int, rows: Rows, marks: Marks) -> float:
 
 @inlined
 def least_equity(marks: Marks) -> float:
-    """What equity is at least at all closes, as far as stops tell.
+    """What equity is at least at all closes, as far as stops and groups of bars tell.
 
     No close of a row that a position came through lies beyond its stop, and no rounded product or
     sum is less than that of less: the formula of a mark, at the stop, is never above the mark.
     """
-    least = np.inf if marks.newest.size == 1 else -np.inf
+    if marks.newest.size > 1:
+        return -np.inf
+    least = np.inf
     for n in range(marks.counts[0]):
         one = marks.noted[n]
         held = one.locked
         if one.bar >= 0:
-            held += one.exposure * (one.stop - one.average)
+            held += one.exposure * (one.worst - one.average)
         least = min(least, one.cash + held)
     return least
 

@@ -161,7 +161,7 @@ def exits_at_open(
             still += 1
             continue
         time, day = (p.time, p.day) if stale else (rows.time[t], rows.day[t])
-        note(account, p, s, t, rests, marks)
+        note(account, p, s, t, rows, rests, marks)
         note_cash(account, t, marks)
         n_fills = leave(
             account, p, s, fill, reason, time, day, contracts[s], rates, out.trades[n_trades],
@@ -203,7 +203,7 @@ def fill_entry(
         funds = equity_at_open(account, positions, opened, n_open, t, rows, rests)
     flat = p.side == 0
     if not flat:
-        note(account, p, s, t, rests, marks)
+        note(account, p, s, t, rows, rests, marks)
     note_cash(account, t, marks)
     time = rows.time[t] if flat or fills.size > 0 else NOT_READ
     reason, n_fills = enter(
@@ -264,7 +264,7 @@ def inside_and_close(
             at, p = bar_of(s, t, rows, rests), positions[s]
             rests.since[s] = t + 1
             if at < 0:
-                note_without_bar(account, p, s, t, rests, marks)
+                note_without_bar(account, p, s, t, rows, rests, marks)
             else:
                 if not rests.whole[s]:
                     rests.ahead[s] = at - t
@@ -278,7 +278,7 @@ def inside_and_close(
                 if reason == OPEN and squaring and rows.flags[at] & LAST_OF_SESSION:
                     reason, fill = BY_SQUARE_OFF, slipped(p, bar.close, plan)
                 if reason != OPEN:
-                    note(account, p, s, t, rests, marks)
+                    note(account, p, s, t, rows, rests, marks)
                     note_cash(account, t, marks)
                     n_fills = leave(
                         account, p, s, fill, reason, rows.time[t], rows.day[t], contracts[s],
