@@ -158,7 +158,7 @@ def frozen(values: NDArray[Number]) -> NDArray[Number]:
 
 def address(column: NDArray[Number]) -> int:
     """Where it begins in memory."""
-    return int(column.__array_interface__["data"][0])
+    return column.ctypes.data
 
 
 def are_one(column: NDArray[Number], other: NDArray[Number]) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
-from threading import Event, local
+from threading import Event
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -176,13 +176,19 @@ class Search:
                 yield index, played[place * len(some) : (place + 1) * len(some)]
 
 
-class _Room(local):
-    """That of each thread."""
+class _Seat(NamedTuple):
+    """Where a thread works. All are made by one: what threads free themselves is returned to the
+    system, and would have to be made ready for each search.
+    """
 
-    def __init__(self, market: Market, parts: Sequence[Part], plans: int) -> None:
-        by_days = parts[0].sampled is not None
-        self.room = room_for(market, parts if by_days else parts[:1], plans)
-        self.heard = np.empty((plans, *market.cell.shape), np.uint8)
+    room: Room
+    heard: Bits
+
+
+def _seat(market: Market, parts: Sequence[Part], plans: int) -> _Seat:
+    by_days = parts[0].sampled is not None
+    room = room_for(market, parts if by_days else parts[:1], plans)
+    return _Seat(room, np.empty((plans, *market.cell.shape), np.uint8))
 
 
 def sweep(
@@ -203,7 +209,7 @@ def sweep(
     market = search.stage.market
     parts = [part_of(market, rows, by_days=by_days) for rows in slices]
     size = _sets_at_a_time(market, len(indices), threads, by_days=by_days)
-    abandoned, rooms = Event(), _Room(market, parts, size)
+    abandoned, seats = Event(), [_seat(market, parts, size) for _ in range(threads)]
     batches = iter([indices[i : i + size] for i in range(0, len(indices), size)])
     found = dict[int, list[Found] | None]()
 
@@ -211,18 +217,16 @@ def sweep(
         if abandoned.is_set():
             raise _Abandoned
 
-    def work() -> None:
+    def work(seat: _Seat) -> None:
         for batch in batches:  # of all threads: each takes the next
             unless_abandoned(0.0)
-            for index, played in search.play_all(
-                batch, parts, rooms.room, rooms.heard, unless_abandoned
-            ):
+            for index, played in search.play_all(batch, parts, *seat, unless_abandoned):
                 judged = found.setdefault(index, [] if played else None)
                 if judged is not None:
                     judged += [judge(one.facts) for one in played or ()]
 
     with ThreadPoolExecutor(threads) as pool:
-        working = {pool.submit(work) for _ in range(threads)}
+        working = {pool.submit(work, seat) for seat in seats}
         try:
             while working:
                 timeout = SECONDS_BETWEEN_REPORTS

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 from functools import partial
 
 from apps.engine.charges import NO_CHARGES
 from apps.engine.figures.facts import Facts
 from apps.engine.simulation.plays import EVERY_ROW, to_nobody
 from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.timeline import History
 from apps.engine.studies.configs import OptimizationConfig, parse
 from apps.engine.studies.grid import Grid
 from apps.engine.studies.optimise import optimise, searched
 from apps.engine.studies.sweep import CACHE_BYTES, Search, sweep
+from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.benchmarks.peers.with_ours import CAPITAL, history_of, strategy
 
@@ -30,9 +33,12 @@ CONFIG = parse(
 STEPS = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
 
 
-def search_over(path: str) -> tuple[Search, range]:
+Read = tuple[History, int, int]
+
+
+def search_over(read: Read) -> tuple[Search, range]:
     """With its stage set up anew, and the numbers of its sets."""
-    history, start, end = history_of(path)
+    history, start, end = read
     stage = stage_of(
         strategy(), [history], start=start, end=end, report=to_nobody, cache_bytes=CACHE_BYTES
     )
@@ -42,9 +48,10 @@ def search_over(path: str) -> tuple[Search, range]:
 
 def ranked_sets(path: str, most: int) -> Work:
     """The search alone: profit and daily returns of each set."""
+    read = history_of(path)
 
     def run() -> int:
-        search, sets = search_over(path)
+        search, sets = search_over(read)
         return len(searched(search, CONFIG, sets[:most], THREADS, to_nobody))
 
     return run
@@ -65,7 +72,7 @@ def whole_study(path: str) -> Work:
 
 def trades_of_some(path: str) -> Work:
     """What the peer's fifty sets trade: those of the fast averages 5 and 24."""
-    search, _ = search_over(path)
+    search, _ = search_over(history_of(path))
 
     def traded(facts: Facts) -> int:
         return len(facts.trades)
@@ -81,6 +88,7 @@ def trades_of_some(path: str) -> Work:
 
 
 if __name__ == "__main__":
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # as the service does
     serve(
         {
             "search": partial(ranked_sets, most=1_000),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.plays import play, to_nobody
 from apps.engine.simulation.simulate import History, simulate
 from apps.engine.simulation.stage import Stage, stage_of
+from manage import OBJECTS_BETWEEN_COLLECTIONS
 from tests.benchmarks.peers.serve import Work, serve
 from tests.engine.steps import CROSS
 
@@ -150,6 +152,7 @@ def _traded(crossing: Strategy, stage: Stage, schedule: Schedule) -> int:
 
 
 if __name__ == "__main__":
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # as the service does
     serve(
         {
             "curve": candles_to_curve,
