@@ -38,8 +38,9 @@ class Command(BaseCommand):
 
     def prepare(self, module: str) -> ModuleType:
         """Bring in what simulates, compiled, so that the first bar does not wait for it."""
-        from apps.engine import compilation
+        from apps.engine import compilation, memory
 
+        memory.keep_freed()
         found = importlib.import_module(module)
         compilation.prepare(self.say)
         return found
