@@ -125,9 +125,9 @@ def _merged(one: Times, other: Times) -> Times:
 
 
 @njit(nogil=True, cache=True)
-def _days(time: Times) -> Days:
+def _lay_days(time: Times, days: Days) -> Days:
     """As `candles.ist_days`. Most dates have as many rows as the one before: few times are read."""
-    days, row, rows = np.empty(time.size, np.int32), 0, 1
+    row, rows = 0, 1
     while row < time.size:
         day = (time[row] + IST) // DAY
         midnight, end = (day + 1) * DAY - IST, min(row + rows, time.size)
@@ -139,6 +139,10 @@ def _days(time: Times) -> Days:
             days[i] = day
         row, rows = end, end - row
     return days
+
+
+def _days(time: Times) -> Days:
+    return _lay_days(time, np.empty(len(time), np.int32))  # NumPy's memory comes in larger pages
 
 
 def _cells(times: Sequence[Times], begins: Times, time: Times) -> Cells:
