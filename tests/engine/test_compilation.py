@@ -150,7 +150,7 @@ def test_of_processes_that_find_the_cache_cold_one_compiles(tmp_path: Path) -> N
     functions = len(FUNCTIONS)
     waited, compiled = said[:2], said[2]
     assert waited == [["waiting for another process that compiles"]] * 2
-    assert compiled[0] == f"compiling 1 of {functions}: _days"
+    assert compiled[0] == f"compiling 1 of {functions}: _lay_days"
     assert compiled[-2].startswith(f"compiling {functions} of {functions}: ")
     assert compiled[-1].startswith("compiled in ")
 
