@@ -1,4 +1,4 @@
-"""What is worked out when it is first asked for."""
+"""What is worked out when it is first asked for, until `cached_property` needs no lock."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ if TYPE_CHECKING:
 else:
 
     class lazy:  # noqa: N801 - written as a decorator
-        """As functools' `cached_property`, which until Python 3.12 has a lock, one of all threads.
-
-        Two that ask at the same time may both work it out.
+        """As functools' `cached_property`, which in Python 3.11 holds a lock while it works, one
+        for all objects and threads. Here two that ask at once may both work it out.
         """
 
         def __init__(self, work: Callable[[Any], Any]) -> None:

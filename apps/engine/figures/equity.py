@@ -47,9 +47,8 @@ def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Fl
 
 
 def returns_of(held: Floats) -> Floats:
-    """From each point to the next, in the last axis; nonsense after one that is not above 0."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        returns: Floats = held[..., 1:] / held[..., :-1] - 1
+    """From each point to the next, in the last axis; all but the last point are above 0."""
+    returns: Floats = held[..., 1:] / held[..., :-1] - 1
     return returns
 
 

@@ -58,7 +58,7 @@ def know_returns(facts: Sequence[Facts]) -> None:
     for points, some in alike.items():
         held = np.empty((len(some), 1 + points))
         held[:, 0], held[:, 1:] = some[0].capital, [one.curve["equity"] for one in some]
-        sound, returns = held[:, :-1].min(axis=1) > 0, returns_of(held)
-        for k, ratio in enumerate(sharpe_ratios(returns)):
-            if sound[k]:
-                vars(some[k]).update(daily=returns[k], sharpe=ratio)
+        sound = np.flatnonzero(held[:, :-1].min(axis=1) > 0)
+        returns = returns_of(held[sound])
+        for k, daily, ratio in zip(sound, returns, sharpe_ratios(returns), strict=True):
+            vars(some[k]).update(daily=daily, sharpe=ratio)

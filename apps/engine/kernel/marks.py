@@ -36,7 +36,7 @@ STRETCH = np.dtype(
         ("locked", "f8"),
         ("exposure", "f8"),
         ("average", "f8"),
-        ("worst", "f8"),  # a price that no close of them is beyond
+        ("worst", "f8"),  # of a lone symbol: a price that no close of them is beyond
         ("before", "i8"),  # the stretch of the same symbol that was noted last, -1 if none
     ]
 )

@@ -55,36 +55,36 @@ def run(programs: Sequence[Program], spans: Spans) -> None:
     """
     places, wanted = size_of(spans), int(spans[-1, 3] - spans[0, 2])
     listed, written = list[tuple[int, ...]](), list[tuple[int, int, int, float]]()
-    held = _Held(places)
+    addresses = _Addresses(places)
     for bits, bit, instructions, anew in programs:
         begin = len(written)
-        written += [_written(one, held) for one in instructions]
+        written += [_written(one, addresses) for one in instructions]
         listed.append((_address(bits, wanted, BYTE), bit, anew, begin, len(written)))
     deepest = max(end - begin for *_, begin, end in listed)
     stack, numbers = np.empty((deepest, STRETCH // WORD), np.uint64), np.empty(WORD)
     _run(np.array(listed, PROGRAM), np.array(written, INSTRUCTION), spans, stack, numbers)
 
 
-class _Held(dict[int, int]):
+class _Addresses(dict[int, int]):
     """Addresses of columns of numbers, by identity: programs keep them alive, and share them."""
 
     def __init__(self, places: int) -> None:
         self.places = places
 
-    def address(self, column: NDArray[Any] | float) -> int:
+    def of(self, column: NDArray[Any] | float) -> int:
         found = self.get(id(column))
         if found is None:
             found = self[id(column)] = _address(column, self.places, FLOAT)
         return found
 
 
-def _written(one: Instruction, held: _Held) -> tuple[int, int, int, float]:
+def _written(one: Instruction, addresses: _Addresses) -> tuple[int, int, int, float]:
     """An INSTRUCTION. Its columns must live until it has been carried out."""
     op, left, right = one
     if op is Op.TRUE:
-        return op, _address(left, held.places, TRUTH), NOWHERE, 0.0
+        return op, _address(left, addresses.places, TRUTH), NOWHERE, 0.0
     number = right if isinstance(right, float) else left if isinstance(left, float) else 0.0
-    return op, held.address(left), held.address(right), number
+    return op, addresses.of(left), addresses.of(right), number
 
 
 def _address(column: NDArray[Any] | float, least: int, kind: np.dtype[Any]) -> int:
@@ -150,7 +150,7 @@ def _run(programs: Array, instructions: Array, spans: Spans, stack: Words, numbe
     number = np.int64(numbers.ctypes.data)
     for _, kept, first, stop, place in spans:
         at, end, bar = place + first - kept, place + stop - kept, first - spans[0, 2]
-        while end - at >= WORD:  # loops of a length that the compiler knows take many places a step
+        while end - at >= WORD:  # whole words: of a length that the compiler knows
             stretch = _Stretch(at, bar, min(stack.shape[1], (end - at) // WORD), WORD)
             _carry_out(programs, instructions, stretch, stack, number)
             at, bar = at + stretch.words * WORD, bar + stretch.words * WORD

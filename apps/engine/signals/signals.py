@@ -68,9 +68,9 @@ def signals_of(
     bits = np.empty(last - first, np.uint8) if into is None else into
     for part in columns.parts(candles, watch.timeframe, first, last, watch.lead):
         values, there = Values(candles, part, longer, columns), bits[part.blocks.begin - first :]
-        for bit, check, confirming in watch.wanted:
+        for place, (bit, check, confirming) in enumerate(watch.wanted):
             instructions = tuple(instructions_of(check, values, confirming))
-            program = Program(there, bit, instructions, anew=bit == watch.wanted[0].bit)
+            program = Program(there, bit, instructions, anew=place == 0)
             (run or columns.passes.run)([program], part.spans)
         del values, instructions, program  # their memory is the next part's
     return bits

@@ -37,8 +37,9 @@ class Wanted(NamedTuple):
 class Watch(NamedTuple):
     """What signals and ranges are made of: it is looked up once, for any number of symbols.
 
-    `backs` are how many bars before its own each thing that a check reads is read at, those that
-    confirm it counted. `needs` are the strategy's of its own timeframe, `longer` of longer ones.
+    `backs` are how many bars before its own a check reads, one by one for the operands of all, with
+    those that confirm it; one more than that, so that the value before can be told. `needs` are
+    the strategy's of its own timeframe, `longer` those of longer ones.
     """
 
     timeframe: str
@@ -50,17 +51,20 @@ class Watch(NamedTuple):
 
     @property
     def lead(self) -> int:
-        """How many bars before its own a check reads."""
+        """How many bars before its own a check may read."""
         return max(self.backs)
 
 
 def watch_of(strategy: Strategy) -> Watch:
-    wanted, timeframe = tuple(_wanted(strategy)), strategy.basicInfo.timeframe
-    backs = tuple([steps + one.candles for one in wanted for steps in (0, *_backs(one.check))])
-    needed = needs(strategy)
-    own = tuple([candles for longer, candles in needed if longer is None])
-    longer = tuple([(longer, candles) for longer, candles in needed if longer is not None])
-    return Watch(timeframe, wanted, backs, own, longer, strategy.atr_periods)
+    wanted, all_needs = tuple(_wanted(strategy)), needs(strategy)
+    return Watch(
+        strategy.basicInfo.timeframe,
+        wanted,
+        tuple([steps + one.candles for one in wanted for steps in (0, *_backs(one.check))]),
+        tuple([candles for timeframe, candles in all_needs if timeframe is None]),
+        tuple([(timeframe, candles) for timeframe, candles in all_needs if timeframe is not None]),
+        strategy.atr_periods,
+    )
 
 
 def _wanted(strategy: Strategy) -> list[Wanted]:

@@ -56,8 +56,8 @@ def cue(
     market, places = joined
     if len(places) == 1:
         (only,) = cues
-        asks = only.ranges is not NO_RANGES
-        return market._replace(atr=only.ranges) if asks else market, only.signals[:, np.newaxis]
+        alone = market._replace(atr=only.ranges) if len(only.ranges) else market
+        return alone, only.signals[:, np.newaxis]
     signals = np.empty(len(market.bars.open), np.uint8)
     ranges = market.atr if laid is None else laid
     for place, one in zip(places, cues, strict=True):
@@ -125,8 +125,8 @@ def _merged(one: Times, other: Times) -> Times:
 
 
 @njit(nogil=True, cache=True)
-def _lay_days(time: Times, days: Days) -> Days:
-    """As `candles.ist_days`. Most dates have as many rows as the one before: few times are read."""
+def _lay_days(time: Times, days: Days) -> None:
+    """Write `candles.ist_days`. Most dates have as many rows as the one before: few are read."""
     row, rows = 0, 1
     while row < time.size:
         day = (time[row] + IST) // DAY
@@ -138,11 +138,13 @@ def _lay_days(time: Times, days: Days) -> Days:
         for i in range(np.uint64(row), np.uint64(end)):
             days[i] = day
         row, rows = end, end - row
-    return days
 
 
 def _days(time: Times) -> Days:
-    return _lay_days(time, np.empty(len(time), np.int32))  # NumPy's memory comes in larger pages
+    """The date of each row."""
+    days = np.empty(len(time), np.int32)  # by NumPy: its large arrays are of large pages
+    _lay_days(time, days)
+    return days
 
 
 def _cells(times: Sequence[Times], begins: Times, time: Times) -> Cells:

@@ -1,7 +1,7 @@
 """What each set of a search is played by, put together without a strategy of its own.
 
-Every number of a script comes of one object of the steps. So what the values of an object change
-in the script of the whole is found once, alone; a set has the changes of all its values.
+Every number of a script comes of one object of the steps, with what that holds. So what the values
+of an object change in the script of the whole is found once, alone; a set has the changes of all.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Strategies:
         self.groups = tuple(self._root.groups()) if self._root else (tuple(paths),)
 
     def of(self, values: Values) -> Strategy | None:
-        """None where it does not validate. `values` has all paths of a group, or none of them."""
+        """None where it does not validate. Of each group `values` has all paths, or none."""
         if self._root is None:
             return strategies.read(applied(self._steps, values)).strategy
         found = self._root.made(values)
@@ -53,8 +53,8 @@ class _Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class _Object:
-    """An object of the steps that values change, in itself (`ways`) or in what it holds (`inner`).
+class _Leaf:
+    """An object of the steps that values change in itself: it is validated with them.
 
     `part` is what was made of its JSON as it is.
     """
@@ -62,21 +62,36 @@ class _Object:
     part: Part
     json: Mapping[str, Any]
     ways: Mapping[str, Way]
-    inner: Mapping[_Place, _Object]
+
+    def groups(self) -> Iterator[tuple[str, ...]]:
+        yield tuple(self.ways)
+
+    def made(self, values: Values) -> Part | None:
+        """The object with the values; None where it does not validate."""
+        if not self.ways.keys() <= values.keys():
+            return self.part
+        changed: Any = self.json
+        for path, way in self.ways.items():
+            changed = with_value(changed, way, values[path])
+        try:
+            return type(self.part).model_validate(changed)
+        except ValidationError:
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """An object that values change in what it holds: it is copied around that."""
+
+    part: Part
+    inner: Mapping[_Place, _Leaf | _Around]
 
     def groups(self) -> Iterator[tuple[str, ...]]:
         for one in self.inner.values():
             yield from one.groups()
-        if not self.inner:
-            yield tuple(self.ways)
 
     def made(self, values: Values) -> Part | None:
-        """The object with the values; None where it does not validate."""
-        if self.inner:
-            return self._copied(values)
-        return self._validated(values) if self.ways.keys() <= values.keys() else self.part
-
-    def _copied(self, values: Values) -> Part | None:
+        """The object with the values; None where one that it holds does not validate."""
         changed: dict[str, Any] = {}
         for (name, entry), one in self.inner.items():
             part = one.made(values)
@@ -89,17 +104,8 @@ class _Object:
                 changed[name] = (*held[:entry], part, *held[entry + 1 :])
         return self.part.model_copy(update=changed)
 
-    def _validated(self, values: Values) -> Part | None:
-        changed: Any = self.json
-        for path, way in self.ways.items():
-            changed = with_value(changed, way, values[path])
-        try:
-            return type(self.part).model_validate(changed)
-        except ValidationError:
-            return None
 
-
-def _object(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Object | None:
+def _object(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Leaf | _Around | None:
     """None where the object cannot be validated without what is around it."""
     inside: dict[_Place, dict[str, Way]] = {}
     for path, way in ways.items():
@@ -107,7 +113,7 @@ def _object(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Ob
         if place is None:
             return _leaf(part, json, ways)
         inside.setdefault(place, {})[path] = way[1 if place.entry is None else 2 :]
-    inner = {}
+    inner = dict[_Place, _Leaf | _Around]()
     for place, deeper in inside.items():
         held, sent = getattr(part, place.field), json[place.field]
         if place.entry is not None:
@@ -116,10 +122,10 @@ def _object(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Ob
         if found is None:
             return _leaf(part, json, ways)
         inner[place] = found
-    return _Object(part, json, ways, inner)
+    return _Around(part, inner)
 
 
-def _leaf(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Object | None:
+def _leaf(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Leaf | None:
     """An object that is validated whole, if that makes of it what it is."""
     if isinstance(part, Strategy):
         return None
@@ -127,7 +133,7 @@ def _leaf(part: Part, json: Mapping[str, Any], ways: Mapping[str, Way]) -> _Obje
         alone = type(part).model_validate(json)
     except ValidationError:
         return None
-    return _Object(part, json, ways, {}) if alone == part else None
+    return _Leaf(part, json, ways) if alone == part else None
 
 
 def _place(part: Part, way: Way) -> _Place | None:
