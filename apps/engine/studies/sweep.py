@@ -177,9 +177,7 @@ class Search:
 
 
 class _Seat(NamedTuple):
-    """Where a thread works. All are made by one: what threads free themselves is returned to the
-    system, and would have to be made ready for each search.
-    """
+    """Where a thread works."""
 
     room: Room
     heard: Bits

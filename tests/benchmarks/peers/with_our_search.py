@@ -32,8 +32,6 @@ CONFIG = parse(
     },
 )
 STEPS = strategy().model_dump(mode="json", exclude_none=True, by_alias=True)
-
-
 Read = tuple[History, int, int]
 
 
