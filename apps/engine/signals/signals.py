@@ -6,7 +6,7 @@ live bar reads the same numbers as a backtest (`values`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import reduce
 from itertools import pairwise
 
@@ -106,18 +106,18 @@ def _atr(period: int) -> Read:
     return Read(series("ATR", "value", "close", {"period": period}), 0, 0)
 
 
-def instructions_of(check: Check, values: Values, candles: int) -> Iterator[Instruction]:
+def instructions_of(check: Check, values: Values, candles: int) -> list[Instruction]:
     """What leaves the truth of `confirmed` on the stack."""
     match check:
-        case Joined(operator, (first, *rest)) if _size(check) <= MOST_COMPARED:
-            yield from instructions_of(first, values, candles)
-            for one in rest:
-                yield from instructions_of(one, values, candles)
-                yield Instruction(Op.AND if operator == "AND" else Op.OR)
         case Comparison() if candles == 1:
-            yield _compared(check, values)
-        case _:
-            yield Instruction(Op.TRUE, confirmed(check, values, candles))
+            return [_compared(check, values)]
+        case Joined(operator, (first, *rest)) if _size(check) <= MOST_COMPARED:
+            found = instructions_of(first, values, candles)
+            for one in rest:
+                found += instructions_of(one, values, candles)
+                found.append(Instruction(Op.AND if operator == "AND" else Op.OR))
+            return found
+    return [Instruction(Op.TRUE, confirmed(check, values, candles))]
 
 
 def _size(check: Check) -> int:

@@ -30,7 +30,7 @@ class Wanted(NamedTuple):
     """A bit of the signals, and the check that sets it when so many candles confirm it."""
 
     bit: int
-    check: Joined
+    check: Check
     candles: int
 
 
@@ -71,14 +71,20 @@ def _wanted(strategy: Strategy) -> list[Wanted]:
     entry, exits = strategy.entryConditions, strategy.exitConditions
     confirming = max(entry.confirmationCandles, 1)
     found = [
-        Wanted(bit, entry_check(side, entry), confirming) for bit, side in _bits_and_sides(strategy)
+        Wanted(bit, _lone(entry_check(side, entry)), confirming)
+        for bit, side in _bits_and_sides(strategy)
     ]
     entered = {one.bit for one in found}
     if exits.conditions and ENTER_LONG in entered:
-        found.append(Wanted(CLOSE_LONG, exit_check("long", exits, entry), 1))
+        found.append(Wanted(CLOSE_LONG, _lone(exit_check("long", exits, entry)), 1))
     if exits.conditions and ENTER_SHORT in entered:
-        found.append(Wanted(CLOSE_SHORT, exit_check("short", exits, entry), 1))
+        found.append(Wanted(CLOSE_SHORT, _lone(exit_check("short", exits, entry)), 1))
     return found
+
+
+def _lone(check: Joined) -> Check:
+    """What is joined with nothing, without what would join it."""
+    return check.checks[0] if len(check.checks) == 1 else check
 
 
 def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from apps.engine.errors import Fault
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
-from apps.engine.studies.configs import PATH, Parameter, value_of
+from apps.engine.studies.configs import PATH, Parameter
 
 LARGEST_GRID: Final = 2**62
 """Sets that can be numbered; a random search may draw from so many."""
@@ -33,9 +33,7 @@ class _Axis(NamedTuple):
     """The values of one parameter, each for as many sets in a row as the `stride`."""
 
     path: str
-    values: int
-    begin: float
-    step: float
+    values: Sequence[float]
     stride: int
 
 
@@ -47,31 +45,28 @@ class Grid:
 
     @lazy
     def size(self) -> int:
-        return prod(axis.values for axis in self._axes)
+        return prod(one.count for one in self.parameters)
 
     @lazy
     def _axes(self) -> tuple[_Axis, ...]:
         """The one that changes slowest first."""
         counts = [one.count for one in self.parameters]
         return tuple(
-            _Axis(one.path, one.count, one.from_, one.step, prod(counts[place + 1 :]))
+            _Axis(one.path, [one.value(i) for i in range(one.count)], prod(counts[place + 1 :]))
             for place, one in enumerate(self.parameters)
         )
 
     def values(self, index: int) -> dict[str, float]:
         """The set of this number, by path."""
-        return {
-            path: value_of(begin, step, index // stride % count)
-            for path, count, begin, step, stride in self._axes
-        }
+        return {path: values[index // stride % len(values)] for path, values, stride in self._axes}
 
     def neighbours(self, index: int) -> list[int]:
         """The sets that are one step of one parameter away."""
         found = []
-        for _, count, _, _, stride in self._axes:
-            i = index // stride % count
+        for _, values, stride in self._axes:
+            i = index // stride % len(values)
             found += [index - stride] if i > 0 else []
-            found += [index + stride] if i < count - 1 else []
+            found += [index + stride] if i < len(values) - 1 else []
         return sorted(found)
 
     def drawn(self, most: int, *, seed: int) -> list[int]:

@@ -6,6 +6,8 @@ of an object change in the script of the whole is found once, alone; a set has t
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from apps.engine.kernel.records import Plan
@@ -13,6 +15,10 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.signals.watch import Watch, watch_of
 from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.strategies import Strategies, Values
+
+
+_Picked = Callable[[Values], object]
+"""The values of one object, all together."""
 
 
 class Script(NamedTuple):
@@ -30,25 +36,27 @@ class Scripts:
     """Of the strategies. Any number of threads may share them."""
 
     def __init__(self, strategies: Strategies) -> None:
-        self._strategies, self._groups = strategies, strategies.groups
+        self._strategies = strategies
         self._whole = script_of(strategies.whole) if strategies.whole else None
-        self._alone: list[dict[tuple[float, ...], Script | None]] = [{} for _ in self._groups]
+        self._alone: list[tuple[_Picked, dict[object, Script | None]]] = [
+            (itemgetter(*group), {}) for group in strategies.groups
+        ]
 
     def of(self, values: Values) -> Script | None:
         """None where the strategy does not validate. `values` has one for each path."""
         whole = self._whole
-        if whole is None or len(self._groups) == 1:
+        if whole is None or len(self._alone) == 1:
             strategy = self._strategies.of(values)
             return script_of(strategy) if strategy else None
         made: Script = whole
-        for group, known in zip(self._groups, self._alone, strict=True):
-            own = tuple([values[path] for path in group])
-            if own not in known:
-                known[own] = self._changed(whole, dict(zip(group, own, strict=True)))
-            alone = known[own]
+        for group, (own, known) in zip(self._strategies.groups, self._alone, strict=True):
+            key = own(values)
+            if key not in known:
+                known[key] = self._changed(whole, {path: values[path] for path in group})
+            alone = known[key]
             if alone is None:
                 return None
-            made = made if alone is whole else both(whole, made, alone)
+            made = alone if made is whole else both(whole, made, alone)
         return made
 
     def _changed(self, whole: Script, values: Values) -> Script | None:
@@ -65,18 +73,15 @@ class Scripts:
 
 def sharing(whole: Any, changed: Any) -> Any:
     """What was changed, with the whole's own objects wherever it is equal."""
-    if whole == changed:
-        return whole
     if not isinstance(whole, tuple):
         return changed
-    return _like(whole, [sharing(*each) for each in zip(whole, changed, strict=True)])
+    places = zip(whole, changed, strict=True)
+    return _like(whole, [a if a == b else sharing(a, b) for a, b in places])
 
 
 def both(whole: Any, one: Any, other: Any) -> Any:
     """The whole with what is another object in `one` or in `other`; no number is so in both."""
-    if one is whole:
-        return other
-    places = zip(whole, one, other, strict=True)
+    places = zip(whole, one, other)  # noqa: B905 - they have one shape, and this is done often
     return _like(whole, [b if c is a else c if b is a else both(a, b, c) for a, b, c in places])
 
 
