@@ -44,12 +44,6 @@ else:
     Objective = Literal[tuple(METRICS)]
 
 
-def value_of(begin: float, step: float, i: int) -> float:
-    """begin + i step, to ten decimals (rule 19); whole numbers as such."""
-    value = round(begin + i * step, 10)
-    return int(value) if value.is_integer() else value
-
-
 class Parameter(Part):
     """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
 
@@ -64,7 +58,9 @@ class Parameter(Part):
         return floor((self.to - self.from_) / self.step + 1e-9) + 1
 
     def value(self, i: int) -> float:
-        return value_of(self.from_, self.step, i)
+        """from + i step, to ten decimals (rule 19); whole numbers as such."""
+        value = round(self.from_ + i * self.step, 10)
+        return int(value) if value.is_integer() else value
 
     @model_validator(mode="after")
     def _ascends(self) -> Parameter:

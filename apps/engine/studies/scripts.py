@@ -16,7 +16,6 @@ from apps.engine.signals.watch import Watch, watch_of
 from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.strategies import Strategies, Values
 
-
 _Picked = Callable[[Values], object]
 """The values of one object, all together."""
 
