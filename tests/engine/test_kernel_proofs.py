@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
-from apps.engine.kernel.kernel import MOST_ROWS
+from apps.engine.kernel.kernel import MOST_MARKED, MOST_ROWS
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from tests.engine.cases import (
     Case,
@@ -34,6 +34,10 @@ PROOF = pytest.param(LONG, id="3000", marks=pytest.mark.slow)
 seeds = pytest.mark.parametrize("seeds", [pytest.param(QUICK, id="25"), PROOF])
 few_seeds = pytest.mark.parametrize("seeds", [pytest.param(range(8), id="8"), PROOF])
 """For what steps row by row."""
+fewest_seeds = pytest.mark.parametrize(
+    "seeds", [pytest.param(range(4), id="4"), pytest.param(LONG[:300], marks=pytest.mark.slow)]
+)
+"""For thousands of rows."""
 
 
 def cases(seeds: range, symbols: int | None = None) -> list[tuple[Case, np.random.Generator]]:
@@ -67,14 +71,12 @@ def test_rows_that_are_passed_at_once_are_the_twins_rows(seeds: range) -> None:
         assert row_by_row(case) == outcome
 
 
-@pytest.mark.parametrize(
-    "seeds", [pytest.param(range(4), id="4"), pytest.param(LONG[:300], marks=pytest.mark.slow)]
-)
+@fewest_seeds
 @pytest.mark.timeout(1800)
 def test_rows_that_are_played_by_chunks_are_the_twins_rows(seeds: range) -> None:
     """With money enough to come through most, and a breach of the daily limit now and then."""
     for seed in seeds:
-        case = random_case(np.random.default_rng(seed), rows=MOST_ROWS + 400)
+        case = random_case(np.random.default_rng(seed), rows=MOST_MARKED + 400)
         limited = case.plan._replace(max_daily_loss=float(20_000 * (1 + seed % 3)))
         case = case._replace(plan=limited, cash=1e8)
         assert_equal(whole(case), twin_of(case))
@@ -240,21 +242,33 @@ def test_rows_that_are_sampled_are_those_of_the_curve(seeds: range) -> None:
     """Of one symbol, where no other row may be marked, and of more."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
-        case = (limited_case if seed % 2 else random_case)(rng)._replace(outside={})
-        rows = len(case.signals)
-        trades, curve, sampled = np.zeros(4 * rows, r.TRADE), np.zeros(rows), some_of(rows, rng)
-        told = run_to(case, out=r.Out(trades, curve)).outcome
-        out = r.Out(trades.copy(), curve[:0], sampled=sampled, samples=np.zeros(sampled.size))
-        asked = run_to(case, out=out).outcome
-        passed = sampled < len(told.curve) // curve.itemsize
-        assert out.samples[passed].tolist() == curve[sampled[passed]].tolist()
-        assert (asked.state, asked.trades) == (told.state, told.trades)
-        assert trades_of(told) == twin_of(case).trades
+        assert_sampled((limited_case if seed % 2 else random_case)(rng)._replace(outside={}), rng)
 
 
-def limited_case(rng: np.random.Generator) -> Case:
+@fewest_seeds
+@pytest.mark.timeout(1800)
+def test_rows_that_are_sampled_of_several_chunks_are_those_of_the_curve(seeds: range) -> None:
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        assert_sampled(limited_case(rng, rows=2 * MOST_ROWS)._replace(outside={}), rng)
+
+
+def assert_sampled(case: Case, rng: np.random.Generator) -> None:
+    """Whether equity, where it is asked for at some rows alone, is that of a whole curve."""
+    rows = len(case.signals)
+    trades, curve, sampled = np.zeros(4 * rows, r.TRADE), np.zeros(rows), some_of(rows, rng)
+    told = run_to(case, out=r.Out(trades, curve)).outcome
+    out = r.Out(trades.copy(), curve[:0], sampled=sampled, samples=np.zeros(sampled.size))
+    asked = run_to(case, out=out).outcome
+    passed = sampled < len(told.curve) // curve.itemsize
+    assert out.samples[passed].tolist() == curve[sampled[passed]].tolist()
+    assert (asked.state, asked.trades) == (told.state, told.trades)
+    assert trades_of(told) == twin_of(case).trades
+
+
+def limited_case(rng: np.random.Generator, rows: int | None = None) -> Case:
     """A few positions of one symbol, and a daily limit near what one loses at its stop."""
-    case, chance = random_case(rng, symbols=1), rng.choice([0.005, 0.02])
+    case, chance = random_case(rng, symbols=1, rows=rows), rng.choice([0.005, 0.02])
     points = float(np.ptp(case.market.bars.close) * rng.uniform(0.1, 0.4))
     plan = r.Plan(
         size=40.0, stop_points=points, trail_rate=float(rng.choice([0.0, 0.0, 0.05])),

@@ -111,10 +111,20 @@ def rest_by_groups(p: Record, row: Row, last: Row, ahead: Row, rows: Rows) -> Ro
 
 @inlined
 def first_touch(p: Record, row: Row, last: Row, ahead: Row, rows: Rows) -> Row:
-    """As `rest`, one row after the other."""
+    """As `rest`, a FEW rows at once, then one after the other."""
     near, far = (rows.low, rows.high) if p.side > 0 else (rows.high, rows.low)
     side, flags, squaring = p.side, rows.flags, rows.flags.size > 0
     stop, target = side * p.stop, side * p.target
+    while row + FEW <= last:
+        bar, loud, flagged = row + ahead, 0, np.uint8(0)
+        for k in range(bar, bar + FEW):
+            loud |= (side * near[k] <= stop) | (side * far[k] >= target)
+        if squaring:
+            for k in range(bar, bar + FEW):
+                flagged |= flags[k]
+        if loud != 0 or flagged != 0:
+            break
+        row += FEW
     while row < last:
         bar = row + ahead
         if side * near[bar] <= stop or side * far[bar] >= target:

@@ -51,8 +51,10 @@ from apps.engine.kernel.rest import Rests, find_bars, get_up, lie_down, listens,
 if TYPE_CHECKING:
     from apps.engine.kernel.records import Array, Market, Out
 
-MOST_ROWS, LEAST_ROWS = 2048, 128
-"""Rows that are played before they are marked: fewer after the account was halted."""
+MOST_ROWS, MOST_MARKED, LEAST_ROWS = 8192, 2048, 128
+"""Rows that are played before they are judged: fewer where all are marked, which then lie near, and
+after the account was halted.
+"""
 
 
 class Desk(NamedTuple):
@@ -82,7 +84,7 @@ def desk_of(state: State, most: int, bars: int) -> Desk:
     kept = State(np.empty_like(state.account), np.empty_like(state.positions))
     opened, waiting = np.empty(size, np.uint32), np.empty(size, np.uint32)
     scratch, noted = np.empty(min(most, MOST_ROWS)), np.empty(16 * size + 256, STRETCH)
-    newest, counts = np.empty(size + 1 if size > 1 else 1, np.int64), np.empty(2, np.int64)
+    newest, counts = np.empty(size + 1 if size > 1 else 1, np.int64), np.empty(3, np.int64)
     inside, rests, groups = np.zeros(size, np.bool_), rests_of(size), groups_of(bars)
     return Desk(kept, rests, groups, opened, waiting, inside, scratch, noted, newest, counts)
 
@@ -272,7 +274,8 @@ def run_rows(
     n_trades = n_fills = n_refused = t = sample = 0
     while sample < out.sampled.size and out.sampled[sample] < start:
         sample += 1
-    most, ending = MOST_ROWS, size == 0 or account.status != RUNNING
+    longest = MOST_MARKED if symbols > 1 or curve.size > 0 else MOST_ROWS
+    most, ending = longest, size == 0 or account.status != RUNNING
     if account.barred and not ending:
         n_open, n_wait = recall(positions, opened, waiting)
         n_refused = drop_waiting(
@@ -280,7 +283,7 @@ def run_rows(
         )
     while not ending:
         first, end, halted = t, min(t + most, size), account.halted
-        most = min(2 * most, MOST_ROWS)
+        most = min(2 * most, longest)
         had_trades, had_fills, had_refused = n_trades, n_fills, n_refused
         equity = curve[first:end] if curve.size > 0 else scratch[: end - first]
         marks = Marks(first, equity, noted, newest, counts)

@@ -47,7 +47,7 @@ class Marks(NamedTuple):
 
     `noted` are STRETCH records, `newest` the last one of each symbol and then of cash, -1 if none.
     A lone symbol's tell of cash too: they follow each other without a gap. `counts`: how many are
-    noted, and of how many rows equity is written.
+    noted, of how many rows equity is written, and which was read last.
     """
 
     first: Row
@@ -154,13 +154,15 @@ def add(one: Record, closes: Column, equity: Column) -> None:
 @inlined
 def equity_at(row: int, rows: Rows, marks: Marks) -> float:
     """At the close of a row of the chunk. It is worked out where none is written."""
-    i, n = row - marks.first, marks.newest[0]
+    i, n = row - marks.first, marks.counts[2]
     if i < marks.counts[1]:
         equity: float = marks.equity[i]
         return equity
     while marks.noted[n].begin > i:
         n -= 1
-    one = marks.noted[n]
+    while marks.noted[n].end <= i:
+        n += 1
+    marks.counts[2], one = n, marks.noted[n]
     held: float = one.locked
     if one.bar >= 0:
         held += one.exposure * (rows.close[i + one.bar - one.begin] - one.average)

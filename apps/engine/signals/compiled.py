@@ -44,6 +44,9 @@ PROGRAM: Final = np.dtype(
 )
 """Of `bits` the address, and which instructions are its."""
 ONE = np.uint64(1)
+EIGHT, BITS = 8, ir.IntType(8)
+NUMBERS = ir.VectorType(ir.DoubleType(), EIGHT)
+"""Compared at once, and what comes of it."""
 AT_OR_ABOVE, CROSSES_ABOVE, TRUE, AND = 1, 2, 3, 4
 """As in `Op`: the cache of what is compiled notices changes in this file alone."""
 
@@ -61,7 +64,7 @@ def run(programs: Sequence[Program], spans: Spans) -> None:
         written += [_written(one, addresses) for one in instructions]
         listed.append((_address(bits, wanted, BYTE), bit, anew, begin, len(written)))
     deepest = max(end - begin for *_, begin, end in listed)
-    stack, numbers = np.empty((deepest, STRETCH // WORD), np.uint64), np.empty(WORD)
+    stack, numbers = np.empty((deepest + 1, STRETCH // WORD), np.uint64), np.empty(WORD)
     _run(np.array(listed, PROGRAM), np.array(written, INSTRUCTION), spans, stack, numbers)
 
 
@@ -113,26 +116,66 @@ _inlined = njit(forceinline=True)
 _to_floats, _to_bytes = _pointer(types.float64), _pointer(types.uint8)
 
 
-def _compared(operator: str) -> Callable[[int, int], Any]:
-    """Makes a word, in compiled code, of what is at two addresses: at once, as what LLVM makes of a
-    loop takes two or three times as long, depending on what stands around it.
+# What LLVM makes of loops over truths takes two to four times as long as these vectors.
+
+
+def _compared(*operators: str) -> Callable[[Any, Any, Any, Any], None]:
+    """Writes, in compiled code, a word of what is at two addresses for each operator: the last two
+    addresses are those of the words. A byte at a time, as putting them together takes longer.
     """
 
     @intrinsic
-    def compared(typing, left, right):  # type: ignore[no-untyped-def]
+    def compared(typing, left, right, into, other):  # type: ignore[no-untyped-def]
         def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            numbers = ir.VectorType(ir.DoubleType(), WORD)
-            places = [builder.inttoptr(one, numbers.as_pointer()) for one in arguments]
-            left, right = (builder.load(place, align=8) for place in places)
-            truths = builder.fcmp_ordered(operator, left, right)
-            return builder.bitcast(truths, ir.IntType(WORD))
+            *columns, into, other = arguments
+            for byte in range(WORD // EIGHT):
+                left, right = (
+                    builder.load(_at(builder, column, NUMBERS, 8 * EIGHT * byte), align=8)
+                    for column in columns
+                )
+                for operator, word in zip(operators, (into, other), strict=False):
+                    truths = builder.fcmp_ordered(operator, left, right)
+                    builder.store(builder.bitcast(truths, BITS), _at(builder, word, BITS, byte))
+            return context.get_dummy_value()
 
-        return types.uint64(types.int64, types.int64), code
+        return types.void(*[types.int64] * 4), code
 
-    return cast(Callable[[int, int], Any], compared)
+    return cast(Callable[[Any, Any, Any, Any], None], compared)
+
+
+def _marked(*, anew: bool) -> Callable[[Any, Any, Any], None]:
+    """Sets, in compiled code, a bit of the bytes of a word's places where its truths are; `anew`
+    clears all others.
+    """
+
+    @intrinsic
+    def marked(typing, word, bit, there):  # type: ignore[no-untyped-def]
+        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            word, bit, there = arguments
+            truths = builder.bitcast(word, ir.VectorType(ir.IntType(1), WORD))
+            bits, first = ir.VectorType(BITS, WORD), ir.IntType(32)(0)
+            one = builder.insert_element(ir.Constant(bits, ir.Undefined), bit, first)
+            each = builder.shuffle_vector(one, one, ir.VectorType(first.type, WORD)([0] * WORD))
+            found, place = builder.and_(builder.sext(truths, bits), each), _at(builder, there, bits)
+            if not anew:
+                found = builder.or_(found, builder.load(place, align=1))
+            builder.store(found, place, align=1)
+            return context.get_dummy_value()
+
+        return types.void(types.uint64, types.uint8, types.int64), code
+
+    return cast(Callable[[Any, Any, Any], None], marked)
+
+
+def _at(builder: ir.IRBuilder, address: ir.Value, kind: ir.Type, offset: int = 0) -> ir.Value:
+    """A pointer to what is some bytes behind an address."""
+    place = builder.add(address, ir.Constant(address.type, offset))
+    return builder.inttoptr(place, kind.as_pointer())
 
 
 _word_above, _word_at_or_above = _compared(">"), _compared(">=")
+_word_above_and_not = _compared(">", "<=")
+_mark_word, _mark_word_anew = _marked(anew=False), _marked(anew=True)
 
 
 class _Stretch(NamedTuple):
@@ -163,6 +206,7 @@ def _run(programs: Array, instructions: Array, spans: Spans, stack: Words, numbe
 def _carry_out(
     programs: Array, instructions: Array, stretch: _Stretch, stack: Words, number: Any
 ) -> None:
+    """The last row of the stack is for a comparison to work in."""
     for program in programs:
         top = 0
         for i in range(program.begin, program.end):
@@ -174,57 +218,55 @@ def _carry_out(
             if one.op == TRUE:
                 _take(one.left, stretch, stack[top])
             else:
-                _compare(one, stretch, stack[top], number)
+                _compare(one, stretch, stack[top], stack[-1], number)
             top += 1
         _mark(program, stretch, stack[0])
 
 
 @_inlined
-def _compare(one: Record, stretch: _Stretch, into: Words, number: Any) -> None:
+def _compare(one: Record, stretch: _Stretch, into: Words, not_above: Words, number: Any) -> None:
     """`number` is the address of a WORD of them, to be filled with that of the instruction."""
     if min(one.left, one.right) == NOWHERE:
         for i in range(WORD):
             _to_floats(number)[i] = one.number
-    at, _, words, size = stretch
-    left, left_step = (one.left + 8 * at, 8) if one.left else (number, 0)
-    right, right_step = (one.right + 8 * at, 8) if one.right else (number, 0)
-    if one.op != CROSSES_ABOVE:
-        for word in range(words):
-            if one.op == AT_OR_ABOVE:
-                into[word] = _at_or_above(left, right, size)
-            else:
-                into[word] = _above(left, right, size)
-            left, right = left + left_step * WORD, right + right_step * WORD
-        return
+    left, left_step = (one.left + 8 * stretch.at, 8) if one.left else (number, 0)
+    right, right_step = (one.right + 8 * stretch.at, 8) if one.right else (number, 0)
     before = np.uint64(0)  # nothing crosses at the first place of all
-    if at > 0:
-        before = _at_or_above(right - right_step, left - left_step, 1)
-    for word in range(words):
-        not_above = _at_or_above(right, left, size)
-        into[word] = _above(left, right, size) & (not_above << ONE | before)
-        before = not_above >> np.uint64(WORD - 1)
+    if one.op == CROSSES_ABOVE and stretch.at > 0:
+        before = np.uint64(_to_floats(left - left_step)[0] <= _to_floats(right - right_step)[0])
+    to, other = np.int64(into.ctypes.data), np.int64(not_above.ctypes.data)
+    for word in range(stretch.words):
+        if stretch.size < WORD:
+            into[word], not_above[word] = _compare_some(one.op, left, right, stretch.size)
+        else:
+            _compare_word(one.op, left, right, to + 8 * word, other + 8 * word)
         left, right = left + left_step * WORD, right + right_step * WORD
+    if one.op == CROSSES_ABOVE:
+        for word in range(np.uint64(stretch.words)):
+            into[word] &= not_above[word] << ONE | before
+            before = not_above[word] >> np.uint64(WORD - 1)
 
 
 @_inlined
-def _above(left: int, right: int, size: int) -> Any:
-    """A word of what is at two addresses, or the first bits of one."""
-    if size == WORD:
-        return _word_above(left, right)
-    word = np.uint64(0)
-    for i in range(np.uint64(size)):
-        word |= np.uint64(_to_floats(left)[i] > _to_floats(right)[i]) << i
-    return word
+def _compare_word(op: int, left: int, right: int, into: Any, not_above: Any) -> None:
+    """What is at two addresses, into words at two others."""
+    if op == CROSSES_ABOVE:
+        _word_above_and_not(left, right, into, not_above)
+    elif op == AT_OR_ABOVE:
+        _word_at_or_above(left, right, into, not_above)
+    else:
+        _word_above(left, right, into, not_above)
 
 
 @_inlined
-def _at_or_above(left: int, right: int, size: int) -> Any:
-    if size == WORD:
-        return _word_at_or_above(left, right)
-    word = np.uint64(0)
+def _compare_some(op: int, left: int, right: int, size: int) -> tuple[Any, Any]:
+    """The first bits of both words."""
+    into = not_above = np.uint64(0)
     for i in range(np.uint64(size)):
-        word |= np.uint64(_to_floats(left)[i] >= _to_floats(right)[i]) << i
-    return word
+        a, b = _to_floats(left)[i], _to_floats(right)[i]
+        into |= np.uint64(a >= b if op == AT_OR_ABOVE else a > b) << i
+        not_above |= np.uint64(a <= b) << i
+    return into, not_above
 
 
 @_inlined
@@ -244,15 +286,21 @@ def _join(op: int, words: int, into: Words, other: Words) -> None:
 
 @_inlined
 def _mark(program: Record, stretch: _Stretch, truths: Words) -> None:
-    bit = program.bit
     for word in range(stretch.words):
-        there, truth = _to_bytes(program.bits + stretch.bar + word * WORD), truths[word]
-        if program.anew:
-            for i in range(np.uint64(stretch.size)):
-                there[i] = np.uint8(truth >> i & ONE) * bit
+        there, truth = program.bits + stretch.bar + word * WORD, truths[word]
+        if stretch.size < WORD:
+            _mark_some(program, _to_bytes(there), truth, stretch.size)
+        elif program.anew:
+            _mark_word_anew(truth, program.bit, there)
         else:
-            for i in range(np.uint64(stretch.size)):
-                there[i] |= np.uint8(truth >> i & ONE) * bit
+            _mark_word(truth, program.bit, there)
+
+
+@_inlined
+def _mark_some(program: Record, there: Any, truth: int, size: int) -> None:
+    for i in range(np.uint64(size)):
+        marked = np.uint8(truth >> i & ONE) * program.bit
+        there[i] = marked if program.anew else there[i] | marked
 
 
 @njit(nogil=True, cache=True)
