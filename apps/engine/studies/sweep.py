@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
+from math import ceil
 from threading import Event
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -38,16 +39,16 @@ from apps.engine.simulation.plays import (
 from apps.engine.simulation.stage import Stage
 from apps.engine.studies.configs import SHOWN
 from apps.engine.studies.grid import Grid
-from apps.engine.studies.scripts import Scripts
+from apps.engine.studies.scripts import Script, Scripts
 from apps.engine.studies.strategies import Strategies
 
 CACHE_BYTES: Final = 256 * 2**20
 """Of indicator columns that the sets of a search share."""
 SECONDS_BETWEEN_REPORTS: Final = 0.1
-CELLS_AT_ONCE: Final = 8_000_000
+CELLS_AT_ONCE: Final = 10_000_000
 """Rows x symbols x sets of which a thread holds signals."""
-MOST_AT_ONCE: Final = 64
-"""Sets: many share a column while it is near."""
+MOST_AT_ONCE, LEAST_ROUNDS = 96, 4
+"""Sets that share columns while these are near, and how often a thread takes some at least."""
 
 Found = TypeVar("Found")
 
@@ -95,7 +96,14 @@ class Search:
 
     def cued(self, index: int, into: Bits | None = None, run: Run | None = None) -> Cued:
         """What is played of a set; `into` and `run` as for `Stage.cued`. Raises CannotRun."""
-        script = self._scripts.of(self.grid.values(index))
+        return self._cued(self._script(index), into, run)
+
+    def _script(self, index: int) -> Script | None:
+        return self._scripts.of(self.grid.values(index))
+
+    def _cued(
+        self, script: Script | None, into: Bits | None = None, run: Run | None = None
+    ) -> Cued:
         if script is None:
             raise CannotRun
         plan, watch = script
@@ -135,9 +143,10 @@ class Search:
         symbols] is where signals are put together.
         """
         ready, begin, pending = dict[int, Cued](), 0, Pending(COMPILED.run)
-        for index in indices:
+        scripts = {index: self._script(index) for index in indices}
+        for index, script in sorted(scripts.items(), key=_by_ranges):
             try:
-                cued = self.cued(index, heard[begin + len(ready)], pending.add)
+                cued = self._cued(script, heard[begin + len(ready)], pending.add)
             except CannotRun:
                 yield index, None
                 continue
@@ -176,6 +185,12 @@ class Search:
                 yield index, played[place * len(some) : (place + 1) * len(some)]
 
 
+def _by_ranges(set_of_search: tuple[int, Script | None]) -> tuple[tuple[int, ...], int]:
+    """Those that share ranges follow each other, and else those that share slow values."""
+    index, script = set_of_search
+    return script.watch.atr_periods if script else (), index
+
+
 class _Seat(NamedTuple):
     """Where a thread works."""
 
@@ -208,7 +223,8 @@ def sweep(
     parts = [part_of(market, rows, by_days=by_days) for rows in slices]
     size = _sets_at_a_time(market, len(indices), threads, by_days=by_days)
     abandoned, seats = Event(), [_seat(market, parts, size) for _ in range(threads)]
-    batches = iter([indices[i : i + size] for i in range(0, len(indices), size)])
+    near = search.grid.near(indices)
+    batches = iter([near[i : i + size] for i in range(0, len(near), size)])
     found = dict[int, list[Found] | None]()
 
     def unless_abandoned(done: float) -> None:
@@ -244,7 +260,9 @@ def _sets_at_a_time(market: Market, sets: int, threads: int, *, by_days: bool) -
     """
     if not by_days:
         return 1
-    return max(min(CELLS_AT_ONCE // market.cell.size, sets // (4 * threads), MOST_AT_ONCE), 1)
+    most = max(min(CELLS_AT_ONCE // market.cell.size, MOST_AT_ONCE), 1)
+    rounds = max(ceil(sets / (threads * most)), LEAST_ROUNDS)
+    return max(ceil(sets / (threads * rounds)), 1)
 
 
 def objective_of(facts: Facts, name: str) -> Figure:
