@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.errors import Fault
 from apps.engine.language import strategy
@@ -22,6 +23,7 @@ LARGEST_GRID: Final = 2**62
 Steps = dict[str, dict[str, Any]]
 """Any: steps are JSON as the client wrote it."""
 
+Places = NDArray[np.int64]
 Way = list[str | int]
 """Keys and indices, of which the first leads on from where one stands."""
 
@@ -71,22 +73,31 @@ class Grid:
             found += [index + stride] if i < len(values) - 1 else []
         return sorted(found)
 
-    def near(self, indices: Sequence[int]) -> list[int]:
-        """The same sets, ordered so that those which follow each other have few values between
-        them: along a Z-order curve, whose key takes a bit of each parameter in turn.
+    def boxes(self, indices: Sequence[int], count: int) -> list[list[int]]:
+        """So many parts of the sets, as even as can be, in each of which parameters have few
+        values: halved again and again along the one that has most places in them.
         """
         numbers = np.array(indices, np.int64)
-        places = [numbers // stride % len(values) for _, values, stride in reversed(self._axes)]
-        bits = max(len(values) for _, values, _ in self._axes).bit_length()
-        keys = [place >> bit & 1 for bit in range(bits) for place in places]
-        found: list[int] = numbers[np.lexsort(keys)].tolist()
-        return found
+        places = np.array([numbers // one.stride % len(one.values) for one in self._axes])
+        parts = _halved(np.arange(len(numbers)), places, count)
+        return [numbers[np.sort(part)].tolist() for part in parts]
 
     def drawn(self, most: int, *, seed: int) -> list[int]:
         """At most so many sets, each once, at random, in ascending order."""
         if self.size <= most:
             return list(range(self.size))
         return sorted(Random(seed).sample(range(self.size), most))
+
+
+def _halved(sets: Places, places: Places, count: int) -> list[Places]:
+    """So many parts of the sets, which are columns of `places` i8[axes, sets]."""
+    if count <= 1:
+        return [sets]
+    longest = np.ptp(places[:, sets], axis=1).argmax()
+    along = sets[np.argsort(places[longest, sets], kind="stable")]
+    fewer = count // 2
+    cut = len(sets) * fewer // count
+    return _halved(along[:cut], places, fewer) + _halved(along[cut:], places, count - fewer)
 
 
 def applied(steps: Mapping[str, Any], values: Mapping[str, float]) -> Steps:

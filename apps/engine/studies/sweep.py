@@ -223,8 +223,7 @@ def sweep(
     parts = [part_of(market, rows, by_days=by_days) for rows in slices]
     size = _sets_at_a_time(market, len(indices), threads, by_days=by_days)
     abandoned, seats = Event(), [_seat(market, parts, size) for _ in range(threads)]
-    near = search.grid.near(indices)
-    batches = iter([near[i : i + size] for i in range(0, len(near), size)])
+    batches = iter(search.grid.boxes(indices, ceil(len(indices) / size)))
     found = dict[int, list[Found] | None]()
 
     def unless_abandoned(done: float) -> None:
