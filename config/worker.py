@@ -17,9 +17,12 @@ from procrastinate.contrib.django import app
 from procrastinate.contrib.django.db_cleanup import close_db_connections
 from procrastinate.contrib.django.utils import connector_params
 from procrastinate.exceptions import ConnectorException
+from procrastinate.job_context import JobContext
+from procrastinate.middleware import AsyncCallNext, WorkerMiddleware
 from procrastinate.psycopg_connector import PsycopgConnector
 from procrastinate.worker import Worker
 
+from apps.engine import memory
 from config.supervisor import Backoff
 
 # A backtest is all computation and gets a process to itself; the small jobs mostly wait. A turn at
@@ -33,6 +36,8 @@ CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests":
 SECONDS_TO_FINISH: Final = 5.0
 """Then a backtest that still runs gives itself back to the queue."""
 SECONDS_FOR_A_CONNECTION: Final = 3.0
+SECONDS_IDLE: Final = 2.0
+"""Then a worker gives back the memory that its jobs have freed."""
 GOOD_RUN: Final = 10.0
 """Seconds after which the waits for the database start from the shortest again."""
 
@@ -115,8 +120,29 @@ async def _work_once(queue: str) -> None:
                 delete_jobs="successful",
                 install_signal_handlers=False,
                 task_middleware=[close_db_connections],
+                worker_middleware=[giving_back()],
             )
             await worker.run()
+
+
+def giving_back() -> WorkerMiddleware:
+    """Around every job: when none has begun a while after one ended, what they freed is given back.
+
+    Any: what a job returns.
+    """
+    loop = asyncio.get_running_loop()
+    planned: asyncio.TimerHandle | None = None
+
+    async def around(call_next: AsyncCallNext, context: JobContext, worker: Worker) -> Any:
+        nonlocal planned
+        if planned is not None:
+            planned.cancel()
+        try:
+            return await call_next()
+        finally:
+            planned = loop.call_later(SECONDS_IDLE, memory.give_back)
+
+    return around
 
 
 class WatchedWorker(Worker):

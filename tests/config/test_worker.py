@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from procrastinate import App, testing
 
+from config import worker
 from config.cluster import Cluster
 from config.postgres import attached, revive, socket_directory
 from config.worker import WatchedWorker
@@ -176,3 +177,33 @@ def test_a_worker_that_cannot_listen_ends_and_says_why() -> None:
 
     with pytest.raises(psycopg.OperationalError, match="listener's connection is gone"):
         asyncio.run(work())
+
+
+def test_memory_is_given_back_when_no_job_has_begun_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(worker, "SECONDS_IDLE", 0.2)
+    monkeypatch.setattr(worker.memory, "give_back", lambda: done.append("given back"))
+
+    async def job() -> None:
+        done.append("a job")
+
+    async def work() -> None:
+        app = App(connector=testing.InMemoryConnector())
+        app.task(name="job")(job)
+        watched = WatchedWorker(
+            app,
+            install_signal_handlers=False,
+            listen_notify=False,
+            wait=False,
+            worker_middleware=[worker.giving_back()],
+        )
+        for jobs in (2, 1):
+            for _ in range(jobs):
+                await app.configure_task("job").defer_async()
+            await watched.run()
+            await asyncio.sleep(0.4)
+
+    asyncio.run(work())
+    assert done == ["a job", "a job", "given back", "a job", "given back"]

@@ -1,4 +1,4 @@
-"""What was freed is there for the next run, and need not be made ready again."""
+"""What was freed is there for the next run, need not be made ready again, and can be given back."""
 
 import platform
 import subprocess
@@ -6,34 +6,70 @@ import sys
 
 import pytest
 
-RUNS = """
+pytestmark = pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="the C library is not glibc"
+)
+
+MADE_READY = """
 import resource
+from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from apps.engine import memory
 
 if {kept}:
     memory.keep_freed()
 
-def pages_made_ready():
+def made_ready():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    held = [np.ones(300_000) for _ in range(10)]  # 24 MB
+    held = [np.ones(300_000) for _ in range(10)] + [np.ones(10_000_000)]  # 24 MB, and 80 at once
     del held
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-print([pages_made_ready() for _ in range(4)])
+if {threads}:
+    first, second = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+    print(*(thread.submit(made_ready).result() for thread in (first, second, first, second)))
+else:
+    print(*(made_ready() for _ in range(4)))
+"""
+
+HELD = """
+from pathlib import Path
+import numpy as np
+from apps.engine import memory
+
+def held():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+memory.keep_freed()
+before = held()
+arrays = [np.ones(300_000) for _ in range(100)] + [np.ones(10_000_000)]  # 240 MB, and 80 at once
+del arrays
+kept = held() - before
+memory.give_back()
+print(kept, held() - before)
 """
 
 
-def pages_made_ready(*, kept: bool) -> list[int]:
-    """In four runs of a process of its own."""
-    command = [sys.executable, "-c", RUNS.format(kept=kept)]
+def told_by(program: str) -> list[int]:
+    """What a process of its own prints."""
+    command = [sys.executable, "-c", program]
     told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    return [int(part) for part in told.strip("[]\n").split(",")]
+    return [int(part) for part in told.split()]
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the C library is not glibc")
-def test_only_the_first_run_has_its_memory_made_ready() -> None:
-    first, *later = pages_made_ready(kept=True)
-    assert first > 1000
-    assert max(later) < 100
-    assert min(pages_made_ready(kept=False)) > 1000
+@pytest.mark.parametrize("threads", [False, True])
+def test_only_the_first_run_has_its_memory_made_ready(*, threads: bool) -> None:
+    first, *later = told_by(MADE_READY.format(kept=True, threads=threads))
+    assert first > 20  # pages of 4 kB, or of 2 MB
+    assert max(later) < 10
+
+
+def test_by_itself_each_run_has_its_memory_made_ready() -> None:
+    assert min(told_by(MADE_READY.format(kept=False, threads=False))) > 20
+
+
+def test_what_is_kept_is_given_back() -> None:
+    kept, left = told_by(HELD)  # kB
+    assert kept > 250_000
+    assert left < 30_000

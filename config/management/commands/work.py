@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from django.core.management.base import BaseCommand
 
+from apps.engine import memory
 from config import limits, worker
 from config.sweeping import SWEEPS, sweeping
 
@@ -30,6 +31,7 @@ class Command(BaseCommand):
         with suppress(KeyboardInterrupt), sweeping(*SWEEPS):
             if queue == "backtests":
                 os.nice(5)  # on a small machine, web answers first
+                memory.keep_freed()
                 self.prepare("apps.backtests.execution")
             if queue == TRADING:
                 self.prepare("config.runners").work()
@@ -38,9 +40,8 @@ class Command(BaseCommand):
 
     def prepare(self, module: str) -> ModuleType:
         """Bring in what simulates, compiled, so that the first bar does not wait for it."""
-        from apps.engine import compilation, memory
+        from apps.engine import compilation
 
-        memory.keep_freed()
         found = importlib.import_module(module)
         compilation.prepare(self.say)
         return found
