@@ -73,7 +73,7 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
 
 async def _keep_working(queue: str) -> None:
     """One worker after another. An outage is two lines: when it begins, and when it is over."""
-    backoff = Backoff(good_run=GOOD_RUN)
+    backoff, gives_back = Backoff(good_run=GOOD_RUN), giving_back()
     lost_at: float | None = None
     while True:
         started = time.monotonic()
@@ -82,7 +82,7 @@ async def _keep_working(queue: str) -> None:
             if lost_at is not None:
                 log.warning("the database is back after %.1f s", time.monotonic() - lost_at)
                 lost_at = None
-            await _work_once(queue)
+            await _work_once(queue, gives_back)
         except (ConnectorException, psycopg.Error) as error:
             if lost_at is None:
                 lost_at = time.monotonic()
@@ -104,7 +104,7 @@ async def _require_database() -> None:
     await connection.close()
 
 
-async def _work_once(queue: str) -> None:
+async def _work_once(queue: str, gives_back: WorkerMiddleware) -> None:
     """Raises what ended the worker."""
     connector = PsycopgConnector(
         kwargs=connector_params(), min_size=1, timeout=SECONDS_FOR_A_CONNECTION
@@ -120,27 +120,31 @@ async def _work_once(queue: str) -> None:
                 delete_jobs="successful",
                 install_signal_handlers=False,
                 task_middleware=[close_db_connections],
-                worker_middleware=[giving_back()],
+                worker_middleware=[gives_back],
             )
             await worker.run()
 
 
 def giving_back() -> WorkerMiddleware:
-    """Around every job: when none has begun a while after one ended, what they freed is given back.
+    """Around every job: when none has run for a while, what they freed is given back.
 
     Any: what a job returns.
     """
     loop = asyncio.get_running_loop()
     planned: asyncio.TimerHandle | None = None
+    running = 0
 
     async def around(call_next: AsyncCallNext, context: JobContext, worker: Worker) -> Any:
-        nonlocal planned
+        nonlocal running, planned
         if planned is not None:
             planned.cancel()
+        running += 1
         try:
             return await call_next()
         finally:
-            planned = loop.call_later(SECONDS_IDLE, memory.give_back)
+            running -= 1
+            if running == 0:
+                planned = loop.call_later(SECONDS_IDLE, memory.give_back)
 
     return around
 

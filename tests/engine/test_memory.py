@@ -12,7 +12,6 @@ pytestmark = pytest.mark.skipif(
 
 MADE_READY = """
 import resource
-from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from apps.engine import memory
 
@@ -25,11 +24,7 @@ def made_ready():
     del held
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
-if {threads}:
-    first, second = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-    print(*(thread.submit(made_ready).result() for thread in (first, second, first, second)))
-else:
-    print(*(made_ready() for _ in range(4)))
+print(*(made_ready() for _ in range(4)))
 """
 
 HELD = """
@@ -58,15 +53,14 @@ def told_by(program: str) -> list[int]:
     return [int(part) for part in told.split()]
 
 
-@pytest.mark.parametrize("threads", [False, True])
-def test_only_the_first_run_has_its_memory_made_ready(*, threads: bool) -> None:
-    first, *later = told_by(MADE_READY.format(kept=True, threads=threads))
+def test_only_the_first_run_has_its_memory_made_ready() -> None:
+    first, *later = told_by(MADE_READY.format(kept=True))
     assert first > 20  # pages of 4 kB, or of 2 MB
     assert max(later) < 10
 
 
 def test_by_itself_each_run_has_its_memory_made_ready() -> None:
-    assert min(told_by(MADE_READY.format(kept=False, threads=False))) > 20
+    assert min(told_by(MADE_READY.format(kept=False))) > 20
 
 
 def test_what_is_kept_is_given_back() -> None:

@@ -71,6 +71,33 @@ def test_sets_that_share_ranges_are_played_together(
     assert len(set(wanted.values())) == len(sets)
 
 
+def test_a_search_that_is_given_up_puts_no_more_sets_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    search, cued = search_over(ONE), list[object]()
+    cue = Search._cued
+
+    def noted(of: Search, *given):  # type: ignore[no-untyped-def]
+        cued.append(given)
+        return cue(of, *given)
+
+    class GivenUp(Exception):
+        """What the caller raises."""
+
+    def unless_given_up(done: float) -> None:
+        if len(cued) == 2:
+            raise GivenUp
+
+    monkeypatch.setattr(Search, "_cued", noted)
+    market, sets = search.stage.market, range(GRID.size)
+    parts = [part_of(market, EVERY_ROW, by_days=True)]
+    room = room_for(market, parts, len(sets))
+    heard = np.empty((len(sets), *market.cell.shape), np.uint8)
+    with pytest.raises(GivenUp):
+        list(search.play_all(sets, parts, room, heard, unless_given_up))
+    assert len(cued) == 2
+
+
 def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its columns are many, and the collector of garbage comes late."""
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)

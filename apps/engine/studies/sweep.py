@@ -1,13 +1,14 @@
 """Many sets of parameters over the same bars, on as many threads as are wanted.
 
-Bars, rows and flags are set up once, columns of indicators are computed once and shared; a set has
-its own plan, signals and state. What a set gives does not depend on its thread or on the others.
+Bars, rows and flags are set up once, columns of indicators are shared while their cache holds them;
+a set has its own plan, signals and state. What a set gives does not depend on its thread or on the
+others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
 from math import ceil
@@ -94,16 +95,13 @@ class Search:
     def _terms(self) -> Terms:
         return terms_of(self.stage.contracts, self.schedule)
 
-    def cued(self, index: int, into: Bits | None = None, run: Run | None = None) -> Cued:
-        """What is played of a set; `into` and `run` as for `Stage.cued`. Raises CannotRun."""
-        return self._cued(self._script(index), into, run)
-
     def _script(self, index: int) -> Script | None:
         return self._scripts.of(self.grid.values(index))
 
     def _cued(
         self, script: Script | None, into: Bits | None = None, run: Run | None = None
     ) -> Cued:
+        """What is played of a set; `into` and `run` as for `Stage.cued`. Raises CannotRun."""
         if script is None:
             raise CannotRun
         plan, watch = script
@@ -122,7 +120,7 @@ class Search:
     ) -> Played:
         """Some of the rows, from the capital. Raises CannotRun."""
         return play(
-            *self.cued(index),
+            *self._cued(self._script(index)),
             self._terms,
             capital=self.capital if capital is None else capital,
             report=report,
@@ -145,6 +143,7 @@ class Search:
         ready, begin, pending = dict[int, Cued](), 0, Pending(COMPILED.run)
         scripts = {index: self._script(index) for index in indices}
         for index, script in sorted(scripts.items(), key=_by_ranges):
+            report(0.0)  # the columns of a batch may take long
             try:
                 cued = self._cued(script, heard[begin + len(ready)], pending.add)
             except CannotRun:
@@ -239,8 +238,9 @@ def sweep(
                     judged += [judge(one.facts) for one in played or ()]
 
     with ThreadPoolExecutor(threads) as pool:
-        working = {pool.submit(work, seat) for seat in seats}
+        working = set[Future[None]]()
         try:
+            working |= {pool.submit(work, seat) for seat in seats}
             while working:
                 timeout = SECONDS_BETWEEN_REPORTS
                 ended, working = wait_for(working, timeout, return_when=FIRST_COMPLETED)
