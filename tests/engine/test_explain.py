@@ -12,7 +12,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.signals.signals import signals_of
 from apps.engine.signals.watch import watch_of
-from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at
+from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at, signals_at
 from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.simulate import History, simulate
@@ -179,6 +179,24 @@ def test_levels_of_a_position_that_may_have_been_added_to_are_not_told() -> None
     )
     seen = track_of(given, History("NSE:TEST", candles), 0, 2**40)
     assert levels_of(result.trades[0], given, Contract(), seen, 100) is None
+
+
+def test_an_entry_and_its_opposite_at_one_close_are_told_as_both() -> None:
+    volume = {"type": "indicator_value", "indicator": {"type": "VOLUME"}, "operator": "above"}
+    for position, closes, wanted in (
+        ("long", True, ["long", "short"]),
+        ("long", False, ["long"]),
+        ("both", True, ["long", "short"]),
+    ):
+        given = parse(
+            complete(
+                entryConditions={"positionType": position, "conditions": [{**volume, "value": 0}]},
+                exitConditions={**LEAVING, "conditions": [], "exitOnOppositeSignal": closes},
+            )
+        )
+        seen = track(walk(30))
+        assert signals_at(sides_at(given, seen, 20), given, seen, 20) == wanted
+        assert opposite_at("long", given, seen, 20) is (False if closes else None)
 
 
 def test_an_opposite_signal_is_told_only_where_it_closes() -> None:

@@ -353,6 +353,33 @@ def test_both_sides_at_one_close_are_neither() -> None:
     assert played.rejected == {"both_sides": 1}
 
 
+def test_an_entry_and_the_opposite_signal_of_one_side_are_neither() -> None:
+    played = play(
+        """
+        1 | 100 100 100 100 | long           |
+        2 | 100 100 100 100 | long exit_long | long 100
+        3 | 101 101 101 101 |                |
+        4 | 102 102 102 102 |                | end_of_data 102
+        """
+    )
+    assert played.rejected == {"both_sides": 1}
+
+
+def test_an_opposite_signal_that_is_ignored_starts_nothing_either() -> None:
+    """The stop is met at the open that a short would have been entered at."""
+    played = play(
+        """
+        1 | 100 100 100 100 | long  |
+        2 | 100 100 99 99   | short | long 100
+        3 | 90 90 89 90     |       | stop_loss 90
+        4 | 90 90 90 90     |       |
+        """,
+        stop_points=5.0,
+        reverse=False,
+    )
+    assert played.rejected == {}
+
+
 def test_rule_10_each_item_is_rounded_half_up_to_the_paisa_before_they_are_added() -> None:
     """Of 10,050: 20.00 (capped) + 0.33 (0.33165) + 0.01 (0.01005) + 0.01 + 10.05 + 1.51 (1.5075)
     + 3.66 (3.661506, GST on 20.3417). The sale pays its own tax, and no stamp.

@@ -180,6 +180,23 @@ def test_an_add_that_lies_beyond_the_stop_comes_too_late() -> None:
     assert played.rejected == {"limit_not_reached": 1}
 
 
+def test_an_add_that_lies_beyond_the_target_comes_too_late() -> None:
+    """On the way up to 103.55 the target at 103 is met first."""
+    played = play(
+        """
+        1 | 100 100 100 100         | long |
+        2 | 100 102 100 101.5       | long | long 102
+        3 | 101.6 104 101.5 101.5   |      | take_profit 103
+        4 | 100 100 92 92           |      |
+        """,
+        order_by=c.AT_STOP,
+        order_offset=0.02,
+        max_entries=2,
+        target_points=1.0,
+    )
+    assert played.rejected == {"limit_not_reached": 1}
+
+
 def test_the_bar_of_an_add_leaves_the_target_to_the_next() -> None:
     """Two at 99 and 98.5; what the high of 101.5 touched is not known to be later."""
     play(

@@ -136,3 +136,14 @@ def test_the_receipt_holds_the_longer_candles_too() -> None:
         simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt for given in (one, other)
     )
     assert first["candles"] != second["candles"]
+
+
+def test_the_receipt_holds_the_hours_that_longer_candles_end_at() -> None:
+    wanted, one = strategy(entryConditions={"conditions": [hourly("above", 100)]}), history()
+    early = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 9 * 3600 + 2100)])  # to 09:35
+    other = History(one.symbol, one.candles, early, longer=one.longer)
+    first, second = (
+        simulate(wanted, [given], start=0, end=2**40, capital=1e6).receipt for given in (one, other)
+    )
+    assert first["candles"] == second["candles"]
+    assert first["rulebook"] != second["rulebook"]

@@ -8,6 +8,7 @@ import pytest
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.errors import InsufficientData
+from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
 from apps.engine.money import rupees
 from apps.engine.sessions import Regime, Sessions
@@ -297,10 +298,35 @@ def test_a_result_says_for_which_symbols_no_charges_are_included() -> None:
     assert found == {"no_charges": "No charges are included for NSE:LATER, NSE:UNKNOWN."}
 
 
+def test_rule_5_an_entry_without_a_range_still_closes_as_an_opposite_signal() -> None:
+    """The fourth bar never moves: its range is 0, and the short is none, but the long ends."""
+    volume = {"type": "indicator_value", "indicator": {"type": "VOLUME"}}
+    conditions = [
+        {**volume, "operator": "above", "value": 5, "side": "long"},
+        {**volume, "operator": "below", "value": 2, "side": "short"},
+    ]
+    given = strategy(
+        entryConditions={"positionType": "both", "conditions": conditions},
+        exitConditions={"stopLoss": {"type": "atr", "atrPeriod": 1, "atrMultiplier": 5}},
+    )
+    flat, high, low = np.full(6, 100.0), np.full(6, 101.0), np.full(6, 99.0)
+    high[3] = low[3] = 100
+    volumes = np.array([3.0, 9, 3, 1, 3, 3])
+    times = MONDAY + 60 * np.arange(6)
+    candles = Candles.build(times, open=flat, high=high, low=low, close=flat, volume=volumes)
+    trades = run(given, History("NSE:TEST", candles)).trades
+    assert trades["side"].tolist() == [1]
+    assert trades["exit_time"].tolist() == [times[4]]
+    assert [EXIT_REASONS[reason] for reason in trades["reason"]] == ["opposite_signal"]
+
+
 def test_a_result_says_that_shares_were_sold_short_in_delivery() -> None:
-    for product, warned in (("delivery", True), ("carryforward", False)):
+    future = "NSE:NIFTY24JANFUT"
+    for product in ("delivery", "carryforward"):
         given = busy(executionSettings={"productType": product})
-        assert ("delivery_shorts" in notes(run(given, history(walk(30))))) == warned
+        assert "delivery_shorts" in notes(run(given, history(walk(30))))
+        given = busy(basicInfo={"symbols": [future]}, executionSettings={"productType": product})
+        assert "delivery_shorts" not in notes(run(given, history(walk(30), symbol=future)))
     given = strategy(executionSettings={"productType": "delivery"})
     assert "delivery_shorts" not in notes(run(given, history(walk(30))))
 

@@ -793,6 +793,38 @@ def test_a_side_that_no_condition_serves_is_a_warning(
 
 
 @pytest.mark.parametrize(
+    ("position", "exits", "idle"),
+    [("both", {}, 1), ("long", {"exitOnOppositeSignal": True}, 1), ("long", {}, 0)],
+)
+def test_conditions_that_are_the_same_of_both_sides_are_a_warning(
+    position: str, exits: dict[str, Any], idle: int
+) -> None:
+    volume = {"type": "indicator_value", "indicator": {"type": "VOLUME"}, "operator": "above"}
+    steps = entering({**volume, "value": 5}, positionType=position)
+    steps["exitConditions"] |= exits
+    assert warned(steps) == ["entryConditions.conditions"] * idle
+
+
+@pytest.mark.parametrize(
+    ("condition", "timeframe", "idle"),
+    [
+        ({"type": "time_window", "from": "09:15", "to": "15:00"}, "1d", 1),
+        ({"type": "time_window", "from": "09:15", "to": "15:00"}, "1h", 0),
+        ({"type": "time_window", "from": "00:00", "to": "15:00"}, "1d", 0),
+        ({"type": "candle_pattern", "pattern": "CDLHAMMER", "direction": "bearish"}, "1d", 1),
+        ({"type": "candle_pattern", "pattern": "CDLHAMMER", "direction": "bullish"}, "1d", 0),
+        ({"type": "candle_pattern", "pattern": "CDLHAMMER"}, "1d", 0),
+    ],
+)
+def test_a_condition_that_is_never_true_is_a_warning(
+    condition: dict[str, Any], timeframe: str, idle: int
+) -> None:
+    steps = entering(condition)
+    steps["basicInfo"]["timeframe"] = timeframe
+    assert warned(steps) == ["entryConditions.conditions"] * idle
+
+
+@pytest.mark.parametrize(
     ("steps", "bars"),
     [
         (entering({"type": "time_window", "from": "09:15", "to": "10:00"}), 0),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT
+from apps.engine.candles import Candles
+from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Regime, Sessions
@@ -50,6 +51,8 @@ def verdicts(given: Strategy, histories: list[History]) -> tuple[Result, list[Ve
         bits = signals_of(watch_of(given), track.candles, {}, 0, len(track.candles)).tolist()
         for place, bit in enumerate(bits):
             signals = [side for entering, side in SIDES if bit & entering]
+            if len(signals) == 1 and bit & (EXIT_LONG | EXIT_SHORT):
+                signals = ["long", "short"]
             bar = at(track, place, symbol)
             found.append(verdict(given, bar, signals, told, ranges_known=True))
     return result, found
@@ -59,7 +62,8 @@ def at(track: Track, place: int, symbol: int) -> Bar:
     time, after = track.candles.time, place + 1
     last = after == len(time)
     flag = int(track.flags[after]) if len(track.flags) and not last else 0
-    return Bar(symbol, int(time[place]), None if last else int(time[after]), flag)
+    opens = np.nan if last else float(track.candles.open[after])
+    return Bar(symbol, int(time[place]), None if last else int(time[after]), flag, opens)
 
 
 BUSY = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
@@ -68,6 +72,12 @@ BOTH = {
     "conditions": [sma_cross(3, 8), {**price("above", 99), "side": "short"}],
 }  # fmt: skip
 
+UNTURNED = {
+    "positionType": "long", "logicalOperator": "OR",
+    "conditions": [sma_cross(3, 8), {"type": "time_window", "from": "09:20", "to": "09:30"}],
+}  # fmt: skip
+OPPOSITE = {"exitOnOppositeSignal": True}
+
 
 @pytest.mark.parametrize(
     ("changes", "reasons"),
@@ -75,6 +85,7 @@ BOTH = {
         ({"executionSettings": {"productType": "intraday"}}, ["outside_session"]),
         ({"riskParameters": {"maxDailyLoss": 1.0}}, ["daily_loss_limit"]),
         ({"entryConditions": BOTH}, ["both_sides"]),
+        ({"entryConditions": UNTURNED, "exitConditions": OPPOSITE}, ["both_sides"]),
     ],
 )
 def test_reasons_that_are_certain_add_up(changes: dict[str, Any], reasons: list[str]) -> None:
@@ -117,3 +128,72 @@ def test_what_the_result_does_not_tell_is_left_open_between_what_it_counted() ->
     left = [one for one in found if one.reason == "not_traded"]
     assert left
     assert {one.possible for one in left} == {("position_limit",)}
+
+
+def minutes(*bars: tuple[float, float, float, float]) -> History:
+    """Open, high, low and close of each."""
+    columns = dict(zip(("open", "high", "low", "close"), np.array(bars, float).T, strict=True))
+    times = MONDAY + 60 * np.arange(len(bars))
+    candles = Candles.build(times, **columns, volume=np.ones(len(bars)))
+    return History("NSE:TEST", candles)
+
+
+def test_a_gap_over_the_stop_leaves_nothing_in_the_way_of_the_next_order() -> None:
+    given = strategy(
+        entryConditions={"conditions": [price("above", 50)]},
+        executionSettings={"orderType": "limit", "limitOffset": 5.0, "slippage": 0.5},
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 3}},
+    )
+    _, found = verdicts(
+        given,
+        [minutes(
+            (100, 101, 99, 100), (94, 95, 93.5, 94), (94, 95, 93, 94), (90.5, 91, 90.4, 90.5),
+            (90, 91, 90, 90),
+        )],
+    )  # fmt: skip
+    assert [one.reason for one in found] == [
+        "entered", "position_held", "not_traded", "not_traded", "end_of_data",
+    ]  # fmt: skip
+    assert found[2].possible == ("limit_not_reached",)
+
+
+def test_a_position_that_ends_with_its_session_was_held_until_then() -> None:
+    given = strategy(
+        basicInfo={"timeframe": "4h"},
+        entryConditions={"conditions": [price("above", 50)]},
+        executionSettings={"productType": "intraday"},
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 20}},
+    )
+    times = np.array([MONDAY + day * DAY + hours * 3600 for day in (0, 1) for hours in (0, 4)])
+    flat = {name: np.full(4, 100.0) for name in ("open", "high", "low", "close", "volume")}
+    sessions = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 15 * 3600 + 1800)])
+    _, found = verdicts(given, [History("NSE:TEST", Candles.build(times, **flat), sessions)])
+    assert [one.reason for one in found][1:] == ["entered", "position_held", "end_of_data"]
+
+
+def test_the_signal_of_the_bar_that_ruins_the_account_is_told_so() -> None:
+    given = strategy(
+        positionSizing={"method": "percentage_of_equity", "percentage": 100, "quantity": None},
+        entryConditions={"positionType": "short", "conditions": [price("above", 50)]},
+        exitConditions={"stopLoss": None, "maxHoldingCandles": 500},
+    )
+    bars = [(100.0,) * 4, (100.0,) * 4, (150, 260, 150, 250), (250.0,) * 4, (250.0,) * 4]
+    _, found = verdicts(given, [minutes(*bars)])
+    assert [one.reason for one in found] == [
+        "entered", "position_held", "ruined", "ruined", "ruined",
+    ]  # fmt: skip
+
+
+def test_an_opposite_signal_that_is_ignored_names_the_position() -> None:
+    given = strategy(
+        entryConditions={"positionType": "both", "conditions": [
+            {**price("above", 100), "side": "long"}, {**price("below", 100), "side": "short"},
+        ]},
+        exitConditions={
+            "exitOnOppositeSignal": False, "stopLoss": {"type": "percentage", "percentage": 5},
+        },
+    )  # fmt: skip
+    bars = [(100, 102, 100, 101), (101, 102, 99, 99), (90, 91, 89, 90.5), (90, 91, 89, 90)]
+    result, found = verdicts(given, [minutes(*bars)])
+    assert len(result.trades) == 2
+    assert (found[1].reason, found[1].trade) == ("position_held", 0)

@@ -196,14 +196,17 @@ class Twin:
             signal &= ~c.CLOSE_LONG
         if held is None or held.side > 0:
             signal &= ~c.CLOSE_SHORT
-        if signal & c.ENTER == c.ENTER:
+        pairs = (c.ENTER, c.ENTER_LONG | c.EXIT_LONG, c.ENTER_SHORT | c.EXIT_SHORT)
+        if any(signal & pair == pair for pair in pairs):
             self.reject("both_sides", s, signal, time)
-            signal &= ~c.ENTER
+            signal &= ~(c.ENTER | c.EXIT_LONG | c.EXIT_SHORT)
         if signal & c.ENTER and self.halted:
             self.reject("daily_loss_limit", s, signal, time)
             signal &= ~c.ENTER
         if self.barred:
             signal = self.without_entry(s, signal, time)
+        if held and not self.plan.reverse:  # the opposite is ignored
+            signal &= ~(c.ENTER_SHORT if held.side > 0 else c.ENTER_LONG)
         if signal:
             self.waiting[s] = self.waiting.get(s, 0) | signal
         if signal & c.ENTER:
@@ -405,6 +408,8 @@ class Twin:
             return None
         if held and not isnan(held.stop) and not held.better(price, held.stop):
             return None  # the stop comes before the order
+        if held and not isnan(held.target) and not held.better(held.target, price):
+            return None  # and so does the target
         return price, True
 
     def equity_at_opens(self, seen: Mapping[int, Seen]) -> float:

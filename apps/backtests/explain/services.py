@@ -2,6 +2,7 @@
 that lived in it.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -19,7 +20,14 @@ from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
-from apps.engine.simulation.explain import SideFound, exits_at, opposite_at, ranges_known, sides_at
+from apps.engine.simulation.explain import (
+    SideFound,
+    exits_at,
+    opposite_at,
+    ranges_known,
+    sides_at,
+    signals_at,
+)
 from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.results import wire_times
@@ -121,6 +129,7 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
     try:
         seen = _seen(backtest, symbol, at)
         sides = sides_at(seen.strategy, seen.track, seen.bar)
+        signals = signals_at(sides, seen.strategy, seen.track, seen.bar)
         known = ranges_known(seen.strategy, seen.track, seen.bar)
         positions = [
             _lived(seen, trades, index)
@@ -131,7 +140,7 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
     found = verdict(
         seen.strategy,
         _bar(seen),
-        [one.side for one in sides if one.signal],
+        signals,
         Told(trades.records, curve, float(backtest.initial_capital), _rejected(backtest)),
         ranges_known=known,
     )
@@ -181,12 +190,14 @@ def _lived(seen: _Seen, trades: Trades, index: int) -> Lived:
 
 
 def _bar(seen: _Seen) -> Bar:
-    time, flags, after = seen.track.candles.time, seen.track.flags, seen.place + 1
+    time, opens, flags = seen.track.candles.time, seen.track.candles.open, seen.track.flags
+    after = seen.place + 1
     return Bar(
         seen.symbol,
         seen.time,
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
+        float(opens[after]) if after < len(opens) else math.nan,
     )
 
 

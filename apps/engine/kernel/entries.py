@@ -206,20 +206,29 @@ def drop(
 
 
 @step
+def is_both(signal: int) -> bool:
+    """Whether an entry and its opposite are true at one close, which are neither then (rule 12)."""
+    long, short = ENTER_LONG | EXIT_LONG, ENTER_SHORT | EXIT_SHORT
+    return signal & ENTER == ENTER or signal & long == long or signal & short == short
+
+
+@step
 def admit(
     account: Record, p: Record, symbol: int, signal: int, time: int, plan: Plan,
     refusals: Array, n_refused: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """A signal less both sides, entries after a breach or while they are barred, and exits that
-    nothing held answers to; and how many refusals are written.
+    """A signal less both sides, entries after a breach or while they are barred, those that what is
+    held ignores, and exits that nothing held answers to; and how many refusals are written.
     """
     signal &= ~(CLOSE_LONG if p.side <= 0 else 0) & ~(CLOSE_SHORT if p.side >= 0 else 0)
-    if signal & ENTER == ENTER:
+    if is_both(signal):
         n_refused = reject(account, refusals, n_refused, time, symbol, BOTH_SIDES, signal)
-        signal &= ~ENTER
+        signal &= ~(ENTER | EXIT_LONG | EXIT_SHORT)
     if signal & ENTER and account.halted:
         n_refused = reject(account, refusals, n_refused, time, symbol, DAILY_LOSS_LIMIT, signal)
         signal &= ~ENTER
     if signal & ENTER and account.barred:
         return drop(account, p, symbol, signal, time, plan, refusals, n_refused)
+    if p.side != 0 and not plan.reverse:
+        signal &= ~(ENTER_SHORT if p.side > 0 else ENTER_LONG)
     return signal, n_refused

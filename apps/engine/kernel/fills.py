@@ -181,9 +181,15 @@ def filled_at(p: Record, bar: Bar, plan: Plan) -> tuple[float, bool]:
     if bar.open >= price if up else bar.open <= price:
         return bar.open, False
     reached = bar.high >= price if up else bar.low <= price
-    if not reached or (p.side != 0 and (price - p.stop) * p.side <= 0):  # the stop came first
+    if not reached or (p.side != 0 and is_beyond(p, price)):  # the stop or the target came first
         return np.nan, False
     return price, True
+
+
+@step
+def is_beyond(p: Record, price: float) -> bool:
+    """Whether the position is left before the price is reached."""
+    return (price - p.stop) * p.side <= 0 or (price - p.target) * p.side >= 0
 
 
 @step

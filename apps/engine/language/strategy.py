@@ -14,7 +14,16 @@ from pydantic import ConfigDict, ValidationError
 
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
-from apps.engine.language.conditions import EntryConditions, Side, Warmups, singles
+from apps.engine.indicators.patterns import PATTERNS
+from apps.engine.language.conditions import (
+    CandlePattern,
+    EntryConditions,
+    Side,
+    Single,
+    TimeWindow,
+    Warmups,
+    singles,
+)
 from apps.engine.language.exits import (
     AtrStop,
     AtrTarget,
@@ -222,7 +231,13 @@ def needs(strategy: Strategy) -> Warmups:
 
 def warnings(strategy: Strategy) -> tuple[Fault, ...]:
     """What is allowed, but probably not meant."""
-    found = (_low_reward(strategy), _idle_square_off(strategy), *_idle_sides(strategy))
+    found = (
+        _low_reward(strategy),
+        _idle_square_off(strategy),
+        *_idle_sides(strategy),
+        _same_sides(strategy),
+        *_idle_conditions(strategy),
+    )
     return tuple(fault for fault in found if fault is not None)
 
 
@@ -288,3 +303,38 @@ def _idle_sides(strategy: Strategy) -> tuple[Fault, ...]:
         for side in traded
         if not entry_check(side, entry).checks
     )
+
+
+def _same_sides(strategy: Strategy) -> Fault | None:
+    """Conditions that a mirror leaves as they are: both sides at one close are neither."""
+    entry = strategy.entryConditions
+    if entry.positionType != "both" and not strategy.exits_on_opposite_signal:
+        return None
+    long = entry_check("long", entry)
+    if not long.checks or long != entry_check("short", entry):
+        return None
+    message = "These say the same of both sides, and where both are signalled neither is traded."
+    return Fault("entryConditions.conditions", message)
+
+
+def _idle_conditions(strategy: Strategy) -> Iterator[Fault]:
+    """Conditions that are never true."""
+    for step, conditions in (
+        ("entryConditions", strategy.entryConditions.conditions),
+        ("exitConditions", strategy.exitConditions.conditions),
+    ):
+        for one in singles(conditions):
+            message = _why_never(one, strategy.basicInfo.timeframe)
+            if message:
+                yield Fault(f"{step}.conditions", message)
+
+
+def _why_never(condition: Single, timeframe: str) -> str:
+    match condition:
+        case TimeWindow(from_=begin) if begin != "00:00" and TIMEFRAMES[timeframe] >= DAY:
+            return "Daily and weekly candles start at 00:00, where no such time window holds."
+        case CandlePattern(pattern=name, direction=str(direction)):
+            directions = PATTERNS[name].directions
+            if directions and direction not in directions:
+                return f"{name} is never {direction}."
+    return ""

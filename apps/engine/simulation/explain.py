@@ -5,8 +5,8 @@ at one by one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.indicator import Indicator, Output
@@ -29,6 +29,7 @@ from apps.engine.signals.values import NO_CACHE, Values, parts_of
 from apps.engine.signals.watch import looks_back, watch_of
 from apps.engine.simulation.timeline import Track
 
+OTHER: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
 _SIGNS = {1: "bullish", -1: "bearish", 0: "of either direction"}
 _DEFAULT_SOURCE = "close"
 
@@ -70,6 +71,19 @@ class SideFound(NamedTuple):
 def sides_at(strategy: Strategy, track: Track, bar: int) -> list[SideFound]:
     """For each side that is traded, at a bar of `track.used`."""
     return [entry_at(side, strategy, track, bar) for side in traded(strategy.entryConditions)]
+
+
+def signals_at(
+    sides: Sequence[SideFound], strategy: Strategy, track: Track, bar: int
+) -> list[Side]:
+    """Which of `sides_at` are signalled; both sides where the opposite is true too, which one side
+    alone asks for where it closes by that.
+    """
+    found = [one.side for one in sides if one.signal]
+    asked = len(sides) == 1 and strategy.exits_on_opposite_signal
+    if asked and found and entry_at(OTHER[found[0]], strategy, track, bar).signal:
+        return ["long", "short"]
+    return found
 
 
 def traded(entry: EntryConditions) -> tuple[Side, ...]:
@@ -114,15 +128,13 @@ def exits_at(side: Side, strategy: Strategy, track: Track, bar: int) -> SideFoun
 def opposite_at(side: Side, strategy: Strategy, track: Track, bar: int) -> bool | None:
     """Whether an opposite signal closes a position of a side; None where none ever does.
 
-    Where both sides are traded, both at once are neither (rule 12).
+    Both sides at once are neither (rule 12).
     """
     if not strategy.exits_on_opposite_signal:
         return None
-    other: Side = "short" if side == "long" else "long"
-    if not entry_at(other, strategy, track, bar).signal:
+    if not entry_at(OTHER[side], strategy, track, bar).signal:
         return False
-    both = strategy.entryConditions.positionType == "both"
-    return not (both and entry_at(side, strategy, track, bar).signal)
+    return not entry_at(side, strategy, track, bar).signal
 
 
 def _found(side: Side, whole: Joined, parts: Sequence[Joined], view: _View) -> SideFound:

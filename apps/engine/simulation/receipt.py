@@ -33,7 +33,8 @@ def receipt(
 ) -> dict[str, object]:
     """Equal receipts mean equal results, to the last byte (rule 14).
 
-    `configuration`, `candles` and `rulebook` (charges, contracts, square-off) are SHA-256 in hex.
+    `configuration`, `candles` and `rulebook` (charges, contracts, square-off, at which bars longer
+    candles count) are SHA-256 in hex.
     """
     used = [
         candles
@@ -42,12 +43,14 @@ def receipt(
     ]
     candles = [getattr(one, column.name) for one in used for column in fields(one)]
     contracts = [asdict(history.contract) for history in histories]
-    flags = _hash_columns([track.flags for track in tracks])
+    seen = [one.seen for track in tracks for one in track.longer.values()]
     return {
         "engineVersion": ENGINE_VERSION,
         "configuration": hash_of(strategy.model_dump(mode="json", exclude_none=True)),
         "candles": _hash_columns(candles),
-        "rulebook": hash_of([schedule, contracts, flags]),
+        "rulebook": hash_of(
+            [schedule, contracts, _hash_columns([*(track.flags for track in tracks), *seen])]
+        ),
         "start": start,
         "end": end,
         "capital": capital,
@@ -99,9 +102,7 @@ def notes_on(
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:
-    """Decided by the product, and where none is named by the form of the symbols."""
+    """Whether a share may be held short over night."""
     if strategy.is_intraday or strategy.entryConditions.positionType == "long":
         return False
-    product = strategy.executionSettings.productType
-    shares = any(parse(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)
-    return product == "delivery" or (product is None and shares)
+    return any(parse(symbol).type == "equity" for symbol in strategy.basicInfo.symbols)

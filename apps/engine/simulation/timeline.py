@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from apps.engine.candles import (
 )
 from apps.engine.errors import LEAST_BARS, InsufficientData
 from apps.engine.indicators.longer import Longer, longer_of
-from apps.engine.kernel.codes import ENTER
+from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions
@@ -25,6 +25,9 @@ from apps.engine.signals.signals import NO_RANGES, atr_columns, signals_of
 from apps.engine.signals.values import NO_CACHE, ColumnCache, Kept
 from apps.engine.signals.watch import Watch
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
+
+CLOSES: Final = np.array([0, EXIT_SHORT, EXIT_LONG, 0], np.uint8)
+"""By the bits of an entry that is none: what it closes as an opposite signal; of both, nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,23 +134,25 @@ def cues_at(
     signals = signals_of(watch, used, longer, first, last, columns=columns, into=into, run=later)
     if not asks:
         return Cues(signals, NO_RANGES)
-    ranges, heard = _ranges_at(watch, plan, used, first, columns)
-    signals &= heard
+    ranges, unknown = _ranges_at(watch, plan, used, first, columns)
+    entries = signals[unknown] & ENTER
+    signals[unknown] ^= entries
+    if plan.reverse:
+        signals[unknown] |= CLOSES[entries]
     return Cues(signals, ranges)
 
 
 def _ranges_at(watch: Watch, plan: Plan, used: Candles, first: int, columns: ColumnCache) -> Kept:
-    """The ranges that the kernel reads, f8[bars, 4], and the bits of signals that are heard at each
-    bar, u1[bars]: none that enters where a range is not known. Kept where columns are.
+    """The ranges that the kernel reads, f8[bars, 4], and the places of the bars at which one that
+    is asked for is not known, i8. Kept where columns are.
     """
     asked, last = ranges_asked(plan), len(used)
     key = (watch.atr_periods, asked.tobytes(), first, last)
     kept = columns.get(key)
     if kept is None:
         ranges = atr_columns(watch, used, first, last, columns=columns)
-        known = (ranges[:, asked] > 0).all(axis=1)
-        heard = np.where(known, 0xFF, ~ENTER & 0xFF).astype(np.uint8)
-        kept = columns.keep(key, (np.where(asked, np.nan_to_num(ranges), 0.0), heard))
+        unknown = np.flatnonzero(~(ranges[:, asked] > 0).all(axis=1))
+        kept = columns.keep(key, (np.where(asked, np.nan_to_num(ranges), 0.0), unknown))
     return kept
 
 

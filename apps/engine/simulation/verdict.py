@@ -4,10 +4,11 @@ says: its trades, its curve and how many signals it rejected for which reason.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, DUST
@@ -23,10 +24,9 @@ CERTAIN = (
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
 
-_AT_AN_OPEN = frozenset(
-    {"opposite_signal", "signal", "square_off", "max_holding", "daily_loss_limit"}
-)
+_AT_AN_OPEN = frozenset({"opposite_signal", "signal", "max_holding", "daily_loss_limit"})
 """Why a position is closed before the entries of the same row are looked at (rule 2)."""
+_STOPS = frozenset({"stop_loss", "trailing_stop"})
 
 
 class Told(NamedTuple):
@@ -40,13 +40,14 @@ class Told(NamedTuple):
 
 class Bar(NamedTuple):
     """The bar of a signal: of which symbol (its place in the list), when it starts, when its
-    symbol's next bar starts (None: there is none) and the flags of that one.
+    symbol's next bar starts (None: there is none), the flags of that one and where it opens.
     """
 
     symbol: int
     time: int
     next_time: int | None
     next_flag: int
+    next_open: float
 
 
 class Verdict(NamedTuple):
@@ -63,7 +64,7 @@ class Verdict(NamedTuple):
 def verdict(
     strategy: Strategy, bar: Bar, signals: Sequence[Side], told: Told, *, ranges_known: bool
 ) -> Verdict:
-    """`signals`: the sides whose conditions are true at the bar."""
+    """`signals`: as of `explain.signals_at`."""
     if not len(told.curve) or told.curve["time"][-1] < bar.time:
         return Verdict("ruined")
     if not signals:
@@ -75,12 +76,14 @@ def verdict(
     (side,) = signals
     if bar.next_time is None:
         return Verdict("end_of_data", side)
+    if told.curve["time"][-1] < bar.next_time:
+        return Verdict("ruined", side)
     entered = _entered(told.trades, bar, bar.next_time, side)
     if entered is not None:
         return Verdict("entered", side, entered)
     if _was_halted(told, bar, bar.next_time, limit=strategy.riskParameters.maxDailyLoss):
         return Verdict("daily_loss_limit", side)
-    held = _held(told.trades, bar, bar.next_time)
+    held = _held(strategy, told.trades, bar, bar.next_time, side)
     if held is not None:
         return Verdict("position_held", side, held)
     if bar.next_flag & AFTER_SQUARE_OFF:
@@ -107,12 +110,32 @@ def _entered(trades: Array, bar: Bar, next_time: int, side: Side) -> int | None:
     return _first((trades["symbol"] == bar.symbol) & (trades["entry_time"] == next_time) & is_side)
 
 
-def _held(trades: Array, bar: Bar, next_time: int) -> int | None:
-    """The trade that still was open when the entries of the next bar were looked at."""
+def _held(strategy: Strategy, trades: Array, bar: Bar, next_time: int, side: Side) -> int | None:
+    """The trade that still was open when the entries of the next bar were looked at, or that was
+    when its opposite was signalled, where that is ignored.
+    """
     mine = trades["symbol"] == bar.symbol
     at_close = mine & (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
-    early = np.isin(trades["reason"], [EXIT_REASONS.index(name) for name in _AT_AN_OPEN])
-    return _first(at_close & ~(early & (trades["exit_time"] == next_time)))
+    early = (trades["exit_time"] == next_time) & _at_the_open(strategy, trades, bar)
+    opposite = trades["side"] < 0 if side == "long" else trades["side"] > 0
+    ignored = opposite & (not strategy.exits_on_opposite_signal)
+    return _first(at_close & (ignored | ~early))
+
+
+def _at_the_open(strategy: Strategy, trades: Array, bar: Bar) -> NDArray[np.bool_]:
+    """Which trades were closed at the open of the next bar, if they were closed in that."""
+    slippage = strategy.executionSettings.slippage / 100
+    stopped = trades["exit_price"] == bar.next_open * (1 - trades["side"] * slippage)
+    gained = trades["exit_price"] == bar.next_open  # no limit slips
+    found = _left_for(_AT_AN_OPEN, trades)
+    found |= (_left_for(_STOPS, trades) & stopped) | (_left_for({"take_profit"}, trades) & gained)
+    if bar.next_flag & AFTER_SQUARE_OFF:
+        found |= _left_for({"square_off"}, trades)
+    return found
+
+
+def _left_for(reasons: Set[str], trades: Array) -> NDArray[np.bool_]:
+    return np.isin(trades["reason"], [EXIT_REASONS.index(name) for name in reasons])
 
 
 def _others_held(trades: Array, bar: Bar, next_time: int) -> int:
