@@ -20,6 +20,8 @@ from apps.engine.studies.walk_forward import walk_forward
 
 THREADS: Final = os.cpu_count() or 1
 """Of a study; what it finds does not depend on their number."""
+SHARE_OF_ONE: Final = 0.5
+"""Of the progress of a Monte Carlo: the simulation whose trades are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,17 @@ def outcome_of(
                 )
             )  # fmt: skip
         case drawn:
+            share = SHARE_OF_ONE if isinstance(drawn, MonteCarloConfig) else 1.0
             result = simulate(
                 strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
-                seed=seed, on_progress=report,
+                seed=seed, on_progress=lambda done: report(share * done),
             )  # fmt: skip
     if not isinstance(drawn, MonteCarloConfig):
         return Outcome(result, None)
-    findings = monte_carlo(result.trades, drawn, capital=capital, seed=seed, threads=THREADS)
+    findings = monte_carlo(
+        result.trades, drawn, capital=capital, seed=seed, threads=THREADS,
+        on_progress=lambda done: report(share + (1 - share) * done),
+    )  # fmt: skip
     return Outcome(result, findings)
 
 

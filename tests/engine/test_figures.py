@@ -54,7 +54,7 @@ def test_growth_a_year_is_empyricals_for_days_weeks_and_months() -> None:
 
 
 def test_the_information_ratio_is_empyricals_sharpe_ratio_against_a_benchmark() -> None:
-    found = benchmark_figures.information_ratio(MIXED, BENCHMARK)
+    found = benchmark_figures.information_ratio(MIXED, BENCHMARK, 252)
     assert found == pytest.approx(0.34111411441060574)
 
 
@@ -87,21 +87,22 @@ def test_figures_beside_a_benchmark_are_performance_analytics_own(market_data: P
     assert benchmark_figures.beta(fund, index) == pytest.approx(0.3901, abs=5e-5)
     assert benchmark_figures.correlation(fund, index) == pytest.approx(0.6587, abs=5e-5)
     alpha, error = (
-        formula(fund, index)
+        formula(fund, index, 12)
         for formula in (benchmark_figures.alpha, benchmark_figures.tracking_error)
     )
     assert alpha is not None
     assert error is not None
-    assert (1 + alpha / 100) ** (1 / 252) - 1 == pytest.approx(0.0058, abs=5e-5)
-    assert error / 100 * (12 / 252) ** 0.5 == pytest.approx(0.1132, abs=5e-5)
+    assert (1 + alpha / 100) ** (1 / 12) - 1 == pytest.approx(0.0058, abs=5e-5)
+    assert error / 100 == pytest.approx(0.1132, abs=5e-5)
 
 
 def test_nothing_is_said_beside_a_benchmark_that_stands_still() -> None:
     still = np.zeros(8)
-    for name in ("beta", "alpha", "correlation"):
+    assert benchmark_figures.alpha(MIXED, still, 252) is None
+    for name in ("beta", "correlation"):
         assert getattr(benchmark_figures, name)(MIXED, still) is None
     assert benchmark_figures.correlation(still, MIXED) is None
-    assert benchmark_figures.information_ratio(MIXED, MIXED) is None
+    assert benchmark_figures.information_ratio(MIXED, MIXED, 252) is None
 
 
 def test_spells_under_the_peak() -> None:
@@ -113,6 +114,18 @@ def test_spells_under_the_peak() -> None:
     assert found.depth.tolist() == pytest.approx([0.1, 0.2, 0.5])
     assert not len(equity_figures.spells(np.array([1.0, 2.0, 2.0])).depth)
     assert equity_figures.spells(np.array([2.0, 1.0])).end.tolist() == [1]
+
+
+def test_the_last_bits_of_equity_are_no_fall() -> None:
+    """What the closing trade leaves of it is an ulp under the close before."""
+    equity = np.array([1e6, 1.1e6, 1.2e6, np.nextafter(1.2e6, 0)])
+    assert equity_figures.max_drawdown(equity) == 0
+    assert equity_figures.max_drawdown_amount(equity) == 0
+    assert equity_figures.ulcer_index(equity) == 0
+    assert not len(equity_figures.spells(equity).depth)
+    returns = equity_figures.returns_of(equity)
+    assert equity_figures.sortino_ratio(returns) is None
+    assert equity_figures.omega_ratio(returns) is None
 
 
 def test_days_to_recover_count_from_the_bottom() -> None:
@@ -153,5 +166,5 @@ def test_ratios_of_trades() -> None:
 def test_an_alpha_that_no_year_can_hold_is_none() -> None:
     """Equity that was nearly gone and came back: a daily mean of thousands of percent."""
     wild = np.r_[MIXED, -0.9999, 5000.0]
-    assert benchmark_figures.alpha(wild, np.r_[BENCHMARK, 0.01, -0.01]) is None
-    assert benchmark_figures.alpha(-wild, np.r_[BENCHMARK, 0.01, -0.01]) is None
+    assert benchmark_figures.alpha(wild, np.r_[BENCHMARK, 0.01, -0.01], 252) is None
+    assert benchmark_figures.alpha(-wild, np.r_[BENCHMARK, 0.01, -0.01], 252) is None

@@ -126,6 +126,14 @@ def test_values_that_only_do_not_fit_together_are_left_to_the_search() -> None:
     assert faults(slow, steps=steps)[0][::2] == ("parameters[0].from", 10)
 
 
+def test_a_place_has_one_spelling() -> None:
+    sent = {"from": 2, "to": 9, "step": 1}
+    for place, known in (("[0]", True), ("[00]", False), ("[007]", False), ("[10]", True)):
+        path = f"entryConditions.conditions{place}.indicator1.period"
+        faults = path_faults(complete(), [Parameter.model_validate({**sent, "path": path})])
+        assert ("is no path" in "".join(fault.message for fault in faults)) is not known
+
+
 def test_sets_that_cannot_be_numbered_are_too_many() -> None:
     paths = [f"riskParameters.{n}" for n in ("maxPositionSize", "maxDailyLoss", "stopLoss")]
     many = [parameter(path, 1, 50, 0.01) for path in [*paths, STOP, "riskParameters.takeProfit"]]

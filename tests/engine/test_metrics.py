@@ -155,6 +155,21 @@ def test_annual_sharpe_ratio_reads_the_last_row_of_each_day_from_the_capital_on(
     assert of_curve(minutes)["sharpeRatioAnnualized"] == pytest.approx(expected)
 
 
+def test_weekly_bars_make_52_returns_a_year_and_last_to_the_end_of_their_week() -> None:
+    rng = np.random.default_rng(1)
+    closes = 1000 * np.cumprod(1 + rng.normal(0, 0.01, 40))
+    weeks = curve(*closes)
+    weeks["time"] = np.arange(40) * 7 * DAY - IST
+    returns = np.diff(np.r_[1000.0, closes]) / np.r_[1000.0, closes[:-1]]
+    found, spread = of_curve(weeks), returns.std(ddof=1)
+    assert found["sharpeRatioAnnualized"] == pytest.approx(returns.mean() / spread * 52**0.5)
+    assert found["annualVolatility"] == pytest.approx(spread * 52**0.5 * 100)
+    growth = (closes[-1] / 1000) ** (of_equity.DAYS_A_YEAR / 280) - 1
+    assert found["cagr"] == pytest.approx(growth * 100)
+    assert of_curve(weeks[:4])["cagr"] is None
+    assert of_curve(weeks[:5])["cagr"] is not None  # 35 days
+
+
 def test_nothing_is_annualised_under_thirty_days() -> None:
     short, enough = curve(*np.linspace(1000, 1010, 29)), curve(*np.linspace(1000, 1010, 30))
     assert of_curve(short)["sharpeRatioAnnualized"] is None

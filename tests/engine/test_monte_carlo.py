@@ -9,6 +9,7 @@ from apps.engine.kernel.records import TRADE
 from apps.engine.studies.configs import MonteCarloConfig, parse
 from apps.engine.studies.monte_carlo import (
     METHODS,
+    BlockTooLong,
     Paths,
     TooFewTrades,
     draw_paths,
@@ -128,3 +129,42 @@ def test_the_usual_block_grows_with_the_cube_root() -> None:
     assert [usual_block(n) for n in (2, 27, 1000)] == [1, 3, 10]
     assert told(1, 2, method="block_bootstrap")["blockLength"] == 1
     assert told(1, 2)["blockLength"] is None
+
+
+def test_a_block_of_all_trades_is_refused() -> None:
+    trades = np.zeros(3, TRADE)
+    for length, refused in ((2, False), (3, True), (10_000, True)):
+        asked = parse(
+            MonteCarloConfig, {"runs": 10, "method": "block_bootstrap", "blockLength": length}
+        )
+        if refused:
+            with pytest.raises(BlockTooLong, match=f"3 trades; blockLength is {length}"):
+                monte_carlo(trades, asked, capital=1000.0, seed=1)
+        else:
+            assert monte_carlo(trades, asked, capital=1000.0, seed=1)["blockLength"] == 2
+
+
+def test_many_draws_are_reported_in_between_and_are_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    whole, told = made("shuffle"), list[float]()
+    monkeypatch.setattr("apps.engine.studies.monte_carlo.DRAWS_AT_A_TIME", 20 * len(PROFITS))
+    found = paths(
+        PROFITS, capital=1000.0, runs=50, method="shuffle", threshold=900.0, seed=11, threads=2,
+        report=told.append,
+    )  # fmt: skip
+    assert told == [0.4, 0.8, 1.0]
+    assert all(np.array_equal(a, b) for a, b in zip(found, whole, strict=True))
+
+
+def test_what_the_report_raises_ends_the_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.engine.studies.monte_carlo.DRAWS_AT_A_TIME", 1)
+    told = list[float]()
+
+    def report(done: float) -> None:
+        told.append(done)
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        paths(PROFITS, capital=1.0, runs=50, method="bootstrap", seed=1, report=report)
+    assert told == [0.02]

@@ -14,7 +14,7 @@ from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse as read
 from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.optimise import optimise, plateau
-from apps.engine.studies.sweep import NothingToTry, rank
+from apps.engine.studies.sweep import NothingToTry, TooShort, rank
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 
@@ -99,7 +99,7 @@ def sharpe_of_days(result: Result) -> float:
 
 
 def test_the_deflation_is_of_daily_returns_over_all_that_were_tried() -> None:
-    best, found = optimised(objective="sharpeRatioAnnualized")
+    best, found = optimised(objective="probabilisticSharpeRatio")
     ratios = [sharpe_of_days(alone(row["parameters"])) for row in found["ranking"]]
     told = found["deflation"]
     assert told["trials"] == 6
@@ -107,6 +107,11 @@ def test_the_deflation_is_of_daily_returns_over_all_that_were_tried() -> None:
     assert told["sharpeRatioDaily"] == ratios[0]
     assert told["expectedMaximum"] == expected_maximum(6, variance(ratios))
     assert 0 < told["deflatedSharpeRatio"] < 1
+
+
+def test_four_days_are_not_ranked_by_a_figure_of_a_year() -> None:
+    with pytest.raises(TooShort, match=r"fewer than 30 days .* over 4"):
+        optimised(objective="sharpeRatioAnnualized")
 
 
 def test_ties_go_to_the_lower_number_and_nothing_to_rank_by_comes_last() -> None:

@@ -331,6 +331,27 @@ def test_a_result_says_that_shares_were_sold_short_in_delivery() -> None:
     assert "delivery_shorts" not in notes(run(given, history(walk(30))))
 
 
+@pytest.mark.parametrize(("brokerage", "equity"), [(5.0, 0.0), (8.0, -6.0)])
+def test_what_the_last_charges_leave_nothing_of_is_ruined(brokerage: float, equity: float) -> None:
+    given = strategy(
+        positionSizing={"method": "fixed_quantity", "quantity": 90},
+        entryConditions={"conditions": [price("above", 100)]},
+        exitConditions={"stopLoss": None, "maxHoldingCandles": 99},
+    )
+    opens, closes = np.array([[99, 99, 101, 100, 89, 89], [99, 99, 101, 89, 89, 89]], float)
+    candles = Candles.build(
+        MONDAY + 60 * np.arange(6), open=opens, high=np.maximum(opens, closes),
+        low=np.minimum(opens, closes), close=closes, volume=np.ones(6),
+    )  # fmt: skip
+    contract = Contract(margin=0.1, segment="a")
+    result = run(
+        given, History("NSE:TEST", candles, contract=contract), capital=1000.0,
+        schedule=(ChargeRow("a", 0, brokerage_flat=brokerage),),
+    )  # fmt: skip
+    assert result.performance["finalEquity"] == equity
+    assert "ruined" in notes(result)
+
+
 def test_a_ruined_result_ends_early_and_says_so() -> None:
     sizing = {"method": "fixed_quantity", "quantity": 1000}
     result = run(

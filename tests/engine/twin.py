@@ -153,6 +153,7 @@ class Twin:
     def finish(self) -> None:
         for s in sorted(self.held):
             self.settle(s, c.BY_END_OF_DATA)
+        self.ruined = self.equity <= 0
 
     def settle(self, s: int, reason: int) -> None:
         """Close a symbol at its last close, and forget what waits on it."""

@@ -1,7 +1,7 @@
 """Figures of daily returns beside a benchmark's of the same days: each formula alone.
 
-Both are fractions, f8[days] of one length; no risk-free rate is taken off. None for fewer than two
-days, and where what is divided by does not vary, the last bits aside.
+Both are fractions, f8[days] of one length, of so many `periods` a year; no risk-free rate is taken
+off. None for fewer than two, and where what is divided by does not vary, the last bits aside.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.figures.equity import SAME, SESSIONS_A_YEAR, deviation, of_a_year, sharpe_ratio
+from apps.engine.figures.equity import SAME, deviation, of_a_year, sharpe_ratio
 
 Floats = NDArray[np.float64]
 
@@ -24,15 +24,15 @@ def beta(returns: Floats, benchmark: Floats) -> float | None:
     return float(np.cov(returns, benchmark)[0, 1] / benchmark.var(ddof=1))
 
 
-def alpha(returns: Floats, benchmark: Floats) -> float | None:
-    """Percent a year beside beta x the benchmark: the daily rest, compounded (Jensen 1968,
+def alpha(returns: Floats, benchmark: Floats, periods: int) -> float | None:
+    """Percent a year beside beta x the benchmark: the rest of each, compounded (Jensen 1968,
     empyrical). None of a rest that cannot be compounded: MOST_A_DAY or more, or all that there is.
     """
     slope = beta(returns, benchmark)
     if slope is None:
         return None
     rest = float(returns.mean() - slope * benchmark.mean())
-    return ((1 + rest) ** SESSIONS_A_YEAR - 1) * 100 if -1 < rest < MOST_A_DAY else None
+    return ((1 + rest) ** periods - 1) * 100 if -1 < rest < MOST_A_DAY else None
 
 
 def correlation(returns: Floats, benchmark: Floats) -> float | None:
@@ -42,15 +42,15 @@ def correlation(returns: Floats, benchmark: Floats) -> float | None:
     return float(np.corrcoef(returns, benchmark)[0, 1])
 
 
-def tracking_error(returns: Floats, benchmark: Floats) -> float | None:
+def tracking_error(returns: Floats, benchmark: Floats, periods: int) -> float | None:
     """Percent a year: the deviation of the difference."""
-    return of_a_year(deviation(returns - benchmark))
+    return of_a_year(deviation(returns - benchmark), periods)
 
 
-def information_ratio(returns: Floats, benchmark: Floats) -> float | None:
+def information_ratio(returns: Floats, benchmark: Floats, periods: int) -> float | None:
     """Mean difference over its deviation, for a year (empyrical's excess Sharpe)."""
     apart = returns - benchmark
-    return None if _is_flat(apart, beside=returns) else of_a_year(sharpe_ratio(apart))
+    return None if _is_flat(apart, beside=returns) else of_a_year(sharpe_ratio(apart), periods)
 
 
 def _is_flat(returns: Floats, *, beside: Floats | None = None) -> bool:

@@ -1,8 +1,8 @@
 """Figures of equity and of its daily returns: each formula alone, on plain columns.
 
 `returns` are fractions, one a day that has a row; no risk-free rate is taken off. What is of a
-year is so for SESSIONS_A_YEAR days of it, or DAYS_A_YEAR of the calendar. A ratio whose
-denominator is empty is None, never NaN or infinite.
+year is so for `periods` of them, SESSIONS_A_YEAR of days or WEEKS_A_YEAR of weekly bars, or for
+DAYS_A_YEAR of the calendar. A ratio whose denominator is empty is None, never NaN or infinite.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_day, ist_days
+from apps.engine.candles import ist_days
 from apps.engine.figures.deflation import moments, probability
 from apps.engine.kernel.records import Array
 
@@ -22,10 +22,14 @@ Floats = NDArray[np.float64]
 Curve = Array | Mapping[str, Array]
 """CURVE records, or their columns by name."""
 
-SESSIONS_A_YEAR = 252
+SESSIONS_A_YEAR, WEEKS_A_YEAR = 252, 52
 DAYS_A_YEAR = 365.25
+DUST = 1e-12
+"""What binary fractions leave of nothing, as a share of what it was taken from."""
 SAME = 1e-9
 """Returns that differ by less, as a share of the largest, are equal but for their last bits."""
+DAYS_A_WEEK, LEAST_OF_A_WEEK = 7, 5
+"""Days from a weekly bar to the next, and the fewest that may be."""
 
 
 def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -47,15 +51,20 @@ def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Fl
 
 
 def returns_of(held: Floats) -> Floats:
-    """From each point to the next, in the last axis; all but the last point are above 0."""
+    """From each point to the next, in the last axis; all but the last point are above 0. 0 where
+    only DUST is between them.
+    """
     returns: Floats = held[..., 1:] / held[..., :-1] - 1
+    returns[np.abs(returns) <= DUST] = 0.0
     return returns
 
 
-def days_covered(curve: Curve) -> int:
-    """Calendar days from the first row's date to the last row's, both counted."""
-    first, last = ist_day(curve["time"][[0, -1]])
-    return int(last - first) + 1
+def days_of_a_row(days: NDArray[np.int32]) -> int:
+    """How many days of the calendar each date with a row stands for: those of a week where none is
+    nearer to the next, as of weekly bars; else 1.
+    """
+    weekly = len(days) > 1 and int(np.diff(days).min()) >= LEAST_OF_A_WEEK
+    return DAYS_A_WEEK if weekly else 1
 
 
 def sharpe_ratio(returns: Floats) -> float | None:
@@ -81,9 +90,9 @@ def sharpe_ratios(returns: Floats) -> list[float | None]:
     return [None if same else one for same, one in zip(flat.tolist(), ratios, strict=True)]
 
 
-def of_a_year(daily: float | None) -> float | None:
-    """A ratio of mean to deviation, of days, for a year."""
-    return None if daily is None else daily * float(SESSIONS_A_YEAR**0.5)
+def of_a_year(of_one: float | None, periods: int) -> float | None:
+    """A ratio of mean to deviation, of so many periods a year, for a year."""
+    return None if of_one is None else of_one * float(periods**0.5)
 
 
 def annual_growth(equity: Floats, days: int) -> float:
@@ -156,9 +165,12 @@ def expected_shortfall(returns: Floats, tail: float) -> float | None:
 
 
 def drawdowns(equity: Floats) -> Floats:
-    """How far each point lies under the running peak, as a fraction of the peak."""
+    """How far each point lies under the running peak, as a fraction of the peak; 0 where that is
+    DUST.
+    """
     peak = np.maximum.accumulate(equity)
     under: Floats = (peak - equity) / peak
+    under[under <= DUST] = 0.0
     return under
 
 
@@ -169,7 +181,8 @@ def max_drawdown(equity: Floats) -> float:
 
 def max_drawdown_amount(equity: Floats) -> float:
     """Rupees under the running peak."""
-    return float((np.maximum.accumulate(equity) - equity).max())
+    under = np.maximum.accumulate(equity) - equity
+    return float(under[drawdowns(equity) > 0].max(initial=0.0))
 
 
 def ulcer_index(equity: Floats) -> float:

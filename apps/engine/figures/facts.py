@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.figures.equity import (
+    SESSIONS_A_YEAR,
+    WEEKS_A_YEAR,
     Curve,
     Spells,
     daily_returns,
     day_ends,
-    days_covered,
+    days_of_a_row,
     max_drawdown,
     max_drawdown_amount,
     sharpe_ratio,
@@ -114,8 +116,18 @@ class Facts:
 
     @lazy
     def days(self) -> int:
-        """Of the calendar, from the first day to the last."""
-        return days_covered(self.curve)
+        """Of the calendar, from the first day to the last, both counted, or the last week's end."""
+        first, last = ist_day(self.curve["time"][[0, -1]])
+        return int(last - first) + self._days_of_a_row
+
+    @lazy
+    def periods_a_year(self) -> int:
+        """Of `daily`."""
+        return SESSIONS_A_YEAR if self._days_of_a_row == 1 else WEEKS_A_YEAR
+
+    @lazy
+    def _days_of_a_row(self) -> int:
+        return days_of_a_row(ist_day(self.ends))
 
     @lazy
     def dates(self) -> NDArray[np.int32]:

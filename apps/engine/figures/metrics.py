@@ -1,7 +1,6 @@
 """The figures of a result: one table of what each is, in which unit, and from what it is made.
 
-A ratio whose denominator is empty is None, never NaN or infinite; before the first trade every
-figure is 0.
+A ratio whose denominator is empty is None, never NaN or infinite.
 
 Sources: the interface document's table of performance fields, rule 15 of README.md, and for what
 other tools have too the definitions that the functions name, in `trade_figures`, `equity_figures`
@@ -31,7 +30,7 @@ Performance = dict[str, "Figure | dict[str, int] | dict[str, float]"]
 
 LEAST_DAYS = 30
 """Calendar days under which nothing is annualised (rule 15)."""
-DAYS_A_WEEK, DAYS_A_MONTH = 7, equity.DAYS_A_YEAR / 12
+DAYS_A_MONTH = equity.DAYS_A_YEAR / 12
 
 _LEFT_OPEN: Final = EXIT_REASONS.index("end_of_data")
 
@@ -97,6 +96,12 @@ def _given_back(f: Facts) -> Floats:
 
 def _beside(f: Facts, formula: Callable[[Floats, Floats], float | None]) -> float | None:
     return None if f.beside is None else formula(*f.beside)
+
+
+def _beside_a_year(
+    f: Facts, formula: Callable[[Floats, Floats, int], float | None]
+) -> float | None:
+    return None if f.beside is None else formula(*f.beside, f.periods_a_year)
 
 
 def _benchmark(f: Facts, formula: Callable[[Floats], float]) -> float | None:
@@ -171,7 +176,7 @@ TRADES: Final[Mapping[str, Metric]] = {
     "tradesPerDay": Metric(RATIO, "Entries a day that has bars.",
         lambda f: len(f.trades) / len(f.ends)),
     "tradesPerWeek": Metric(RATIO, "Entries in seven days of the calendar.",
-        lambda f: len(f.trades) / f.days * DAYS_A_WEEK),
+        lambda f: len(f.trades) / f.days * equity.DAYS_A_WEEK),
     "tradesPerMonth": Metric(RATIO, "Entries in a twelfth of a year of the calendar.",
         lambda f: len(f.trades) / f.days * DAYS_A_MONTH),
     "turnover": Metric(RUPEES, "Bought and sold.", lambda f: f.turnover, falls=True),
@@ -198,11 +203,11 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "sharpeRatio": Metric(RATIO, "Mean return of a trade over its deviation.",
         lambda f: equity.sharpe_ratio(f.profit / f.trades["value"])),
     "sharpeRatioAnnualized": Metric(RATIO, "Of daily equity.",
-        lambda f: equity.of_a_year(f.sharpe), annual=True),
+        lambda f: equity.of_a_year(f.sharpe, f.periods_a_year), annual=True),
     "probabilisticSharpeRatio": Metric(PERCENT, "How likely the true Sharpe ratio is above 0.",
         lambda f: equity.probabilistic_sharpe_ratio(f.daily)),
     "sortinoRatio": Metric(RATIO, "Mean over downside deviation, of daily equity.",
-        lambda f: equity.of_a_year(equity.sortino_ratio(f.daily)), annual=True),
+        lambda f: equity.of_a_year(equity.sortino_ratio(f.daily), f.periods_a_year), annual=True),
     "calmarRatio": Metric(RATIO, "Growth a year over the largest drawdown.",
         lambda f: _over(_growth(f), f.max_drawdown), annual=True, within_days=True),
     "martinRatio": Metric(RATIO, "Growth a year over the ulcer index.",
@@ -213,7 +218,8 @@ EQUITY: Final[Mapping[str, Metric]] = {
         lambda f: _over(f.net, f.max_drawdown_amount), within_days=True),
     "cagr": Metric(PERCENT, "Growth a year, compounded.", _growth, annual=True),
     "annualVolatility": Metric(PERCENT, "Deviation of daily returns, for a year.",
-        lambda f: equity.of_a_year(equity.deviation(f.daily)), falls=True, annual=True),
+        lambda f: equity.of_a_year(equity.deviation(f.daily), f.periods_a_year), falls=True,
+        annual=True),
     "skewness": Metric(RATIO, "Of daily returns.", lambda f: equity.skewness(f.daily)),
     "kurtosis": Metric(RATIO, "Of daily returns; 3 is normal.",
         lambda f: equity.kurtosis(f.daily), falls=True),
@@ -254,15 +260,16 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
     "benchmarkMaxDrawdown": Metric(PERCENT, "Its largest fall, by days.",
         lambda f: _benchmark(f, equity.max_drawdown), falls=True, within_days=True),
     "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
-        lambda f: _beside(f, beside.alpha), annual=True, within_days=True),
+        lambda f: _beside_a_year(f, beside.alpha), annual=True, within_days=True),
     "beta": Metric(RATIO, "Movement with the benchmark's.",
         lambda f: _beside(f, beside.beta), within_days=True),
     "correlation": Metric(RATIO, "With the benchmark, -1 to 1.",
         lambda f: _beside(f, beside.correlation), within_days=True),
     "trackingError": Metric(PERCENT, "Deviation from the benchmark, for a year.",
-        lambda f: _beside(f, beside.tracking_error), falls=True, annual=True, within_days=True),
+        lambda f: _beside_a_year(f, beside.tracking_error), falls=True, annual=True,
+        within_days=True),
     "informationRatio": Metric(RATIO, "Mean difference to the benchmark over its deviation.",
-        lambda f: _beside(f, beside.information_ratio), annual=True, within_days=True),
+        lambda f: _beside_a_year(f, beside.information_ratio), annual=True, within_days=True),
     "treynorRatio": Metric(PERCENT, "Growth a year for each unit of beta.",
         lambda f: _over(_growth(f), _beside(f, beside.beta)), annual=True, within_days=True),
 }  # fmt: skip

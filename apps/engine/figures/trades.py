@@ -9,13 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.figures.equity import sharpe_ratio
+from apps.engine.figures.equity import DUST, sharpe_ratio
 from apps.engine.kernel.records import Array
 
 Floats = NDArray[np.float64]
 
-DUST = 1e-12
-"""What binary fractions leave of nothing, as a share of what it was taken from."""
 SECONDS_AN_HOUR = 3600
 
 

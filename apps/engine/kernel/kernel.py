@@ -370,6 +370,8 @@ def finish(state: State, contracts: Array, rates: Array, out: Out) -> int:
         p = state.positions[s]
         n = settle_at_close(account, p, s, BY_END_OF_DATA, contracts[s], rates, out, n)
     account.equity = account.cash
+    if account.equity <= 0:
+        account.status = RUINED
     return n
 
 

@@ -23,7 +23,7 @@ MOST_SETS = 10_000
 """Simulations of one study: a set counts once for each window of a walk-forward."""
 MOST_RUNS = 100_000
 """Resamplings of one Monte Carlo."""
-_NAME = r"[A-Za-z][A-Za-z0-9]*(\[[0-9]{1,3}\])*"
+_NAME = r"[A-Za-z][A-Za-z0-9]*(\[(0|[1-9][0-9]{0,2})\])*"
 PATH = rf"^{_NAME}(\.{_NAME})+$"
 """A place in the steps, such as entryConditions.conditions[0].indicator1.period."""
 

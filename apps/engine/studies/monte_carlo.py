@@ -22,6 +22,7 @@ from apps.engine.figures.equity import max_drawdown
 from apps.engine.figures.trades import net_profits
 from apps.engine.kernel.fills import kernel, step
 from apps.engine.kernel.records import Array
+from apps.engine.simulation.plays import Progress, to_nobody
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,8 @@ Path = tuple[float, float, float, bool]
 """Equity, its peak, the largest drawdown (a fraction of the peak), whether it ever fell so far."""
 
 LEAST_TRADES: Final = 2
+DRAWS_AT_A_TIME: Final = 10_000_000
+"""Trades drawn between two reports of progress: a fraction of a second."""
 METHODS: Final = ("shuffle", "bootstrap", "block_bootstrap")
 SHUFFLE, BOOTSTRAP, _ = range(len(METHODS))
 
@@ -45,6 +48,15 @@ class TooFewTrades(EngineError):
 
     def __init__(self, trades: int) -> None:
         super().__init__(f"It makes {trades} trades; {LEAST_TRADES} are needed to draw from.")
+
+
+class BlockTooLong(EngineError):
+    """Every path would be the trades as they were, begun at another one."""
+
+    def __init__(self, block: int, trades: int) -> None:
+        super().__init__(
+            f"It makes {trades} trades; blockLength is {block}, and must be less than that."
+        )
 
 
 class Paths(NamedTuple):
@@ -131,8 +143,11 @@ def paths(
     threshold: float = 0.0,
     seed: int,
     threads: int = 1,
+    report: Progress = to_nobody,
 ) -> Paths:
-    """Draw `runs` paths of as many trades as there are; `threshold` in rupees of equity."""
+    """Draw `runs` paths of as many trades as there are; `threshold` in rupees of equity. `report`
+    is told the fraction that is done, in the calling thread; what it raises ends the drawing.
+    """
     found = Paths(np.empty(runs), np.empty(runs), np.empty(runs, np.bool_))
     code = METHODS.index(method)
 
@@ -143,23 +158,36 @@ def paths(
             last, drawdown, ruined,
         )  # fmt: skip
 
-    edges = np.linspace(0, runs, threads + 1).astype(int).tolist()
+    size = max(DRAWS_AT_A_TIME // len(profits), threads)
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, [slice(*edge) for edge in pairwise(edges)]))
+        for begin in range(0, runs, size):
+            end = min(begin + size, runs)
+            edges = np.linspace(begin, end, threads + 1).astype(int).tolist()
+            list(pool.map(fill, [slice(*edge) for edge in pairwise(edges)]))
+            report(end / runs)
     return found
 
 
 def monte_carlo(
-    trades: Array, config: MonteCarloConfig, *, capital: float, seed: int, threads: int = 1
+    trades: Array,
+    config: MonteCarloConfig,
+    *,
+    capital: float,
+    seed: int,
+    threads: int = 1,
+    on_progress: Progress = to_nobody,
 ) -> dict[str, object]:
     """The findings: percentiles of final equity and of drawdown, risk of ruin in percent of paths.
 
-    A shuffle cannot change the final equity and tells none. Raises TooFewTrades.
+    A shuffle cannot change the final equity and tells none. `on_progress` as for `simulate`. Raises
+    TooFewTrades, BlockTooLong.
     """
     profits = net_profits(trades)
     if len(profits) < LEAST_TRADES:
         raise TooFewTrades(len(profits))
     block = config.blockLength or usual_block(len(profits))
+    if config.method == "block_bootstrap" and block >= len(profits):
+        raise BlockTooLong(block, len(profits))
     found = paths(
         profits,
         capital=capital,
@@ -169,6 +197,7 @@ def monte_carlo(
         threshold=capital * (1 - config.ruinThreshold / 100),
         seed=seed,
         threads=threads,
+        report=on_progress,
     )
     traded = np.cumsum(np.concatenate([[capital], profits]))
     return {

@@ -26,6 +26,7 @@ from apps.engine.studies.sweep import (
     Search,
     objective_of,
     rank,
+    require_days,
     shown,
     sweep,
 )
@@ -58,8 +59,8 @@ def optimise(
 ) -> tuple[Result, dict[str, object]]:
     """The best set's result, and the findings: what was tried, the ranked table, the deflation.
 
-    `steps` are complete; `seed` draws the sets of a random search. Raises NothingToTry and what
-    `simulate` raises. Any: JSON as the client wrote it.
+    `steps` are complete; `seed` draws the sets of a random search. Raises NothingToTry, TooShort
+    and what `simulate` raises. Any: JSON as the client wrote it.
     """
     strategy = parse(steps)
     stage = stage_of(
@@ -68,6 +69,7 @@ def optimise(
     grid = Grid(config.parameters)
     search = Search(stage, steps, grid, charged(strategy, schedule), capital)
     indices = grid.drawn(config.maxRuns, seed=seed)
+    require_days(stage.market, [EVERY_ROW], config.objective)
     judged = searched(search, config, indices, threads, on_progress)
     if not judged:
         raise NothingToTry(len(indices))

@@ -7,7 +7,7 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import dataclass
@@ -17,10 +17,11 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
 from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import METRICS, Figure, figures
+from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.lazy import lazy
 from apps.engine.signals.compiled import COMPILED
@@ -59,6 +60,16 @@ class NothingToTry(EngineError):
 
     def __init__(self, tried: int) -> None:
         super().__init__(f"None of the {tried:,} sets of parameters makes a strategy that can run.")
+
+
+class TooShort(EngineError):
+    """The objective speaks of a year, and is null of so few days."""
+
+    def __init__(self, objective: str, days: int) -> None:
+        super().__init__(
+            f"{objective} is not told of fewer than {LEAST_DAYS} days of the calendar, and the sets"
+            f" would be ranked over {days}: choose a longer range or another objective."
+        )
 
 
 class CannotRun(EngineError):
@@ -264,8 +275,22 @@ def _sets_at_a_time(market: Market, sets: int, threads: int, *, by_days: bool) -
     return max(ceil(sets / (threads * rounds)), 1)
 
 
+def require_days(market: Market, slices: Iterable[slice], objective: str) -> None:
+    """That each slice of the rows is long enough for the objective to be told of it. Raises
+    TooShort.
+    """
+    if METRICS[objective].annual:
+        for rows in slices:
+            first, last = ist_day(market.time[rows][[0, -1]])
+            days = int(last - first) + 1
+            if days < LEAST_DAYS:
+                raise TooShort(objective, days)
+
+
 def objective_of(facts: Facts, name: str) -> Figure:
-    """The figure that a search ranks by; None, which ranks last, where nothing was traded."""
+    """The figure that a search ranks by; None, which ranks last, where nothing was traded or the
+    figure is null.
+    """
     return METRICS[name].of(facts) if len(facts.trades) else None
 
 

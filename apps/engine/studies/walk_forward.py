@@ -28,6 +28,7 @@ from apps.engine.studies.sweep import (
     Search,
     objective_of,
     rank,
+    require_days,
     shown,
     sweep,
 )
@@ -55,8 +56,8 @@ def walk_forward(
     """The joined tests as a result, and the findings: one row a window, and the joined equity.
 
     Each training starts from the capital, each test flat with the equity that the last one ended
-    with; once that is gone no further window is tested. Raises TooFewSessions, NothingToTry and
-    what `simulate` raises. Any: JSON as the client wrote it.
+    with; once that is gone no further window is tested. Raises TooFewSessions, TooShort,
+    NothingToTry and what `simulate` raises. Any: JSON as the client wrote it.
     """
     strategy = parse(steps)
     stage = stage_of(
@@ -65,7 +66,9 @@ def walk_forward(
     grid = Grid(config.parameters)
     search = Search(stage, steps, grid, charged(strategy, schedule), capital)
     windows = _rows(stage, config)
-    chosen = _trained(search, config, windows, threads, on_progress)
+    trained = [slice(window.train, window.test) for window in windows]
+    require_days(stage.market, trained, config.objective)
+    chosen = _trained(search, config, trained, threads, on_progress)
     tests: list[Played] = []
     rows, held = [], capital
     for window, index in zip(windows, chosen, strict=True):
@@ -80,7 +83,7 @@ def walk_forward(
         tests.append(test)
         held = float(test.equity[-1])
         on_progress(SHARE_OF_TRAINING + (1 - SHARE_OF_TRAINING) * len(tests) / len(windows))
-        if test.ruined:
+        if test.ruined or held <= 0:
             break
     played = _joined(tests, capital, stage)
     result = result_of(strategy, stage, search.schedule, played, capital=capital, seed=seed)
@@ -110,7 +113,7 @@ def _rows(stage: Stage, config: WalkForwardConfig) -> list[Window]:
 def _trained(
     search: Search,
     config: WalkForwardConfig,
-    windows: Sequence[Window],
+    trained: Sequence[slice],
     threads: int,
     report: Progress,
 ) -> list[int]:
@@ -123,7 +126,7 @@ def _trained(
     found = sweep(
         search,
         indices,
-        [slice(window.train, window.test) for window in windows],
+        trained,
         judge,
         by_days=not METRICS[config.objective].within_days,
         threads=threads,
@@ -134,7 +137,7 @@ def _trained(
         raise NothingToTry(len(indices))
     return [
         rank({index: one[place] for index, one in judged.items()}, config.objective)[0]
-        for place in range(len(windows))
+        for place in range(len(trained))
     ]
 
 
