@@ -30,8 +30,8 @@ def one(*, entry: int, leave: int, bars: int, reason: str, price: float, side: i
     return made
 
 
-def furthest(*trades: NDArray[Any]) -> list[tuple[float, float]]:
-    found = excursions(np.concatenate(trades), [BARS])
+def furthest(*trades: NDArray[Any], by_limit: bool = False) -> list[tuple[float, float]]:
+    found = excursions(np.concatenate(trades), [BARS], by_limit=by_limit)
     return [(round(a, 9), round(f, 9)) for a, f in zip(*found, strict=True)]
 
 
@@ -56,7 +56,14 @@ def test_a_trade_that_is_stopped_inside_its_entry_bar_has_its_fills_alone() -> N
 def test_a_bar_that_a_limit_entered_below_its_open_counts_by_its_fill_alone() -> None:
     limit = one(entry=1, leave=3, bars=2, reason="signal", price=100)
     limit["entry_price"] = 96
-    assert furthest(limit) == [(round(6 / 96, 9), 0.25)]
+    assert furthest(limit, by_limit=True) == [(round(6 / 96, 9), 0.25)]
+
+
+def test_an_add_that_lowers_the_average_leaves_the_entry_bar_whole() -> None:
+    averaged = one(entry=1, leave=2, bars=1, reason="signal", price=100)
+    averaged["entry_price"] = 96
+    assert furthest(averaged) == [(round(1 / 96, 9), 0.125)]
+    assert furthest(averaged, by_limit=True) == [(0, round(4 / 96, 9))]
 
 
 def test_a_short_trade_is_mirrored() -> None:
@@ -86,7 +93,7 @@ def test_excursions_equal_a_loop_over_the_bars() -> None:
     made["entry_price"] = made["exit_price"] = close[edges[:, 0]]
     lows = [bars.low[first:last].min() for first, last in edges]
     expected = (made["entry_price"] - lows) / made["entry_price"]
-    assert excursions(made, [bars]).adverse == pytest.approx(expected)
+    assert excursions(made, [bars], by_limit=False).adverse == pytest.approx(expected)
 
 
 def test_buying_and_holding_parts_the_money_equally_and_waits_for_the_first_bar() -> None:

@@ -38,7 +38,8 @@ class Facts:
     `curve` are CURVE records: equity at the close of each row. `candles` are the bars that were
     simulated, in the order of the symbols; without them nothing is known of prices beside the
     trades. A day is a date in Asia/Kolkata that has a row; `day_ends` are the last points of each,
-    where they are known. A curve of these alone has all figures but those of METRICS that say so.
+    where they are known. `by_limit`: entries are limit orders. A curve of days alone has all
+    figures but those of METRICS that say so.
     """
 
     trades: Array
@@ -46,6 +47,7 @@ class Facts:
     capital: float
     candles: Sequence[Candles] = ()
     day_ends: NDArray[np.int64] | None = None
+    by_limit: bool = False
 
     @lazy
     def profit(self) -> Floats:
@@ -147,7 +149,9 @@ class Facts:
 
     @lazy
     def excursions(self) -> Excursions | None:
-        return excursions(self.trades, self.candles) if len(self.candles) else None
+        if not len(self.candles):
+            return None
+        return excursions(self.trades, self.candles, by_limit=self.by_limit)
 
     @lazy
     def benchmark(self) -> Floats | None:

@@ -26,7 +26,7 @@ class Told(NamedTuple):
 
 def facts_of(
     trades: Array, ends: Sequence[int], told: Sequence[Told], capital: float,
-    candles: Sequence[Candles],
+    candles: Sequence[Candles], *, by_limit: bool = False,
 ) -> list[Facts]:  # fmt: skip
     """One of each play, as if it were alone; its trades end at its place in `ends`."""
     profit = net_profits(trades)
@@ -36,7 +36,7 @@ def facts_of(
     of_won, of_lost = (pairwise(_counted(one, ends)) for one in (gains, losses))
     found = []
     for of_all, of_gains, of_losses, one in zip(bounds, of_won, of_lost, told, strict=True):
-        facts = Facts(trades[slice(*of_all)], one.curve, capital, candles, one.day_ends)
+        facts = Facts(trades[slice(*of_all)], one.curve, capital, candles, one.day_ends, by_limit)
         known = profit[slice(*of_all)], won[slice(*of_gains)], lost[slice(*of_losses)]
         vars(facts).update(zip(("profit", "won", "lost"), known, strict=True))
         found.append(facts)

@@ -33,27 +33,28 @@ class Excursions(NamedTuple):
         return Excursions(self.adverse[rows], self.favorable[rows])
 
 
-def excursions(trades: Array, candles: Sequence[Candles]) -> Excursions:
+def excursions(trades: Array, candles: Sequence[Candles], *, by_limit: bool) -> Excursions:
     """Of TRADE records, by the candles that were simulated, in the order of the symbols.
 
     What counts are both fills and every bar that was held to its end. Of a bar that was entered
-    below its open (above, when short), as limits are, or that a stop or target left inside, only
-    the fill counts: it is not known what came before or after it.
+    `by_limit` below its open (above, when short; on average, with adds), or that a stop or target
+    left inside, only the fill counts: it is not known what came before or after it.
     """
     found = Excursions(np.zeros(len(trades)), np.zeros(len(trades)))
     for place, bars in enumerate(candles):
         mine = np.flatnonzero(trades["symbol"] == place)
         if len(mine):
-            found.adverse[mine], found.favorable[mine] = _of_one(trades.take(mine), bars)
+            found.adverse[mine], found.favorable[mine] = _of_one(trades.take(mine), bars, by_limit)
     return found
 
 
-def _of_one(trades: Array, bars: Candles) -> Excursions:
+def _of_one(trades: Array, bars: Candles, by_limit: bool) -> Excursions:
     entry, leave, is_long = trades["entry_price"], trades["exit_price"], trades["side"] > 0
     first = np.searchsorted(bars.time, trades["entry_time"])
     end = first + trades["bars"]
-    opened = bars.open[first]
-    first = first + np.where(is_long, entry < opened, entry > opened)
+    if by_limit:
+        opened = bars.open[first]
+        first = first + np.where(is_long, entry < opened, entry > opened)
     left_inside = bars.time[end - 1] == trades["exit_time"]
     end = end - (left_inside & np.isin(trades["reason"], _AT_A_PRICE))
     low = np.minimum(_reached(np.minimum, bars.low, first, end, entry), np.minimum(entry, leave))

@@ -14,7 +14,7 @@ from apps.engine.candles import Candles
 from apps.engine.figures.equity import day_ends
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.many import Told, facts_of, know_returns
-from apps.engine.kernel.codes import RUINED
+from apps.engine.kernel.codes import AT_LIMIT, RUINED
 from apps.engine.kernel.many import PLAN, Dated, Plays, Sets, Written, run_many
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 from apps.engine.kernel.records import (
@@ -179,7 +179,8 @@ def play_all(
         raise Misfit("There is no room for so many plays.")
     trades, ends = _run(plays, sets, market, dated, written=room.written, report=report)
     told = [_told(market, parts[k % len(parts)], plays, k) for k in range(len(ends))]
-    facts = facts_of(trades, ends, told, capital, candles)
+    by_limit = plans[0].order_by == AT_LIMIT  # no number changes it
+    facts = facts_of(trades, ends, told, capital, candles, by_limit=by_limit)
     for one in facts:
         one.curve["equity"][-1] = capital + one.net  # the account's equity but for last bits
     if room.by_days:

@@ -155,7 +155,8 @@ def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
         for name in ("time", "equity")
     }
     trades = np.concatenate([test.trades for test in tests])
-    return Played(Facts(trades, curve, capital, stage.candles), account)
+    by_limit = tests[0].facts.by_limit
+    return Played(Facts(trades, curve, capital, stage.candles, by_limit=by_limit), account)
 
 
 def _trained_again(search: Search, index: int, window: Window, objective: str) -> dict[str, object]:
