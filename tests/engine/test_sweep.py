@@ -3,20 +3,24 @@
 import gc
 import weakref
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from apps.engine.candles import DAY, frozen
 from apps.engine.errors import TooManyTrades
 from apps.engine.figures.facts import Facts
 from apps.engine.language.strategy import parse
+from apps.engine.simulation.market import join
 from apps.engine.simulation.plays import EVERY_ROW, part_of, room_for, to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History
 from apps.engine.simulation.stage import stage_of
+from apps.engine.simulation.timeline import track_of
 from apps.engine.studies import sweep as sweeping
 from apps.engine.studies.configs import Parameter
 from apps.engine.studies.grid import Grid
-from apps.engine.studies.sweep import Search, sweep
+from apps.engine.studies.sweep import Search, TooShort, require_days, sweep
 from tests.benchmarks.walks import minutes
 from tests.engine.strategies import sma_cross, strategy
 
@@ -96,6 +100,15 @@ def test_a_search_that_is_given_up_puts_no_more_sets_together(
     with pytest.raises(GivenUp):
         list(search.play_all(sets, parts, room, heard, unless_given_up))
     assert len(cued) == 2
+
+
+def test_weeks_are_long_enough_for_a_figure_of_a_year_from_the_fifth_on() -> None:
+    weeks = minutes(5)
+    weeks = replace(weeks, time=frozen(weeks.time[0] + np.arange(5) * 7 * DAY))
+    market = join([track_of(STOPPED, History("NSE:TEST", weeks), 0, 2**40)]).market
+    require_days(market, [EVERY_ROW], "sharpeRatioAnnualized")  # 35 days
+    with pytest.raises(TooShort, match="over 28"):
+        require_days(market, [slice(4)], "sharpeRatioAnnualized")
 
 
 def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.MonkeyPatch) -> None:

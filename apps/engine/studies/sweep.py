@@ -17,9 +17,9 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
+from apps.engine.figures.equity import days_of_a_row
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Plan
@@ -281,8 +281,8 @@ def require_days(market: Market, slices: Iterable[slice], objective: str) -> Non
     """
     if METRICS[objective].annual:
         for rows in slices:
-            first, last = ist_day(market.time[rows][[0, -1]])
-            days = int(last - first) + 1
+            dates = np.unique(market.day[rows])
+            days = int(dates[-1] - dates[0]) + days_of_a_row(dates)  # as those of Facts
             if days < LEAST_DAYS:
                 raise TooShort(objective, days)
 
