@@ -20,8 +20,8 @@ from apps.engine.studies.walk_forward import walk_forward
 
 THREADS: Final = os.cpu_count() or 1
 """Of a study; what it finds does not depend on their number."""
-SHARE_OF_ONE: Final = 0.5
-"""Of the progress of a Monte Carlo: the simulation whose trades are drawn."""
+SHARE_OF_SIMULATION: Final = 0.5
+"""Of the progress of a Monte Carlo: the rest is drawing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,13 @@ def outcome_of(
     """
     start, end, seed = backtest.start, backtest.end, backtest.seed
     steps, capital = backtest.configuration, float(backtest.initial_capital)
+
+    def simulated(on_progress: Callable[[float], None]) -> Result:
+        return simulate(
+            strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
+            seed=seed, on_progress=on_progress,
+        )  # fmt: skip
+
     match _asked(backtest):
         case WalkForwardConfig() as config:
             return Outcome(
@@ -70,19 +77,16 @@ def outcome_of(
                     schedule=schedule, seed=seed, threads=THREADS, on_progress=report,
                 )
             )  # fmt: skip
-        case drawn:
-            share = SHARE_OF_ONE if isinstance(drawn, MonteCarloConfig) else 1.0
-            result = simulate(
-                strategy, histories, start=start, end=end, capital=capital, schedule=schedule,
-                seed=seed, on_progress=lambda done: report(share * done),
+        case MonteCarloConfig() as config:
+            result = simulated(lambda done: report(SHARE_OF_SIMULATION * done))
+            findings = monte_carlo(
+                result.trades, config, capital=capital, seed=seed, threads=THREADS,
+                on_progress=lambda done: report(
+                    SHARE_OF_SIMULATION + (1 - SHARE_OF_SIMULATION) * done
+                ),
             )  # fmt: skip
-    if not isinstance(drawn, MonteCarloConfig):
-        return Outcome(result, None)
-    findings = monte_carlo(
-        result.trades, drawn, capital=capital, seed=seed, threads=THREADS,
-        on_progress=lambda done: report(share + (1 - share) * done),
-    )  # fmt: skip
-    return Outcome(result, findings)
+            return Outcome(result, findings)
+    return Outcome(simulated(report), None)
 
 
 def _asked(backtest: Backtest) -> studies.Config | None:

@@ -25,7 +25,7 @@ def beta(returns: Floats, benchmark: Floats) -> float | None:
 
 
 def alpha(returns: Floats, benchmark: Floats, periods: int) -> float | None:
-    """Percent a year beside beta x the benchmark: the rest of each, compounded (Jensen 1968,
+    """Percent a year beside beta x the benchmark: the rest of a period, compounded (Jensen 1968,
     empyrical). None of a rest that cannot be compounded: MOST_A_DAY or more, or all that there is.
     """
     slope = beta(returns, benchmark)

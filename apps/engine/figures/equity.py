@@ -67,6 +67,13 @@ def days_of_a_row(days: NDArray[np.int32]) -> int:
     return DAYS_A_WEEK if weekly else 1
 
 
+def days_covered(days: NDArray[np.int32]) -> int:
+    """Days of the calendar from the first date with a row to the last, both counted with what they
+    stand for.
+    """
+    return int(days[-1] - days[0]) + days_of_a_row(days)
+
+
 def sharpe_ratio(returns: Floats) -> float | None:
     """Mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
 
@@ -180,9 +187,10 @@ def max_drawdown(equity: Floats) -> float:
 
 
 def max_drawdown_amount(equity: Floats) -> float:
-    """Rupees under the running peak."""
-    under = np.maximum.accumulate(equity) - equity
-    return float(under[drawdowns(equity) > 0].max(initial=0.0))
+    """Rupees under the running peak; 0 where that is DUST."""
+    peak = np.maximum.accumulate(equity)
+    under = peak - equity
+    return float(np.where(under > DUST * peak, under, 0.0).max())
 
 
 def ulcer_index(equity: Floats) -> float:

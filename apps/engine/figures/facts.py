@@ -16,6 +16,7 @@ from apps.engine.figures.equity import (
     Spells,
     daily_returns,
     day_ends,
+    days_covered,
     days_of_a_row,
     max_drawdown,
     max_drawdown_amount,
@@ -118,18 +119,13 @@ class Facts:
 
     @lazy
     def days(self) -> int:
-        """Of the calendar, from the first day to the last, both counted, or the last week's end."""
-        first, last = ist_day(self.curve["time"][[0, -1]])
-        return int(last - first) + self._days_of_a_row
+        """Of the calendar, from the first day to the last, or to the end of the last week."""
+        return days_covered(ist_day(self.ends))
 
     @lazy
     def periods_a_year(self) -> int:
         """Of `daily`."""
-        return SESSIONS_A_YEAR if self._days_of_a_row == 1 else WEEKS_A_YEAR
-
-    @lazy
-    def _days_of_a_row(self) -> int:
-        return days_of_a_row(ist_day(self.ends))
+        return SESSIONS_A_YEAR if days_of_a_row(ist_day(self.ends)) == 1 else WEEKS_A_YEAR
 
     @lazy
     def dates(self) -> NDArray[np.int32]:

@@ -76,8 +76,8 @@ def sides_at(strategy: Strategy, track: Track, bar: int) -> list[SideFound]:
 def signals_at(
     sides: Sequence[SideFound], strategy: Strategy, track: Track, bar: int
 ) -> list[Side]:
-    """Which of `sides_at` are signalled; both sides where the opposite is true too, which one side
-    alone asks for where it closes by that.
+    """Which of `sides_at` are signalled. Of one side that an opposite signal closes: both, where
+    that is true too.
     """
     found = [one.side for one in sides if one.signal]
     asked = len(sides) == 1 and strategy.exits_on_opposite_signal

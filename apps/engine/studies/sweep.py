@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
-from apps.engine.figures.equity import days_of_a_row
+from apps.engine.figures.equity import day_ends, days_covered
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Figure, figures
 from apps.engine.kernel.records import Market, Plan
@@ -281,8 +282,8 @@ def require_days(market: Market, slices: Iterable[slice], objective: str) -> Non
     """
     if METRICS[objective].annual:
         for rows in slices:
-            dates = np.unique(market.day[rows])
-            days = int(dates[-1] - dates[0]) + days_of_a_row(dates)  # as those of Facts
+            time = market.time[rows]
+            days = days_covered(ist_day(time[day_ends(time)]))
             if days < LEAST_DAYS:
                 raise TooShort(objective, days)
 
