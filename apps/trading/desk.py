@@ -19,6 +19,7 @@ from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
 from apps.market.history import change_of
 from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india
+from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
@@ -49,11 +50,13 @@ class View(NamedTuple):
 
 @dataclass(slots=True)
 class Desk:
-    """One lane: its calendars, its members, the terms they deal by and the contracts that end, both
-    of the day, and its window with the first and the last row of the stretch that it is of.
+    """One lane: the edition of the rulebook it goes by and its calendars, its members, the terms
+    they deal by and the contracts that end, both of the day, and its window with the first and the
+    last row of the stretch that it is of.
     """
 
     lane: Lane
+    book: Rulebook
     calendars: Sequence[Sessions]
     window: Window | None = None
     stretch: int | None = None
@@ -63,8 +66,14 @@ class Desk:
     expiries: dict[date, dict[str, date | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lane: Lane) -> "Desk":
-        return cls(lane, [sessions_of(symbol) for symbol in lane.symbols])
+    def of(cls, lane: Lane, book: Rulebook) -> "Desk":
+        return cls(lane, book, calendars_of(lane, book))
+
+    def go_by(self, book: Rulebook) -> None:
+        """Another edition may have been loaded since the row before."""
+        if book is not self.book:
+            self.book, self.calendars = book, calendars_of(self.lane, book)
+            self.terms.clear()
 
     @property
     def is_behind(self) -> bool:
@@ -169,6 +178,10 @@ class Desk:
             if row.closes >= int(self.calendars[at].hours(last)[1][0]):
                 found.append(at)
         return found
+
+
+def calendars_of(lane: Lane, book: Rulebook) -> Sequence[Sessions]:
+    return [sessions_of(symbol, book=book) for symbol in lane.symbols]
 
 
 def member_of(run: Run) -> Member:

@@ -5,7 +5,7 @@ without bars is put there, as one that is under way: whoever works on the lane t
 through it, and what holds at the end of a contract holds there (`desk`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -13,12 +13,13 @@ import numpy as np
 from django.db import transaction
 
 from apps.engine.candles import TIMEFRAMES, buckets
-from apps.engine.sessions import Sessions
-from apps.market import clock, store
+from apps.market import clock, editions, store
 from apps.market.moments import day_in_india
+from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
+from apps.trading.desk import calendars_of
 from apps.trading.models import Lane, LaneRow, Position
 from apps.trading.rows import nominal_end, packed, without_bars
 
@@ -47,22 +48,19 @@ def _expiries(market_now: int) -> Iterator[Expiry]:
     expired = Instrument.objects.filter(expiry__lte=day_in_india(market_now))
     held = Position.objects.open()
     of_held = expired.filter(symbol__in=held.values("symbol"))
+    book = editions.current()
     for symbol, expiry in of_held.values_list("symbol", "expiry"):
         assert expiry is not None
         lanes = Lane.objects.filter(states__run__positions__in=held.filter(symbol=symbol))
         for lane in lanes.distinct():
-            yield _expiry(lane, symbol, day_number(expiry))
+            yield _expiry(lane, symbol, day_number(expiry), book)
 
 
-def _expiry(lane: Lane, symbol: str, day: int) -> Expiry:
-    calendar = sessions_of(symbol)
+def _expiry(lane: Lane, symbol: str, day: int, book: Rulebook) -> Expiry:
+    calendar = sessions_of(symbol, book=book)
     last = calendar.hours(np.array([day], np.int32))[1] - 1
     time = int(buckets(last, TIMEFRAMES[lane.timeframe], calendar)[0][0])
-    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, _calendars(lane)))
-
-
-def _calendars(lane: Lane) -> Sequence[Sessions]:
-    return [sessions_of(symbol) for symbol in lane.symbols]
+    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, calendars_of(lane, book)))
 
 
 @transaction.atomic

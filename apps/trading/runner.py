@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
+from apps.market import editions
+from apps.market.rulebook.book import Rulebook
 from apps.trading import leases
 from apps.trading.desk import Desk
 from apps.trading.models import Lane
@@ -31,7 +33,8 @@ class Runner:
         return bool(taken)
 
     def _work_on(self, taken: Sequence[Lane], now: datetime) -> None:
-        turn = Turn([self._desk_of(lane) for lane in taken], now=now)
+        book = editions.current()
+        turn = Turn([self._desk_of(lane, book) for lane in taken], now=now)
         try:
             next_looks = turn.work()
         except Exception:
@@ -43,8 +46,9 @@ class Runner:
         while len(self._desks) > DESKS:
             self._desks.popitem(last=False)
 
-    def _desk_of(self, lane: Lane) -> Desk:
-        desk = self._desks.pop(lane.pk, None) or Desk.of(lane)
+    def _desk_of(self, lane: Lane, book: Rulebook) -> Desk:
+        desk = self._desks.pop(lane.pk, None) or Desk.of(lane, book)
         desk.lane = lane
+        desk.go_by(book)
         self._desks[lane.pk] = desk
         return desk

@@ -14,6 +14,8 @@ from apps.algorithms.lifecycle import Status
 from apps.core.times import moment
 from apps.engine.candles import Candles
 from apps.market.models import CorporateAction
+from apps.market.rulebook.book import bundled_files
+from apps.market.services import load_edition
 from apps.symbols.models import Instrument
 from apps.trading import lanes, leases, services
 from apps.trading.models import (
@@ -287,6 +289,20 @@ def test_a_contract_is_settled_at_the_close_of_its_last_session(alice: User) -> 
     trade = Trade.objects.get()
     assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
     assert not Position.objects.open().exists()
+
+
+def test_hours_that_are_loaded_while_it_trades_end_the_contract(alice: User) -> None:
+    future = june_future()
+    market = Market([101] * 25, future, first=LAST_SESSION)
+    started(alice, always_in(future, productType="carryforward"), at=LAST_SESSION)
+    market.go(5)
+    short_day = "NSE,,2026-06-30,special,a short day,09:15,12:00,a circular,\n"
+    days = bundled_files()["days.csv"] + short_day
+    load_edition(files={"days.csv": days}, source="a circular", now=make.NOW)
+    market.go(5)
+    assert Position.objects.open().exists()
+    market.go()
+    assert Trade.objects.get().exit_reason == "expiry"
 
 
 def test_a_split_makes_more_shares_of_a_position_at_lower_prices(alice: User) -> None:
