@@ -12,6 +12,7 @@ from django.db.models import Max, QuerySet
 from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.alerts import Alerts
+from apps.algorithms.doubts import doubts_about
 from apps.algorithms.lifecycle import Move, Status
 from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
@@ -23,7 +24,6 @@ from apps.core.etags import ANYTHING, Expectation
 from apps.core.ids import is_id
 from apps.core.statements import Listing, Slot, Statement, instances, listing
 from apps.engine.language import strategy
-from apps.symbols import services as symbols
 
 LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",
@@ -364,20 +364,4 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
         errors = tuple(map(steps.told, found.faults + found.incomplete))
         return Review(tuple(steps.unfinished(found)), errors, ())
     warnings = tuple(map(steps.told, strategy.warnings(found.strategy)))
-    return Review((), (), warnings + _doubts(found.strategy.basicInfo.symbols, now))
-
-
-def _doubts(wanted: Iterable[str], now: datetime) -> tuple[Fault, ...]:
-    """What the instrument master says against the symbols."""
-    verdicts = symbols.check_all(symbols=wanted, now=now)
-    return tuple(
-        Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
-        for index, verdict in enumerate(verdicts)
-        if (reason := _doubt(verdict))
-    )
-
-
-def _doubt(verdict: symbols.Verdict) -> str:
-    if not verdict.tradable:
-        return f"cannot be traded: {verdict.reason}"
-    return "is an index: it can be simulated, not bought" if verdict.type == "index" else ""
+    return Review((), (), warnings + tuple(doubts_about(found.strategy, now=now)))

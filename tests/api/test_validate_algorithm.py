@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from tests import make
@@ -61,6 +63,27 @@ def test_what_is_probably_not_meant_is_a_warning(api: Api, alice: User) -> None:
         "riskParameters.riskRewardRatio", "basicInfo.symbols[1]",
     ]  # fmt: skip
     assert "expired" in body["warnings"][1]["message"]
+
+
+@pytest.mark.parametrize(
+    ("time", "symbol", "told"),
+    [
+        ("09:15", "NSE:TCS", ["exitConditions.squareOffTime"]),
+        ("09:16", "NSE:TCS", []),
+        ("09:10", "MCX:GOLD26DECFUT", []),
+        ("03:20", "MCX:GOLD26DECFUT", ["exitConditions.squareOffTime"]),
+    ],
+)
+def test_a_square_off_before_the_opening_is_a_warning(
+    api: Api, alice: User, time: str, symbol: str, told: list[str]
+) -> None:
+    """Nothing is entered from the square-off on."""
+    steps = make.steps()
+    steps["basicInfo"]["symbols"] = [symbol]
+    steps["exitConditions"]["squareOffTime"] = time
+    warnings = validate(api, alice, make.algorithm(alice, **steps))["warnings"]
+    assert [one["field"] for one in warnings if "square" in one["field"]] == told
+    assert all(f"{symbol} opens at" in one["message"] for one in warnings if told)
 
 
 def test_it_changes_nothing(api: Api, alice: User) -> None:

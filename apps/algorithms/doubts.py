@@ -1,0 +1,44 @@
+"""What the market's masters and hours say against a complete strategy: warnings, not faults."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+import numpy as np
+
+from apps.core.errors import Fault
+from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.language.strategy import Strategy
+from apps.market import editions
+from apps.market.moments import INDIA
+from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.sessions import sessions_of
+from apps.symbols import services as symbols
+
+
+def doubts_about(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
+    """As things stand at `now`."""
+    yield from _early_square_offs(strategy, now)
+    for index, verdict in enumerate(symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)):
+        if reason := _doubt(verdict):
+            yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
+
+
+def _early_square_offs(strategy: Strategy, now: datetime) -> Iterator[Fault]:
+    """Nothing is entered from the square-off on (engine rule 9)."""
+    time, basic = strategy.exitConditions.squareOffTime, strategy.basicInfo
+    if time is None or TIMEFRAMES[basic.timeframe] >= DAY:
+        return
+    today = np.array([day_number(now.astimezone(INDIA).date())], np.int32)
+    book = editions.current()
+    for symbol in basic.symbols:
+        opening = int(sessions_of(symbol, book=book).hours(today)[0][0])
+        opens = f"{datetime.fromtimestamp(opening, tz=INDIA):%H:%M}"
+        if time <= opens:
+            message = f"{symbol} opens at {opens}, and nothing is entered from {time} on."
+            yield Fault("exitConditions.squareOffTime", message, time)
+
+
+def _doubt(verdict: symbols.Verdict) -> str:
+    if not verdict.tradable:
+        return f"cannot be traded: {verdict.reason}"
+    return "is an index: it can be simulated, not bought" if verdict.type == "index" else ""
