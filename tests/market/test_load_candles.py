@@ -11,6 +11,9 @@ from django.core.management import CommandError, call_command
 
 from apps.market import loading, store
 from apps.market.models import CandleBlock, CandleFile
+from apps.market.rulebook.book import bundled_files
+from apps.market.services import load_edition
+from tests import make
 from tests.market.bars import hold, minutes, written
 
 HEADER = "Date,Open,High,Low,Close,Volume\n"
@@ -127,6 +130,14 @@ def test_strict_refuses_bars_outside_the_session(tmp_path: Path) -> None:
     path = written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
     with pytest.raises(CommandError, match="line 22: the bar starts outside"):
         load(path, "--strict")
+
+
+def test_hours_are_those_of_the_edition_that_is_loaded(tmp_path: Path) -> None:
+    path = written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
+    longer = "NSE,,2024-01-01,special,a longer day,09:15,15:31,a circular,\n"
+    days = bundled_files()["days.csv"] + longer
+    load_edition(files={"days.csv": days}, source="a circular", now=make.NOW)
+    assert "21 added" in load(path, "--strict")
 
 
 def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:

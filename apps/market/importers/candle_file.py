@@ -22,6 +22,7 @@ from apps.market.importers.rows import Instruments, Rows
 from apps.market.importers.sides import starts_of
 from apps.market.importers.tables import Column, Table, csv_table, parquet_table
 from apps.market.importers.timeframes import timeframe_of
+from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.sessions import sessions_of
 
 _PARQUET: Final = b"PAR1"
@@ -48,13 +49,15 @@ class Loaded:
 class Given:
     """What is said about files beside what they say themselves; None is told by the file.
 
-    With `strict` a faulty row refuses a file of many instruments too.
+    With `strict` a faulty row refuses a file of many instruments too. `book` has the hours, None is
+    the bundled one.
     """
 
     symbol: str | None = None
     timeframe: str | None = None
     stamps: Side | None = None
     strict: bool = False
+    book: Rulebook | None = None
 
 
 def read_candle_files(path: Path, given: Given = Given()) -> Iterator[Loaded]:
@@ -84,7 +87,8 @@ def _read(content: Content, given: Given) -> Loaded:
     timeframe = timeframe_of(
         table, stamps, instruments.of, given=given.timeframe or profile.timeframe
     )
-    times, shifted = _starts(table, stamps, instruments, timeframe, given.stamps or profile.stamps)
+    side = given.stamps or profile.stamps
+    times, shifted = _starts(table, stamps, instruments, timeframe, side=side, book=given.book)
     rows = profile.amend(table, _rows(table, layout, profile, times, instruments))
     report = Report(
         format=profile.name,
@@ -93,7 +97,9 @@ def _read(content: Content, given: Given) -> Loaded:
         volume=profile.volume,
         adjusted=profile.adjusted,
     )
-    parts, report = judge(table, rows, instruments, timeframe, report, strict=given.strict)
+    parts, report = judge(
+        table, rows, instruments, timeframe, report, strict=given.strict, book=given.book
+    )
     sha256 = hashlib.sha256(content.data).hexdigest()
     return Loaded(content.shown, sha256, timeframe, parts, report, instruments.told_by)
 
@@ -133,13 +139,16 @@ def _starts(
     stamps: NDArray[np.int64],
     instruments: Instruments,
     timeframe: str,
+    *,
     side: Side | None,
+    book: Rulebook | None,
 ) -> tuple[NDArray[np.int64], int]:
     """The starts of the bars, and by how much their stamps were moved; all are whole minutes."""
     known = next((each.symbol for each in instruments.named if each.symbol), None)
     if known is None:
         table.refuse("none of its instruments has a symbol here")
-    times, shifted = starts_of(stamps, instruments.of, timeframe, sessions_of(known), side=side)
+    sessions = sessions_of(known, book=book)
+    times, shifted = starts_of(stamps, instruments.of, timeframe, sessions, side=side)
     broken = times % 60 != 0
     if broken.any():
         place = table.place(int(np.argmax(broken)))

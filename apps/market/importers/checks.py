@@ -23,6 +23,7 @@ from apps.market.importers.layout import PRICES
 from apps.market.importers.rows import Flags, Instruments, Rows
 from apps.market.importers.tables import Table
 from apps.market.quality import within_hours
+from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.sessions import sessions_of
 
 REPAIRABLE: Final = 0.005
@@ -118,10 +119,11 @@ def judge(
     report: Report,
     *,
     strict: bool,
+    book: Rulebook | None,
 ) -> tuple[tuple[Part, ...], Report]:
     """The bars by instrument, and the report filled in. Raises BadCandleFile.
 
-    With `strict` a bar outside the session's hours is refused as well.
+    With `strict` a bar outside the session's hours is refused as well; `book` as in `Given`.
     """
     out_of_order = int(np.count_nonzero(np.diff(rows.time) < 0))
     sieve = _Sieve(table, rows, instruments, strict=strict)
@@ -141,7 +143,7 @@ def judge(
         table.refuse(f"no row is a bar: {', '.join(sieve.left_out)}")
     parts = _parts(sieve, of_symbol, symbols)
     if strict:
-        _refuse_off_session(sieve, parts, timeframe)
+        _refuse_off_session(sieve, parts, timeframe, book)
     return parts, replace(
         report,
         bars=len(sieve.rows),
@@ -266,10 +268,12 @@ def _parts(sieve: _Sieve, of_symbol: NDArray[np.int64], symbols: Sequence[str]) 
     )
 
 
-def _refuse_off_session(sieve: _Sieve, parts: Sequence[Part], timeframe: str) -> None:
+def _refuse_off_session(
+    sieve: _Sieve, parts: Sequence[Part], timeframe: str, book: Rulebook | None
+) -> None:
     first = 0
     for part in parts:
-        inside = within_hours(part.candles, timeframe, sessions_of(part.symbol))
+        inside = within_hours(part.candles, timeframe, sessions_of(part.symbol, book=book))
         if not inside.all():
             place = sieve.place(first + int(np.argmin(inside)))
             sieve.table.refuse(f"{place}: the bar starts outside the session's hours")

@@ -14,7 +14,7 @@ from tqdm import tqdm
 from apps.core.errors import ServiceError
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
-from apps.market import services
+from apps.market import editions, services
 from apps.market.importers import Given, Loaded, Side, read_candle_files
 from apps.market.load_report import lines_of
 from apps.market.loading import Loading
@@ -62,7 +62,8 @@ class Command(BaseCommand):
             raise CommandError("give FILEs to load, or --sample")
         if options["sample"] and options["dry_run"]:
             raise CommandError("--sample has no dry run: it is the same every time")
-        given = Given(*(options[name] for name in ("symbol", "timeframe", "stamps", "strict")))
+        said = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
+        given = Given(**said, book=editions.current())
         try:
             with transaction.atomic():
                 if options["sample"]:
