@@ -67,12 +67,12 @@ class Desk:
 
     @classmethod
     def of(cls, lane: Lane, book: Rulebook) -> "Desk":
-        return cls(lane, book, calendars_of(lane, book))
+        return cls(lane, book, _calendars(lane, book))
 
     def go_by(self, book: Rulebook) -> None:
         """Another edition may have been loaded since the row before."""
         if book is not self.book:
-            self.book, self.calendars = book, calendars_of(self.lane, book)
+            self.book, self.calendars = book, _calendars(self.lane, book)
             self.terms.clear()
 
     @property
@@ -180,7 +180,7 @@ class Desk:
         return found
 
 
-def calendars_of(lane: Lane, book: Rulebook) -> Sequence[Sessions]:
+def _calendars(lane: Lane, book: Rulebook) -> Sequence[Sessions]:
     return [sessions_of(symbol, book=book) for symbol in lane.symbols]
 
 

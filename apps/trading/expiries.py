@@ -19,7 +19,6 @@ from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
-from apps.trading.desk import calendars_of
 from apps.trading.models import Lane, LaneRow, Position
 from apps.trading.rows import nominal_end, packed, without_bars
 
@@ -60,7 +59,8 @@ def _expiry(lane: Lane, symbol: str, day: int, book: Rulebook) -> Expiry:
     calendar = sessions_of(symbol, book=book)
     last = calendar.hours(np.array([day], np.int32))[1] - 1
     time = int(buckets(last, TIMEFRAMES[lane.timeframe], calendar)[0][0])
-    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, calendars_of(lane, book)))
+    calendars = [sessions_of(one, book=book) for one in lane.symbols]
+    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, calendars))
 
 
 @transaction.atomic
