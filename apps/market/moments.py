@@ -11,6 +11,8 @@ from apps.engine.candles import IST
 INDIA: Final = timezone(timedelta(seconds=IST))
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
 """No candle is taken from before: NSE began to trade in 1994."""
+LATEST: Final = datetime(9999, 1, 1, tzinfo=INDIA)
+"""No moment is read from after: every one has a date in any zone, and so has the next day."""
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:45:00Z"
@@ -23,15 +25,21 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
     that the last day is included. A timestamp is itself.
     """
     try:
-        if _DATE.fullmatch(text):
-            day = datetime.fromisoformat(text).replace(tzinfo=INDIA)
-            return int((day + timedelta(days=1 if last else 0)).timestamp())
-        moment = datetime.fromisoformat(text)
+        moment = _moment(text, last=last)
     except (ValueError, OverflowError):
         raise InvalidInput(Fault(field, f"is no moment: write {_FORMS}", text)) from None
     if moment.tzinfo is None:
         raise InvalidInput(Fault(field, f"has no zone: write {_FORMS}", text))
+    if moment > LATEST:
+        raise InvalidInput(Fault(field, f"lies after the year {LATEST.year - 1}", text))
     return math.ceil(moment.timestamp())
+
+
+def _moment(text: str, *, last: bool) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if not _DATE.fullmatch(text):
+        return moment
+    return moment.replace(tzinfo=INDIA) + timedelta(days=1 if last else 0)
 
 
 def day_in_india(seconds: int) -> date:

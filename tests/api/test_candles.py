@@ -114,6 +114,7 @@ def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
         ({"from": "2024-02-30"}, "from"),
         ({"from": "2024-01-31T09:15:00"}, "from"),
         ({"to": "9999-12-31"}, "to"),
+        ({"to": "9999-12-31T23:59:59Z"}, "to"),
         ({"to": ""}, "to"),
         ({"from": "2024-02-01", "to": "2024-01-01"}, "to"),
         ({"limit": "0"}, "limit"),

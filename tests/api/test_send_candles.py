@@ -59,6 +59,7 @@ def test_what_is_no_candle_refuses_the_call_and_each_is_named(operator: APIClien
         "candles[6][0]": ["2026-10-30T03:45:00", *BAR[1:]],
         "candles[7][0]": [1793353500, *BAR[1:]],
         "candles[8][0]": ["1989-12-29", *BAR[1:]],
+        "candles[9][0]": ["9999-12-31T23:59:00-23:59", *BAR[1:]],
     }
     answer = operator.post(PATH, sent(*faults.values(), BAR))
     error = assert_error(answer, 400, "VALIDATION_ERROR")

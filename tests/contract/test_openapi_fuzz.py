@@ -37,6 +37,7 @@ FOUND_OUT_LATER = ["2xx", "404", "409", "412", "422"]
 a result is found out afterwards, and refused with one of these.
 """
 _HALF_A_CONTRACT = r"contract|two digits|is no month|is no date|After \d"
+_TOO_LATE = "after the year"
 _OF_ALGORITHMS = (
     "needs isTemplate to be true"  # which may be so already
     "|must be later than from"  # a window of the day runs forward
@@ -61,21 +62,25 @@ BEYOND_A_SCHEMA = {
     "refreshToken": (401, "refresh token"),  # of no session
     "changePassword": (400, "is not your password"),
     "createKey": (400, "must lie in the future"),
-    "readCandles": (400, f"lies before from|{_HALF_A_CONTRACT}"),
+    "readCandles": (400, f"lies before from|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
     "readCoverage": (400, _HALF_A_CONTRACT),
     # Brokers are data, and of floats some multiples of 0.0001 have more places.
     "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
-    "explainCandle": (400, f"allowed values|{_HALF_A_CONTRACT}"),  # of those it traded
+    # The symbols are those it traded.
+    "explainCandle": (400, f"allowed values|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
     "submitBacktest": (
         400,
-        f"in the future|before 1990|before startDate|{_HALF_A_CONTRACT}|{_OF_STUDIES}",
+        f"in the future|before 1990|before startDate|{_TOO_LATE}|{_HALF_A_CONTRACT}|{_OF_STUDIES}",
     ),
     "createAlgorithm": (400, _OF_ALGORITHMS),
     "putAlgorithm": (400, _OF_ALGORITHMS),
     "updateAlgorithm": (400, _OF_ALGORITHMS),
     "createWebhook": (400, _OF_TARGETS),
     "changeWebhook": (400, _OF_TARGETS),
-    "sendCandles": (400, f"outside its low|lies before|is there already|{_HALF_A_CONTRACT}"),
+    "sendCandles": (
+        400,
+        f"outside its low|lies before|is there already|{_TOO_LATE}|{_HALF_A_CONTRACT}",
+    ),
     "recoverWebhook": (400, "must not lie in the future"),
 }
 """What else refuses a well formed request, by what the answer says: rules that relate two values,

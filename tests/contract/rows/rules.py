@@ -37,6 +37,7 @@ ALL: Final = [
     _date(31, "in the future", "startDate", "2999-01-01"),
     _date(31, "from 1970", "startDate", "1970-01-01"),
     _date(31, "to year 10000", "endDate", "10000-01-01"),
+    _date(31, "to year 10000 in India", "endDate", "9999-12-31T23:59:59Z"),
     _date(31, "30 February", "endDate", "2024-02-30"),
     _date(31, "without a zone", "startDate", "2024-02-01T00:00:00"),
     Row(
