@@ -24,7 +24,7 @@ def take_turn(context: JobContext) -> None:
 
 
 def take_one(*, stopping: Callable[[], bool]) -> None:
-    """Run the backtest that is next to its end, or give it back when the worker stops."""
+    """Run the backtest that is next."""
     # Brings the compiler along: web processes and commands import the jobs and never run them.
     from apps.backtests import execution
 
@@ -34,14 +34,13 @@ def take_one(*, stopping: Callable[[], bool]) -> None:
     request_ids.begin(backtest.request_id)
     try:
         perform(backtest, stopping=stopping)
-    except execution.Interrupted:
-        execution.give_back(backtest=backtest)
     except execution.Superseded:
         log.info("backtest %s: attempt %d was superseded", backtest.pk, backtest.attempt)
 
 
 def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
-    """Simulate and record, or record why not. Raises Interrupted and Superseded.
+    """Simulate and record, or record why not, or give it back when the worker stops. Raises
+    Superseded.
 
     A database that is lost on the way, or busy, is raised too: the backtest then falls silent, and
     the sweep gives it to another worker.
@@ -55,7 +54,9 @@ def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
         with execution.beating(backtest) as superseded:
             outcome = execution.run(backtest, stopping=stopping, superseded=superseded)
             execution.complete(backtest=backtest, outcome=outcome, now=timezone.now())
-    except (execution.Interrupted, execution.Superseded):
+    except execution.Interrupted:
+        execution.give_back(backtest=backtest)
+    except execution.Superseded:
         raise
     except EngineError as error:
         short = isinstance(error, InsufficientData | TooFewSessions)

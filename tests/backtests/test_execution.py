@@ -143,6 +143,18 @@ def test_a_worker_that_stops_gives_it_back_to_be_begun_anew(queued: Backtest) ->
     assert (done.status, done.attempt) == (Status.COMPLETED, 2)
 
 
+def test_one_that_is_cancelled_while_its_worker_stops_stays_cancelled(
+    queued: Backtest, alice: User
+) -> None:
+    def cancelled_just_then() -> bool:
+        services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
+        return True
+
+    tasks.take_one(stopping=cancelled_just_then)
+    assert Backtest.objects.get().status == Status.CANCELLED
+    assert turns_waiting() == 1  # the one that was taken, and no other
+
+
 def broken_by(error: Exception) -> Callable[..., Outcome]:
     def broken(backtest: Backtest, **options: object) -> Outcome:
         raise error
