@@ -39,6 +39,9 @@ MOST_WAITING: Final = 10_000
 """Of all users."""
 RETRY_SECONDS: Final = 5
 
+Steps = Mapping[str, Mapping[str, Any]]
+"""Any: JSON as the client wrote it."""
+
 # What a backtest may override of its algorithm, and where in the steps each stands.
 OVERRIDES: Final[Mapping[str, tuple[str, str]]] = {
     "symbols": ("basicInfo", "symbols"),
@@ -119,8 +122,9 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
     `seed` is for what is drawn at random, unless the study names its own.
     """
     algorithm = Algorithm.objects.owned_by(owner).fetch(submission.algorithm_id)
-    steps = _overridden(configuration(algorithm), submission.overrides)
-    strategy = _parsed(steps, submission.overrides)
+    stored = configuration(algorithm)
+    steps = _overridden(stored, submission.overrides)
+    strategy = _parsed(steps, stored, submission.overrides)
     config = asking.config_of(
         submission.kind, sent=submission.configs, own=_own_configs(algorithm), steps=steps
     )
@@ -183,10 +187,8 @@ def _require_room(owner: User) -> None:
         raise QueueFull(retryAfter=RETRY_SECONDS)
 
 
-def _overridden(
-    steps: Mapping[str, Mapping[str, Any]], overrides: Mapping[str, object]
-) -> dict[str, dict[str, Any]]:
-    """Any: steps are JSON as the client wrote it."""
+def _overridden(steps: Steps, overrides: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+    """Any: as of Steps."""
     changed = {name: dict(step) for name, step in steps.items()}
     for name, value in overrides.items():
         step, field = OVERRIDES[name]
@@ -194,11 +196,16 @@ def _overridden(
     return changed
 
 
-def _parsed(steps: Mapping[str, Mapping[str, Any]], overrides: Iterable[str]) -> engine.Strategy:
-    """The strategy; a fault in an override is the client's, anything else is the algorithm's."""
+def _parsed(steps: Steps, stored: Steps, overrides: Mapping[str, object]) -> engine.Strategy:
+    """The strategy of the steps; a fault in an override, or by one, is the client's, anything else
+    is the algorithm's.
+    """
     reading = engine.read(steps)
     found = (*reading.faults, *reading.incomplete)
-    if faults := [fault for fault in (_of_override(one, overrides) for one in found) if fault]:
+    faults = [fault for fault in (_of_override(one, overrides) for one in found) if fault]
+    if reading.faults and not faults:
+        faults = _by_override(stored, overrides)
+    if faults:
         raise InvalidInput(*faults)
     if reading.strategy is None:
         raise AlgorithmIncomplete(missingFields=unfinished(reading))
@@ -212,6 +219,19 @@ def _of_override(found: EngineFault, overrides: Iterable[str]) -> Fault | None:
         if fault.field == path or fault.field.startswith(path + "["):
             return Fault(name + fault.field[len(path) :], fault.message, fault.value, fault.allowed)
     return None
+
+
+def _by_override(stored: Steps, overrides: Mapping[str, object]) -> list[Fault]:
+    """What an override makes wrong elsewhere: a timeframe that those of indicators are not longer
+    than.
+    """
+    before = {fault.field for fault in engine.read(stored).faults}
+    return [
+        Fault(name, found.message, value)
+        for name, value in overrides.items()
+        for found in engine.read(_overridden(stored, {name: value})).faults
+        if found.field not in before
+    ]
 
 
 def _require_data(strategy: engine.Strategy, span: Span) -> None:

@@ -214,6 +214,39 @@ def test_a_bad_symbol_is_named_by_its_place(
     assert_error(response, 400, "VALIDATION_ERROR", field=field)
 
 
+def hourly() -> dict[str, Any]:
+    """Steps that compare with an average of hours."""
+    entry = make.steps()["entryConditions"]
+    entry["conditions"][0]["indicator2"] = {"type": "SMA", "period": 2, "timeframe": "1h"}
+    return entry
+
+
+@pytest.mark.usefixtures("history")
+@pytest.mark.parametrize("others", [{}, {"initialCapital": 5000, "symbols": ["NSE:TCS"]}])
+def test_a_timeframe_that_indicators_are_not_longer_than_is_the_requests_fault(
+    api: Api, alice: User, others: dict[str, Any]
+) -> None:
+    algorithm = make.algorithm(alice, **make.steps(entryConditions=hourly())).pk
+    asked = {"algorithmId": algorithm, **RANGE, **others, "timeframe": "1d"}
+    response = api(alice).post(PATH, asked)
+    error = assert_error(response, 400, "VALIDATION_ERROR", field="timeframe", value="1d")
+    assert "must be longer than basicInfo.timeframe, which is 1d" in error["message"]
+    assert "errors" not in error["details"]
+
+
+@pytest.mark.usefixtures("history")
+def test_an_indicator_that_was_not_longer_before_is_the_algorithms_fault(
+    api: Api, alice: User
+) -> None:
+    algorithm = make.algorithm(alice, **make.steps())
+    algorithm.entry_conditions = hourly()
+    algorithm.basic_info |= {"timeframe": "4h"}
+    algorithm.save()
+    asked = {"algorithmId": algorithm.pk, **RANGE, "timeframe": "1d"}
+    missing = {"missingFields": ["entryConditions"]}
+    assert_error(api(alice).post(PATH, asked), 422, "ALGORITHM_INCOMPLETE", **missing)
+
+
 def test_a_mistyped_key_is_refused(api: Api, alice: User, body: dict[str, Any]) -> None:
     error = assert_error(api(alice).post(PATH, {**body, "slipage": 1}), 400, "VALIDATION_ERROR")
     assert "slippage" in error["message"]
