@@ -1,13 +1,16 @@
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
+from ipaddress import ip_network
 
 import pytest
 from django.conf import settings
+from pytest_django import Settings
 
 from config.management.commands.up import web
 from tests.config.processes import PROJECT, until
@@ -16,16 +19,25 @@ from tests.config.processes import PROJECT, until
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
     """The web server as `up` starts it, on its own."""
+    with serving("config.wsgi") as port:
+        yield port
+
+
+@contextmanager
+def serving(application: str) -> Iterator[int]:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = int(server.getsockname()[1])
     arguments = [word.replace(f":{settings.PORT}", f":{port}") for word in web().arguments]
+    arguments[-1] = application
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", "HOST": "127.0.0.1"}
     with subprocess.Popen(
         [sys.executable, "-m", "gunicorn", *arguments], cwd=PROJECT, env=environment
     ) as process:
-        until(lambda: listens(port))
-        yield port
-        process.terminate()
+        try:
+            until(lambda: listens(port))
+            yield port
+        finally:
+            process.terminate()
 
 
 def listens(port: int) -> bool:
@@ -139,6 +151,40 @@ def test_requests_sent_at_once_on_one_connection_are_answered_in_turn(port: int)
 def test_slashes_are_not_taken_together(port: int) -> None:
     status, _, error = exchange(port, b"GET //api/auth/login" + HEAD + b"\r\n")
     assert (status, error["code"]) == (404, "NOT_FOUND")
+
+
+def told(port: int, *headers: bytes) -> dict[str, str]:
+    """What an application is told of a request with these headers."""
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+        connection.sendall(GET + b"".join(line + b"\r\n" for line in headers) + b"\r\n")
+        text = connection.makefile("rb").read().decode()
+    return dict(re.findall(r"^(\S+) = '(.*)'$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize(
+    ("host", "trusted", "scheme"),
+    [
+        ("127.0.0.1", [], "http"),
+        ("127.0.0.1", ["10.0.0.0/8", "fd00::/8", "127.0.0.2"], "http"),
+        ("127.0.0.1", ["fd00::/8", "127.0.0.0/8"], "https"),
+        pytest.param(
+            "::",
+            ["127.0.0.0/8"],
+            "https",
+            marks=pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6"),
+        ),
+    ],
+)
+def test_who_says_that_a_request_came_by_tls_is_believed_if_trusted(
+    settings: Settings, host: str, trusted: list[str], scheme: str
+) -> None:
+    settings.HOST, settings.TRUSTED_PROXIES = host, [ip_network(text) for text in trusted]
+    with serving("wsgiref.simple_server:demo_app") as port:
+        assert told(port)["wsgi.url_scheme"] == "http"
+        assert told(port, b"X-Forwarded-Proto: http")["wsgi.url_scheme"] == "http"
+        assert told(port, b"X-Forwarded-Proto: https")["wsgi.url_scheme"] == scheme
+        # Not even they say under which path the service stands: a client's may have passed by them.
+        assert told(port, b"SCRIPT_NAME: /api")["PATH_INFO"] == "/api/x"
 
 
 def test_a_web_process_imports_neither_the_compiler_nor_plotly() -> None:
