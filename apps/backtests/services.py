@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import configuration
 from apps.algorithms.steps import AlgorithmIncomplete, told, unfinished
-from apps.backtests import asking, results, turns
+from apps.backtests import asking, enough, results, turns
 from apps.backtests.kinds import Kind
 from apps.backtests.lifecycle import ENDED, Move, Status
 from apps.backtests.models import Backtest
@@ -21,7 +21,6 @@ from apps.backtests.span import Span
 from apps.core import audit, request_id
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.engine.errors import LEAST_BARS
 from apps.engine.errors import Fault as EngineFault
 from apps.engine.language import strategy as engine
 from apps.engine.studies.configs import (
@@ -30,8 +29,6 @@ from apps.engine.studies.configs import (
     OptimizationConfig,
     WalkForwardConfig,
 )
-from apps.engine.studies.windows import sessions_needed
-from apps.market import store
 
 MOST_QUEUED: Final = 20
 """Of one user."""
@@ -50,20 +47,6 @@ OVERRIDES: Final[Mapping[str, tuple[str, str]]] = {
     "slippage": ("executionSettings", "slippage"),
     "charges": ("executionSettings", "charges"),
 }
-
-
-class InsufficientData(ServiceError):
-    """Too little history is held of a symbol for the asked range."""
-
-    code = Code.INSUFFICIENT_DATA
-    message = "{symbol} has {barsInRange} usable bars of {timeframe} in this range; 2 are needed."
-
-
-class TooFewSessions(ServiceError):
-    """Too few session days are held in the asked range for the windows of a walk-forward."""
-
-    code = Code.INSUFFICIENT_DATA
-    message = "{sessions} session days are held in this range; {windows} windows need {needed}."
 
 
 class TooManyQueued(ServiceError):
@@ -128,9 +111,9 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
     config = asking.config_of(
         submission.kind, sent=submission.configs, own=_own_configs(algorithm), steps=steps
     )
-    _require_data(strategy, submission.span)
+    enough.require_data(strategy, submission.span)
     if isinstance(config, WalkForwardConfig):
-        _require_sessions(strategy, submission.span, config)
+        enough.require_sessions(strategy, submission.span, config)
     _require_room(owner)
     backtest = Backtest.objects.create(
         owner=owner,
@@ -232,46 +215,6 @@ def _by_override(stored: Steps, overrides: Mapping[str, object]) -> list[Fault]:
         for found in engine.read(_overridden(stored, {name: value})).faults
         if found.field not in before
     ]
-
-
-def _require_data(strategy: engine.Strategy, span: Span) -> None:
-    """Refuse at once what cannot give a result: each symbol needs two bars with warm indicators."""
-    own = strategy.basicInfo.timeframe
-    _require_bars(strategy, span, own, engine.warmup_bars(strategy), within=LEAST_BARS)
-    for timeframe, warmup in engine.longer_warmups(strategy).items():
-        _require_bars(strategy, span, timeframe, warmup, within=0)
-
-
-def _require_bars(
-    strategy: engine.Strategy, span: Span, timeframe: str, warmup: int, *, within: int
-) -> None:
-    """At least `within` bars in the range, and with those before it enough to be warm."""
-    for symbol, (before, held) in store.short_of(
-        strategy.basicInfo.symbols,
-        timeframe,
-        start=span.start,
-        end=span.end,
-        within=within,
-        total=max(within, 1) + warmup,
-    ):
-        raise InsufficientData(
-            symbol=symbol,
-            timeframe=timeframe,
-            barsInRange=max(min(held, before + held - warmup), 0),
-            warmUpBars=warmup,
-            held=store.coverage(symbol),
-        )
-
-
-def _require_sessions(strategy: engine.Strategy, span: Span, config: WalkForwardConfig) -> None:
-    """Refuse at once a range whose windows would test on less than a day (engine rule 19)."""
-    needed = sessions_needed(config.windows, config.trainRatio)
-    basic = strategy.basicInfo
-    held = store.days_held(
-        basic.symbols, basic.timeframe, start=span.start, end=span.end, most=needed
-    )
-    if held < needed:
-        raise TooFewSessions(sessions=held, needed=needed, windows=config.windows)
 
 
 def read(*, owner: User, backtest_id: str) -> Backtest:

@@ -8,7 +8,7 @@ import pytest
 from django.db import OperationalError, transaction
 
 from apps.accounts.models import User
-from apps.backtests import execution, services, tasks, turns
+from apps.backtests import enough, execution, services, tasks, turns
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
 from apps.backtests.studies import Outcome
@@ -56,7 +56,7 @@ def test_an_attempt_that_was_given_up_on_writes_nothing(queued: Backtest) -> Non
     with pytest.raises(execution.Superseded):
         execution.complete(backtest=old, outcome=outcome, now=make.NOW)
     with pytest.raises(execution.Superseded):
-        execution.fail(backtest=old, code=services.InsufficientData.code, message="x", now=make.NOW)
+        execution.fail(backtest=old, code=enough.InsufficientData.code, message="x", now=make.NOW)
     with pytest.raises(execution.Superseded):
         execution.give_back(backtest=old)
     assert Backtest.objects.get().status == Status.RUNNING
