@@ -1,19 +1,34 @@
 """Whether as much history is held as a backtest needs, told without running it."""
 
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from apps.backtests.histories import longer_candles
 from apps.backtests.span import Span
 from apps.core.errors import Code, ServiceError
 from apps.engine.errors import LEAST_BARS
+from apps.engine.indicators.longer import longer_of
 from apps.engine.language import strategy as engine
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
 from apps.market import store
+from apps.market.bounds import at_least
+from apps.market.contracts import calendar_of
+
+_SURELY_SEEN: Final = 2
+"""So many candles more than the warm-up have begun when one more than it is over."""
 
 
 class InsufficientData(ServiceError):
     """Too little history is held of a symbol for the asked range."""
 
     code = Code.INSUFFICIENT_DATA
-    message = "{symbol} has {barsInRange} usable bars of {timeframe} in this range; 2 are needed."
+    message = (
+        "{symbol} has {barsInRange} bars in this range that are usable after a warm-up of"
+        " {warmUpBars} bars of {timeframe}; {needed} are needed."
+    )
 
 
 class TooFewSessions(ServiceError):
@@ -24,32 +39,71 @@ class TooFewSessions(ServiceError):
 
 
 def require_data(strategy: engine.Strategy, span: Span) -> None:
-    """Refuse at once what cannot give a result: each symbol needs two bars with warm indicators."""
-    own = strategy.basicInfo.timeframe
-    _require_bars(strategy, span, own, engine.warmup_bars(strategy), within=LEAST_BARS)
+    """Refuse at once what cannot give a result: of each symbol, too few bars in the range at which
+    all is known that the strategy reads.
+
+    What is known at a bar stays known, so each timeframe is looked at by itself.
+    """
+    _require_own(strategy, span)
     for timeframe, warmup in engine.longer_warmups(strategy).items():
-        _require_bars(strategy, span, timeframe, warmup, within=0)
+        for symbol in _unsure_of(strategy, timeframe, warmup, span):
+            usable = _last_that_see(strategy, symbol, timeframe, warmup, span)
+            if usable < LEAST_BARS:
+                raise _too_little(symbol, timeframe, warmup, usable)
 
 
-def _require_bars(
-    strategy: engine.Strategy, span: Span, timeframe: str, warmup: int, *, within: int
-) -> None:
-    """At least `within` bars in the range, and with those before it enough to be warm."""
+def _too_little(symbol: str, timeframe: str, warmup: int, usable: int) -> InsufficientData:
+    return InsufficientData(
+        symbol=symbol,
+        timeframe=timeframe,
+        barsInRange=usable,
+        warmUpBars=warmup,
+        needed=LEAST_BARS,
+        held=store.coverage(symbol),
+    )
+
+
+def _require_own(strategy: engine.Strategy, span: Span) -> None:
+    """Of the strategy's own timeframe."""
+    basic, warmup = strategy.basicInfo, engine.warmup_bars(strategy)
     for symbol, (before, held) in store.short_of(
-        strategy.basicInfo.symbols,
-        timeframe,
+        basic.symbols,
+        basic.timeframe,
         start=span.start,
         end=span.end,
-        within=within,
-        total=max(within, 1) + warmup,
+        within=LEAST_BARS,
+        total=LEAST_BARS + warmup,
     ):
-        raise InsufficientData(
-            symbol=symbol,
-            timeframe=timeframe,
-            barsInRange=max(min(held, before + held - warmup), 0),
-            warmUpBars=warmup,
-            held=store.coverage(symbol),
+        raise _too_little(
+            symbol, basic.timeframe, warmup, max(min(held, before + held - warmup), 0)
         )
+
+
+def _unsure_of(strategy: engine.Strategy, timeframe: str, warmup: int, span: Span) -> Sequence[str]:
+    """The symbols that need a closer look: the catalogue promises enough longer candles neither
+    before the range nor, with bars after that, before the middle of it.
+    """
+    basic, unsure = strategy.basicInfo, strategy.basicInfo.symbols
+    for moment in (span.start, (span.start + span.end) // 2):
+        before = at_least(unsure, timeframe, start=moment, end=moment)
+        after = at_least(unsure, basic.timeframe, start=moment, end=span.end)
+        unsure = tuple(
+            symbol
+            for symbol in unsure
+            if before[symbol].before < warmup + _SURELY_SEEN or after[symbol].within < LEAST_BARS
+        )
+    return unsure
+
+
+def _last_that_see(
+    strategy: engine.Strategy, symbol: str, timeframe: str, warmup: int, span: Span
+) -> int:
+    """How many of the last LEAST_BARS bars of the range see enough longer candles."""
+    own = strategy.basicInfo.timeframe
+    bars = store.page(symbol, own, start=None, end=span.end, limit=LEAST_BARS).candles
+    candles = longer_candles(symbol, own, timeframe, start=span.start, end=span.end)
+    seen = longer_of(bars, own, candles, timeframe, calendar_of(symbol)).seen
+    return int(np.count_nonzero(seen >= warmup))
 
 
 def require_sessions(strategy: engine.Strategy, span: Span, config: WalkForwardConfig) -> None:

@@ -57,13 +57,12 @@ def histories_of(
     Raises TooManyBars.
     """
     symbols, timeframe = rules.strategy.basicInfo.symbols, rules.strategy.basicInfo.timeframe
-    begins = start_of_block(start, timeframe)  # where longer timeframes are read from (rule 11)
     histories, bars = [], 0
     table = Table(most_bars) if len(symbols) > 1 else None
     for symbol in symbols:
         priced = store.read_adjusted(symbol, timeframe, start=start, end=end)
         longer = {
-            name: store.read_adjusted(symbol, name, start=begins, end=end).candles
+            name: longer_candles(symbol, timeframe, name, start=start, end=end)
             for name in longer_warmups(rules.strategy)
         }
         bars += sum(map(len, (priced.candles, *longer.values())))
@@ -75,6 +74,12 @@ def histories_of(
         histories.append(replace(history, notes=notes, longer=longer))
         on_progress(len(histories) / len(symbols))
     return histories
+
+
+def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> Candles:
+    """Those that a simulation of the timeframe `own` can see from `start` to `end` (rule 11)."""
+    begins = start_of_block(start, own)
+    return store.read_adjusted(symbol, longer, start=begins, end=end).candles
 
 
 def _notes(symbol: str, priced: Priced, timeframe: str) -> tuple[Note, ...]:

@@ -62,19 +62,28 @@ def _bound(rows: Sequence[_Row], timeframe: str, start: int, end: int) -> AtLeas
     """Only the coarsest timeframe is looked at: whatever day it has, it serves."""
     source = max((row.timeframe for row in rows), key=TIMEFRAMES.__getitem__, default=timeframe)
     coarsest = [row for row in rows if row.timeframe == source]
-    before = sum(row.bars for row in coarsest if row.last < start)
-    inner = sum(row.bars for row in coarsest if start <= row.first and row.last < end)
-    edges = [row for row in coarsest if row.first < start <= row.last or row.last >= end]
-    days = sum(_days_within(row, start, end) for row in edges)
-    if source != timeframe:
-        before, inner = _longer(before, timeframe), _longer(inner, timeframe)
-        days = max(days - _UNFINISHED, 0)
-    return AtLeast(min(before, WARMUP_BARS), inner + days)
+    before, within = (_held(coarsest, timeframe, *ends) for ends in ((0, start), (start, end)))
+    return AtLeast(min(before, WARMUP_BARS), within)
 
 
-def _longer(bars: int, timeframe: str) -> int:
-    """How many longer bars are made from bars at the very least, one of which starts a minute."""
-    return max(bars * _MINUTE // TIMEFRAMES[timeframe] - _UNFINISHED, 0)
+def _held(rows: Sequence[_Row], timeframe: str, start: int, end: int) -> int:
+    """Of a block that lies whole between the moments all bars, of another one for each day."""
+    held = sum(
+        _bars(row, timeframe)
+        if start <= row.first and row.last < end
+        else _days_within(row, start, end)
+        for row in rows
+    )
+    is_made = any(row.timeframe != timeframe for row in rows)
+    return max(held - _UNFINISHED, 0) if is_made else held
+
+
+def _bars(row: _Row, timeframe: str) -> int:
+    """Made into longer ones, at least one a day, and at least as many as so many minutes fill."""
+    if row.timeframe == timeframe:
+        return row.bars
+    days = int.from_bytes(row.days, "big").bit_count()
+    return max(days, row.bars * _MINUTE // TIMEFRAMES[timeframe])
 
 
 def _days_within(row: _Row, start: int, end: int) -> int:

@@ -304,13 +304,18 @@ def daily(period: int) -> dict[str, Any]:
 def test_longer_timeframes_need_candles_of_their_own(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-02-01", 8))
+    hold("NSE:NIFTY", "15m", waves("2024-02-01", 9))
     short, long = (
         make.algorithm(alice, **make.steps(entryConditions=daily(period))).pk for period in (8, 9)
     )
     response = api(alice).post(PATH, {**body, "algorithmId": long})
-    error = assert_error(response, 422, "INSUFFICIENT_DATA", timeframe="1d")
-    assert error["details"]["warmUpBars"] == 8
+    error = assert_error(
+        response, 422, "INSUFFICIENT_DATA", timeframe="1d", warmUpBars=8, barsInRange=0, needed=2
+    )
+    assert error["message"] == (
+        "NSE:NIFTY has 0 bars in this range that are usable after a warm-up of 8 bars of 1d;"
+        " 2 are needed."
+    )
     assert api(alice).post(PATH, {**body, "algorithmId": short}).status_code == 201
 
 

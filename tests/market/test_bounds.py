@@ -59,6 +59,14 @@ def test_bars_before_the_range_count_for_the_total_only() -> None:
     assert short("NSE:SBIN", timeframe="1m", within=1, total=1) == [("NSE:SBIN", (300, 0))]
 
 
+def test_each_day_of_a_finer_timeframe_is_one_before_the_range_and_in_it() -> None:
+    """But for two that the data may not have finished."""
+    hold_quarter("NSE:SBIN")
+    bound = at_least(["NSE:SBIN"], "1d", start=START, end=END)["NSE:SBIN"]
+    counts = store.count("NSE:SBIN", "1d", start=START, end=END)
+    assert (bound.before + 2, bound.within + 2) == counts
+
+
 def test_weeks_are_counted_exactly() -> None:
     hold_quarter("NSE:SBIN")
     [(symbol, counts)] = short("NSE:SBIN", timeframe="1w", within=99, total=99)
