@@ -36,9 +36,9 @@ class Excursions(NamedTuple):
 def excursions(trades: Array, candles: Sequence[Candles], *, by_limit: bool) -> Excursions:
     """Of TRADE records, by the candles that were simulated, in the order of the symbols.
 
-    What counts are both fills and every bar that was held to its end. Of a bar that was entered
-    `by_limit` below its open (above, when short; on average, with adds), or that a stop or target
-    left inside, only the fill counts: it is not known what came before or after it.
+    What counts are the average entry, the exit and every bar that was held to its end. Of a bar
+    that was entered `by_limit` below its open (above, when short; on average, with adds), or that a
+    stop or target left inside, only those count: it is not known what came before or after a fill.
     """
     found = Excursions(np.zeros(len(trades)), np.zeros(len(trades)))
     for place, bars in enumerate(candles):
