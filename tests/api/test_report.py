@@ -70,6 +70,18 @@ def test_a_report_is_one_page_that_loads_nothing(
         assert heading in text
 
 
+def test_a_few_notes_lead_and_many_are_folded(api: Api, alice: User, completed: Backtest) -> None:
+    notes = [{"code": "adjusted_prices", "message": f"Note {number}."} for number in range(5)]
+    for held, folded in ((notes[:3], None), (notes[:4], "1 more note<"), (notes, "2 more notes<")):
+        completed.receipt["notes"] = held
+        completed.save()
+        text = api(alice).get(path(completed)).content.decode()
+        assert re.findall(r"Note \d", text) == [note["message"][:-1] for note in held]
+        assert text.count('<p class="note">Note') == 3
+        assert folded is None or folded in text
+        assert ('<details class="note">' in text) == (folded is not None)
+
+
 def test_its_policy_lets_its_own_scripts_run_and_nothing_else(
     api: Api, alice: User, completed: Backtest
 ) -> None:
