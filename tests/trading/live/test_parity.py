@@ -24,6 +24,7 @@ from apps.market.adjustment import NONE
 from apps.market.contracts import Rules, rules_without_master
 from apps.market.importers.candle_file import Given, read_one_series
 from apps.market.moments import day_in_india
+from apps.market.rulebook.book import bundled
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.desk import Desk, member_of
 from apps.trading.hearing import Hearing
@@ -161,7 +162,8 @@ def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
         tapes.append(history.candles.slice(max(begin - WARMUP_BARS, 0), first))
     adjusting = partial(lambda symbol, row: NONE)
     window = Window(timeframe, tapes, bases=partial(base, histories, start), adjusting=adjusting)
-    return Desk(lane, [history.sessions for history in histories], window=window)
+    calendars = [history.sessions for history in histories]
+    return Desk(lane, bundled(), calendars, window=window)
 
 
 def base(histories: Sequence[History], start: int, symbol: int, name: str) -> Base:
