@@ -122,6 +122,13 @@ def test_exposure_counts_rows_with_a_position_once() -> None:
     assert of_trades.exposure(made, curve(*[1.0] * 10)["time"]) == 40
 
 
+def test_turnover_is_beside_the_mean_of_equity_at_the_end_of_days() -> None:
+    """The capital of 1000 ends no day."""
+    found = figures(0.0, equity=(2000.0, 4000.0))
+    assert found["turnover"] > 0
+    assert found["turnoverRatio"] == pytest.approx(found["turnover"] / 3000)
+
+
 def test_sharpe_ratio_is_mean_over_sample_deviation_of_trade_returns() -> None:
     returns = np.array([0.1, 0.2, 0.3])
     assert of_equity.sharpe_ratio(returns) == pytest.approx(0.2 / 0.1)

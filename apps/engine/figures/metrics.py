@@ -181,7 +181,7 @@ TRADES: Final[Mapping[str, Metric]] = {
         lambda f: len(f.trades) / f.days * DAYS_A_MONTH),
     "turnover": Metric(RUPEES, "Bought and sold.", lambda f: f.turnover, falls=True),
     "turnoverRatio": Metric(RATIO, "Turnover over mean equity at the end of days.",
-        lambda f: _over(f.turnover, float(f.closes.mean())), falls=True),
+        lambda f: _over(f.turnover, float(f.closes[1:].mean())), falls=True),
     "exposure": Metric(PERCENT, "Bars with a position open for any part.",
         lambda f: trade.exposure(f.trades, f.curve["time"]), within_days=True),
     "averageAdverseExcursion": Metric(PERCENT, "MAE: how far prices went against a trade.",
