@@ -124,6 +124,8 @@ HEADERS: Final = {
     "Retry-After": (COUNT, "Seconds after which a retry can succeed."),
     "WWW-Authenticate": (TEXT, "Bearer."),
     "ETag": (TEXT, "The state of the algorithm, for If-Match."),
+    "X-Total-Count": (COUNT, "Of a table: how many rows all of its pages hold."),
+    "Link": (TEXT, "Of a table: its pages before and after, `prev` and `next` (RFC 8288)."),
     "Preference-Applied": (TEXT, "The wait that was granted; absent when none was."),
     "Content-Security-Policy": (TEXT, "What the page may load: nothing but what it brings."),
     "Set-Cookie": (TEXT, "The refresh cookie, set or cleared."),
@@ -131,7 +133,7 @@ HEADERS: Final = {
 }
 ALWAYS_SENT: Final = ("X-Request-ID", "WWW-Authenticate")
 """Wherever they are named; each of the others has a case in which it is absent."""
-ON_ALL: Final = tuple(name for name in HEADERS if name.startswith("X-"))
+ON_ALL: Final = tuple(name for name in HEADERS if name.startswith(("X-Request", "X-RateLimit")))
 ON_REFUSALS: Final = {
     401: ("WWW-Authenticate", "Set-Cookie"),
     403: (REPLAYED, "Set-Cookie"),

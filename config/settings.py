@@ -345,6 +345,8 @@ CORS_EXPOSE_HEADERS = [
     "X-RateLimit-Reset",
     "Retry-After",
     "Idempotent-Replayed",
+    "X-Total-Count",
+    "Link",
 ]
 CORS_URLS_REGEX = r"^/api/"
 

@@ -21,6 +21,8 @@ from apps.core.openapi import (
     NUMBER,
     PAGED,
     STRING,
+    TABLE_HEADERS,
+    TABLE_TEXT,
     TEXT,
     Answer,
     Operation,
@@ -343,12 +345,13 @@ TRADES: Final = Operation(
     summary="Its trades, in the order of their exits",
     tag=_TAG,
     parameters=(_ID, *PAGED),
-    text="With `Accept: text/csv` the same page as a table.",
+    text=TABLE_TEXT,
     answers={
         200: Answer(
             "One page.",
             page_of(ref("Trade")),
             page_shown(TRADE_SHOWN),
+            headers=TABLE_HEADERS,
             table=table_of(TRADE_COLUMNS, [TRADE_SHOWN]),
         )
     },

@@ -43,6 +43,9 @@ ID_SHOWN: Final = "6a0ec3f1b2d4e5f60718293a"
 MOMENT_SHOWN: Final = "2026-11-20T04:15:00.000Z"
 
 TABLE: Final = "text/csv; charset=utf-8"
+TABLE_TEXT: Final = "With `Accept: text/csv` the same page as a table; headers tell of the others."
+TABLE_HEADERS: Final = ("X-Total-Count", "Link")
+"""Of a page as a table."""
 
 Security = Sequence[Mapping[str, Sequence[str]]]
 

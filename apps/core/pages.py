@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Final, TypeVar
 
 from django.db.models import Model, QuerySet
-from django.http import QueryDict
+from django.http import HttpRequest, QueryDict
 
 from apps.core.errors import Fault, InvalidInput
 from apps.core.strict_json import UNSTORABLE
@@ -132,3 +132,24 @@ def page_with(data: Sequence[dict[str, object]], page: Page, *, total: int) -> d
     pages = -(-total // page.limit)
     pagination = {"page": page.number, "limit": page.limit, "total": total, "totalPages": pages}
     return {"data": data, "pagination": pagination}
+
+
+def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str, str]:
+    """The pagination where the body has no room for it: how many there are in all, and where the
+    pages before and after are (RFC 8288), in the query that this one was asked with.
+    """
+    told = {"X-Total-Count": str(pagination["total"])}
+    number = pagination["page"]
+    beside = {"prev": number - 1, "next": number + 1}
+    links = [
+        f'<{_at(request, page)}>; rel="{name}"'
+        for name, page in beside.items()
+        if 1 <= page <= pagination["totalPages"]
+    ]
+    return {**told, "Link": ", ".join(links)} if links else told
+
+
+def _at(request: HttpRequest, page: int) -> str:
+    query = request.GET.copy()
+    query["page"] = str(page)
+    return f"{request.path}?{query.urlencode()}"

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from rest_framework.renderers import BaseRenderer
 
+from apps.core.pages import headers_of
+
 Rows = Iterable[Mapping[str, object]]
 
 
@@ -20,7 +22,8 @@ def table_of(columns: Sequence[str], rows: Rows) -> str:
 
 
 class TableRenderer(BaseRenderer):
-    """Writes the list of an answer; what stands beside it, such as the pagination, is JSON's.
+    """Writes the list of an answer; its pagination goes into headers, what else stands beside it
+    is JSON's.
 
     A subclass names the columns of each list, by the list's name in the JSON of the same answer.
     """
@@ -32,11 +35,15 @@ class TableRenderer(BaseRenderer):
 
     def render(
         self,
-        data: Mapping[str, Rows],
+        data: Mapping[str, Any],
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> str:
-        """Any: REST framework's own context."""
+        """Any: an answer, and REST framework's own context."""
+        if renderer_context and "pagination" in data:
+            told = headers_of(data["pagination"], renderer_context["request"])
+            for name, value in told.items():
+                renderer_context["response"][name] = value
         return next(
             table_of(columns, data[name]) for name, columns in self.columns.items() if name in data
         )

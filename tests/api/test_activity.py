@@ -84,6 +84,14 @@ def test_they_are_tables_too(api: Api, alice: User, holder: Stepper, what: str) 
     head, *lines = answer.text.splitlines()
     assert head.startswith("id,runId,symbol,side")
     assert len(lines) == api(alice).get(path(holder, what)).json()["pagination"]["total"]
+    assert answer["X-Total-Count"] == str(len(lines))
+
+
+def test_links_of_a_table_keep_what_was_asked(api: Api, alice: User, holder: Stepper) -> None:
+    asked = path(holder, "orders") + f"?limit=1&symbol={INFY}"
+    answer = api(alice).get(asked, headers={"Accept": "text/csv"})
+    wanted = asked.replace(INFY, "NSE%3AINFY") + "&page=2"
+    assert answer["Link"] == f'<{wanted}>; rel="next"'
 
 
 def ask(client: Any, one: Stepper, symbol: str = SBIN) -> Any:

@@ -1,5 +1,6 @@
 """GET /api/backtests and below"""
 
+import re
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.market.bars import hold
 
 PATH = "/api/backtests"
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
+LINK = re.compile(r'<(?P<address>[^>]*)>; rel="(?P<name>\w+)"')
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +112,37 @@ def test_trades_and_curve_come_as_csv_too(api: Api, alice: User, completed: dict
     assert_error(refused, 400, "VALIDATION_ERROR", field="points")
     mixed = client.get(path, headers={"Accept": "text/csv"})
     assert_error(mixed, 406, "VALIDATION_ERROR", reason="not_acceptable")
+
+
+def test_a_table_says_how_many_there_are_and_where_its_neighbours_stand(
+    api: Api, alice: User, completed: dict[str, Any]
+) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}/trades"
+    listed = client.get(f"{path}?limit=100").json()
+    address, lines, found = f"{path}?limit=3", 0, []
+    while address:
+        answer = client.get(address, headers={"Accept": "text/csv"})
+        assert answer["X-Total-Count"] == str(listed["pagination"]["total"])
+        lines += len(answer.text.splitlines()) - 1
+        found.append({name: address for address, name in LINK.findall(answer.get("Link", ""))})
+        address = found[-1].get("next", "")
+    assert lines == len(listed["data"])
+    assert len(found) == -(-lines // 3)
+    assert found[0] == {"next": f"{path}?limit=3&page=2"}
+    assert found[1]["prev"] == f"{path}?limit=3&page=1"
+
+
+def test_what_has_no_pages_says_nothing_of_any(
+    api: Api, alice: User, completed: dict[str, Any]
+) -> None:
+    client, path = api(alice), f"{PATH}/{completed['id']}"
+    alone = client.get(path + "/trades?limit=100", headers={"Accept": "text/csv"})
+    beyond = client.get(path + "/trades?page=1000", headers={"Accept": "text/csv"})
+    assert "Link" not in alone
+    assert "Link" not in beyond
+    assert beyond["X-Total-Count"] == alone["X-Total-Count"]
+    curve = client.get(path + "/equity", headers={"Accept": "text/csv"})
+    assert "X-Total-Count" not in curve
 
 
 @pytest.mark.parametrize("points", ["0", "5001", "x", "-1"])

@@ -27,7 +27,7 @@ def test_allowed_origins_and_the_services_own_may_call(api: Api, origin: str) ->
     assert (refused.status_code, refused["Access-Control-Allow-Origin"]) == (401, origin)
     assert refused["Access-Control-Expose-Headers"] == (
         "X-Request-ID, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, "
-        "Idempotent-Replayed"
+        "Idempotent-Replayed, X-Total-Count, Link"
     )
 
 

@@ -15,6 +15,8 @@ from apps.core.openapi import (
     NOTHING,
     NUMBER,
     PAGED,
+    TABLE_HEADERS,
+    TABLE_TEXT,
     TEXT,
     Answer,
     Operation,
@@ -51,7 +53,6 @@ _ID: Final = place("algorithm_id", "The algorithm.")
 _GONE: Final = {404: (Code.ALGORITHM_NOT_FOUND,)}
 _SIDES: Final = ("long", "short")
 _OF_SYMBOL: Final = query("symbol", SYMBOL, "Of this symbol alone.")
-_TABLE: Final = "With `Accept: text/csv` the same page as a table."
 
 SCHEMAS: Final[dict[str, Schema]] = {
     "Position": record(
@@ -216,7 +217,7 @@ POSITIONS: Final = Operation(
 ORDERS: Final = Operation(
     name="listOrders",
     summary="The orders of its runs",
-    text=_TABLE,
+    text=TABLE_TEXT,
     tag=_TAG,
     parameters=(
         _ID,
@@ -230,6 +231,7 @@ ORDERS: Final = Operation(
             "One page.",
             page_of(ref("Order")),
             page_shown(_ORDER_SHOWN),
+            headers=TABLE_HEADERS,
             table=table_of(ORDER_COLUMNS, [_ORDER_SHOWN]),
         )
     },
@@ -238,7 +240,7 @@ ORDERS: Final = Operation(
 TRADES: Final = Operation(
     name="listExecutedTrades",
     summary="The trades of its runs",
-    text=_TABLE,
+    text=TABLE_TEXT,
     tag=_TAG,
     parameters=(_ID, *PAGED, _OF_SYMBOL, *_sorted(list(TRADE_SORTS))),
     answers={
@@ -246,6 +248,7 @@ TRADES: Final = Operation(
             "One page.",
             page_of(ref("ExecutedTrade")),
             page_shown(_TRADE_SHOWN),
+            headers=TABLE_HEADERS,
             table=table_of(TRADE_COLUMNS, [_TRADE_SHOWN]),
         )
     },
