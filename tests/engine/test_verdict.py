@@ -15,6 +15,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.signals.signals import signals_of
 from apps.engine.signals.watch import watch_of
+from apps.engine.simulation.levels import orders_reached
 from apps.engine.simulation.simulate import History, Result, simulate
 from apps.engine.simulation.timeline import Track, track_of
 from apps.engine.simulation.verdict import Bar, Told, Verdict, verdict
@@ -40,11 +41,13 @@ def days(symbol: str, seed: int) -> History:
 SIDES: list[tuple[int, Side]] = [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
 
 
-def verdicts(given: Strategy, histories: list[History]) -> tuple[Result, list[Verdict]]:
+def verdicts(
+    given: Strategy, histories: list[History], capital: float = CAPITAL
+) -> tuple[Result, list[Verdict]]:
     """Of every bar of every symbol."""
-    result = simulate(given, histories, start=0, end=2**40, capital=CAPITAL)
+    result = simulate(given, histories, start=0, end=2**40, capital=capital)
     rejected: dict[str, Any] = result.performance["rejectedSignals"]  # type: ignore[assignment]
-    told = Told(result.trades, result.curve, CAPITAL, rejected)
+    told = Told(result.trades, result.curve, capital, rejected)
     found = []
     for symbol, one in enumerate(histories):
         track = track_of(given, one, 0, 2**40)
@@ -53,17 +56,18 @@ def verdicts(given: Strategy, histories: list[History]) -> tuple[Result, list[Ve
             signals = [side for entering, side in SIDES if bit & entering]
             if len(signals) == 1 and bit & (EXIT_LONG | EXIT_SHORT):
                 signals = ["long", "short"]
-            bar = at(track, place, symbol)
+            bar = at(given, one, track, place, symbol)
             found.append(verdict(given, bar, signals, told, ranges_known=True))
     return result, found
 
 
-def at(track: Track, place: int, symbol: int) -> Bar:
+def at(given: Strategy, one: History, track: Track, place: int, symbol: int) -> Bar:
     time, after = track.candles.time, place + 1
     last = after == len(time)
     flag = int(track.flags[after]) if len(track.flags) and not last else 0
     opens = np.nan if last else float(track.candles.open[after])
-    return Bar(symbol, int(time[place]), None if last else int(time[after]), flag, opens)
+    reached = orders_reached(given, one.contract, track.candles, place)
+    return Bar(symbol, int(time[place]), None if last else int(time[after]), flag, opens, reached)
 
 
 BUSY = {"positionType": "both", "conditions": [sma_cross(3, 8)]}
@@ -86,6 +90,8 @@ OPPOSITE = {"exitOnOppositeSignal": True}
         ({"riskParameters": {"maxDailyLoss": 1.0}}, ["daily_loss_limit"]),
         ({"entryConditions": BOTH}, ["both_sides"]),
         ({"entryConditions": UNTURNED, "exitConditions": OPPOSITE}, ["both_sides"]),
+        ({"executionSettings": {"orderType": "limit", "limitOffset": 0.05}}, ["limit_not_reached"]),
+        ({"executionSettings": {"orderType": "stop", "limitOffset": 0.05}}, ["limit_not_reached"]),
     ],
 )
 def test_reasons_that_are_certain_add_up(changes: dict[str, Any], reasons: list[str]) -> None:
@@ -109,25 +115,65 @@ def test_an_entry_names_its_trade_and_a_position_that_was_held_names_that() -> N
 
 
 def test_a_position_of_another_symbol_is_in_the_way() -> None:
-    given = strategy(entryConditions=BUSY, riskParameters={"maxOpenPositions": 1})
-    info = given.basicInfo.model_copy(update={"symbols": ("NSE:TEST", "NSE:OTHER")})
-    given = given.model_copy(update={"basicInfo": info})
-    result, found = verdicts(given, [days("NSE:TEST", 1), days("NSE:OTHER", 2)])
+    given, histories = two_symbols(riskParameters={"maxOpenPositions": 1})
+    result, found = verdicts(given, histories)
     counted = Counter(one.reason for one in found)
     rejected: Any = result.performance["rejectedSignals"]
     assert counted["position_limit"] == rejected["position_limit"] > 0
     assert counted["entered"] == len(result.trades)
 
 
+DEAR = {"maxPositionSize": 100.0, "maxOpenPositions": 2}
+
+
+def two_symbols(**changes: Any) -> tuple[Strategy, list[History]]:
+    given = strategy(entryConditions=BUSY, **changes)
+    info = given.basicInfo.model_copy(update={"symbols": ("NSE:TEST", "NSE:OTHER")})
+    return given.model_copy(update={"basicInfo": info}), [days("NSE:TEST", 1), days("NSE:OTHER", 2)]
+
+
+def test_a_reason_that_alone_is_possible_is_certain() -> None:
+    given = strategy(entryConditions=BUSY, riskParameters={"maxPositionSize": 50.0})
+    result, found = verdicts(given, [days("NSE:TEST", 1)])
+    counted = Counter(one.reason for one in found)
+    rejected: Any = result.performance["rejectedSignals"]
+    assert counted["position_limit"] == rejected["position_limit"] > 0
+    assert counted["not_traded"] == 0
+    assert not any(one.possible for one in found)
+
+
 def test_what_the_result_does_not_tell_is_left_open_between_what_it_counted() -> None:
-    poor = strategy(entryConditions=BUSY, positionSizing={"quantity": 1_000_000})
-    poor = poor.model_copy(
-        update={"riskParameters": poor.riskParameters.model_copy(update={"maxPositionSize": 50.0})}
-    )
-    _, found = verdicts(poor, [days("NSE:TEST", 1)])
+    """Cash pays for one position, and some prices are above what one may be worth."""
+    given, histories = two_symbols(riskParameters=DEAR)
+    _, found = verdicts(given, histories, 150.0)
     left = [one for one in found if one.reason == "not_traded"]
     assert left
-    assert {one.possible for one in left} == {("position_limit",)}
+    assert {one.possible for one in left} == {("position_limit", "insufficient_cash")}
+
+
+def test_an_order_that_is_reached_was_refused_for_something_else() -> None:
+    orders = {"orderType": "limit", "limitOffset": 0.4}
+    given, histories = two_symbols(riskParameters=DEAR, executionSettings=orders)
+    result, found = verdicts(given, histories, 150.0)
+    counted = Counter(one.reason for one in found)
+    rejected: Any = result.performance["rejectedSignals"]
+    assert counted["limit_not_reached"] == rejected["limit_not_reached"] > 0
+    assert not any("limit_not_reached" in one.possible for one in found)
+
+
+def test_an_order_that_is_not_reached_may_have_met_too_many_positions_first() -> None:
+    """Where another symbol's position was closed in that row: whether at its open is not told."""
+    given, histories = two_symbols(
+        riskParameters={"maxOpenPositions": 1}, executionSettings={"orderType": "limit"}
+    )
+    result, found = verdicts(given, histories)
+    counted = Counter(one.reason for one in found)
+    rejected: Any = result.performance["rejectedSignals"]
+    left = [one.possible for one in found if one.reason == "not_traded"]
+    assert set(left) == {("position_limit", "limit_not_reached")}
+    both = counted["limit_not_reached"] + counted["position_limit"] + len(left)
+    assert both == rejected["limit_not_reached"] + rejected["position_limit"]
+    assert counted["limit_not_reached"] > 10 * len(left)
 
 
 def minutes(*bars: tuple[float, float, float, float]) -> History:
@@ -152,9 +198,8 @@ def test_a_gap_over_the_stop_leaves_nothing_in_the_way_of_the_next_order() -> No
         )],
     )  # fmt: skip
     assert [one.reason for one in found] == [
-        "entered", "position_held", "not_traded", "not_traded", "end_of_data",
+        "entered", "position_held", "limit_not_reached", "limit_not_reached", "end_of_data",
     ]  # fmt: skip
-    assert found[2].possible == ("limit_not_reached",)
 
 
 def test_a_position_that_ends_with_its_session_was_held_until_then() -> None:

@@ -28,7 +28,7 @@ from apps.engine.simulation.explain import (
     sides_at,
     signals_at,
 )
-from apps.engine.simulation.levels import Levels, levels_of
+from apps.engine.simulation.levels import Levels, levels_of, orders_reached
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.timeline import Track, track_of
@@ -198,6 +198,7 @@ def _bar(seen: _Seen) -> Bar:
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
         float(opens[after]) if after < len(opens) else math.nan,
+        orders_reached(seen.strategy, seen.contract, seen.track.candles, seen.place),
     )
 
 

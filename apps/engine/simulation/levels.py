@@ -1,4 +1,5 @@
-"""The levels of a position at a bar, from its entry alone: rules 3, 5 and 12 said over columns.
+"""The levels of a position at a bar, from its entry alone, and whether the order for one is
+reached: rules 3, 5 and 12 said over columns.
 
 The kernel keeps them while it steps; no stored result does. Both read the formulas of
 `kernel/prices.py`, and `tests/engine/test_levels.py` holds the two together, to the last bit.
@@ -7,7 +8,7 @@ The kernel keeps them while it steps; no stored result does. Both read the formu
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from apps.engine.candles import Candles, ist_day
 from apps.engine.kernel import prices
 from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TICKS_PER_RUPEE, TRAIL
 from apps.engine.kernel.records import Array, Plan
+from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.signals.signals import atr_columns
 from apps.engine.signals.watch import watch_of
@@ -25,6 +27,7 @@ from apps.engine.simulation.timeline import Track
 Floats = NDArray[np.float64]
 
 NONE = math.nan
+SIDES: Final[dict[Side, float]] = {"long": 1.0, "short": -1.0}
 
 
 class Position(NamedTuple):
@@ -99,16 +102,44 @@ def _trailed(p: Position, bar: int) -> float:
     return float((levels * p.side).max() * p.side) if len(levels) else NONE
 
 
+def orders_reached(
+    strategy: Strategy, contract: Contract, candles: Candles, signal: int
+) -> frozenset[Side]:
+    """The sides of which the bar after a signal reaches the order, if there is that bar (rule 12).
+
+    Those of market orders are both.
+    """
+    plan, entry = plan_of(strategy), signal + 1
+    if plan.order_by == AT_MARKET or entry >= len(candles):
+        return frozenset(SIDES)
+    entries = {
+        side: Position(plan, contract, candles, sign, entry, NONE, np.zeros(4))
+        for side, sign in SIDES.items()
+    }
+    return frozenset(side for side, one in entries.items() if _is_reached(one))
+
+
+def _is_reached(p: Position) -> bool:
+    up, ordered = _order(p)
+    high, low = float(p.candles.high[p.entry]), float(p.candles.low[p.entry])
+    return high >= ordered if up else low <= ordered
+
+
 def _filled_inside(p: Position) -> bool:
     """Whether a limit or stop order was reached after the open of its bar (rule 12)."""
-    plan, signal = p.plan, p.entry - 1
-    if plan.order_by == AT_MARKET:
+    if p.plan.order_by == AT_MARKET:
         return False
-    up = (p.side > 0) != (plan.order_by == AT_LIMIT)
-    close, opened = float(p.candles.close[signal]), float(p.candles.open[p.entry])
-    price = prices.offset_price(close, up, plan)
-    ordered = float(_rounded(price, 1.0 if up else -1.0, _ticks(p, signal, p.entry))[0])
+    up, ordered = _order(p)
+    opened = float(p.candles.open[p.entry])
     return opened < ordered if up else opened > ordered
+
+
+def _order(p: Position) -> tuple[bool, float]:
+    """Whether prices reach the order of the entry from below, and its price (rule 12)."""
+    plan, signal = p.plan, p.entry - 1
+    up = (p.side > 0) != (plan.order_by == AT_LIMIT)
+    price = prices.offset_price(float(p.candles.close[signal]), up, plan)
+    return up, float(_rounded(price, 1.0 if up else -1.0, _ticks(p, signal, p.entry))[0])
 
 
 def _ticks(p: Position, first: int, last: int) -> Floats:

@@ -19,7 +19,8 @@ from apps.engine.language.strategy import Strategy
 
 CERTAIN = (
     "entered", "no_signal", "both_sides", "unknown_ranges", "position_held", "daily_loss_limit",
-    "outside_session", "position_limit", "end_of_data", "ruined",
+    "outside_session", "position_limit", "end_of_data", "ruined", "insufficient_cash",
+    "below_one_lot", "limit_not_reached",
 )  # fmt: skip
 UNCERTAIN = "not_traded"
 """One of the reasons that the result counted, and it does not say which."""
@@ -40,7 +41,8 @@ class Told(NamedTuple):
 
 class Bar(NamedTuple):
     """The bar of a signal: of which symbol (its place in the list), when it starts, when its
-    symbol's next bar starts (None: there is none), the flags of that one and where it opens.
+    symbol's next bar starts (None: there is none), the flags of that one, where it opens, and the
+    sides whose order it reaches.
     """
 
     symbol: int
@@ -48,6 +50,7 @@ class Bar(NamedTuple):
     next_time: int | None
     next_flag: int
     next_open: float
+    reached: Set[Side]
 
 
 class Verdict(NamedTuple):
@@ -90,9 +93,26 @@ def verdict(
         return Verdict("outside_session", side)
     if _others_held(told.trades, bar, bar.next_time) >= strategy.riskParameters.maxOpenPositions:
         return Verdict("position_limit", side)
-    sure = frozenset(CERTAIN) - {"position_limit"}
-    possible = tuple(name for name, n in told.rejected.items() if n and name not in sure)
+    possible = _possible(strategy, bar, bar.next_time, side, told)
+    if len(possible) == 1:
+        return Verdict(possible[0], side)
     return Verdict(UNCERTAIN, side, None, possible)
+
+
+def _possible(
+    strategy: Strategy, bar: Bar, next_time: int, side: Side, told: Told
+) -> tuple[str, ...]:
+    """Those of the reasons that the result counted for which an entry is not filled. One whose
+    order is not reached has none but that, unless too many positions were held before (rule 12).
+    """
+    most = strategy.riskParameters.maxOpenPositions
+    if side in bar.reached:
+        names = {"position_limit", "insufficient_cash", "below_one_lot"}
+    elif _others_perhaps_held(told.trades, bar, next_time) < most:
+        names = {"limit_not_reached"}
+    else:
+        names = {"limit_not_reached", "position_limit"}
+    return tuple(name for name, n in told.rejected.items() if n and name in names)
 
 
 def lived_at(trades: Array, symbol: int, time: int) -> list[int]:
@@ -145,6 +165,17 @@ def _others_held(trades: Array, bar: Bar, next_time: int) -> int:
     through = (trades["entry_time"] < next_time) & (trades["exit_time"] > next_time)
     before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
     return int(np.count_nonzero(through | before))
+
+
+def _others_perhaps_held(trades: Array, bar: Bar, next_time: int) -> int:
+    """Positions that may have been open then: those above, those left in that row, and those
+    squared off earlier, which end in their symbol's next row, whenever that comes (rule 9).
+    """
+    through = (trades["entry_time"] < next_time) & (trades["exit_time"] >= next_time)
+    before = (trades["entry_time"] == next_time) & (trades["symbol"] < bar.symbol)
+    ended = (trades["exit_time"] < next_time) & _left_for({"square_off"}, trades)
+    perhaps = (through | before | ended) & (trades["symbol"] != bar.symbol)
+    return len(np.unique(trades["symbol"][perhaps]))
 
 
 def _was_halted(told: Told, bar: Bar, next_time: int, *, limit: float) -> bool:
