@@ -7,8 +7,10 @@ import numpy as np
 
 from apps.core.errors import Fault
 from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.language.steps import FixedQuantity
 from apps.engine.language.strategy import Strategy
 from apps.market import editions
+from apps.market.contracts import rules_of
 from apps.market.moments import INDIA
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.sessions import sessions_of
@@ -18,6 +20,7 @@ from apps.symbols import services as symbols
 def doubts_about(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
     """As things stand at `now`."""
     yield from _early_square_offs(strategy, now)
+    yield from _less_than_lots(strategy, now)
     for index, verdict in enumerate(symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)):
         if reason := _doubt(verdict):
             yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
@@ -36,6 +39,19 @@ def _early_square_offs(strategy: Strategy, now: datetime) -> Iterator[Fault]:
         if time <= opens:
             message = f"{symbol} opens at {opens}, and nothing is entered from {time} on."
             yield Fault("exitConditions.squareOffTime", message, time)
+
+
+def _less_than_lots(strategy: Strategy, now: datetime) -> Iterator[Fault]:
+    """Quantities are rounded down to whole lots, as they are on this day (engine rule 6)."""
+    sizing, today = strategy.positionSizing, now.astimezone(INDIA).date()
+    if not isinstance(sizing, FixedQuantity):
+        return
+    rules = rules_of(strategy, first=today, last=today)
+    for symbol in strategy.basicInfo.symbols:
+        lot = rules.contract(symbol, lambda day: 0.0).lot  # ticks alone go by prices
+        if sizing.quantity < lot:
+            message = f"{symbol} comes in lots of {lot:g}: every entry would be below_one_lot."
+            yield Fault("positionSizing.quantity", message, sizing.quantity)
 
 
 def _doubt(verdict: symbols.Verdict) -> str:

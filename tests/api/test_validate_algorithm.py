@@ -1,5 +1,6 @@
 """POST /api/trading/algorithms/<id>/validate"""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from apps.algorithms.models import Algorithm
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
+from tests.symbols.instruments import equity, future
 
 
 def validate(api: Api, owner: User, algorithm: Algorithm) -> dict[str, Any]:
@@ -80,10 +82,32 @@ def test_a_square_off_before_the_opening_is_a_warning(
     """Nothing is entered from the square-off on."""
     steps = make.steps()
     steps["basicInfo"]["symbols"] = [symbol]
+    steps["executionSettings"]["exchange"] = symbol.partition(":")[0]
     steps["exitConditions"]["squareOffTime"] = time
     warnings = validate(api, alice, make.algorithm(alice, **steps))["warnings"]
     assert [one["field"] for one in warnings if "square" in one["field"]] == told
     assert all(f"{symbol} opens at" in one["message"] for one in warnings if told)
+
+
+@pytest.mark.parametrize(("quantity", "told"), [(74, True), (75, False), (100, False)])
+def test_less_than_a_lot_is_a_warning(api: Api, alice: User, quantity: int, told: bool) -> None:
+    future("NSE:NIFTY27JANFUT", expiry=date(2027, 1, 26), lot_size=75)
+    equity("NSE:TCS")
+    steps = make.steps(positionSizing={"method": "fixed_quantity", "quantity": quantity})
+    steps["basicInfo"]["symbols"] = ["NSE:NIFTY27JANFUT", "NSE:TCS"]
+    warnings = validate(api, alice, make.algorithm(alice, **steps))["warnings"]
+    assert [one["field"] for one in warnings] == ["positionSizing.quantity"] * told
+    assert all("NSE:NIFTY27JANFUT" in one["message"] for one in warnings)
+    assert all("lots of 75" in one["message"] for one in warnings)
+
+
+def test_an_exchange_of_no_symbol_is_a_warning(api: Api, alice: User) -> None:
+    steps = make.steps()
+    steps["basicInfo"]["symbols"] = ["NSE:TCS", "BSE:TCS"]
+    for exchange, told in (("BSE", []), ("MCX", ["executionSettings.exchange"])):
+        steps["executionSettings"]["exchange"] = exchange
+        body = validate(api, alice, make.algorithm(alice, **steps))
+        assert fields(body["warnings"]) == told
 
 
 def test_it_changes_nothing(api: Api, alice: User) -> None:

@@ -824,6 +824,51 @@ def test_a_condition_that_is_never_true_is_a_warning(
     assert warned(steps) == ["entryConditions.conditions"] * idle
 
 
+ITSELF = {
+    "type": "indicator_indicator",
+    "indicator1": {"type": "MACD", "offset": 1},
+    "indicator2": {"type": "MACD", "fastPeriod": 12, "output": "macd", "offset": 1},
+}
+
+
+@pytest.mark.parametrize(
+    ("operator", "changes", "told"),
+    [
+        *((word, {}, "never") for word in ("crosses_above", "crosses_below", "above", "below")),
+        *((word, {}, "always") for word in ("at_or_above", "at_or_below")),
+        ("above", {"offset": 2}, None),
+        ("above", {"fastPeriod": 11}, None),
+        ("above", {"output": "signal"}, None),
+        ("above", {"timeframe": "1w"}, None),
+        ("above", {"source": "high"}, None),
+    ],
+)
+def test_an_indicator_beside_itself_is_a_warning(
+    operator: str, changes: dict[str, Any], told: str | None
+) -> None:
+    other = ITSELF["indicator2"] | changes  # type: ignore[operator]  # a dict
+    steps = entering(ITSELF | {"operator": operator, "indicator2": other})
+    found = [fault.message for fault in warnings(parse(steps))]
+    assert len(found) == (told is not None)
+    assert all(str(told) in message for message in found)
+
+
+@pytest.mark.parametrize(
+    ("exchange", "symbols", "idle"),
+    [
+        ("NSE", ["NSE:SBIN"], 0),
+        ("BSE", ["NSE:SBIN", "BSE:SBIN"], 0),
+        ("MCX", ["NSE:SBIN", "BSE:SBIN"], 1),
+    ],
+)
+def test_an_exchange_that_no_symbol_names_is_a_warning(
+    exchange: str, symbols: list[str], idle: int
+) -> None:
+    steps = complete(basicInfo__symbols=symbols)
+    steps["executionSettings"]["exchange"] = exchange
+    assert warned(steps) == ["executionSettings.exchange"] * idle
+
+
 @pytest.mark.parametrize(
     ("steps", "bars"),
     [

@@ -18,6 +18,7 @@ from apps.engine.indicators.patterns import PATTERNS
 from apps.engine.language.conditions import (
     CandlePattern,
     EntryConditions,
+    IndicatorIndicator,
     Side,
     Single,
     TimeWindow,
@@ -45,6 +46,7 @@ from apps.engine.language.steps import (
     RiskParameters,
     VolatilityBased,
 )
+from apps.engine.symbols import parse as parse_symbol
 
 
 class Strategy(Part):
@@ -237,6 +239,7 @@ def warnings(strategy: Strategy) -> tuple[Fault, ...]:
         *_idle_sides(strategy),
         _same_sides(strategy),
         *_idle_conditions(strategy),
+        _other_exchange(strategy),
     )
     return tuple(fault for fault in found if fault is not None)
 
@@ -317,19 +320,28 @@ def _same_sides(strategy: Strategy) -> Fault | None:
     return Fault("entryConditions.conditions", message)
 
 
+def _other_exchange(strategy: Strategy) -> Fault | None:
+    """Orders go where their symbols say."""
+    exchange, symbols = strategy.executionSettings.exchange, strategy.basicInfo.symbols
+    if exchange in {parse_symbol(symbol).exchange for symbol in symbols}:
+        return None
+    message = f"No symbol is of {exchange}; each is traded on the exchange that it names."
+    return Fault("executionSettings.exchange", message, exchange)
+
+
 def _idle_conditions(strategy: Strategy) -> Iterator[Fault]:
-    """Conditions that are never true."""
+    """Conditions that are never true, or always."""
     for step, conditions in (
         ("entryConditions", strategy.entryConditions.conditions),
         ("exitConditions", strategy.exitConditions.conditions),
     ):
         for one in singles(conditions):
-            message = _why_never(one, strategy.basicInfo.timeframe)
+            message = _why_idle(one, strategy.basicInfo.timeframe)
             if message:
                 yield Fault(f"{step}.conditions", message)
 
 
-def _why_never(condition: Single, timeframe: str) -> str:
+def _why_idle(condition: Single, timeframe: str) -> str:
     match condition:
         case TimeWindow(from_=begin) if begin != "00:00" and TIMEFRAMES[timeframe] >= DAY:
             return "Daily and weekly candles start at 00:00, where no such time window holds."
@@ -337,4 +349,7 @@ def _why_never(condition: Single, timeframe: str) -> str:
             directions = PATTERNS[name].directions
             if directions and direction not in directions:
                 return f"{name} is never {direction}."
+        case IndicatorIndicator(indicator1=one, indicator2=other) if one == other:
+            often = "always" if condition.operator.startswith("at_or") else "never"
+            return f"{one.type} {condition.operator.replace('_', ' ')} itself is {often} true."
     return ""
