@@ -103,6 +103,13 @@ def test_a_shuffle_tells_of_drawdown_alone() -> None:
     assert found["asTraded"] == {"finalEquity": 100, "maxDrawdown": pytest.approx(10 / 110 * 100)}
 
 
+def test_rupees_are_told_as_those_of_other_results_are() -> None:
+    """Sums of 0.1 and 0.2 owe the last bits of binary fractions, and a percentile more."""
+    found = told(*[0.1, 0.2, -0.7] * 7, runs=999)
+    spread = [*found["finalEquity"].values(), found["asTraded"]["finalEquity"]]
+    assert [round(amount, 4) for amount in spread] == spread
+
+
 def test_ruin_is_the_share_of_paths_that_lost_the_threshold() -> None:
     """Two draws of a gain or a loss of 30: both lost, one in four, loses half of the capital."""
     found = told(30, -30, runs=10_000, ruinThreshold=50)

@@ -22,6 +22,7 @@ from apps.engine.figures.equity import max_drawdown
 from apps.engine.figures.trades import net_profits
 from apps.engine.kernel.fills import kernel, step
 from apps.engine.kernel.records import Array
+from apps.engine.money import rupees
 from apps.engine.simulation.plays import Progress, to_nobody
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 
@@ -207,10 +208,13 @@ def monte_carlo(
         "blockLength": block if config.method == "block_bootstrap" else None,
         "ruinThreshold": config.ruinThreshold,
         "seed": seed,
-        "finalEquity": None if config.method == "shuffle" else _spread(found.last),
+        "finalEquity": None if config.method == "shuffle" else _in_rupees(_spread(found.last)),
         "maxDrawdown": _spread(found.drawdown * 100),
         "riskOfRuin": float(found.ruined.mean() * 100),
-        "asTraded": {"finalEquity": float(traded[-1]), "maxDrawdown": max_drawdown(traded)},
+        "asTraded": {
+            "finalEquity": rupees(float(traded[-1])),
+            "maxDrawdown": max_drawdown(traded),
+        },
     }
 
 
@@ -226,6 +230,10 @@ def _spread(values: Floats) -> dict[str, float]:
     percentiles: Sequence[float] = np.percentile(values, PERCENTILES).tolist()
     named = {f"p{p}": value for p, value in zip(PERCENTILES, percentiles, strict=True)}
     return {"mean": float(values.mean()), **named}
+
+
+def _in_rupees(spread: dict[str, float]) -> dict[str, float]:
+    return {name: rupees(amount) for name, amount in spread.items()}
 
 
 def warm_up() -> None:
