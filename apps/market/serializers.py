@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
+from apps.engine.money import all_rupees
 from apps.market.contract_notes import VirtualNote
 from apps.market.coverage import Gaps
 from apps.market.models import CorporateAction
@@ -31,7 +32,7 @@ def candles_out(
     answer: dict[str, object] = {
         "symbol": symbol,
         "timeframe": timeframe,
-        "candles": _rows(priced.candles),
+        "candles": _rows(priced.candles, is_adjusted=bool(priced.actions)),
     }
     if priced.actions:
         answer["adjustedFor"] = [_action(each) for each in priced.actions]
@@ -103,12 +104,14 @@ def _first(values: NDArray[np.int64] | NDArray[np.int32], unit: Literal["D", "s"
     return {"count": len(values), "first": texts.tolist()}
 
 
-def _rows(candles: Candles) -> list[tuple[object, ...]]:
+def _rows(candles: Candles, *, is_adjusted: bool) -> list[tuple[object, ...]]:
+    """Prices as they are stored; those that were divided, as people write them."""
     stamps = np.datetime_as_string(candles.time.astype("M8[s]"), unit="ms", timezone="UTC")
     volume = candles.volume
     whole = volume.astype(np.int64) if (volume == np.rint(volume)).all() else volume
-    columns = (candles.open, candles.high, candles.low, candles.close, whole)
-    return list(zip(stamps.tolist(), *(column.tolist() for column in columns), strict=True))
+    prices = (candles.open, candles.high, candles.low, candles.close)
+    told = (all_rupees(column) if is_adjusted else column.tolist() for column in prices)
+    return list(zip(stamps.tolist(), *told, whole.tolist(), strict=True))
 
 
 def sessions_out(book: Rulebook, exchange: Exchange, day: date) -> dict[str, object]:

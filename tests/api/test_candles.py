@@ -98,6 +98,18 @@ def test_prices_are_adjusted_for_a_split_unless_told_otherwise(client: APIClient
     assert "adjustedFor" not in client.get(PATH, days | {"from": "2014-11-20"}).json()
 
 
+def test_adjusted_prices_are_told_without_what_binary_fractions_owe(client: APIClient) -> None:
+    """2792.2 / 10 is 279.21999999999997 in binary; prices as they were stored stay whole."""
+    odd = 293.123456
+    hold("NSE:SBIN", "1d", flat([at("2014-11-19 00:00"), at("2014-11-20 00:00")], [2792.2, odd]))
+    days = SBIN | {"timeframe": "1d"}
+    assert client.get(PATH, days).json()["candles"][1][4] == odd
+    row = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 1, 10, "NSE circular")
+    actions.load(rows=[row], now=NOW)
+    assert client.get(PATH, days).json()["candles"][0][1:] == [279.22] * 4 + [100]
+    assert client.get(PATH, days | {"adjusted": "false"}).json()["candles"][1][4] == odd
+
+
 def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
     assert client.get(PATH, SBIN).json()["candles"] == []
 

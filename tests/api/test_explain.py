@@ -1,6 +1,6 @@
 """GET /api/backtests/<id>/explain"""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,6 +12,8 @@ from apps.backtests.explain.serializers import HELD, MESSAGES, OF_POSITIONS
 from apps.backtests.models import Backtest
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
+from apps.market import actions
+from apps.market.importers.actions import ActionRow
 from apps.market.models import CandleBlock
 from tests import make
 from tests.backtests.running import run_queued
@@ -131,6 +133,18 @@ def test_each_condition_tells_its_place_its_values_and_whether_it_holds(
     ]
     (rsi,) = long["conditions"][1]["operands"]
     assert long["conditions"][1]["holds"] is (rsi["value"] > 50)
+
+
+def test_adjusted_prices_of_the_candle_are_told_as_those_of_trades_are(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    client = api(alice)
+    before = ask(client, completed).json()["candle"]
+    row = ActionRow(SYMBOL, date(2024, 2, 6), "split", 1, 3, "NSE circular")
+    actions.load(rows=[row], now=make.NOW)
+    found = ask(client, completed).json()["candle"]
+    for name in ("open", "high", "low", "close"):
+        assert found[name] == round(before[name] / 3, 4)
 
 
 def test_a_wrong_symbol_or_moment_is_named(api: Api, alice: User, completed: Backtest) -> None:
