@@ -344,7 +344,7 @@ TRADES: Final = Operation(
     name="listTrades",
     summary="Its trades, in the order of their exits",
     tag=_TAG,
-    parameters=(_ID, *PAGED),
+    parameters=(_ID, *PAGED, query("symbol", SYMBOL, "Of this symbol of the backtest alone.")),
     text=TABLE_TEXT,
     answers={
         200: Answer(

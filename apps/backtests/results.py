@@ -15,7 +15,7 @@ from apps.accounts.models import User
 from apps.backtests import arrays
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
-from apps.core.errors import Code, ServiceError
+from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine.figures.breakdowns import breakdowns
 from apps.engine.figures.paths import Excursions
 from apps.engine.kernel.records import CURVE, TRADE, Array
@@ -123,6 +123,25 @@ def trades(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], in
     blocks = TradeBlock.objects.filter(result=backtest.pk, first__gte=first, first__lt=rows.stop)
     wanted = _unpacked(blocks).of(slice(rows.start - first, rows.stop - first))
     return wanted.told(backtest.symbols), total
+
+
+def trades_of(backtest: Backtest, symbol: str, rows: slice) -> tuple[list[dict[str, object]], int]:
+    """The same of one symbol; it reads all blocks, as none says whose trades it holds. Raises
+    InvalidInput.
+    """
+    place = place_of(symbol, backtest)
+    held = _unpacked(TradeBlock.objects.filter(result=backtest.pk))
+    mine = np.flatnonzero(held.records["symbol"] == place)
+    return held.of(mine[rows]).told(backtest.symbols), len(mine)
+
+
+def place_of(symbol: str, backtest: Backtest) -> int:
+    """Among those of the backtest. Raises InvalidInput."""
+    if symbol not in backtest.symbols:
+        raise InvalidInput(
+            Fault("symbol", "is none of this backtest's", symbol, allowed=backtest.symbols)
+        )
+    return list(backtest.symbols).index(symbol)
 
 
 def equity(backtest: Backtest, points: int) -> list[dict[str, object]]:

@@ -270,12 +270,17 @@ def _locked(owner: User, backtest_id: str) -> Backtest:
     return Backtest.objects.owned_by(owner).select_for_update(no_key=True).fetch(backtest_id)
 
 
-def trades(*, owner: User, backtest_id: str, rows: slice) -> tuple[list[dict[str, object]], int]:
-    """Some of the trades in the order of their exits, and how many there are in all.
+def trades(
+    *, owner: User, backtest_id: str, symbol: str | None, rows: slice
+) -> tuple[list[dict[str, object]], int]:
+    """Some of the trades, or of a symbol's, in the order of their exits, and how many there are.
 
-    None before the backtest is completed. Raises BacktestNotFound.
+    None before the backtest is completed. Raises BacktestNotFound, InvalidInput.
     """
-    return results.trades(read(owner=owner, backtest_id=backtest_id), rows)
+    backtest = read(owner=owner, backtest_id=backtest_id)
+    if symbol is None:
+        return results.trades(backtest, rows)
+    return results.trades_of(backtest, symbol, rows)
 
 
 def equity(*, owner: User, backtest_id: str, points: int) -> list[dict[str, object]]:

@@ -102,9 +102,10 @@ class ResultView(ViewSet):
 
     @documented(openapi.TRADES)
     def trades(self, request: Request, backtest_id: str) -> Response:
-        page = Query(request.query_params).page()
+        query = Query(request.query_params)
+        page, symbol = query.page(), query.text("symbol")
         found, total = services.trades(
-            owner=caller(request), backtest_id=backtest_id, rows=page.rows
+            owner=caller(request), backtest_id=backtest_id, symbol=symbol, rows=page.rows
         )
         return Response(page_with(found, page, total=total))
 

@@ -132,6 +132,29 @@ def test_a_table_says_how_many_there_are_and_where_its_neighbours_stand(
     assert found[1]["prev"] == f"{path}?limit=3&page=1"
 
 
+def test_trades_of_one_symbol_have_pages_of_their_own(
+    api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of blocks in which they are mixed with those of others."""
+    monkeypatch.setattr("apps.backtests.results.TRADES_A_BLOCK", 3)
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    hold("NSE:SBIN", "15m", waves("2024-01-01", 45))
+    basic = make.steps()["basicInfo"] | {"symbols": ["NSE:NIFTY", "NSE:SBIN"]}
+    algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
+    client = api(alice)
+    path = f"{PATH}/{client.post(PATH, {'algorithmId': algorithm.pk, **RANGE}).json()['id']}/trades"
+    assert client.get(f"{path}?symbol=NSE:SBIN").json()["data"] == []
+    run_queued()
+    whole = client.get(f"{path}?limit=100").json()["data"]
+    mine = [trade for trade in whole if trade["symbol"] == "NSE:SBIN"]
+    assert 2 < len(mine) < len(whole)
+    paged = client.get(f"{path}?limit=2&page=2&symbol=NSE:SBIN").json()
+    assert (paged["data"], paged["pagination"]["total"]) == (mine[2:4], len(mine))
+    refused = client.get(f"{path}?symbol=NSE:TCS")
+    allowed = ["NSE:NIFTY", "NSE:SBIN"]
+    assert_error(refused, 400, "VALIDATION_ERROR", field="symbol", allowedValues=allowed)
+
+
 def test_what_has_no_pages_says_nothing_of_any(
     api: Api, alice: User, completed: dict[str, Any]
 ) -> None:

@@ -14,7 +14,7 @@ from apps.backtests.histories import MOST_BARS, histories_of
 from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.backtests.results import Trades
-from apps.core.errors import Code, Fault, InvalidInput, ServiceError
+from apps.core.errors import Code, ServiceError
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
@@ -106,7 +106,7 @@ class _Seen(NamedTuple):
     @property
     def symbol(self) -> int:
         """Its place among those of the backtest."""
-        return list(self.backtest.symbols).index(self.track.symbol)
+        return results.place_of(self.track.symbol, self.backtest)
 
     @property
     def time(self) -> int:
@@ -122,10 +122,7 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
     backtest = results.completed(owner=owner, backtest_id=backtest_id)
     if backtest.kind not in KINDS:
         raise NotOneConfiguration(kind=backtest.kind)
-    if symbol not in backtest.symbols:
-        raise InvalidInput(
-            Fault("symbol", "is none of this backtest's", symbol, allowed=backtest.symbols)
-        )
+    results.place_of(symbol, backtest)
     trades, curve = results.whole(backtest)
     try:
         seen = _seen(backtest, symbol, at)
