@@ -8,6 +8,8 @@ from datetime import date
 from decimal import Decimal
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
@@ -23,7 +25,7 @@ from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.rulebook.terms import dates_of, kind_of, margin_of, tick_of
 from apps.symbols.sample import instruments
-from apps.symbols.services import derived_from, indices_among, terms_on
+from apps.symbols.services import derived_from, expiries_of, indices_among, terms_on
 from apps.symbols.terms import Terms
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -37,11 +39,14 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 class Facts(NamedTuple):
-    """What masters say of a symbol: its terms over the range, none if it is unknown."""
+    """What masters say of a symbol: its terms over the range, none if it is unknown, and the date
+    of its last session.
+    """
 
     terms: Sequence[Terms] = ()
     on_index: bool = False
     has_derivatives: bool = True
+    expiry: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,8 @@ class Rules:
         days = [self.first, *self._days_of_change(symbol)]
         terms = [self._on(symbol, day, Decimal(str(price_on(day)))) for day in days]
         changed = [n for n in range(1, len(days)) if terms[n] != terms[n - 1]]
-        return replace(terms[0], later=tuple((day_number(days[n]), terms[n]) for n in changed))
+        later = tuple((day_number(days[n]), terms[n]) for n in changed)
+        return replace(terms[0], later=later, ends=self._end(symbol))
 
     @property
     def schedule(self) -> Schedule:
@@ -78,6 +84,14 @@ class Rules:
     def notes(self, symbol: str) -> tuple[Note, ...]:
         """What the reader of a result must know of a symbol's contract and charges."""
         return (*self._on_charges(symbol), *self._on_contract(symbol))
+
+    def _end(self, symbol: str) -> int | None:
+        """The close of its last session (epoch seconds)."""
+        expiry = self.facts[symbol].expiry
+        if expiry is None:
+            return None
+        closes = self.sessions(symbol).hours(np.array([day_number(expiry)], np.int32))[1]
+        return int(closes[0]) if closes[0] >= 0 else None
 
     def _days_of_change(self, symbol: str) -> list[date]:
         """After the first day: new terms of the master, new ticks and margins of the rulebook."""
@@ -152,9 +166,13 @@ def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:
     """By the edition and the masters that are loaded."""
     symbols = strategy.basicInfo.symbols
     indices, derived = indices_among(symbols), derived_from(symbols)
+    expiries = expiries_of(symbols)
     facts = {
         symbol: Facts(
-            terms_on(symbol=symbol, first=first, last=last), symbol in indices, symbol in derived
+            terms_on(symbol=symbol, first=first, last=last),
+            symbol in indices,
+            symbol in derived,
+            expiries.get(symbol),
         )
         for symbol in symbols
     }

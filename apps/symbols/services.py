@@ -188,6 +188,12 @@ def terms_on(*, symbol: str, first: date, last: date) -> tuple[Terms, ...]:
     return within(known, first=first, last=last)
 
 
+def expiries_of(symbols: Iterable[str]) -> dict[str, date]:
+    """Of those that expire, the date of the last session."""
+    rows = Instrument.objects.filter(symbol__in=list(symbols)).values_list("symbol", "expiry")
+    return {symbol: expiry for symbol, expiry in rows if expiry is not None}
+
+
 def indices_among(symbols: Iterable[str]) -> set[str]:
     """Those of `symbols` that are an index or derived from one."""
     roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}

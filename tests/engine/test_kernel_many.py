@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
 from apps.engine.kernel.many import PLAN, Dated, Plays, Sets, Written, run_many
-from tests.engine.cases import Case, bars_of, random_case, rejected_of, twin_of
+from tests.engine.cases import Case, Outside, bars_of, random_case, rejected_of, twin_of
 
 PROOF = pytest.param(range(1000, 4000), id="3000", marks=pytest.mark.slow)
 
@@ -39,7 +39,11 @@ def several(rng: np.random.Generator) -> list[Case]:
     one touches a level, and as many as are drawn.
     """
     rows, symbols = int(rng.integers(100, 500)), int(rng.choice([1, 1, 2, 3]))
-    drawn = random_case(rng, symbols=symbols, rows=rows)._replace(outside={}, cash=1e8)
+    expiring = {
+        int(row): Outside(settle=(int(rng.integers(symbols)),))
+        for row in rng.integers(1, rows, size=int(rng.choice([0, 0, 1, 3])))
+    }
+    drawn = random_case(rng, symbols=symbols, rows=rows)._replace(outside=expiring, cash=1e8)
     if rng.random() < 0.7:  # then prices are often those of levels
         table = np.maximum(np.round(np.column_stack(drawn.market.bars)), 1.0)
         drawn = drawn._replace(market=drawn.market._replace(bars=bars_of(table)))
@@ -77,7 +81,9 @@ def played(
     signals = np.stack([case.signals for case in cases])
     parts = np.array([(0, rows, 0, sampled.size)])
     sets = Sets(np.array([case.plan for case in cases], PLAN), signals, parts)
-    dated = Dated(np.empty(0, np.int64), cases[0].contracts[np.newaxis], rates)
+    settled = sorted((row, s) for row, asked in cases[0].outside.items() for s in asked.settle)
+    ends, ended = np.array(settled, np.int64).reshape(-1, 2).T.copy()
+    dated = Dated(np.empty(0, np.int64), cases[0].contracts[np.newaxis], rates, ends, ended)
     written = Written(np.zeros(4 * symbols + 8, r.TRADE), np.zeros(4 * symbols + 8, np.int64))
     trades: list[list[Any]] = [[] for _ in cases]
     while not plays.over.all():

@@ -422,6 +422,35 @@ def test_warming_up_compiles_what_a_simulation_runs() -> None:
     assert len(kernel.run.signatures) == compiled
 
 
+def test_a_contract_settles_when_its_last_session_is_over() -> None:
+    """One position at a time: the share is bought when the future's money is free."""
+    closes, close = [99, 101, 102, 103, 104, 105], MONDAY + 4 * MINUTE
+    for ends, end in ((close, FOREVER), (close - 1, FOREVER), (None, FOREVER), (close, close - 1)):
+        future = history(closes[:4], symbol="NSE:FUT", contract=Contract(ends=ends))
+        share = history(closes, symbol="NSE:SHARE")
+        one = strategy(
+            basicInfo={"symbols": ["NSE:FUT", "NSE:SHARE"]},
+            entryConditions={"conditions": [price("above", 100)]},
+            riskParameters={"maxOpenPositions": 1},
+        )
+        found = [(t["symbol"], t["exitReason"]) for t in trades(run(one, future, share, end=end))]
+        if ends is None or end < FOREVER:
+            assert found == [("NSE:FUT", "end_of_data")]
+        else:
+            assert found == [("NSE:FUT", "expiry"), ("NSE:SHARE", "end_of_data")]
+
+
+def test_a_contract_settles_at_its_last_close_with_the_last_bar() -> None:
+    closes = [99, 101, 102, 103]
+    held = run(strategy(), history(closes, contract=Contract(ends=MONDAY + 4 * MINUTE)))
+    plain = run(strategy(), history(closes))
+    (settled,), (ended,) = trades(held), trades(plain)
+    assert (settled["exitReason"], ended["exitReason"]) == ("expiry", "end_of_data")
+    assert settled | {"exitReason": "end_of_data"} == ended
+    assert held.curve.tobytes() == plain.curve.tobytes()
+    assert held.receipt["rulebook"] != plain.receipt["rulebook"]
+
+
 def test_terms_hold_from_their_day_on() -> None:
     """A lot of 3 on Monday, of 5 from Tuesday on; stops are rounded to the tick of the day."""
     day = 86_400

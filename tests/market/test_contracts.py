@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -10,6 +10,7 @@ import pytest
 
 from apps.engine.simulation.plan import Contract
 from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
+from apps.market.moments import INDIA
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.dates import day_number
 from apps.symbols.models import InstrumentTerms, MasterLoad
@@ -141,6 +142,9 @@ def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None)
     lots = [found.on(day_number(day)).lot for day in (AUGUST, tenth - DAY, tenth)]
     assert lots == [750, 750, 700]
     assert [held.facts[symbol].has_derivatives for symbol in symbols] == [True, False, True]
+    last_close = datetime(2026, 9, 29, 15, 40, tzinfo=INDIA).timestamp()
+    ends = [held.contract(symbol, at(800.0)).ends for symbol in symbols]
+    assert ends == [None, None, last_close]
     assert not any(held.facts[symbol].on_index for symbol in symbols)
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from apps.engine.kernel.codes import RUINED
+from apps.engine.kernel.codes import BY_EXPIRY, RUINED
 from apps.engine.kernel.fills import Record, kernel, step
-from apps.engine.kernel.kernel import MOST_ROWS, Desk, desk_of, finish, notice, run_rows
+from apps.engine.kernel.kernel import MOST_ROWS, Desk, desk_of, finish, notice, run_rows, settle
 from apps.engine.kernel.records import NO_FILLS, NO_REFUSALS, Out, Plan, State
 
 if TYPE_CHECKING:
@@ -33,11 +33,13 @@ class Sets(NamedTuple):
 
 
 class Dated(NamedTuple):
-    """Contracts by the rows from which on they hold, and rates."""
+    """Contracts by the rows from which on they hold, those that end, and rates."""
 
     begins: NDArray[np.int64]  # [changes]: the contracts before the first are units[0]
     units: Array  # CONTRACT[1 + changes, symbols]
     rates: Array  # RATE
+    ends: NDArray[np.int64]  # [expiries], ascending: the row before which a contract settles
+    ended: NDArray[np.int64]  # [expiries]: whose it is
 
 
 class Plays(NamedTuple):
@@ -94,6 +96,31 @@ def begun_at(row: int, begins: Array) -> int:
 
 
 @step
+def next_of(row: int, rows: Array, stop: int) -> int:
+    """The first of some rows, which ascend, that is after `row`; at most `stop`."""
+    for one in rows:
+        if one > row:
+            return min(one, stop)
+    return stop
+
+
+@step
+def settle_before(row: int, state: State, dated: Dated, out: Out) -> int:
+    """Settle the contracts that end before a row; how many trades are written. To do it twice
+    changes nothing.
+    """
+    n = int(np.int64(0))
+    for k in range(dated.ends.size):
+        if dated.ends[k] == row:
+            units = dated.units[begun_at(row - 1, dated.begins)]
+            rest = Out(
+                out.trades[n:], out.equity, out.fills, out.refusals, out.sampled, out.samples
+            )
+            n += settle(state, dated.ended[k], BY_EXPIRY, units, dated.rates, rest)
+    return n
+
+
+@step
 def run_until(
     desk: Desk, k: int, stop: int, plays: Plays, sets: Sets, market: Market, dated: Dated,
     written: Written, n: int,
@@ -110,14 +137,18 @@ def run_until(
     curve = into[:0] if sampled.size > 0 else into
     stop, row = min(stop, end), plays.rows[k]
     while row < stop and account.status != RUINED and written.trades.size - n >= least:
-        begun = begun_at(row, begins)
-        until = min(stop, begins[begun]) if begun < begins.size else stop
         out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
-        units = dated.units[begun]
+        n += settle_before(row, state, dated, out)
+        until = next_of(row, dated.ends, next_of(row, begins, stop))
+        out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
+        units = dated.units[begun_at(row, begins)]
         ran = run_rows(desk, state, market, signals, row, until, plan, units, dated.rates, out)
         row, n = ran.row, n + ran.trades
     ended = row == end or account.status == RUINED
     if ended and written.trades.size - n >= least:
+        out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
+        if account.status != RUINED:
+            n += settle_before(row, state, dated, out)
         out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
         n += finish(state, dated.units[begun_at(row - 1, begins)], dated.rates, out)
         plays.over[k] = True

@@ -13,7 +13,7 @@ from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import FLATTEN
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
-ENGINE_VERSION = 5
+ENGINE_VERSION = 6
 """Goes up with every change of a rule or of a figure in a result."""
 STATE_VERSION = 4
 """Goes up with every change of what State holds, or of what a field of it means: runs that were

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +42,8 @@ from apps.engine.language.steps import (
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 
+NEVER = 2**62
+"""After every moment."""
 BEFORE_THE_CLOSE = 15 * 60
 """Seconds before the session's close at which positions are squared off, unless said (rule 9)."""
 
@@ -69,7 +71,8 @@ class Contract:
     `lot` units are the least that trade; a unit is worth price x `multiplier` rupees, of which
     `margin` (a fraction) is locked while it is held; prices move in steps of `tick` rupees, whole
     ten-thousandths; `segment` names the rows of a charges schedule. `later` are the terms that take
-    its place, each from a day (since 1970 in Asia/Kolkata) on, in order. Raises InvalidContract.
+    its place, each from a day (since 1970 in Asia/Kolkata) on, in order. `ends` is when its last
+    session closes (epoch seconds), None if it has no end. Raises InvalidContract.
     """
 
     lot: float = 1.0
@@ -78,6 +81,7 @@ class Contract:
     tick: float = 0.05
     segment: str = ""
     later: tuple[tuple[int, Contract], ...] = ()
+    ends: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("lot", "multiplier", "margin"):
@@ -92,6 +96,10 @@ class Contract:
         """The terms of a day."""
         begun = [terms for first, terms in self.later if first <= day]
         return begun[-1] if begun else self
+
+    def until(self, end: int) -> Contract:
+        """As it is before a moment: one that outlives that has no end."""
+        return self if self.ends is None or self.ends <= end else replace(self, ends=None)
 
 
 _ORDERS = {"market": codes.AT_MARKET, "limit": codes.AT_LIMIT, "stop": codes.AT_STOP}
@@ -221,12 +229,14 @@ def _closes(symbol: str, dates: NDArray[np.int32], sessions: Sessions | None) ->
 
 class Terms(NamedTuple):
     """By what fills are made and charged: `units` are CONTRACT records, the first ones from ever,
-    each other from the day i4 on that stands in `days`, [1 + days, symbols]; `rates` RATE records.
+    each other from the day i4 on that stands in `days`, [1 + days, symbols]; `rates` RATE records;
+    `ends` i8[symbols] when each contract's last session closes, or NEVER.
     """
 
     days: NDArray[np.int32]
     units: Array
     rates: Array
+    ends: NDArray[np.int64]
 
 
 def terms_of(contracts: Sequence[Contract], schedule: Schedule) -> Terms:
@@ -235,7 +245,9 @@ def terms_of(contracts: Sequence[Contract], schedule: Schedule) -> Terms:
     days = sorted({first for contract in contracts for first, _ in contract.later})
     later = [[contract.on(day) for contract in contracts] for day in days]
     units = np.stack([contract_rows(one, segments) for one in (contracts, *later)])
-    return Terms(np.array(days, np.int32), units, rate_rows(schedule, segments))
+    ends = [NEVER if contract.ends is None else contract.ends for contract in contracts]
+    rates = rate_rows(schedule, segments)
+    return Terms(np.array(days, np.int32), units, rates, np.array(ends, np.int64))
 
 
 def contract_rows(contracts: Sequence[Contract], segments: Mapping[str, int]) -> Array:

@@ -30,7 +30,7 @@ from apps.engine.kernel.records import (
     check_shapes,
     new_state,
 )
-from apps.engine.simulation.plan import Terms
+from apps.engine.simulation.plan import NEVER, Terms
 
 Progress = Callable[[float], None]
 Floats = NDArray[np.float64]
@@ -170,8 +170,7 @@ def play_all(
     that is used again. Raises TooManyTrades.
     """
     symbols = terms.units.shape[1]
-    changes = np.searchsorted(market.day, terms.days)  # the rows in which units are new
-    dated, sets = Dated(changes, terms.units, terms.rates), _sets(plans, signals, parts)
+    dated, sets = _dated(terms, market), _sets(plans, signals, parts)
     plays = _plays(len(plans), symbols, parts, capital, room)
     state = State(plays.accounts[:1], plays.positions[0])
     check_shapes(state, market, signals[0], terms.units[0], Out(room.written.trades, NOWHERE))
@@ -209,6 +208,17 @@ def _run(
     elif several:  # those of a lone symbol are in order
         made = made.take(np.argsort(owner, kind="stable"))
     return made, np.cumsum(np.bincount(owner, minlength=len(plays.rows))).tolist()
+
+
+def _dated(terms: Terms, market: Market) -> Dated:
+    """The rows in which units are new, and those before which contracts end (rule 13)."""
+    changes, ends = (
+        np.searchsorted(market.day, terms.days),
+        np.searchsorted(market.time, terms.ends),
+    )
+    ended = np.flatnonzero(terms.ends < NEVER)
+    ended = ended[np.argsort(ends[ended], kind="stable")]
+    return Dated(changes, terms.units, terms.rates, ends[ended], ended)
 
 
 def _sets(plans: Sequence[Plan], signals: NDArray[np.uint8], parts: Sequence[Part]) -> Sets:

@@ -41,7 +41,8 @@ class Stage(NamedTuple):
 
     @property
     def contracts(self) -> list[Contract]:
-        return [history.contract for history in self.histories]
+        """As they are before the end of the range."""
+        return [history.contract.until(self.end) for history in self.histories]
 
     @property
     def candles(self) -> list[Candles]:

@@ -1,17 +1,38 @@
 """A contract settles when its last session has ended, although no bar came at its end."""
 
+from collections.abc import Sequence
 from decimal import Decimal
 
+import numpy as np
 import pytest
 
 from apps.accounts.models import User
+from apps.engine.candles import Candles
+from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.trading import expiries, leases
 from apps.trading.drift import checking
 from apps.trading.models import DriftReport, Lane, LaneRow, Position, Run, Trade
+from apps.trading.runner import Runner
 from apps.trading.tasks import settle_expired
 from tests import make
-from tests.trading.live.market_day import DAY, SESSION, started
-from tests.trading.live.test_effects import LAST_SESSION, LENGTH, Market, always_in, june_future
+from tests.symbols.instruments import equity
+from tests.trading.live.market_day import (
+    DAY,
+    SESSION,
+    backtested,
+    hold,
+    replay,
+    started,
+    times,
+)
+from tests.trading.live.test_effects import (
+    LAST_SESSION,
+    LENGTH,
+    SHARE,
+    Market,
+    always_in,
+    june_future,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +70,33 @@ def test_it_settles_at_its_last_close_when_no_bar_comes(market: Market) -> None:
     after = LAST_SESSION + DAY
     assert checking.check_ended(now=make.NOW, market_now=after, stopping=lambda: False) == 1
     assert DriftReport.objects.get().differences == []
+
+
+def test_what_a_contract_had_locked_is_free_as_in_the_backtest(alice: User) -> None:
+    """One position at a time: the share is bought when the future has settled."""
+    future = june_future()
+    equity(SHARE)
+    last_day = times(1, LENGTH, first=LAST_SESSION)
+    both = [*last_day, *times(1, LENGTH, first=LAST_SESSION + DAY)]
+    series = {future: flat(last_day, 101.0), SHARE: flat(both, 101.0)}
+    hold(series, "15m")
+    configuration = always_in(future, productType="carryforward")
+    configuration["basicInfo"] |= {"symbols": [future, SHARE]}
+    configuration["riskParameters"] |= {"maxOpenPositions": 1}
+    run = started(alice, configuration, at=LAST_SESSION)
+    replay(series, "15m", LENGTH, Runner())
+    found = backtested(run, start=LAST_SESSION, end=LAST_SESSION + 2 * DAY)
+    assert [EXIT_REASONS[reason] for reason in found.trades["reason"]] == ["expiry", "end_of_data"]
+    assert found.trades["symbol"].tolist() == [0, 1]
+    assert Trade.objects.get().exit_reason == "expiry"
+    assert Position.objects.open().get().symbol == SHARE
+
+
+def flat(starts: Sequence[int], price: float) -> Candles:
+    prices = np.full(len(starts), price)
+    return Candles.build(
+        starts, open=prices, high=prices, low=prices, close=prices, volume=np.ones(len(starts))
+    )
 
 
 def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
