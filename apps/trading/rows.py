@@ -86,7 +86,7 @@ def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int
 def silent_at(timeframe: str, calendars: Sequence[Sessions], *, since: int, now: int) -> int | None:
     """When it will be too long that no row came after `since` (epoch seconds): GIVEN_UP_AFTER bars
     of one session, counted from its opening or from `since`. Where no session has so many, they are
-    counted from session to session. None where no session is known.
+    counted from session to session. None where no session is certain.
     """
     found = [end for one in calendars for end in _within_a_session(timeframe, one, since, now)]
     found = found or [end for one in calendars for end in _over_sessions(timeframe, one, since)]
@@ -113,10 +113,12 @@ def _over_sessions(timeframe: str, calendar: Sessions, since: int) -> list[int]:
 def _hours_from(
     moment: int, count: int, calendar: Sessions
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Openings and closes of the sessions among so many dates."""
+    """Openings and closes of the sessions among so many dates, without those at hours that nobody
+    knows, such as Muhurat trading's: no bar of them is ever late.
+    """
     first = int(ist_day(np.array([moment]))[0])
     days = np.arange(first, first + count, dtype=np.int32)
-    return calendar.hours(days[calendar.is_session(days)])
+    return calendar.hours(days[calendar.is_session(days) & (calendar.certain_closes(days) >= 0)])
 
 
 def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:

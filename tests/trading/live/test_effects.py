@@ -33,6 +33,7 @@ from apps.trading.runner import Runner
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
 from tests import make
+from tests.market.bars import at
 from tests.trading.live.market_day import DAY, FIRST, hold, started, step, steps
 
 pytestmark = pytest.mark.django_db
@@ -250,6 +251,18 @@ def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
     assert (
         Event.objects.get(type=EventType.ALGORITHM_ERROR).data["reason"] == "no bars for 10 x 15m"
     )
+
+
+def test_a_session_at_hours_that_nobody_knows_gives_no_run_up(alice: User) -> None:
+    """Muhurat trading, on a Sunday evening."""
+    friday = at("2026-11-06 09:15")
+    market = Market([101] * 24, first=friday)
+    run = started(alice, always_in(), at=friday)
+    market.go(24)
+    market.at(at("2026-11-08 11:46"))
+    assert status_of(run) == Status.ACTIVE
+    market.at(at("2026-11-09 11:45"))
+    assert status_of(run) == Status.ERROR
 
 
 def test_a_run_that_starts_in_the_midst_of_a_session_enters_at_once(alice: User) -> None:

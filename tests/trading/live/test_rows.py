@@ -9,6 +9,7 @@ from apps.market.moments import INDIA
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.store import PATIENCE
 from apps.trading.rows import Row, closed, packed, silent_at, unpacked
+from tests.market.bars import at
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata
 CALENDARS = [sessions_of("NSE:RELIANCE"), sessions_of("NSE:SBIN")]
@@ -60,9 +61,9 @@ def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None
     assert day.closes == close
 
 
-def silent(timeframe: str, *, since: int) -> str:
+def silent(timeframe: str, *, since: int, now: int = OPENING) -> str:
     """In Asia/Kolkata."""
-    found = silent_at(timeframe, CALENDARS[:1], since=since, now=OPENING)
+    found = silent_at(timeframe, CALENDARS[:1], since=since, now=now)
     assert found is not None
     return f"{datetime.fromtimestamp(found, INDIA):%m-%d %H:%M}"
 
@@ -77,6 +78,13 @@ def test_it_is_too_long_after_ten_bars_of_a_session_or_of_sessions_on_end() -> N
     assert silent("1d", since=OPENING + 22_500) == "06-15 15:30"
     assert silent("1w", since=monday) == "08-10 00:00"
     assert silent("1w", since=OPENING) == "08-10 00:00"
+
+
+def test_no_bar_is_late_in_a_session_whose_hours_nobody_knows() -> None:
+    friday, muhurat = at("2026-11-06 15:30"), at("2026-11-08 12:00")
+    assert silent("15m", since=friday, now=muhurat) == "11-09 11:45"
+    assert silent("1d", since=friday) == "11-23 15:15"
+    assert silent_at("15m", CALENDARS[:1], since=0, now=at("2031-06-02 09:00")) is None
 
 
 def test_a_row_is_kept_to_the_last_bit() -> None:
