@@ -15,7 +15,7 @@ from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
 from apps.market import store
 from apps.market.bounds import at_least
-from apps.market.contracts import calendar_of
+from apps.market.calendars import calendar_of
 
 _SURELY_SEEN: Final = 2
 """So many candles more than the warm-up have begun when one more than it is over."""

@@ -179,12 +179,6 @@ def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:
     return Rules(editions.current(), strategy, facts, first, last)
 
 
-def calendar_of(symbol: str) -> Sessions:
-    """The hours of one symbol, by the same."""
-    has_derivatives = symbol in derived_from([symbol])
-    return sessions_of(symbol, book=editions.current(), has_derivatives=has_derivatives)
-
-
 def rules_without_master(strategy: Strategy, *, first: date, last: date) -> Rules:
     """By the bundled edition alone, for a simulation without a database."""
     indices = {row.code for row in instruments() if row.type == "index"}

@@ -12,11 +12,11 @@ import numpy as np
 
 from apps.engine.candles import TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
-from apps.market import blocks, editions, live, store
+from apps.market import blocks, live, store
+from apps.market.calendars import calendar_of
 from apps.market.models import CandleBlock
 from apps.market.moments import midnight
 from apps.market.quality import Days, Quality, inspect, missing_days, year_of
-from apps.market.rulebook.sessions import sessions_of
 
 MOST_GAPS: Final = 100
 MOST_INSPECTED: Final = 1_000_000
@@ -46,7 +46,7 @@ class Gaps:
 
 def gaps_of(symbol: str) -> Mapping[str, Gaps]:
     """By timeframe that is held but weeks, told by the catalogue of blocks without reading one."""
-    sessions = sessions_of(symbol, book=editions.current())
+    sessions = calendar_of(symbol)
     return {
         timeframe: _gaps(np.unique(np.concatenate(days)), sessions)
         for timeframe, days in _days_held(symbol).items()
@@ -62,7 +62,7 @@ def quality_of(symbol: str, timeframe: str) -> Quality | None:
 def _inspected(symbol: str, timeframe: str, candles: Candles) -> Quality | None:
     if not len(candles):
         return None
-    return inspect(symbol, candles, timeframe, sessions_of(symbol, book=editions.current()))
+    return inspect(symbol, candles, timeframe, calendar_of(symbol))
 
 
 def _days_held(symbol: str) -> Mapping[str, list[Days]]:

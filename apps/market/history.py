@@ -19,14 +19,14 @@ from apps.engine.candles import (
     resample,
 )
 from apps.engine.sessions import Sessions
-from apps.market import adjustment, editions, live
+from apps.market import adjustment, live
 from apps.market.adjustment import Adjustment, Change
 from apps.market.blocks import decode, joined, overlaid, picked
+from apps.market.calendars import calendar_of, calendars_of
 from apps.market.live import Series
 from apps.market.models import CandleBlock, CorporateAction
 from apps.market.parts import Days, Part, data_of, parts_of, parts_since
 from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.sessions import sessions_of
 
 _WEEK: Final = TIMEFRAMES["1w"]
 
@@ -54,8 +54,7 @@ def history_of(symbol: str, timeframe: str, *, until: int = 0) -> History:
 
     A longer bar that ends by `until` (epoch seconds) is finished, whatever its last bars are.
     """
-    sessions = sessions_of(symbol, book=editions.current())
-    return _with(adjustment.NONE, sessions, timeframe, _parts(symbol, timeframe, until))
+    return _with(adjustment.NONE, calendar_of(symbol), timeframe, _parts(symbol, timeframe, until))
 
 
 def adjusted_history_of(
@@ -69,24 +68,22 @@ def adjusted_history_of(
     newest = _newest_day(symbol, until) if actions else 0
     known = [action for action in actions if day_number(action.ex_date) <= newest]
     terms = Adjustment.to(newest, map(change_of, known))
-    sessions = sessions_of(symbol, book=editions.current())
-    return _with(terms, sessions, timeframe, parts), known
+    return _with(terms, calendar_of(symbol), timeframe, parts), known
 
 
 def recent_histories(since: Mapping[Series, int], *, until: int) -> Mapping[Series, History]:
     """Of each series what its bars from a moment (epoch seconds) on are made of, as `history_of`
-    has it, for any number of series by four statements.
+    has it, for any number of series by five statements.
 
     A bar holds nothing from before its start, so earlier bars are not read; but whether there are
     any that day, which decides by what timeframe the day is served.
     """
-    book, held = editions.current(), parts_since(_sources(since), until)
+    held, calendars = parts_since(_sources(since), until), calendars_of({one for one, _ in since})
     data = data_of(part for parts in held.values() for part in parts)
     found: dict[Series, History] = {}
     for symbol, timeframe in since:
         parts = _parts_of(timeframe, held[symbol])
-        sessions = sessions_of(symbol, book=book)
-        found[symbol, timeframe] = _with(adjustment.NONE, sessions, timeframe, parts, data)
+        found[symbol, timeframe] = _with(adjustment.NONE, calendars[symbol], timeframe, parts, data)
     return found
 
 

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import IST
 from apps.engine.symbols import parse
-from apps.market import editions
+from apps.market.calendars import calendar_of
 from apps.market.importers import Loaded, Part, Report
 from apps.market.importers.checks import REPAIRABLE
 from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
-from apps.market.rulebook.sessions import sessions_of
 from apps.market.suggestions import suggestions_of
 
 _INDIA: Final = timezone(timedelta(seconds=IST))
@@ -77,8 +76,7 @@ def _all_of(parts: Sequence[Part]) -> str:
 
 
 def _lines_of_part(part: Part, timeframe: str) -> list[str]:
-    sessions = sessions_of(part.symbol, book=editions.current())
-    found = inspect(part.symbol, part.candles, timeframe, sessions)
+    found = inspect(part.symbol, part.candles, timeframe, calendar_of(part.symbol))
     first, last = _moment(int(part.candles.time[0])), _moment(int(part.candles.time[-1]))
     title = f"{part.symbol}: {found.bars} bars, {len(found.days)} days, {first} to {last} IST"
     lines = [*_lines_of_quality(found), *_suggested(part, timeframe)]

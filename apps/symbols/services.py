@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import BooleanField
 from django.db.models.expressions import RawSQL
 
@@ -36,6 +36,21 @@ MOST_EXPIRIES: Final = 12
 _FACTS: Final = [
     field.name for field in Instrument._meta.fields if field.name not in ("id", "symbol", "enabled")
 ]
+
+# One contract is looked for, each in the index of contracts by what they are derived from: of some
+# thousand that an index has, no second is read.
+_DERIVED: Final = f"""
+    SELECT exchange, root FROM unnest(%s::text[], %s::text[]) AS asked (exchange, root)
+    WHERE NOT EXISTS (
+        SELECT FROM {MasterLoad._meta.db_table}
+        WHERE exchange = asked.exchange AND segment = '{Segment.DERIVATIVES}'
+    ) OR (
+        SELECT true FROM {Instrument._meta.db_table}
+        WHERE underlying = asked.root AND exchange = asked.exchange
+            AND segment = '{Segment.DERIVATIVES}' AND NOT type IN ('{Type.EQUITY}', '{Type.INDEX}')
+        LIMIT 1
+    )
+"""
 
 
 class AlreadySwitched(ServiceError):
@@ -205,19 +220,14 @@ def indices_among(symbols: Iterable[str]) -> set[str]:
 
 def derived_from(symbols: Iterable[str]) -> set[str]:
     """Those of `symbols` that have derivatives, and those of exchanges without a master of them,
-    which cannot be told.
+    which cannot be told; however many there are, by one statement.
     """
-    loads = MasterLoad.objects.filter(segment=Segment.DERIVATIVES)
-    exchanges = set(loads.values_list("exchange", flat=True))
-    return {symbol for symbol in symbols if _has_derivatives(parse(symbol), exchanges)}
-
-
-def _has_derivatives(symbol: Symbol, mastered: set[str]) -> bool:
-    """By the beginning of their codes, which is what the index knows."""
-    if symbol.exchange not in mastered:
-        return True
-    rows = Instrument.objects.filter(exchange=symbol.exchange, segment=Segment.DERIVATIVES)
-    return rows.filter(code__startswith=symbol.root, underlying=symbol.root).exists()
+    roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}
+    asked = list(dict.fromkeys(roots.values()))
+    with connection.cursor() as cursor:
+        cursor.execute(_DERIVED, [[exchange for exchange, _ in asked], [root for _, root in asked]])
+        derived = set(cursor.fetchall())
+    return {symbol for symbol, root in roots.items() if root in derived}
 
 
 def _terms(row: Instrument | InstrumentTerms, valid_from: date) -> Terms:

@@ -21,7 +21,6 @@ from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india
 from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
 from apps.trading.hearing import Hearing
 from apps.trading.models import Lane, Run
@@ -66,13 +65,17 @@ class Desk:
     expiries: dict[date, dict[str, date | None]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lane: Lane, book: Rulebook) -> "Desk":
-        return cls(lane, book, _calendars(lane, book))
+    def of(cls, lane: Lane, book: Rulebook, hours: Mapping[str, Sessions]) -> "Desk":
+        """By the hours of its symbols."""
+        return cls(lane, book, [hours[symbol] for symbol in lane.symbols])
 
-    def go_by(self, book: Rulebook) -> None:
-        """Another edition may have been loaded since the row before."""
-        if book is not self.book:
-            self.book, self.calendars = book, _calendars(self.lane, book)
+    def go_by(self, book: Rulebook, hours: Mapping[str, Sessions]) -> None:
+        """Another edition, or master, may have been loaded since the row before. Terms have hours
+        too: both are of one kind.
+        """
+        calendars = [hours[symbol] for symbol in self.lane.symbols]
+        if book is not self.book or calendars != self.calendars:
+            self.book, self.calendars = book, calendars
             self.terms.clear()
 
     @property
@@ -178,10 +181,6 @@ class Desk:
             if row.closes >= int(self.calendars[at].hours(last)[1][0]):
                 found.append(at)
         return found
-
-
-def _calendars(lane: Lane, book: Rulebook) -> Sequence[Sessions]:
-    return [sessions_of(symbol, book=book) for symbol in lane.symbols]
 
 
 def member_of(run: Run) -> Member:

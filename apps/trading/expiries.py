@@ -5,7 +5,7 @@ without bars is put there, as one that is under way: whoever works on the lane t
 through it, and what holds at the end of a contract holds there (`desk`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -13,11 +13,11 @@ import numpy as np
 from django.db import transaction
 
 from apps.engine.candles import TIMEFRAMES, buckets
-from apps.market import clock, editions, store
+from apps.engine.sessions import Sessions
+from apps.market import clock, store
+from apps.market.calendars import calendars_of
 from apps.market.moments import day_in_india
-from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.models import Instrument
 from apps.trading.models import Lane, LaneRow, Position
 from apps.trading.rows import nominal_end, packed, without_bars
@@ -44,23 +44,30 @@ def settle(*, now: datetime) -> int:
 
 
 def _expiries(market_now: int) -> Iterator[Expiry]:
+    held = list(_held(market_now))
+    calendars = calendars_of({symbol for lane, _, _ in held for symbol in lane.symbols})
+    for lane, symbol, day in held:
+        yield _expiry(lane, symbol, day, calendars)
+
+
+def _held(market_now: int) -> Iterator[tuple[Lane, str, int]]:
+    """Each lane on which a contract is held that has expired, that contract and its last day."""
     expired = Instrument.objects.filter(expiry__lte=day_in_india(market_now))
     held = Position.objects.open()
     of_held = expired.filter(symbol__in=held.values("symbol"))
-    book = editions.current()
     for symbol, expiry in of_held.values_list("symbol", "expiry"):
         assert expiry is not None
         lanes = Lane.objects.filter(states__run__positions__in=held.filter(symbol=symbol))
         for lane in lanes.distinct():
-            yield _expiry(lane, symbol, day_number(expiry), book)
+            yield lane, symbol, day_number(expiry)
 
 
-def _expiry(lane: Lane, symbol: str, day: int, book: Rulebook) -> Expiry:
-    calendar = sessions_of(symbol, book=book)
+def _expiry(lane: Lane, symbol: str, day: int, calendars: Mapping[str, Sessions]) -> Expiry:
+    calendar = calendars[symbol]
     last = calendar.hours(np.array([day], np.int32))[1] - 1
     time = int(buckets(last, TIMEFRAMES[lane.timeframe], calendar)[0][0])
-    calendars = [sessions_of(one, book=book) for one in lane.symbols]
-    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, calendars))
+    of_all = [calendars[one] for one in lane.symbols]
+    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, of_all))
 
 
 @transaction.atomic

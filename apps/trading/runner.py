@@ -4,11 +4,13 @@ Any number of runners share the lanes. Nothing that one keeps in memory is misse
 """
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from apps.engine.sessions import Sessions
 from apps.market import editions
+from apps.market.calendars import calendars_of
 from apps.market.rulebook.book import Rulebook
 from apps.trading import leases
 from apps.trading.desk import Desk
@@ -33,8 +35,7 @@ class Runner:
         return bool(taken)
 
     def _work_on(self, taken: Sequence[Lane], now: datetime) -> None:
-        book = editions.current()
-        turn = Turn([self._desk_of(lane, book) for lane in taken], now=now)
+        turn = Turn(self._desks_of(taken), now=now)
         try:
             next_looks = turn.work()
         except Exception:
@@ -46,9 +47,16 @@ class Runner:
         while len(self._desks) > DESKS:
             self._desks.popitem(last=False)
 
-    def _desk_of(self, lane: Lane, book: Rulebook) -> Desk:
-        desk = self._desks.pop(lane.pk, None) or Desk.of(lane, book)
+    def _desks_of(self, taken: Sequence[Lane]) -> list[Desk]:
+        # Asked anew each turn: of all lanes that is one statement, and whoever loads a master in
+        # the midst of a session has nobody to tell.
+        book = editions.current()
+        hours = calendars_of({symbol for lane in taken for symbol in lane.symbols}, book=book)
+        return [self._desk_of(lane, book, hours) for lane in taken]
+
+    def _desk_of(self, lane: Lane, book: Rulebook, hours: Mapping[str, Sessions]) -> Desk:
+        desk = self._desks.pop(lane.pk, None) or Desk.of(lane, book, hours)
         desk.lane = lane
-        desk.go_by(book)
+        desk.go_by(book, hours)
         self._desks[lane.pk] = desk
         return desk

@@ -147,8 +147,9 @@ def test_an_adjusted_read_asks_for_the_actions_once(
     django_assert_num_queries: Callable[[int], Any],
 ) -> None:
     hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
-    # The edition's and that of live bars too; and the blocks, by a cursor of their own.
-    with django_assert_num_queries(4):
+    # The edition's, that of derivatives and that of live bars too; and the blocks, by a cursor of
+    # their own.
+    with django_assert_num_queries(5):
         adjusted("1d")
 
 

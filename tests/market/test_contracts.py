@@ -13,11 +13,10 @@ from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
 from apps.market.moments import INDIA
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.dates import day_number
-from apps.symbols.models import InstrumentTerms, MasterLoad
+from apps.symbols.models import InstrumentTerms
 from apps.symbols.terms import Terms
-from tests import make
 from tests.engine.strategies import strategy
-from tests.symbols.instruments import equity, future
+from tests.symbols.instruments import equity, future, master_of_derivatives
 
 MARCH = date(2026, 3, 2)
 AUGUST = date(2026, 8, 3)
@@ -131,10 +130,7 @@ def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None)
     row = future(symbols[2], expiry=date(2026, 9, 29), underlying="SBIN", lot_size=700)
     for day, lot in ((date(2026, 1, 1), 750), (date(2026, 8, 10), 700)):
         InstrumentTerms.objects.create(instrument=row, valid_from=day, lot_size=lot, source="test")
-    MasterLoad.objects.create(
-        source="kite", exchange="NSE", segment="derivatives", as_of=AUGUST, instruments=1,
-        file="test", loaded_at=make.NOW,
-    )  # fmt: skip
+    master_of_derivatives()
     asked = strategy(basicInfo={"symbols": symbols})
     held = rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
     found = held.contract(symbols[2], at(800.0))

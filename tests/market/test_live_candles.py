@@ -17,6 +17,7 @@ from apps.market.models import CandleBlock, LiveCandle
 from apps.market.services import append
 from apps.market.writing import Kind, OtherPricesHeld
 from tests.market.bars import NOW, at, hold, minutes, same
+from tests.symbols.instruments import master_of_derivatives
 
 SBIN = "NSE:SBIN"
 DAY = "2026-10-30"
@@ -107,6 +108,14 @@ def test_bars_outside_the_session_are_taken_and_counted() -> None:
     assert receive(minutes("2026-10-31 00:00", 1), "1d").off_session == 0
 
 
+def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_three() -> None:
+    hour = minutes("2026-08-03 15:15", 1)
+    now = moment("2026-08-03 15:30")
+    assert [one.flaw for one in receive(hour, "1h", now=now).refused] == [Flaw.NOT_CLOSED]
+    master_of_derivatives()
+    assert receive(hour, "1h", now=now).added == 1
+
+
 def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
     """Of the time before the closing auction of 2026-08-03."""
     last = minutes("2026-07-31 15:15", 1)
@@ -187,7 +196,7 @@ def test_any_number_of_series_is_read_by_a_few_statements() -> None:
     since = {(symbol, name): at(f"{DAY} 09:15") for symbol in symbols for name in ("1m", "5m")}
     with CaptureQueriesContext(connection) as queries:
         store.all_closed(since, clock=at(f"{DAY} 09:20"))
-    assert len(queries) == 4
+    assert len(queries) == 5
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,7 +3,8 @@
 from datetime import date
 from typing import Any
 
-from apps.symbols.models import Instrument, Segment, Type
+from apps.symbols.models import Instrument, MasterLoad, Segment, Type
+from tests import make
 
 
 def equity(symbol: str, **fields: Any) -> Instrument:
@@ -24,6 +25,14 @@ def option(symbol: str, *, expiry: date, strike: int, option_type: str) -> Instr
         strike=strike,
         option_type=option_type,
     )
+
+
+def master_of_derivatives(exchange: str = "NSE") -> MasterLoad:
+    """That one was loaded, with nothing in it."""
+    return MasterLoad.objects.create(
+        source="kite", exchange=exchange, segment=Segment.DERIVATIVES, as_of=date(2026, 6, 1),
+        instruments=1, file="test", loaded_at=make.NOW,
+    )  # fmt: skip
 
 
 def _instrument(symbol: str, **fields: Any) -> Instrument:

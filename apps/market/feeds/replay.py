@@ -13,10 +13,10 @@ import numpy as np
 from django.db import transaction
 
 from apps.engine.candles import TIMEFRAMES, Candles, buckets, ist_day
-from apps.market import clock, editions
+from apps.market import clock
+from apps.market.calendars import calendars_of
 from apps.market.feeds.services import receive
 from apps.market.live import Row, columns_of
-from apps.market.rulebook.sessions import sessions_of
 
 FASTEST: Final = float("inf")
 
@@ -31,10 +31,10 @@ class Moment:
 
 def moments_of(series: Mapping[str, Candles], timeframe: str) -> Iterator[Moment]:
     """All moments in order; symbols of one moment are together."""
-    book = editions.current()
+    calendars = calendars_of(series)
     ended: dict[int, dict[str, list[Row]]] = {}
     for symbol, bars in series.items():
-        ends = buckets(bars.time, TIMEFRAMES[timeframe], sessions_of(symbol, book=book))[1]
+        ends = buckets(bars.time, TIMEFRAMES[timeframe], calendars[symbol])[1]
         rows = zip(*(column.tolist() for column in columns_of(bars)), strict=True)
         for end, row in zip(ends.tolist(), rows, strict=True):
             ended.setdefault(end, {}).setdefault(symbol, []).append(row)

@@ -14,14 +14,14 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.times import wire_time
 from apps.engine.candles import Candles, ist_day
-from apps.market import blocks, editions, live, writing
+from apps.market import blocks, live, writing
 from apps.market.blocks import overlaid, picked
+from apps.market.calendars import calendars_of
 from apps.market.feeds.incoming import Received, Sifted, sift
 from apps.market.live import Row
 from apps.market.models import CandleBlock, LiveCandle, Replay
 from apps.market.moments import day_in_india, midnight
 from apps.market.quality import Flags
-from apps.market.rulebook.sessions import sessions_of
 
 _MANY: Final = 1000
 """More bars at once than a feed has of one symbol; beside the blocks they would slow readers."""
@@ -70,10 +70,9 @@ def receive(
     generated sample of a symbol is dropped. Whoever listens on `live.CHANNEL` is told when the
     transaction commits. Raises OtherPricesHeld.
     """
-    book, at = editions.current(), int(now.timestamp())
+    calendars, at = calendars_of(series), int(now.timestamp())
     sifted = {
-        symbol: sift(rows, timeframe, sessions_of(symbol, book=book), now=at)
-        for symbol, rows in series.items()
+        symbol: sift(rows, timeframe, calendars[symbol], now=at) for symbol, rows in series.items()
     }
     writing.lock(series)
     dropped = writing.admit(series, timeframe)

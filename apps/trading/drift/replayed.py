@@ -9,6 +9,7 @@ import numpy as np
 from apps.algorithms.lifecycle import Status
 from apps.engine.kernel.records import save
 from apps.market import editions, store
+from apps.market.calendars import calendars_of
 from apps.market.moments import day_in_india, midnight
 from apps.trading.desk import Desk
 from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
@@ -28,7 +29,8 @@ def replayed(
     goes_on = _goes_on([one for one in sessions if one.first_row == first])
     last = max(part[-1].time for part in rows.values())
     begun, book = _from(lane, first, goes_on=goes_on), editions.current()
-    desk, terms_desk = Desk.of(begun, book), Desk.of(lane, book)
+    hours = calendars_of(lane.symbols, book=book)
+    desk, terms_desk = Desk.of(begun, book, hours), Desk.of(lane, book, hours)
     playing = {one.run_id: _Playing(bytes(one.data)) for one in sessions}
     for row in _stored(lane, desk, first, last, without=_without_bars(lane, rows)):
         due = [
