@@ -47,13 +47,17 @@ class Priced:
     actions: tuple[CorporateAction, ...] = ()
 
 
-def read(symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = False) -> Candles:
-    """Bars with start <= time < end (epoch seconds), as traded; none where nothing is held.
+def read(
+    symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = False, until: int = 0
+) -> Candles:
+    """Bars with start <= time < end (epoch seconds), as traded; none where nothing is held. Those
+    that end by `until` are finished, whatever the last bars are that they are made of.
 
     With `warmup` also the bars that indicators at `start` are computed over (engine rule 11): those
     from the beginning of the block that holds `start`, and WARMUP_BARS before that block.
     """
-    return _read(history_of(symbol, timeframe), timeframe, start, end, warmup=warmup)
+    history = history_of(symbol, timeframe, until=until)
+    return _read(history, timeframe, start, end, warmup=warmup)
 
 
 def closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:

@@ -78,16 +78,21 @@ def _without_bars(lane: Lane, rows: Mapping[str, Sequence[LaneRow]]) -> Collecti
 def _stored(
     lane: Lane, desk: Desk, first: int, last: int, *, without: Collection[int]
 ) -> Iterable[Row]:
-    """Rows of all bars that are stored of these moments, and those `without` any."""
-    times = np.array(list(without), np.int64)
-    series = [store.read(name, lane.timeframe, start=first, end=last + 1) for name in lane.symbols]
+    """Rows of all bars that are stored of these moments, and those `without` any. When the last row
+    was over its bar was there, be it made of shorter ones of which the last are missing.
+    """
+    times, timeframe = np.array(list(without), np.int64), lane.timeframe
+    over = nominal_end(last, timeframe, desk.calendars)
+    series = [
+        store.read(name, timeframe, start=first, end=last + 1, until=over) for name in lane.symbols
+    ]
     for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
         bars = np.full((len(series), len(PRICES)), np.nan)
         for symbol, candles in enumerate(series):
             found = candles.between(time, time + 1)
             if len(found):
                 bars[symbol] = [getattr(found, name)[0] for name in PRICES]
-        yield Row(time, nominal_end(time, lane.timeframe, desk.calendars), bars)
+        yield Row(time, nominal_end(time, timeframe, desk.calendars), bars)
 
 
 class _Playing:

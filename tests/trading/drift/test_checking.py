@@ -18,7 +18,18 @@ from apps.trading.runner import Runner
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.trading.live.market_day import DAY, FIRST, hold, started, step, steps, times, walk
+from tests.market.bars import flat
+from tests.trading.live.market_day import (
+    DAY,
+    FIRST,
+    SESSION,
+    hold,
+    started,
+    step,
+    steps,
+    times,
+    walk,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -83,6 +94,19 @@ def test_of_a_session_that_was_entered_midway_there_is_none(
     started(alice, steps(SYMBOLS, "30m"), at=FIRST + 6 * LENGTH)
     step(Runner(), SYMBOLS, "30m", AFTER)
     assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
+
+
+def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User) -> None:
+    symbol, runner = SYMBOLS[0], Runner()
+    minutes = [FIRST + 60 * n for n in range(374)]
+    hold({symbol: flat(minutes, 101.0)}, "1m")
+    started(alice, steps([symbol], "30m"))
+    for time in [*times(1, LENGTH)[1:], FIRST + SESSION + PATIENCE]:
+        step(runner, [symbol], "30m", time)
+    assert LaneRow.objects.latest("time").time == FIRST + SESSION - LENGTH // 2
+    checking.check_ended(now=make.NOW, market_now=FIRST + DAY, stopping=lambda: False)
+    report = DriftReport.objects.get()
+    assert (report.rows, report.differences) == (13, [])
 
 
 def tamper() -> list[tuple[object, ...]]:
