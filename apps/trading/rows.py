@@ -4,7 +4,8 @@ A row closes when each symbol has its bar, or a later one, and at the latest PAT
 nominal end. It is then used as it is; what comes later does not change it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -48,8 +49,8 @@ def without_bars(time: int, closes: int, *, symbols: int) -> Row:
 
 
 class Outlook(NamedTuple):
-    """The rows that are closed, in order, and when the next one's patience is over, if one waits
-    (the market's time, epoch seconds).
+    """The rows that are closed, in order, and when the one that waits will close, or where none
+    waits, the next one's patience is over (the market's time, epoch seconds).
     """
 
     rows: list[Row]
@@ -57,9 +58,16 @@ class Outlook(NamedTuple):
 
 
 def closed(
-    series: Sequence[Candles], timeframe: str, calendars: Sequence[Sessions], *, now: int
+    series: Sequence[Candles],
+    timeframe: str,
+    calendars: Sequence[Sessions],
+    *,
+    start: int,
+    now: int,
 ) -> Outlook:
-    """The rows of finished bars, one series a symbol, as things stand at `now`."""
+    """The rows of finished bars that begin at `start` or later (epoch seconds), one series a
+    symbol, as things stand at `now`.
+    """
     rows: list[Row] = []
     for time in np.unique(np.concatenate([bars.time for bars in series])).tolist():
         closes = nominal_end(time, timeframe, calendars)
@@ -69,7 +77,8 @@ def closed(
         if not complete and now < closes + PATIENCE:
             return Outlook(rows, closes + PATIENCE)
         rows.append(Row(time, closes, _bars_at(series, time)))
-    return Outlook(rows, None)
+        start = time + 1
+    return Outlook(rows, _look_at_next(timeframe, calendars, start, now))
 
 
 def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int:
@@ -83,6 +92,31 @@ def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int
     return max(int(bar_ends(start, timeframe, calendar)[0]) for calendar in calendars)
 
 
+def _look_at_next(
+    timeframe: str, calendars: Iterable[Sessions], start: int, now: int
+) -> int | None:
+    """When the patience is over with the first bar of a session that begins at `start` or later,
+    one with which it is not over yet. That the bar is there then nothing else may tell: without a
+    trade in its last minute none comes that completes it.
+    """
+    bars = (_first_bar(timeframe, one, start, now - PATIENCE) for one in set(calendars))
+    return min((end + PATIENCE for end in bars if end is not None), default=None)
+
+
+@lru_cache(maxsize=1024)  # lanes of one timeframe ask the same
+def _first_bar(timeframe: str, calendar: Sessions, start: int, over: int) -> int | None:
+    """The end of the first bar that begins at `start` or later and ends after `over`: that of the
+    moment from which both can hold, the one after it, or the first of a session to come.
+    """
+    length, since = TIMEFRAMES[timeframe], max(start, over)
+    opens, closes = _hours_from(since - length, _DAYS_AHEAD + length // DAY, calendar)
+    first = np.clip(since, opens, closes - 1)
+    times = np.concatenate([first, buckets(first, length, calendar)[1]])
+    begins, ends = buckets(times, length, calendar)
+    right = (times < np.tile(closes, 2)) & (begins >= start) & (ends > over)
+    return int(ends[right].min()) if right.any() else None
+
+
 def silent_at(timeframe: str, calendars: Sequence[Sessions], *, since: int, now: int) -> int | None:
     """When it will be too long that no row came after `since` (epoch seconds): GIVEN_UP_AFTER bars
     of one session, counted from its opening or from `since`. Where no session has so many, they are
@@ -94,7 +128,7 @@ def silent_at(timeframe: str, calendars: Sequence[Sessions], *, since: int, now:
 
 
 def _within_a_session(timeframe: str, calendar: Sessions, since: int, now: int) -> list[int]:
-    opens, closes = _hours_from(now, _DAYS_AHEAD, calendar)
+    opens, closes = _certain_hours_from(now, _DAYS_AHEAD, calendar)
     ends = np.maximum(opens, since) + GIVEN_UP_AFTER * TIMEFRAMES[timeframe]
     found: list[int] = ends[ends <= closes].tolist()
     return found
@@ -102,7 +136,7 @@ def _within_a_session(timeframe: str, calendar: Sessions, since: int, now: int) 
 
 def _over_sessions(timeframe: str, calendar: Sessions, since: int) -> list[int]:
     length = TIMEFRAMES[timeframe]
-    opens, closes = _hours_from(since, _WEEKS_AHEAD * 7, calendar)
+    opens, closes = _certain_hours_from(since, _WEEKS_AHEAD * 7, calendar)
     pairs = zip(opens.tolist(), closes.tolist(), strict=True)
     starts = np.array([start for hours in pairs for start in range(*hours, length)], np.int64)
     ends = np.unique(buckets(starts, length, calendar)[1])
@@ -113,12 +147,24 @@ def _over_sessions(timeframe: str, calendar: Sessions, since: int) -> list[int]:
 def _hours_from(
     moment: int, count: int, calendar: Sessions
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Openings and closes of the sessions among so many dates, without those at hours that nobody
-    knows, such as Muhurat trading's: no bar of them is ever late.
+    """Openings and closes of the sessions among so many dates."""
+    return calendar.hours(_sessions_from(moment, count, calendar))
+
+
+def _certain_hours_from(
+    moment: int, count: int, calendar: Sessions
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Without sessions at hours that nobody knows, such as Muhurat trading's: no bar of them is
+    ever late.
     """
+    days = _sessions_from(moment, count, calendar)
+    return calendar.hours(days[calendar.certain_closes(days) >= 0])
+
+
+def _sessions_from(moment: int, count: int, calendar: Sessions) -> NDArray[np.int32]:
     first = int(ist_day(np.array([moment]))[0])
     days = np.arange(first, first + count, dtype=np.int32)
-    return calendar.hours(days[calendar.is_session(days) & (calendar.certain_closes(days) >= 0)])
+    return days[calendar.is_session(days)]
 
 
 def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:

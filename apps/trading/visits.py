@@ -104,7 +104,7 @@ def _look_ahead(visits: Sequence[Visit], market_now: int) -> None:
     for visit in visits:
         lane, start = visit.lane, starts[visit.lane.pk]
         series = [bars[code, lane.timeframe].between(start, _EVER) for code in lane.symbols]
-        outlook = closed(series, lane.timeframe, visit.desk.calendars, now=market_now)
+        outlook = closed(series, lane.timeframe, visit.desk.calendars, start=start, now=market_now)
         since = min(stand.since for stand in visit.stands)
         rows = [row for row in outlook.rows if row.closes > since]
         visit.outlook = Outlook(rows, outlook.next_look)

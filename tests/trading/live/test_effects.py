@@ -1,7 +1,7 @@
 """What stops, pauses, switches, limits and the calendar do to runs at their next rows."""
 
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +16,7 @@ from apps.engine.candles import Candles
 from apps.market.models import CorporateAction
 from apps.market.rulebook.book import bundled_files
 from apps.market.services import load_edition
+from apps.market.store import PATIENCE
 from apps.symbols.models import Instrument
 from apps.trading import lanes, leases, services
 from apps.trading.models import (
@@ -33,8 +34,8 @@ from apps.trading.runner import Runner
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
 from tests import make
-from tests.market.bars import at
-from tests.trading.live.market_day import DAY, FIRST, hold, started, step, steps
+from tests.market.bars import at, flat
+from tests.trading.live.market_day import DAY, FIRST, SESSION, hold, started, step, steps
 
 pytestmark = pytest.mark.django_db
 
@@ -263,6 +264,20 @@ def test_a_session_at_hours_that_nobody_knows_gives_no_run_up(alice: User) -> No
     assert status_of(run) == Status.ACTIVE
     market.at(at("2026-11-09 11:45"))
     assert status_of(run) == Status.ERROR
+
+
+def test_a_last_bar_without_its_last_minute_is_looked_for(alice: User) -> None:
+    hold({SHARE: flat([FIRST + 60 * n for n in range(374)], 101.0)}, "1m")
+    started(alice, always_in(productType="intraday"))
+    runner, last = Runner(), FIRST + SESSION - LENGTH
+    for time in (FIRST + LENGTH, FIRST + 2 * LENGTH, last, FIRST + SESSION - 60):
+        step(runner, [SHARE], "1m", time)
+    lane = Lane.objects.get()
+    assert lane.row_time == last - LENGTH
+    assert lane.wake_at == make.NOW + timedelta(seconds=60 + PATIENCE)
+    step(runner, [SHARE], "1m", FIRST + SESSION + PATIENCE)
+    assert Lane.objects.get().row_time == last
+    assert not Position.objects.open().exists()
 
 
 def test_a_run_that_starts_in_the_midst_of_a_session_enters_at_once(alice: User) -> None:

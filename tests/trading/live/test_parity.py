@@ -137,7 +137,9 @@ def stepped(
     member = member_of(Run(configuration=steps))
     desk = desk_of(member, histories, start)
     bars = [history.candles.between(start, end) for history in histories]
-    rows = closed(bars, member.strategy.basicInfo.timeframe, desk.calendars, now=2**40).rows
+    rows = closed(
+        bars, member.strategy.basicInfo.timeframe, desk.calendars, start=0, now=2**40
+    ).rows
     capital = member.strategy.executionSettings.initialCapital
     data = save(new_state(symbols=len(histories), cash=capital))
     for row in rows:

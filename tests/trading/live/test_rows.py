@@ -22,18 +22,19 @@ def series(*times: int) -> Candles:
 
 def test_a_row_closes_when_all_its_symbols_have_their_bars() -> None:
     both = [series(OPENING), series(OPENING)]
-    outlook = closed(both, "5m", CALENDARS, now=OPENING + 300)
+    outlook = closed(both, "5m", CALENDARS, start=OPENING, now=OPENING + 300)
     (row,) = outlook.rows
-    assert (row.time, row.closes, outlook.next_look) == (OPENING, OPENING + 300, None)
+    assert (row.time, row.closes) == (OPENING, OPENING + 300)
+    assert outlook.next_look == OPENING + 600 + PATIENCE
     assert row.bars.tolist() == [[100.0] * 5, [100.0] * 5]
 
 
 def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
     one = [series(OPENING), series()]
     end = OPENING + 300
-    waiting = closed(one, "5m", CALENDARS, now=end + PATIENCE - 1)
+    waiting = closed(one, "5m", CALENDARS, start=OPENING, now=end + PATIENCE - 1)
     assert (waiting.rows, waiting.next_look) == ([], end + PATIENCE)
-    (row,) = closed(one, "5m", CALENDARS, now=end + PATIENCE).rows
+    (row,) = closed(one, "5m", CALENDARS, start=OPENING, now=end + PATIENCE).rows
     assert row.has(0)
     assert not row.has(1)
     assert np.isnan(row.bars[1]).all()
@@ -41,24 +42,57 @@ def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
 
 def test_a_later_bar_says_that_none_is_missing() -> None:
     gap = [series(OPENING, OPENING + 300), series(OPENING + 300)]
-    outlook = closed(gap, "5m", CALENDARS, now=OPENING + 600)
+    outlook = closed(gap, "5m", CALENDARS, start=OPENING, now=OPENING + 600)
     assert [row.time for row in outlook.rows] == [OPENING, OPENING + 300]
     assert not outlook.rows[0].has(1)
 
 
 def test_bars_that_are_not_over_yet_wait_for_their_end() -> None:
     both = [series(OPENING), series(OPENING)]
-    assert closed(both, "5m", CALENDARS, now=OPENING + 299) == ([], OPENING + 300)
+    assert closed(both, "5m", CALENDARS, start=OPENING, now=OPENING + 299) == ([], OPENING + 300)
 
 
 def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None:
     close = OPENING + 22_500  # 15:30, before the closing auction of 2026-08-03
     last = close - 900
-    (row,) = closed([series(last)], "1h", CALENDARS[:1], now=close).rows
+    (row,) = closed([series(last)], "1h", CALENDARS[:1], start=OPENING, now=close).rows
     assert row.closes == close
     midnight = OPENING - 33_300
-    (day,) = closed([series(midnight)], "1d", CALENDARS[:1], now=close).rows
+    (day,) = closed([series(midnight)], "1d", CALENDARS[:1], start=OPENING, now=close).rows
     assert day.closes == close
+
+
+def look(timeframe: str, last: str, now: str) -> str:
+    """When the row after the `last` one is looked for, in Asia/Kolkata."""
+    start, moment = at(f"2026-{last}") + 1, at(f"2026-{now}")
+    found = closed([series()], timeframe, CALENDARS[:1], start=start, now=moment).next_look
+    assert found is not None
+    return f"{datetime.fromtimestamp(found - PATIENCE, INDIA):%m-%d %H:%M}"
+
+
+def test_the_next_bar_is_looked_for_when_its_patience_is_over_and_no_sooner() -> None:
+    assert look("15m", "06-05 09:15", "06-05 09:30") == "06-05 09:45"
+    assert look("15m", "06-05 09:15", "06-05 09:45") == "06-05 09:45"
+    assert look("15m", "06-05 09:15", "06-05 09:46") == "06-05 10:00"
+    assert look("15m", "06-05 15:15", "06-05 15:30") == "06-08 09:30"
+    assert look("1h", "06-05 14:15", "06-05 15:15") == "06-05 15:30"
+    assert look("1h", "06-05 14:15", "06-06 11:00") == "06-08 10:15"
+    assert look("4h", "06-05 09:15", "06-05 13:15") == "06-05 15:30"
+    assert look("1d", "06-05 00:00", "06-05 15:30") == "06-08 15:30"
+    assert look("1d", "06-04 00:00", "06-05 09:15") == "06-05 15:30"
+    assert look("1w", "06-01 00:00", "06-08 00:00") == "06-15 00:00"
+    assert look("1w", "05-25 00:00", "06-05 16:00") == "06-08 00:00"
+
+
+def test_a_row_of_two_markets_is_looked_for_at_the_end_of_either() -> None:
+    both = [sessions_of("NSE:SBIN"), sessions_of("NSE:SBIN26AUGFUT")]
+    looks, now = [], at("2026-08-03 15:15")
+    for _ in range(3):
+        found = closed([series()], "1h", both, start=at("2026-08-03 14:15"), now=now).next_look
+        assert found is not None
+        looks.append(f"{datetime.fromtimestamp(found, INDIA):%d %H:%M:%S}")
+        now = found
+    assert looks == ["03 15:15:20", "03 15:40:20", "04 10:15:20"]
 
 
 def silent(timeframe: str, *, since: int, now: int = OPENING) -> str:
