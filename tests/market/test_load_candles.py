@@ -15,6 +15,7 @@ from apps.market.rulebook.book import bundled_files
 from apps.market.services import load_edition
 from tests import make
 from tests.market.bars import hold, minutes, written
+from tests.symbols.instruments import master_of_derivatives
 
 HEADER = "Date,Open,High,Low,Close,Volume\n"
 ROWS = "".join(f"2024-01-01 09:{minute},100,101,99.95,100.5,10\n" for minute in range(15, 35))
@@ -138,6 +139,18 @@ def test_hours_are_those_of_the_edition_that_is_loaded(tmp_path: Path) -> None:
     days = bundled_files()["days.csv"] + longer
     load_edition(files={"days.csv": days}, source="a circular", now=make.NOW)
     assert "21 added" in load(path, "--strict")
+
+
+def test_hours_are_those_of_the_master_that_is_loaded(tmp_path: Path) -> None:
+    rows = "2026-08-03 15:00,1,1,1,1,1\n2026-08-03 15:15,1,1,1,1,1\n"
+    path = written(tmp_path, HEADER + rows, "SMALL_15m.csv")
+    strict = ("--strict", "--stamps", "start")
+    with pytest.raises(CommandError, match="the bar starts outside"):
+        load(path, *strict)
+    assert "moved back" in load(path, "--dry-run")
+    master_of_derivatives()
+    assert "2 added" in load(path, *strict)
+    assert "moved back" not in load(path, "--dry-run")
 
 
 def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:

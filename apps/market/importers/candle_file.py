@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.market.importers.checks import Part, Report, judge
+from apps.market.importers.checks import Calendars, Part, Report, judge
 from apps.market.importers.content import BadCandleFile, Content, contents_of
 from apps.market.importers.documents import json_table
 from apps.market.importers.formats import broker_json, format_of
@@ -22,8 +22,7 @@ from apps.market.importers.rows import Instruments, Rows
 from apps.market.importers.sides import starts_of
 from apps.market.importers.tables import Column, Table, csv_table, parquet_table
 from apps.market.importers.timeframes import timeframe_of
-from apps.market.rulebook.book import Rulebook
-from apps.market.rulebook.sessions import sessions_of
+from apps.market.rulebook.sessions import bundled_sessions
 
 _PARQUET: Final = b"PAR1"
 _THOUSAND: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
@@ -49,15 +48,15 @@ class Loaded:
 class Given:
     """What is said about files beside what they say themselves; None is told by the file.
 
-    With `strict` a faulty row refuses a file of many instruments too. `book` has the hours, None is
-    the bundled one.
+    With `strict` a faulty row refuses a file of many instruments too. `calendars` tells
+    the hours of symbols.
     """
 
     symbol: str | None = None
     timeframe: str | None = None
     stamps: Side | None = None
     strict: bool = False
-    book: Rulebook | None = None
+    calendars: Calendars = bundled_sessions
 
 
 def read_candle_files(path: Path, given: Given = Given()) -> Iterator[Loaded]:
@@ -88,7 +87,9 @@ def _read(content: Content, given: Given) -> Loaded:
         table, stamps, instruments.of, given=given.timeframe or profile.timeframe
     )
     side = given.stamps or profile.stamps
-    times, shifted = _starts(table, stamps, instruments, timeframe, side=side, book=given.book)
+    times, shifted = _starts(
+        table, stamps, instruments, timeframe, side=side, calendars=given.calendars
+    )
     rows = profile.amend(table, _rows(table, layout, profile, times, instruments))
     report = Report(
         format=profile.name,
@@ -98,7 +99,7 @@ def _read(content: Content, given: Given) -> Loaded:
         adjusted=profile.adjusted,
     )
     parts, report = judge(
-        table, rows, instruments, timeframe, report, strict=given.strict, book=given.book
+        table, rows, instruments, timeframe, report, strict=given.strict, calendars=given.calendars
     )
     sha256 = hashlib.sha256(content.data).hexdigest()
     return Loaded(content.shown, sha256, timeframe, parts, report, instruments.told_by)
@@ -141,13 +142,13 @@ def _starts(
     timeframe: str,
     *,
     side: Side | None,
-    book: Rulebook | None,
+    calendars: Calendars,
 ) -> tuple[NDArray[np.int64], int]:
     """The starts of the bars, and by how much their stamps were moved; all are whole minutes."""
     known = next((each.symbol for each in instruments.named if each.symbol), None)
     if known is None:
         table.refuse("none of its instruments has a symbol here")
-    sessions = sessions_of(known, book=book)
+    sessions = calendars([known])[known]
     times, shifted = starts_of(stamps, instruments.of, timeframe, sessions, side=side)
     broken = times % 60 != 0
     if broken.any():

@@ -10,7 +10,7 @@ order.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
@@ -19,15 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
+from apps.engine.sessions import Sessions
 from apps.market.importers.layout import PRICES
 from apps.market.importers.rows import Flags, Instruments, Rows
 from apps.market.importers.tables import Table
 from apps.market.quality import within_hours
-from apps.market.rulebook.book import Rulebook
-from apps.market.rulebook.sessions import sessions_of
 
 REPAIRABLE: Final = 0.005
 """Largest excess of an open or close over its bar's range that is repaired, as a share of it."""
+
+Calendars = Callable[[Collection[str]], Mapping[str, Sessions]]
+"""The hours of each of some symbols."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +121,11 @@ def judge(
     report: Report,
     *,
     strict: bool,
-    book: Rulebook | None,
+    calendars: Calendars,
 ) -> tuple[tuple[Part, ...], Report]:
     """The bars by instrument, and the report filled in. Raises BadCandleFile.
 
-    With `strict` a bar outside the session's hours is refused as well; `book` as in `Given`.
+    With `strict` a bar outside the session's hours is refused as well; `calendars` as in `Given`.
     """
     out_of_order = int(np.count_nonzero(np.diff(rows.time) < 0))
     sieve = _Sieve(table, rows, instruments, strict=strict)
@@ -143,7 +145,7 @@ def judge(
         table.refuse(f"no row is a bar: {', '.join(sieve.left_out)}")
     parts = _parts(sieve, of_symbol, symbols)
     if strict:
-        _refuse_off_session(sieve, parts, timeframe, book)
+        _refuse_off_session(sieve, parts, timeframe, calendars)
     return parts, replace(
         report,
         bars=len(sieve.rows),
@@ -269,11 +271,11 @@ def _parts(sieve: _Sieve, of_symbol: NDArray[np.int64], symbols: Sequence[str]) 
 
 
 def _refuse_off_session(
-    sieve: _Sieve, parts: Sequence[Part], timeframe: str, book: Rulebook | None
+    sieve: _Sieve, parts: Sequence[Part], timeframe: str, calendars: Calendars
 ) -> None:
-    first = 0
+    first, sessions = 0, calendars([part.symbol for part in parts])
     for part in parts:
-        inside = within_hours(part.candles, timeframe, sessions_of(part.symbol, book=book))
+        inside = within_hours(part.candles, timeframe, sessions[part.symbol])
         if not inside.all():
             place = sieve.place(first + int(np.argmin(inside)))
             sieve.table.refuse(f"{place}: the bar starts outside the session's hours")

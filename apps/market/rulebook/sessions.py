@@ -9,7 +9,7 @@ A year of which no date is listed for an exchange is one whose holidays nobody k
 but where a session must be certain it is an error (engine.MissingCalendar).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from itertools import groupby
@@ -70,6 +70,11 @@ def sessions_of(
     """
     book = book or bundled()
     return market_sessions(book, *market_of(book, symbol, has_derivatives=has_derivatives))
+
+
+def bundled_sessions(symbols: Collection[str]) -> Mapping[str, Sessions]:
+    """By the edition that ships with the service, where no database tells more."""
+    return {symbol: sessions_of(symbol) for symbol in symbols}
 
 
 def market_of(book: Rulebook, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:

@@ -15,7 +15,8 @@ from django.utils import timezone
 from apps.core.errors import InvalidInput, ServiceError
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse
-from apps.market import clock, editions, store
+from apps.market import clock, store
+from apps.market.calendars import calendars_of
 from apps.market.feeds import replay
 from apps.market.feeds.following import follow
 from apps.market.feeds.kite import KiteFeed
@@ -103,7 +104,7 @@ class Command(BaseCommand):
         given = Given(
             symbol=options["symbols"][0] if len(options["symbols"]) == 1 else None,
             timeframe=options["timeframe"],
-            book=editions.current(),
+            calendars=calendars_of,
         )
         loaded = [one for path in files for one in read_candle_files(path, given)]
         timeframes = {one.timeframe for one in loaded}

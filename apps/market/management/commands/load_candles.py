@@ -14,7 +14,8 @@ from tqdm import tqdm
 from apps.core.errors import ServiceError
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
-from apps.market import editions, services
+from apps.market import services
+from apps.market.calendars import calendars_of
 from apps.market.importers import Given, Loaded, Side, read_candle_files
 from apps.market.load_report import lines_of
 from apps.market.loading import Loading
@@ -63,7 +64,7 @@ class Command(BaseCommand):
         if options["sample"] and options["dry_run"]:
             raise CommandError("--sample has no dry run: it is the same every time")
         said = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
-        given = Given(**said, book=editions.current())
+        given = Given(**said, calendars=calendars_of)
         try:
             with transaction.atomic():
                 if options["sample"]:
