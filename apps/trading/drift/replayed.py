@@ -11,6 +11,7 @@ from apps.engine.kernel.records import save
 from apps.market import editions, store
 from apps.market.calendars import calendars_of
 from apps.market.moments import day_in_india, midnight
+from apps.trading.books import SIDES
 from apps.trading.desk import Desk
 from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
 from apps.trading.models import Intent, Lane, LaneRow, SessionStart
@@ -31,7 +32,7 @@ def replayed(
     begun, book = _from(lane, first, goes_on=goes_on), editions.current()
     hours = calendars_of(lane.symbols, book=book)
     desk, terms_desk = Desk.of(begun, book, hours), Desk.of(lane, book, hours)
-    playing = {one.run_id: _Playing(bytes(one.data)) for one in sessions}
+    playing = {one.run_id: _Playing(one) for one in sessions}
     for row in _stored(lane, desk, first, last, without=_without_bars(lane, rows)):
         due = [
             session.run_id
@@ -98,9 +99,9 @@ def _stored(
 class _Playing:
     """A run on its way through the session."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, session: SessionStart) -> None:
         self.facts = Facts()
-        self._data = data
+        self._first_row, self._data = session.first_row, bytes(session.data)
         self._waiting: dict[str, SignalKey] = {}
 
     def standing(self, member: Member) -> Standing:
@@ -129,12 +130,21 @@ class _Playing:
     def _verdicts(self, outcome: Outcome) -> None:
         """What became of the entries that waited."""
         for one in outcome.refused:
-            if key := self._waiting.pop(one.symbol, None):
-                self.facts.signals[key] = Verdict(False, one.reason)
+            recalled = SignalKey(one.held_since, one.symbol, "entry", one.side)
+            self._settle(recalled, Verdict(False, one.reason))
         for execution in outcome.executions:
-            entered = execution.intent is not Intent.EXIT
-            if entered and (key := self._waiting.pop(execution.symbol, None)):
-                self.facts.signals[key] = Verdict(True, "")
+            if execution.intent is not Intent.EXIT:
+                side, since = SIDES[execution.side], execution.held_since
+                recalled = SignalKey(since, execution.symbol, "entry", side)
+                self._settle(recalled, Verdict(True, ""))
+
+    def _settle(self, recalled: SignalKey, verdict: Verdict) -> None:
+        """Of what waited since it was heard; else beside a position, and then since the last bar at
+        whose close that was held. What waited since the session before is told of that one.
+        """
+        key = self._waiting.pop(recalled.symbol, recalled)
+        if key.time >= self._first_row:
+            self.facts.signals[key] = verdict
 
     def _signals(self, outcome: Outcome, time: int) -> None:
         for one in outcome.heard:

@@ -109,6 +109,22 @@ def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User
     assert (report.rows, report.differences) == (13, [])
 
 
+def test_an_entry_that_waited_beside_a_position_is_told_alike(alice: User) -> None:
+    """Its signal is told once the square-off has taken the position away."""
+    always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
+    entries = {"positionType": "long", "conditions": [always | {"value": 1}]}
+    execution = {
+        "mode": "paper", "exchange": "NSE", "orderType": "market", "charges": "none",
+        "productType": "intraday", "initialCapital": 100_000,
+    }  # fmt: skip
+    symbol, starts = SYMBOLS[0], times(2, 900)
+    hold({symbol: flat(starts, 101.0)}, "15m")
+    started(alice, steps([symbol], "15m", entryConditions=entries, executionSettings=execution))
+    step(Runner(), [symbol], "15m", AFTER)
+    assert Signal.objects.filter(reason="outside_session").exists()
+    assert check() == {"2026-06-01": [], "2026-06-02": []}
+
+
 def tamper() -> list[tuple[object, ...]]:
     """One difference of each kind that the store does not make."""
     charged, priced = Fill.objects.order_by("at", "pk").select_related("order")[:2]
