@@ -84,6 +84,8 @@ class Desk:
         lane = self.lane
         if self.window is None or self.stretch != lane.began or lane.row_time is None:
             return False
+        if not _on_one_day(lane.row_time, self.last_row):
+            return False
         return 0 < lane.row_time - self.last_row <= FOLLOWED * TIMEFRAMES[lane.timeframe]
 
     def follow(self, row: Row) -> None:
@@ -93,9 +95,13 @@ class Desk:
         self.last_row = row.time
 
     def open_window(self, row: Row) -> None:
-        """Have the bars before `row`, and then it: kept from the row before, or made anew."""
+        """Have the bars before `row`, and then it: kept from the row before, or made anew. The
+        first row of a day makes all anew: what was loaded since counts from then on, whoever has
+        the lane.
+        """
         began = self._began(row)
-        if self.window is None or (self.stretch, self.last_row) != (began, self.lane.row_time):
+        kept = (self.stretch, self.last_row) == (began, self.lane.row_time)
+        if self.window is None or not kept or not _on_one_day(row.time, self.last_row):
             self.window = window_of(self.lane, began=began, before=row.time)
         self.stretch = began
         self.follow(row)
@@ -181,6 +187,10 @@ class Desk:
             if row.closes >= int(self.calendars[at].hours(last)[1][0]):
                 found.append(at)
         return found
+
+
+def _on_one_day(time: int, other: int) -> bool:
+    return day_in_india(time) == day_in_india(other)
 
 
 def member_of(run: Run) -> Member:

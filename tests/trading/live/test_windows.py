@@ -1,0 +1,97 @@
+"""Indicators of a run are computed over what those of its backtest are (rules 11 and 17)."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from apps.accounts.models import User
+from apps.market.models import CorporateAction
+from apps.trading.models import LaneRow, Signal
+from apps.trading.rows import Row, unpacked
+from apps.trading.runner import Runner
+from apps.trading.windows import Window, window_of
+from tests import make
+from tests.market.bars import flat
+from tests.trading.live.market_day import DAY, FIRST, hold, started, step, times
+from tests.trading.live.test_effects import LENGTH, SHARE, always_in
+
+pytestmark = pytest.mark.django_db
+
+FRIDAY = [FIRST - 3 * DAY + LENGTH * n for n in range(25)]  # before the run begins
+
+
+def above(period: int, timeframe: str | None = None, *, operator: str = "above") -> dict[str, Any]:
+    """Long while the price is above its average."""
+    average = {"type": "SMA", "period": period} | ({"timeframe": timeframe} if timeframe else {})
+    condition = {
+        "type": "indicator_indicator", "indicator1": {"type": "PRICE"}, "operator": operator,
+        "indicator2": average,
+    }  # fmt: skip
+    entries = {"positionType": "long", "conditions": [condition]}
+    risk = {"maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1}
+    return always_in() | {"entryConditions": entries, "riskParameters": risk}
+
+
+def split(day: date) -> None:
+    CorporateAction.objects.create(
+        symbol=SHARE, ex_date=day, kind="split", shares_before=1, shares_after=10, source="test",
+        loaded_at=make.NOW,
+    )  # fmt: skip
+
+
+def window_anew(runner: Runner, last: int) -> tuple[Window, Window]:
+    """The one that a runner keeps, and one made now of what is stored, up to the same row."""
+    (desk,) = runner._desks.values()
+    assert desk.window is not None
+    assert desk.stretch is not None
+    made = window_of(desk.lane, began=desk.stretch, before=last)
+    made.add(Row(last, last + LENGTH, unpacked(bytes(LaneRow.objects.get(time=last).bars), 1)))
+    return desk.window, made
+
+
+def closes(window: Window) -> list[float]:
+    return list(window.bars(0).close)
+
+
+def test_what_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:
+    starts = times(2, LENGTH)
+    hold({SHARE: flat(starts, 101.0)}, "15m")
+    started(alice, above(30))
+    runner = Runner()
+    step(runner, [SHARE], "15m", starts[0] + LENGTH)
+    hold({SHARE: flat(FRIDAY, 90.0)}, "15m")
+    for start in starts[1:25]:
+        step(runner, [SHARE], "15m", start + LENGTH)
+    assert not Signal.objects.exists()
+    step(runner, [SHARE], "15m", starts[25] + LENGTH)
+    assert Signal.objects.exists()
+    kept, made = window_anew(runner, starts[25])
+    assert closes(kept) == closes(made)
+
+
+def test_a_split_that_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:
+    starts = times(2, LENGTH)
+    hold({SHARE: flat(FRIDAY + starts, [1000.0] * 25 + [101.0] * 50)}, "15m")
+    started(alice, above(40))
+    runner = Runner()
+    step(runner, [SHARE], "15m", starts[0] + LENGTH)
+    split(date(2026, 6, 1))
+    for start in starts[1:26]:
+        step(runner, [SHARE], "15m", start + LENGTH)
+    kept, made = window_anew(runner, starts[25])
+    assert closes(kept) == closes(made)
+    assert set(closes(kept)) == {100.0, 101.0}
+
+
+def test_a_window_that_follows_others_into_the_next_day_is_made_anew(alice: User) -> None:
+    starts = times(2, LENGTH)
+    hold({SHARE: flat(starts, 101.0)}, "15m")
+    started(alice, above(5))
+    one, other = Runner(), Runner()
+    step(one, [SHARE], "15m", starts[0] + LENGTH)
+    hold({SHARE: flat(FRIDAY, 90.0)}, "15m")
+    step(other, [SHARE], "15m", starts[25] + LENGTH)
+    step(one, [SHARE], "15m", starts[26] + LENGTH)
+    kept, made = window_anew(one, starts[26])
+    assert closes(kept) == closes(made)
