@@ -60,6 +60,13 @@ def read(
     return _read(history, timeframe, start, end, warmup=warmup)
 
 
+def read_finished(symbol: str, timeframe: str, *, start: int, end: int) -> Candles:
+    """As `read` with `warmup`, as one sees it who trades at `end`: a longer bar that ends by then
+    is finished, whatever its last bars are.
+    """
+    return _read(history_of(symbol, timeframe, until=end), timeframe, start, end, warmup=True)
+
+
 def closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
     """`all_closed` of one symbol."""
     return all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]

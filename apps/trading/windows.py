@@ -1,8 +1,9 @@
 """What indicators at a row of a lane are computed over (engine rule 11): bars of the store before
-the lane's stretch began, and from there on those that its rows used.
+the lane's stretch began, and from there on those that its rows used. Candles of longer timeframes
+are those that are stored of earlier days, and of the day itself what its bars make.
 
-A window is kept in memory from row to row, or made anew from what is stored: both are the same to
-the last bit, as neither takes anything that came after a row was used.
+A window serves the rows of one day. It is kept in memory from row to row, or made anew from what is
+stored: both are the same to the last bit, unless something was loaded of earlier days meanwhile.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,31 +50,29 @@ class Used(NamedTuple):
         return Candles(frozen(self.time[there]), *(frozen(column) for column in columns))
 
 
-class Base(NamedTuple):
-    """What candles of a longer timeframe are made of: stored ones before the moment `cut`, and the
-    bars from there on.
-    """
-
-    stored: Candles
-    bars: Candles
-    cut: int
-
-
-Source = Callable[[int, str], Base]
-"""By a symbol's index and a longer timeframe."""
+Source = Callable[[int, str], Candles]
+"""By a symbol's index and a longer timeframe: candles of the days before the window's."""
 Adjusting = Callable[[int, Row], Adjustment]
 """By a symbol's index, into the terms of the row's day."""
 
 
 class Window:
-    """The bars of a lane's symbols up to its last row, of each as traded and in order."""
+    """The bars of a lane's symbols up to its last row, of each as traded and in order. Those from
+    the moment `today` on make the last candles of longer timeframes.
+    """
 
     def __init__(
-        self, timeframe: str, tapes: Sequence[Candles], *, bases: Source, adjusting: Adjusting
+        self,
+        timeframe: str,
+        tapes: Sequence[Candles],
+        *,
+        today: int,
+        stored: Source,
+        adjusting: Adjusting,
     ) -> None:
-        self._timeframe, self._tapes = timeframe, list(tapes)
-        self._source, self._adjusting = bases, adjusting
-        self._bases: dict[tuple[int, str], Base] = {}
+        self._timeframe, self._tapes, self._today = timeframe, list(tapes), today
+        self._source, self._adjusting = stored, adjusting
+        self._stored: dict[tuple[int, str], Candles] = {}
         self._terms = [NONE for _ in tapes]
         self._day: int | None = None
 
@@ -86,10 +85,6 @@ class Window:
         begins = start_of_block(row.time, self._timeframe)
         for s in filter(row.has, symbols):
             self._tapes[s] = _trimmed(_extended(self._tapes[s], row.time, row.bars[s]), begins)
-        for (s, name), base in self._bases.items():
-            if row.has(s):
-                grown = _extended(base.bars, row.time, row.bars[s])
-                self._bases[s, name] = base._replace(bars=grown)
 
     def bars(self, symbol: int) -> Candles:
         """Those that rule 11 reads, the last row's at the end, in the terms of its day."""
@@ -101,48 +96,53 @@ class Window:
         """Candles of longer timeframes that are finished by the moment `closes`, as they are seen
         at the symbol's bars.
         """
-        bars, found = self.bars(symbol), {}
+        bars, tape, found = self.bars(symbol), self._tapes[symbol], {}
+        today = tape.between(self._today, closes)
         for name in names:
-            if (symbol, name) not in self._bases:
-                base = self._source(symbol, name)
-                self._bases[symbol, name] = base._replace(bars=self._up_to_now(symbol, base))
-            base = self._bases[symbol, name]
-            made = resample(base.bars, self._timeframe, name, calendar, until=closes)
-            whole = self._terms[symbol].apply(joined([base.stored, made]))
+            made = resample(today, self._timeframe, name, calendar, until=closes)
+            whole = self._terms[symbol].apply(joined([self._stored_of(symbol, name), made]))
             found[name] = longer_of(bars, self._timeframe, whole, name, calendar)
         return found
 
-    def _up_to_now(self, symbol: int, base: Base) -> Candles:
-        """With the bars that came after those."""
-        tape, known = self._tapes[symbol], base.bars
-        since = int(known.time[-1]) + 1 if len(known) else base.cut
-        after = int(np.searchsorted(tape.time, since))
-        return joined([known, tape.slice(after, len(tape))])
+    def _stored_of(self, symbol: int, name: str) -> Candles:
+        if (symbol, name) not in self._stored:
+            self._stored[symbol, name] = self._source(symbol, name)
+        return self._stored[symbol, name]
 
 
 def window_of(lane: Lane, *, began: int, before: int) -> Window:
-    """As the rows before the moment `before` have left it, from what is stored. The stretch begins
-    at `began`.
+    """As the rows before the moment `before` have left it, from what is stored, for the rows of
+    that day. The stretch begins at `began`.
     """
-    reader = _Reader(lane, began, start_of_block(before, lane.timeframe))
-    used = reader.used_before(before)
-    tapes = [reader.tape(symbol, used) for symbol in range(len(lane.symbols))]
-    return Window(lane.timeframe, tapes, bases=reader.base, adjusting=reader.terms)
+    reader = _Reader(lane, began, before)
+    used = reader.used_before()
+    return Window(
+        lane.timeframe,
+        [reader.tape(symbol, used) for symbol in range(len(lane.symbols))],
+        today=_first_moment(before, weekly=False),
+        stored=reader.longer,
+        adjusting=reader.terms,
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What is stored of a lane: `begins` is the first moment of the block to come."""
+    """What is stored of a lane before a moment."""
 
     lane: Lane
     began: int
-    begins: int
+    before: int
 
-    def used_before(self, moment: int) -> Used:
+    @property
+    def begins(self) -> int:
+        """The first moment of the block to come."""
+        return start_of_block(self.before, self.lane.timeframe)
+
+    def used_before(self) -> Used:
         """Rows of the stretch: enough for every symbol's bars before the block, and those of the
         block.
         """
-        before = self.lane.rows.filter(time__gte=self.began, time__lt=moment)
+        before = self.lane.rows.filter(time__gte=self.began, time__lt=self.before)
         inside = before.filter(time__gte=self.begins).count()
         most = inside + _ROWS_FIRST
         used = self._unpacked(before, most)
@@ -160,16 +160,13 @@ class _Reader:
         )
         return _trimmed(joined([stored, used.of(symbol)]), self.begins)
 
-    def base(self, symbol: int, name: str) -> Base:
-        """Stored candles up to the day, or week, in which the stretch began; from there on the
-        bars of the rows make them.
+    def longer(self, symbol: int, name: str) -> Candles:
+        """Up to the day, or week, of the moment: those that are stored, and of what has none those
+        that shorter ones make (rule 17), also from other bars than the rows had.
         """
-        code, cut = self.lane.symbols[symbol], _first_moment(self.began, weekly=name == "1w")
-        first = min(start_of_block(self.begins, name), cut)
-        stored = store.read(code, name, start=first, end=cut, warmup=True)
-        begun = store.read(code, self.lane.timeframe, start=cut, end=self.began)
-        used = self._unpacked(self.lane.rows.filter(time__gte=self.began))
-        return Base(stored, joined([begun, used.of(symbol)]), cut)
+        end = _first_moment(self.before, weekly=name == "1w")
+        first = min(start_of_block(self.begins, name), end)
+        return store.read_finished(self.lane.symbols[symbol], name, start=first, end=end)
 
     def terms(self, symbol: int, row: Row) -> Adjustment:
         """By the splits and bonuses up to its day; none where prices are their source's own."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from apps.backtests.histories import history_of
-from apps.engine.candles import WARMUP_BARS, Candles, resample, start_of_block
+from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, resample, start_of_block
 from apps.engine.errors import InsufficientData
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.kernel.records import load, new_state, save
@@ -33,7 +33,7 @@ from apps.trading.playing import Changes, Member, Standing, play
 from apps.trading.rows import Row, closed
 from apps.trading.stepping import Step
 from apps.trading.terms import Terms
-from apps.trading.windows import Base, Window
+from apps.trading.windows import Window
 from tests.trading.live.drawn import LONGER, drawn
 
 CASES, ROWS = 200, 300
@@ -162,24 +162,20 @@ def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
     for history in histories:
         begin, first = np.searchsorted(history.candles.time, (block, start)).tolist()
         tapes.append(history.candles.slice(max(begin - WARMUP_BARS, 0), first))
-    adjusting = partial(lambda symbol, row: NONE)
-    window = Window(timeframe, tapes, bases=partial(base, histories, start), adjusting=adjusting)
+    today = start - (start + IST) % DAY
+    window = Window(
+        timeframe, tapes, today=today, stored=partial(before, histories, start, today),
+        adjusting=partial(lambda symbol, row: NONE),
+    )  # fmt: skip
     calendars = [history.sessions for history in histories]
     return Desk(lane, bundled(), calendars, window=window)
 
 
-def base(histories: Sequence[History], start: int, symbol: int, name: str) -> Base:
+def before(histories: Sequence[History], start: int, today: int, symbol: int, name: str) -> Candles:
     """Longer candles of the days before the stretch; what comes then makes those that follow."""
-    midnight = start - (start + 19_800) % 86_400
-    history = histories[symbol]
-    longer = history.longer[name]
-    begin, cut = np.searchsorted(longer.time, (start_of_block(start, name), midnight)).tolist()
-    # The first bars of the day are in the store when the stretch begins in its midst.
-    return Base(
-        longer.slice(max(begin - WARMUP_BARS, 0), cut),
-        history.candles.between(midnight, start),
-        midnight,
-    )
+    longer = histories[symbol].longer[name]
+    begin, end = np.searchsorted(longer.time, (start_of_block(start, name), today)).tolist()
+    return longer.slice(max(begin - WARMUP_BARS, 0), end)
 
 
 def terms_of(histories: Sequence[History], rules: Rules, row: Row) -> Terms:

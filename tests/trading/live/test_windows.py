@@ -7,13 +7,13 @@ import pytest
 
 from apps.accounts.models import User
 from apps.market.models import CorporateAction
-from apps.trading.models import LaneRow, Signal
+from apps.trading.models import LaneRow, Run, Signal
 from apps.trading.rows import Row, unpacked
 from apps.trading.runner import Runner
 from apps.trading.windows import Window, window_of
 from tests import make
 from tests.market.bars import flat
-from tests.trading.live.market_day import DAY, FIRST, hold, started, step, times
+from tests.trading.live.market_day import DAY, FIRST, backtested, hold, started, step, times
 from tests.trading.live.test_effects import LENGTH, SHARE, always_in
 
 pytestmark = pytest.mark.django_db
@@ -40,6 +40,13 @@ def split(day: date) -> None:
     )  # fmt: skip
 
 
+def enters(run: Run, *, start: int, end: int) -> bool:
+    """Whether it has a signal, and its backtest a trade: both or none."""
+    found = Signal.objects.filter(run=run, action="entry").exists()
+    assert found == (len(backtested(run, start=start, end=end).trades) > 0)
+    return found
+
+
 def window_anew(runner: Runner, last: int) -> tuple[Window, Window]:
     """The one that a runner keeps, and one made now of what is stored, up to the same row."""
     (desk,) = runner._desks.values()
@@ -52,6 +59,17 @@ def window_anew(runner: Runner, last: int) -> tuple[Window, Window]:
 
 def closes(window: Window) -> list[float]:
     return list(window.bars(0).close)
+
+
+def test_stored_days_come_before_those_that_rows_make(alice: User) -> None:
+    starts = times(4, LENGTH)
+    midnights = [start - 33_300 for start in starts[::25]]
+    hold({SHARE: flat(starts, 101.0)}, "15m")
+    hold({SHARE: flat(midnights, 102.0)}, "1d")
+    run, runner = started(alice, above(2, "1d", operator="at_or_above")), Runner()
+    for start in starts:
+        step(runner, [SHARE], "15m", start + LENGTH)
+    assert not enters(run, start=FIRST, end=FIRST + 4 * DAY)
 
 
 def test_what_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:
