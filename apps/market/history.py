@@ -49,12 +49,14 @@ class History(Protocol):
         """How many bars a block has, None where only reading it can tell."""
 
 
-def history_of(symbol: str, timeframe: str, *, until: int = 0) -> History:
-    """The history as stored now, with its prices as they were traded.
+def history_of(
+    symbol: str, timeframe: str, *, until: int = 0, terms: Adjustment = adjustment.NONE
+) -> History:
+    """The history as stored now, with its prices as they were traded, or in these terms.
 
     A longer bar that ends by `until` (epoch seconds) is finished, whatever its last bars are.
     """
-    return _with(adjustment.NONE, calendar_of(symbol), timeframe, _parts(symbol, timeframe, until))
+    return _with(terms, calendar_of(symbol), timeframe, _parts(symbol, timeframe, until))
 
 
 def adjusted_history_of(

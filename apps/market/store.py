@@ -26,6 +26,7 @@ from apps.engine.candles import (
     start_of_block,
 )
 from apps.market import live
+from apps.market.adjustment import Adjustment
 from apps.market.blocks import EMPTY, joined
 from apps.market.bounds import at_least
 from apps.market.history import History, adjusted_history_of, history_of, recent_histories
@@ -60,11 +61,14 @@ def read(
     return _read(history, timeframe, start, end, warmup=warmup)
 
 
-def read_finished(symbol: str, timeframe: str, *, start: int, end: int) -> Candles:
-    """As `read` with `warmup`, as one sees it who trades at `end`: a longer bar that ends by then
-    is finished, whatever its last bars are.
+def read_finished(
+    symbol: str, timeframe: str, *, start: int, end: int, terms: Adjustment
+) -> Candles:
+    """As `read` with `warmup`, as one sees it who trades at `end`: prices in these terms, and a
+    longer bar that ends by then is finished, whatever its last bars are.
     """
-    return _read(history_of(symbol, timeframe, until=end), timeframe, start, end, warmup=True)
+    history = history_of(symbol, timeframe, until=end, terms=terms)
+    return _read(history, timeframe, start, end, warmup=True)
 
 
 def closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:

@@ -6,8 +6,10 @@ A window serves the rows of one day. It is kept in memory from row to row, or ma
 stored: both are the same to the last bit, unless something was loaded of earlier days meanwhile.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,11 +28,12 @@ from apps.engine.candles import (
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.sessions import Sessions
 from apps.market import store
-from apps.market.adjustment import NONE, Adjustment
+from apps.market.adjustment import Adjustment
 from apps.market.blocks import joined
 from apps.market.history import change_of
 from apps.market.models import CandleBlock, CorporateAction
 from apps.market.moments import day_in_india
+from apps.market.rulebook.dates import day_number
 from apps.trading.models import Lane, LaneRow
 from apps.trading.rows import PRICES, Row, unpacked
 
@@ -52,43 +55,29 @@ class Used(NamedTuple):
 
 Source = Callable[[int, str], Candles]
 """By a symbol's index and a longer timeframe: candles of the days before the window's."""
-Adjusting = Callable[[int, Row], Adjustment]
-"""By a symbol's index, into the terms of the row's day."""
 
 
 class Window:
-    """The bars of a lane's symbols up to its last row, of each as traded and in order. Those from
-    the moment `today` on make the last candles of longer timeframes.
+    """The bars of a lane's symbols up to its last row, of each in order and in the terms of the
+    window's day. Those from the moment `today` on make the last candles of longer timeframes.
     """
 
     def __init__(
-        self,
-        timeframe: str,
-        tapes: Sequence[Candles],
-        *,
-        today: int,
-        stored: Source,
-        adjusting: Adjusting,
+        self, timeframe: str, tapes: Sequence[Candles], *, today: int, stored: Source
     ) -> None:
         self._timeframe, self._tapes, self._today = timeframe, list(tapes), today
-        self._source, self._adjusting = stored, adjusting
+        self._source = stored
         self._stored: dict[tuple[int, str], Candles] = {}
-        self._terms = [NONE for _ in tapes]
-        self._day: int | None = None
 
     def add(self, row: Row) -> None:
         """The next row; from here on it is the last one."""
-        symbols = range(len(self._tapes))
-        if row.day != self._day:
-            self._terms = [self._adjusting(s, row) for s in symbols]
-            self._day = row.day
         begins = start_of_block(row.time, self._timeframe)
-        for s in filter(row.has, symbols):
+        for s in filter(row.has, range(len(self._tapes))):
             self._tapes[s] = _trimmed(_extended(self._tapes[s], row.time, row.bars[s]), begins)
 
     def bars(self, symbol: int) -> Candles:
-        """Those that rule 11 reads, the last row's at the end, in the terms of its day."""
-        return self._terms[symbol].apply(self._tapes[symbol])
+        """Those that rule 11 reads, the last row's at the end."""
+        return self._tapes[symbol]
 
     def longer(
         self, symbol: int, names: Sequence[str], calendar: Sessions, *, closes: int
@@ -96,11 +85,11 @@ class Window:
         """Candles of longer timeframes that are finished by the moment `closes`, as they are seen
         at the symbol's bars.
         """
-        bars, tape, found = self.bars(symbol), self._tapes[symbol], {}
-        today = tape.between(self._today, closes)
+        bars, found = self._tapes[symbol], {}
+        today = bars.between(self._today, closes)
         for name in names:
             made = resample(today, self._timeframe, name, calendar, until=closes)
-            whole = self._terms[symbol].apply(joined([self._stored_of(symbol, name), made]))
+            whole = joined([self._stored_of(symbol, name), made])
             found[name] = longer_of(bars, self._timeframe, whole, name, calendar)
         return found
 
@@ -114,24 +103,24 @@ def window_of(lane: Lane, *, began: int, before: int) -> Window:
     """As the rows before the moment `before` have left it, from what is stored, for the rows of
     that day. The stretch begins at `began`.
     """
-    reader = _Reader(lane, began, before)
+    reader = _Reader(lane, began, before, _terms(lane, day_in_india(before)))
     used = reader.used_before()
     return Window(
         lane.timeframe,
         [reader.tape(symbol, used) for symbol in range(len(lane.symbols))],
         today=_first_moment(before, weekly=False),
         stored=reader.longer,
-        adjusting=reader.terms,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What is stored of a lane before a moment."""
+    """What is stored of a lane before a moment, of each symbol in its `terms`."""
 
     lane: Lane
     began: int
     before: int
+    terms: Sequence[Adjustment]
 
     @property
     def begins(self) -> int:
@@ -151,14 +140,9 @@ class _Reader:
         return used if len(used.time) < most or enough.all() else self._unpacked(before)
 
     def tape(self, symbol: int, used: Used) -> Candles:
-        stored = store.read(
-            self.lane.symbols[symbol],
-            self.lane.timeframe,
-            start=self.began,
-            end=self.began,
-            warmup=True,
-        )
-        return _trimmed(joined([stored, used.of(symbol)]), self.begins)
+        stored = self._read(symbol, self.lane.timeframe, start=self.began, end=self.began)
+        in_terms = self.terms[symbol].apply(used.of(symbol))
+        return _trimmed(joined([stored, in_terms]), self.begins)
 
     def longer(self, symbol: int, name: str) -> Candles:
         """Up to the day, or week, of the moment: those that are stored, and of what has none those
@@ -166,15 +150,11 @@ class _Reader:
         """
         end = _first_moment(self.before, weekly=name == "1w")
         first = min(start_of_block(self.begins, name), end)
-        return store.read_finished(self.lane.symbols[symbol], name, start=first, end=end)
+        return self._read(symbol, name, start=first, end=end)
 
-    def terms(self, symbol: int, row: Row) -> Adjustment:
-        """By the splits and bonuses up to its day; none where prices are their source's own."""
-        code = self.lane.symbols[symbol]
-        if CandleBlock.objects.filter(symbol=code, adjusted=True).exists():
-            return NONE
-        known = CorporateAction.objects.filter(symbol=code, ex_date__lte=day_in_india(row.time))
-        return Adjustment.to(row.day, map(change_of, known))
+    def _read(self, symbol: int, timeframe: str, *, start: int, end: int) -> Candles:
+        code, terms = self.lane.symbols[symbol], self.terms[symbol]
+        return store.read_finished(code, timeframe, start=start, end=end, terms=terms)
 
     def _unpacked(self, rows: QuerySet[LaneRow], most: int | None = None) -> Used:
         """The newest of them."""
@@ -183,6 +163,18 @@ class _Reader:
         bars = [unpacked(bytes(data), count) for _, data in newest]
         shaped = np.array(bars, np.float64).reshape(len(newest), count, len(PRICES))
         return Used(np.array([time for time, _ in newest], np.int64), shaped)
+
+
+def _terms(lane: Lane, day: date) -> list[Adjustment]:
+    """Of each symbol by its splits and bonuses up to the day; none where prices are their source's
+    own.
+    """
+    adjusted = CandleBlock.objects.filter(symbol__in=lane.symbols, adjusted=True)
+    traded = set(lane.symbols).difference(adjusted.values_list("symbol", flat=True))
+    changes = defaultdict(list)
+    for action in CorporateAction.objects.filter(symbol__in=traded, ex_date__lte=day):
+        changes[action.symbol].append(change_of(action))
+    return [Adjustment.to(day_number(day), changes[symbol]) for symbol in lane.symbols]
 
 
 def _trimmed(bars: Candles, begins: int) -> Candles:

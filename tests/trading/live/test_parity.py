@@ -20,7 +20,6 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import Result, simulate
 from apps.engine.simulation.timeline import History
-from apps.market.adjustment import NONE
 from apps.market.contracts import Rules, rules_without_master
 from apps.market.importers.candle_file import Given, read_one_series
 from apps.market.moments import day_in_india
@@ -163,10 +162,8 @@ def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
         begin, first = np.searchsorted(history.candles.time, (block, start)).tolist()
         tapes.append(history.candles.slice(max(begin - WARMUP_BARS, 0), first))
     today = start - (start + IST) % DAY
-    window = Window(
-        timeframe, tapes, today=today, stored=partial(before, histories, start, today),
-        adjusting=partial(lambda symbol, row: NONE),
-    )  # fmt: skip
+    stored = partial(before, histories, start, today)
+    window = Window(timeframe, tapes, today=today, stored=stored)
     calendars = [history.sessions for history in histories]
     return Desk(lane, bundled(), calendars, window=window)
 

@@ -12,7 +12,7 @@ from apps.trading.rows import Row, unpacked
 from apps.trading.runner import Runner
 from apps.trading.windows import Window, window_of
 from tests import make
-from tests.market.bars import flat
+from tests.market.bars import at, flat
 from tests.trading.live.market_day import DAY, FIRST, backtested, hold, started, step, times
 from tests.trading.live.test_effects import LENGTH, SHARE, always_in
 
@@ -33,11 +33,21 @@ def above(period: int, timeframe: str | None = None, *, operator: str = "above")
     return always_in() | {"entryConditions": entries, "riskParameters": risk}
 
 
+def daily(configuration: dict[str, Any]) -> dict[str, Any]:
+    basics = configuration["basicInfo"] | {"timeframe": "1d"}
+    return configuration | {"basicInfo": basics}
+
+
 def split(day: date) -> None:
     CorporateAction.objects.create(
         symbol=SHARE, ex_date=day, kind="split", shares_before=1, shares_after=10, source="test",
         loaded_at=make.NOW,
     )  # fmt: skip
+
+
+def days(first: str, weeks: int) -> list[int]:
+    """Midnights of Mondays to Fridays."""
+    return [at(f"{first} 00:00") + DAY * n for n in range(7 * weeks) if n % 7 < 5]
 
 
 def enters(run: Run, *, start: int, end: int) -> bool:
@@ -59,6 +69,34 @@ def window_anew(runner: Runner, last: int) -> tuple[Window, Window]:
 
 def closes(window: Window) -> list[float]:
     return list(window.bars(0).close)
+
+
+@pytest.mark.parametrize(("ex_date", "period"), [("2026-05-20", 3), ("2026-06-03", 2)])
+def test_a_week_with_a_split_is_made_of_days_in_one_kind_of_prices(
+    alice: User, ex_date: str, period: int
+) -> None:
+    split(date.fromisoformat(ex_date))
+    midnights, june = days("2026-03-02", 16), at("2026-06-01 00:00")
+    before = at(f"{ex_date} 00:00")
+    prices = [1000.0 if day < before else 100.0 if day < june else 95.0 for day in midnights]
+    hold({SHARE: flat(midnights, prices)}, "1d")
+    run, runner = started(alice, daily(above(period, "1w"))), Runner()
+    for day in [day for day in midnights if day >= june][:10]:
+        step(runner, [SHARE], "1d", day + DAY)
+    assert not enters(run, start=june, end=june + 13 * DAY)
+
+
+def test_a_stored_week_with_a_split_is_left_for_its_days(alice: User) -> None:
+    split(date(2026, 5, 20))
+    midnights, june = days("2026-05-04", 5), at("2026-06-01 00:00")
+    before = at("2026-05-20 00:00")
+    prices = [1000.0 if day < before else 95.0 if day >= june else 100.0 for day in midnights]
+    hold({SHARE: flat(midnights, prices)}, "1d")
+    hold({SHARE: flat(midnights[:20:5], [1000.0, 1000.0, 100.0, 100.0])}, "1w")
+    run, runner = started(alice, daily(above(3, "1w"))), Runner()
+    for day in midnights[20:24]:
+        step(runner, [SHARE], "1d", day + DAY)
+    assert not enters(run, start=june, end=june + 4 * DAY)
 
 
 def test_stored_days_come_before_those_that_rows_make(alice: User) -> None:
