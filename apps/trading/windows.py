@@ -16,6 +16,7 @@ import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
+from apps.core.times import moment
 from apps.engine.candles import (
     DAY,
     IST,
@@ -27,8 +28,8 @@ from apps.engine.candles import (
 )
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.sessions import Sessions
-from apps.market import store
-from apps.market.adjustment import Adjustment
+from apps.market import live, store
+from apps.market.adjustment import NONE, Adjustment
 from apps.market.blocks import joined
 from apps.market.history import change_of
 from apps.market.models import CandleBlock, CorporateAction
@@ -141,8 +142,18 @@ class _Reader:
 
     def tape(self, symbol: int, used: Used) -> Candles:
         stored = self._read(symbol, self.lane.timeframe, start=self.began, end=self.began)
-        in_terms = self.terms[symbol].apply(used.of(symbol))
-        return _trimmed(joined([stored, in_terms]), self.begins)
+        terms = NONE if self._came_adjusted(symbol) else self.terms[symbol]
+        return _trimmed(joined([stored, terms.apply(used.of(symbol))]), self.begins)
+
+    def _came_adjusted(self, symbol: int) -> bool:
+        """Whether rows may have had prices that their source had adjusted, as is stored of the bars
+        that theirs are made from.
+        """
+        if not len(self.terms[symbol].days):
+            return False
+        blocks = CandleBlock.objects.filter(symbol=self.lane.symbols[symbol], adjusted=True)
+        sources = live.sources_of(self.lane.timeframe)
+        return blocks.filter(timeframe__in=sources, last_time__gte=moment(self.began)).exists()
 
     def longer(self, symbol: int, name: str) -> Candles:
         """Up to the day, or week, of the moment: those that are stored, and of what has none those
@@ -166,13 +177,9 @@ class _Reader:
 
 
 def _terms(lane: Lane, day: date) -> list[Adjustment]:
-    """Of each symbol by its splits and bonuses up to the day; none where prices are their source's
-    own.
-    """
-    adjusted = CandleBlock.objects.filter(symbol__in=lane.symbols, adjusted=True)
-    traded = set(lane.symbols).difference(adjusted.values_list("symbol", flat=True))
+    """Of each symbol by its splits and bonuses up to the day."""
     changes = defaultdict(list)
-    for action in CorporateAction.objects.filter(symbol__in=traded, ex_date__lte=day):
+    for action in CorporateAction.objects.filter(symbol__in=lane.symbols, ex_date__lte=day):
         changes[action.symbol].append(change_of(action))
     return [Adjustment.to(day_number(day), changes[symbol]) for symbol in lane.symbols]
 

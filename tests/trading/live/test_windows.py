@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
+from apps.engine.candles import Candles
+from apps.market import services as market
+from apps.market import writing
 from apps.market.models import CorporateAction
 from apps.trading.models import LaneRow, Run, Signal
 from apps.trading.rows import Row, unpacked
@@ -108,6 +111,38 @@ def test_stored_days_come_before_those_that_rows_make(alice: User) -> None:
     for start in starts:
         step(runner, [SHARE], "15m", start + LENGTH)
     assert not enters(run, start=FIRST, end=FIRST + 4 * DAY)
+
+
+def test_prices_of_days_that_came_adjusted_leave_those_of_minutes_to_be_adjusted(
+    alice: User,
+) -> None:
+    split(date(2026, 6, 1))
+    starts = times(1, LENGTH)[:4]
+    hold({SHARE: flat(FRIDAY + starts, [1000.0] * 25 + [101.0] * 4)}, "15m")
+    adjusted = flat([FRIDAY[0] - 33_300], 100.0)
+    came_adjusted(adjusted, "1d")
+    run, runner = started(alice, above(5)), Runner()
+    for start in starts:
+        step(runner, [SHARE], "15m", start + LENGTH)
+    assert enters(run, start=FIRST, end=FIRST + DAY)
+
+
+def came_adjusted(bars: Candles, timeframe: str) -> None:
+    market.append(
+        symbol=SHARE, timeframe=timeframe, candles=bars, kind=writing.Kind(adjusted=True),
+        now=make.NOW,
+    )  # fmt: skip
+
+
+def test_rows_after_days_that_came_adjusted_are_adjusted_by_later_splits(alice: User) -> None:
+    split(date(2026, 6, 3))
+    came_adjusted(flat(days("2026-05-25", 1), 1000.0), "1d")
+    starts = times(4, LENGTH)
+    hold({SHARE: flat(starts, [1000.0] * 50 + [101.0] * 50)}, "15m")
+    run, runner = started(alice, daily(above(2))), Runner()
+    for start in starts:
+        step(runner, [SHARE], "15m", start + LENGTH)
+    assert enters(run, start=FIRST - 33_300, end=FIRST + 4 * DAY)
 
 
 def test_what_is_loaded_while_a_run_lives_counts_from_the_next_day_on(alice: User) -> None:
