@@ -106,6 +106,11 @@ class Desk:
         self.stretch = began
         self.follow(row)
 
+    def drop_unused(self) -> None:
+        """A window whose last row was not used: another may be used in its place, by others."""
+        if self.last_row != self.lane.row_time:
+            self.window = None
+
     def _began(self, row: Row) -> int:
         return self.lane.began if self.lane.began is not None else row.time
 

@@ -48,6 +48,13 @@ class Turn:
 
     def work(self) -> Mapping[Lane, datetime | None]:
         """Take the lanes as far as they go; when each is to be looked at next."""
+        try:
+            return self._work()
+        finally:
+            for desk in self._desks:
+                desk.drop_unused()
+
+    def _work(self) -> Mapping[Lane, datetime | None]:
         lanes.begin_with_replay([desk.lane for desk in self._desks], market_now=self._market_now)
         visits = self._look()
         self._go_on(visits)

@@ -4,13 +4,15 @@ from datetime import date
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from apps.accounts.models import User
 from apps.engine.candles import Candles
+from apps.market import clock, writing
 from apps.market import services as market
-from apps.market import writing
 from apps.market.models import CorporateAction
-from apps.trading.models import LaneRow, Run, Signal
+from apps.trading import lanes, turn
+from apps.trading.models import Lane, LaneRow, Run, Signal
 from apps.trading.rows import Row, unpacked
 from apps.trading.runner import Runner
 from apps.trading.windows import Window, window_of
@@ -21,6 +23,7 @@ from tests.trading.live.test_effects import LENGTH, SHARE, always_in
 
 pytestmark = pytest.mark.django_db
 
+OTHER = "NSE:BHEL"
 FRIDAY = [FIRST - 3 * DAY + LENGTH * n for n in range(25)]  # before the run begins
 
 
@@ -62,11 +65,12 @@ def enters(run: Run, *, start: int, end: int) -> bool:
 
 def window_anew(runner: Runner, last: int) -> tuple[Window, Window]:
     """The one that a runner keeps, and one made now of what is stored, up to the same row."""
-    (desk,) = runner._desks.values()
+    (desk,) = (desk for desk in runner._desks.values() if desk.lane.symbols == [SHARE])
     assert desk.window is not None
     assert desk.stretch is not None
     made = window_of(desk.lane, began=desk.stretch, before=last)
-    made.add(Row(last, last + LENGTH, unpacked(bytes(LaneRow.objects.get(time=last).bars), 1)))
+    row = LaneRow.objects.get(lane=desk.lane, time=last)
+    made.add(Row(last, last + LENGTH, unpacked(bytes(row.bars), 1)))
     return desk.window, made
 
 
@@ -186,3 +190,58 @@ def test_a_window_that_follows_others_into_the_next_day_is_made_anew(alice: User
     step(one, [SHARE], "15m", starts[26] + LENGTH)
     kept, made = window_anew(one, starts[26])
     assert closes(kept) == closes(made)
+
+
+def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts, both = times(1, LENGTH)[:3], [OTHER, SHARE]
+    hold({symbol: flat(starts, 101.0) for symbol in both}, "15m")
+    for symbol in both:
+        started(alice, of(symbol, above(2)))
+    one, other = Runner(), Runner()
+    step(one, both, "15m", starts[0] + LENGTH)
+    with monkeypatch.context() as hurried:
+        hurried.setattr(turn, "RUNS_AT_ONCE", 1)
+        hurried.setattr(turn, "SECONDS", -1.0)
+        clock.move(starts[1] + LENGTH, symbols=both, timeframe="15m", now=make.NOW)
+        lanes.wake(both, "15m", now=make.NOW)
+        one.work(now=make.NOW)
+    assert Lane.objects.get(row_time=starts[0]).symbols == [SHARE]
+    corrected_for(other, starts[1])
+    step(one, both, "15m", starts[2] + LENGTH)
+    kept, made = window_anew(one, starts[2])
+    assert closes(kept) == closes(made) == [101.0, 200.0, 101.0]
+
+
+def test_a_row_whose_transaction_failed_is_not_kept(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = times(1, LENGTH)[:3]
+    hold({SHARE: flat(starts, 101.0)}, "15m")
+    started(alice, above(2))
+    one, other = Runner(), Runner()
+    step(one, [SHARE], "15m", starts[0] + LENGTH)
+
+    def lost(*_rounds: object, **_now: object) -> None:
+        raise OperationalError("the connection is lost")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(turn, "advance", lost)
+        with pytest.raises(OperationalError):
+            step(one, [SHARE], "15m", starts[1] + LENGTH)
+    corrected_for(other, starts[1])
+    step(one, [SHARE], "15m", starts[2] + LENGTH)
+    kept, made = window_anew(one, starts[2])
+    assert closes(kept) == closes(made) == [101.0, 200.0, 101.0]
+
+
+def corrected_for(runner: Runner, start: int) -> None:
+    """A bar comes anew before a runner uses it."""
+    hold({SHARE: flat([start], 200.0)}, "15m")
+    step(runner, [SHARE], "15m", start + LENGTH)
+
+
+def of(symbol: str, configuration: dict[str, Any]) -> dict[str, Any]:
+    basics = configuration["basicInfo"] | {"symbols": [symbol]}
+    return configuration | {"basicInfo": basics}
