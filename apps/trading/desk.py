@@ -1,7 +1,7 @@
 """What a runner keeps in memory of a lane from row to row. All of it can be made anew."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -50,8 +50,8 @@ class View(NamedTuple):
 @dataclass(slots=True)
 class Desk:
     """One lane: the edition of the rulebook it goes by and its calendars, its members, the terms
-    they deal by and the contracts that end, both of the day, and its window with the first and the
-    last row of the stretch that it is of.
+    of the day that they deal by, the last days of contracts as they were known when the lane was
+    looked at, and its window with the first and the last row of the stretch that it is of.
     """
 
     lane: Lane
@@ -62,7 +62,7 @@ class Desk:
     last_row: int = 0
     members: dict[str, Member] = field(default_factory=dict)
     terms: dict[tuple[date, Dealing], Terms] = field(default_factory=dict)
-    expiries: dict[date, dict[str, date | None]] = field(default_factory=dict)
+    expiries: Mapping[str, date] | None = None
 
     @classmethod
     def of(cls, lane: Lane, book: Rulebook, hours: Mapping[str, Sessions]) -> "Desk":
@@ -180,18 +180,22 @@ class Desk:
 
     def _expiring(self, row: Row) -> list[int]:
         """Contracts whose last session ends with this row, or has ended before it."""
-        day = day_in_india(row.closes)
-        if day not in self.expiries:
-            due = Instrument.objects.filter(symbol__in=self.lane.symbols, expiry__lte=day)
-            self.expiries = {day: dict(due.values_list("symbol", "expiry"))}
-        found = []
-        for symbol, expiry in self.expiries[day].items():
-            assert expiry is not None
-            at = self.lane.symbols.index(symbol)
-            last = np.array([day_number(expiry)], np.int32)
-            if row.closes >= int(self.calendars[at].hours(last)[1][0]):
-                found.append(at)
+        if self.expiries is None:
+            self.expiries = expiries_of(self.lane.symbols)
+        found, day = [], day_in_india(row.closes)
+        for at, symbol in enumerate(self.lane.symbols):
+            expiry = self.expiries.get(symbol)
+            if expiry is not None and expiry <= day:
+                last = np.array([day_number(expiry)], np.int32)
+                if row.closes >= int(self.calendars[at].hours(last)[1][0]):
+                    found.append(at)
         return found
+
+
+def expiries_of(symbols: Collection[str]) -> Mapping[str, date]:
+    """The last days of those that have one, as masters tell them by now."""
+    found = Instrument.objects.filter(symbol__in=symbols).values_list("symbol", "expiry")
+    return {symbol: expiry for symbol, expiry in found if expiry is not None}
 
 
 def _on_one_day(time: int, other: int) -> bool:

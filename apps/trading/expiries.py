@@ -20,7 +20,7 @@ from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.symbols.models import Instrument
 from apps.trading.models import Lane, LaneRow, Position
-from apps.trading.rows import nominal_end, packed, without_bars
+from apps.trading.rows import nominal_end, packed, unpacked, without_bars
 
 GRACE: Final = 300
 """Seconds after the end of the row in which its bars may still come."""
@@ -72,19 +72,28 @@ def _expiry(lane: Lane, symbol: str, day: int, calendars: Mapping[str, Sessions]
 
 @transaction.atomic
 def _put(expiry: Expiry, *, market_now: int, now: datetime) -> bool:
-    """Whether the row is there now. Not where a runner is at work, or has bars before it."""
+    """Whether the row is there now. Not where a runner is at work, or has bars before it. Where the
+    lane has had its last row before the last day was known, it is the next moment's.
+    """
     lane = Lane.objects.locked().get(pk=expiry.lane_id)
-    if lane.row_time is None or lane.row_time >= expiry.time:
+    if lane.row_time is None or (lane.row_time >= expiry.time and _has_been_put(lane)):
         return False
     if lane.leased_until is not None and lane.leased_until > now:
         return False
     if lane.rows.filter(time__gt=lane.row_time).exists() or _has_bars(lane, market_now):
         return False
-    row = without_bars(expiry.time, expiry.closes, symbols=len(lane.symbols))
+    time = max(expiry.time, lane.row_time + 1)
+    row = without_bars(time, expiry.closes, symbols=len(lane.symbols))
     LaneRow.objects.create(lane=lane, time=row.time, bars=packed(row), used_at=now)
     lane.wake_at = now
     lane.save(update_fields=["wake_at"])
     return True
+
+
+def _has_been_put(lane: Lane) -> bool:
+    """Whether its last row is such a one: what that did not settle, another would not."""
+    last = lane.rows.order_by("time").last()
+    return last is not None and bool(np.isnan(unpacked(bytes(last.bars), len(lane.symbols))).all())
 
 
 def _has_bars(lane: Lane, market_now: int) -> bool:

@@ -13,7 +13,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market import store
 from apps.market.live import Series
-from apps.trading.desk import Desk
+from apps.trading.desk import Desk, expiries_of
 from apps.trading.models import Lane, LaneRow, RunState
 from apps.trading.rows import GIVEN_UP_AFTER, Outlook, Row, closed, nominal_end, silent_at, unpacked
 
@@ -72,6 +72,7 @@ def look(desks: Sequence[Desk], *, market_now: int) -> list[Visit]:
     """
     stands = stands_on([desk.lane for desk in desks])
     visits = [Visit(desk, stands[desk.lane.pk]) for desk in desks]
+    _tell_expiries(desks)
     for visit in visits:
         if all(stand.row_time is None for stand in visit.stands):
             visit.lane.began = visit.lane.row_time = None  # a stretch ends with its last run
@@ -83,6 +84,13 @@ def look(desks: Sequence[Desk], *, market_now: int) -> list[Visit]:
     rest = [visit for visit in visits if visit.stands and visit.lane.pk not in begun]
     _look_ahead(rest, market_now)
     return visits
+
+
+def _tell_expiries(desks: Sequence[Desk]) -> None:
+    """Anew at each look: a master may tell of a contract's last day when that is there."""
+    known = expiries_of({symbol for desk in desks for symbol in desk.lane.symbols})
+    for desk in desks:
+        desk.expiries = known
 
 
 def stands_on(lanes: Collection[Lane]) -> Mapping[int, list[Stand]]:

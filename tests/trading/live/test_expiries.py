@@ -111,3 +111,46 @@ def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
     market.at(CLOSE + expiries.GRACE)
     assert Trade.objects.get().exit_price == Decimal(102)
     assert not LaneRow.objects.filter(time__gte=CLOSE).exists()
+
+
+FUTURE = "NSE:RELIANCE26JUNFUT"
+
+
+@pytest.fixture
+def unknown(alice: User) -> Market:
+    """A session of a contract that no master has told of, and a position."""
+    made = Market([101] * 25, FUTURE, first=LAST_SESSION)
+    started(alice, always_in(FUTURE, productType="carryforward"), at=LAST_SESSION)
+    made.go(3)
+    assert Position.objects.open().exists()
+    return made
+
+
+def test_a_master_of_the_last_day_ends_the_contract(unknown: Market) -> None:
+    june_future()
+    unknown.go(22)
+    assert Trade.objects.get().exit_reason == "expiry"
+
+
+def test_a_master_that_comes_after_the_last_bar_settles_it(unknown: Market) -> None:
+    unknown.go(22)
+    june_future()
+    unknown.at(CLOSE + expiries.GRACE)
+    assert settle() == 1
+    unknown.at(CLOSE + expiries.GRACE + 1)
+    trade = Trade.objects.get()
+    assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
+    assert not Position.objects.open().exists()
+    assert settle() == 0
+    after = LAST_SESSION + DAY
+    assert checking.check_ended(now=make.NOW, market_now=after, stopping=lambda: False) == 1
+    assert DriftReport.objects.get().differences == []
+
+
+def test_where_a_row_did_not_settle_it_no_other_is_put(unknown: Market) -> None:
+    unknown.go(22)
+    june_future()
+    unknown.at(CLOSE + expiries.GRACE)
+    assert settle() == 1
+    Lane.objects.update(row_time=LaneRow.objects.latest("time").time)
+    assert settle() == 0
