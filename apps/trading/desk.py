@@ -1,7 +1,7 @@
 """What a runner keeps in memory of a lane from row to row. All of it can be made anew."""
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -21,7 +21,7 @@ from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india
 from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
-from apps.symbols.models import Instrument
+from apps.symbols.services import expiries_of
 from apps.trading.hearing import Hearing
 from apps.trading.models import Lane, Run
 from apps.trading.playing import Changes, Cue, Member
@@ -190,12 +190,6 @@ class Desk:
                 if row.closes >= int(self.calendars[at].hours(last)[1][0]):
                     found.append(at)
         return found
-
-
-def expiries_of(symbols: Collection[str]) -> Mapping[str, date]:
-    """The last days of those that have one, as masters tell them by now."""
-    found = Instrument.objects.filter(symbol__in=symbols).values_list("symbol", "expiry")
-    return {symbol: expiry for symbol, expiry in found if expiry is not None}
 
 
 def _on_one_day(time: int, other: int) -> bool:

@@ -13,7 +13,8 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market import store
 from apps.market.live import Series
-from apps.trading.desk import Desk, expiries_of
+from apps.symbols.services import expiries_of
+from apps.trading.desk import Desk
 from apps.trading.models import Lane, LaneRow, RunState
 from apps.trading.rows import GIVEN_UP_AFTER, Outlook, Row, closed, nominal_end, silent_at, unpacked
 
