@@ -67,7 +67,8 @@ BEYOND_A_SCHEMA = {
     # Brokers are data, and of floats some multiples of 0.0001 have more places.
     "readCharges": (400, f"allowed values|four places|{_HALF_A_CONTRACT}"),
     # The symbols are those it traded.
-    "explainCandle": (400, f"allowed values|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
+    "explainCandle": (400, f"this backtest's|{_TOO_LATE}|{_HALF_A_CONTRACT}"),
+    "listTrades": (400, f"this backtest's|{_HALF_A_CONTRACT}"),
     "submitBacktest": (
         400,
         f"in the future|before 1990|before startDate|{_TOO_LATE}|{_HALF_A_CONTRACT}|{_OF_STUDIES}",
