@@ -9,11 +9,10 @@ from apps.core.errors import Fault
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.steps import FixedQuantity
 from apps.engine.language.strategy import Strategy
-from apps.market import editions
+from apps.market.calendars import calendars_of
 from apps.market.contracts import rules_of
 from apps.market.moments import INDIA
 from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.sessions import sessions_of
 from apps.symbols import services as symbols
 
 
@@ -32,9 +31,8 @@ def _early_square_offs(strategy: Strategy, now: datetime) -> Iterator[Fault]:
     if time is None or TIMEFRAMES[basic.timeframe] >= DAY:
         return
     today = np.array([day_number(now.astimezone(INDIA).date())], np.int32)
-    book = editions.current()
-    for symbol in basic.symbols:
-        opening = int(sessions_of(symbol, book=book).hours(today)[0][0])
+    for symbol, sessions in calendars_of(basic.symbols).items():
+        opening = int(sessions.hours(today)[0][0])
         opens = f"{datetime.fromtimestamp(opening, tz=INDIA):%H:%M}"
         if time <= opens:
             message = f"{symbol} opens at {opens}, and nothing is entered from {time} on."

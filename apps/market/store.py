@@ -26,7 +26,7 @@ from apps.engine.candles import (
     start_of_block,
 )
 from apps.market import live
-from apps.market.adjustment import Adjustment
+from apps.market.adjustment import NONE, Adjustment
 from apps.market.blocks import EMPTY, joined
 from apps.market.bounds import at_least
 from apps.market.history import History, adjusted_history_of, history_of, recent_histories
@@ -49,26 +49,24 @@ class Priced:
 
 
 def read(
-    symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = False, until: int = 0
+    symbol: str,
+    timeframe: str,
+    *,
+    start: int,
+    end: int,
+    warmup: bool = False,
+    until: int = 0,
+    terms: Adjustment = NONE,
 ) -> Candles:
-    """Bars with start <= time < end (epoch seconds), as traded; none where nothing is held. Those
-    that end by `until` are finished, whatever the last bars are that they are made of.
+    """Bars with start <= time < end (epoch seconds), as traded or in these terms; none where
+    nothing is held. Those that end by `until` are finished, whatever the last bars are that they
+    are made of.
 
     With `warmup` also the bars that indicators at `start` are computed over (engine rule 11): those
     from the beginning of the block that holds `start`, and WARMUP_BARS before that block.
     """
-    history = history_of(symbol, timeframe, until=until)
+    history = history_of(symbol, timeframe, until=until, terms=terms)
     return _read(history, timeframe, start, end, warmup=warmup)
-
-
-def read_finished(
-    symbol: str, timeframe: str, *, start: int, end: int, terms: Adjustment
-) -> Candles:
-    """As `read` with `warmup`, as one sees it who trades at `end`: prices in these terms, and a
-    longer bar that ends by then is finished, whatever its last bars are.
-    """
-    history = history_of(symbol, timeframe, until=end, terms=terms)
-    return _read(history, timeframe, start, end, warmup=True)
 
 
 def closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:

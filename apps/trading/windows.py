@@ -164,8 +164,16 @@ class _Reader:
         return self._read(symbol, name, start=first, end=end)
 
     def _read(self, symbol: int, timeframe: str, *, start: int, end: int) -> Candles:
-        code, terms = self.lane.symbols[symbol], self.terms[symbol]
-        return store.read_finished(code, timeframe, start=start, end=end, terms=terms)
+        """With what rule 11 reads before it, as one sees it who trades at `end`."""
+        return store.read(
+            self.lane.symbols[symbol],
+            timeframe,
+            start=start,
+            end=end,
+            warmup=True,
+            until=end,
+            terms=self.terms[symbol],
+        )
 
     def _unpacked(self, rows: QuerySet[LaneRow], most: int | None = None) -> Used:
         """The newest of them."""

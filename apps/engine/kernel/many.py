@@ -105,18 +105,17 @@ def next_of(row: int, rows: Array, stop: int) -> int:
 
 
 @step
-def settle_before(row: int, state: State, dated: Dated, out: Out) -> int:
-    """Settle the contracts that end before a row; how many trades are written. To do it twice
-    changes nothing.
+def settle_before(
+    row: int, state: State, dated: Dated, written: Written, sampled: Array, into: Array, n: int
+) -> int:
+    """Settle the contracts that end before a row; how many trades `written` holds then. To do it
+    twice changes nothing.
     """
-    n = int(np.int64(0))
     for k in range(dated.ends.size):
         if dated.ends[k] == row:
             units = dated.units[begun_at(row - 1, dated.begins)]
-            rest = Out(
-                out.trades[n:], out.equity, out.fills, out.refusals, out.sampled, out.samples
-            )
-            n += settle(state, dated.ended[k], BY_EXPIRY, units, dated.rates, rest)
+            out = Out(written.trades[n:], into, written.fills, written.refusals, sampled, into)
+            n += settle(state, dated.ended[k], BY_EXPIRY, units, dated.rates, out)
     return n
 
 
@@ -137,8 +136,7 @@ def run_until(
     curve = into[:0] if sampled.size > 0 else into
     stop, row = min(stop, end), plays.rows[k]
     while row < stop and account.status != RUINED and written.trades.size - n >= least:
-        out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
-        n += settle_before(row, state, dated, out)
+        n = settle_before(row, state, dated, written, sampled, into, n)
         until = next_of(row, dated.ends, next_of(row, begins, stop))
         out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
         units = dated.units[begun_at(row, begins)]
@@ -146,9 +144,8 @@ def run_until(
         row, n = ran.row, n + ran.trades
     ended = row == end or account.status == RUINED
     if ended and written.trades.size - n >= least:
-        out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
         if account.status != RUINED:
-            n += settle_before(row, state, dated, out)
+            n = settle_before(row, state, dated, written, sampled, into, n)
         out = Out(written.trades[n:], curve, written.fills, written.refusals, sampled, into)
         n += finish(state, dated.units[begun_at(row - 1, begins)], dated.rates, out)
         plays.over[k] = True

@@ -212,12 +212,10 @@ def _run(
 
 def _dated(terms: Terms, market: Market) -> Dated:
     """The rows in which units are new, and those before which contracts end (rule 13)."""
-    changes, ends = (
-        np.searchsorted(market.day, terms.days),
-        np.searchsorted(market.time, terms.ends),
-    )
-    ended = np.flatnonzero(terms.ends < NEVER)
-    ended = ended[np.argsort(ends[ended], kind="stable")]
+    changes = np.searchsorted(market.day, terms.days)
+    ends = np.searchsorted(market.time, terms.ends)
+    in_order = np.argsort(terms.ends, kind="stable")
+    ended = in_order[terms.ends[in_order] < NEVER]
     return Dated(changes, terms.units, terms.rates, ends[ended], ended)
 
 
