@@ -26,17 +26,24 @@ def doubts_about(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
 
 
 def _early_square_offs(strategy: Strategy, now: datetime) -> Iterator[Fault]:
-    """Nothing is entered from the square-off on (engine rule 9)."""
-    time, basic = strategy.exitConditions.squareOffTime, strategy.basicInfo
-    if time is None or TIMEFRAMES[basic.timeframe] >= DAY:
+    """Warn of a square-off by which an ordinary session has not opened.
+
+    Nothing is entered from the square-off on (engine rule 9).
+    """
+    square_off, basic = strategy.exitConditions.squareOffTime, strategy.basicInfo
+    if square_off is None or TIMEFRAMES[basic.timeframe] >= DAY:
         return
     today = np.array([day_number(now.astimezone(INDIA).date())], np.int32)
     for symbol, sessions in calendars_of(basic.symbols).items():
-        opening = int(sessions.hours(today)[0][0])
-        opens = f"{datetime.fromtimestamp(opening, tz=INDIA):%H:%M}"
-        if time <= opens:
-            message = f"{symbol} opens at {opens}, and nothing is entered from {time} on."
-            yield Fault("exitConditions.squareOffTime", message, time)
+        opens = _clock(int(sessions.regular_hours(today)[0][0]))
+        if square_off <= opens:
+            message = f"{symbol} opens at {opens}, and nothing is entered from {square_off} on."
+            yield Fault("exitConditions.squareOffTime", message, square_off)
+
+
+def _clock(seconds: int) -> str:
+    """Return seconds since midnight as HH:MM."""
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
 
 
 def _less_than_lots(strategy: Strategy, now: datetime) -> Iterator[Fault]:

@@ -104,6 +104,15 @@ class Sessions:
         known, midnight = covered | special, day_start(day)
         return np.where(known, midnight + opens, -1), np.where(known, midnight + closes, -1)
 
+    def regular_hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return opening and close of the regime of each date, in seconds since midnight.
+
+        Holidays and special sessions do not count. -1 where no regime covers the date.
+        """
+        regime, covered = self._regime(day)
+        opens, closes = self._take(self.opens, regime), self._take(self.closes, regime)
+        return np.where(covered, opens, -1), np.where(covered, closes, -1)
+
     def certain_closes(self, day: NDArray[np.int32]) -> NDArray[np.int64]:
         """The close of each date's session (epoch seconds) where the calendar is certain of it: -1
         in a year whose holidays are not listed, and where a special session's hours are not known.

@@ -1,11 +1,12 @@
 """POST /api/trading/algorithms/<id>/validate"""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
 
 from apps.accounts.models import User
+from apps.algorithms import services
 from apps.algorithms.models import Algorithm
 from tests import make
 from tests.conftest import Api
@@ -87,6 +88,19 @@ def test_a_square_off_before_the_opening_is_a_warning(
     warnings = validate(api, alice, make.algorithm(alice, **steps))["warnings"]
     assert [one["field"] for one in warnings if "square" in one["field"]] == told
     assert all(f"{symbol} opens at" in one["message"] for one in warnings if told)
+
+
+def test_a_square_off_is_held_against_an_ordinary_session(alice: User) -> None:
+    """On 2026-11-24, a holiday, MCX opened at 17:00; on other days it opens at 09:00."""
+    steps = make.steps()
+    steps["basicInfo"]["symbols"] = ["MCX:GOLD26DECFUT"]
+    steps["executionSettings"]["exchange"] = "MCX"
+    steps["exitConditions"]["squareOffTime"] = "09:10"
+    algorithm = make.algorithm(alice, **steps)
+    review = services.validate(
+        owner=alice, algorithm_id=algorithm.pk, now=datetime(2026, 11, 24, 6, tzinfo=UTC)
+    )
+    assert [warning.field for warning in review.warnings] == []
 
 
 @pytest.mark.parametrize(("quantity", "told"), [(74, True), (75, False), (100, False)])
