@@ -128,7 +128,9 @@ class Instrument(models.Model):
                 condition=DERIVATIVE,
             ),
             models.Index(
-                fields=["exchange"], name="masters_by_exchange", condition=Q(sample=False)
+                fields=["exchange", "type"],
+                name="masters_by_exchange_and_type",
+                condition=Q(sample=False),
             ),
         ]
 

@@ -100,17 +100,23 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
     """A verdict on each, in their order.
 
     The master decides; for an exchange of which none has been loaded (the bundled sample is none),
-    whatever is well formed and has not expired by its form counts as tradable.
+    whatever is well formed and has not expired by its form counts as tradable. A row of the sample
+    holds until a master lists instruments of its type on its exchange.
     """
     wanted = list(symbols)
-    known = {row.symbol: row for row in _instruments().rows(symbols=wanted)}
-    mastered = {name for name in {text.partition(":")[0] for text in wanted} if _has_master(name)}
+    rows = _instruments().rows(symbols=wanted)
+    replaced = {
+        (exchange, type)
+        for exchange, type in {(row.exchange, row.type) for row in rows if row.sample}
+        if _mastered_type().first(exchange=exchange, type=type)
+    }
+    known = {
+        row.symbol: row for row in rows if not (row.sample and (row.exchange, row.type) in replaced)
+    }
+    exchanges = {symbol.partition(":")[0] for symbol in wanted}
+    mastered = {exchange for exchange in exchanges if _mastered().first(exchange=exchange)}
     today = _today(now)
     return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
-
-
-def _has_master(exchange: str) -> bool:
-    return _mastered().first(exchange=exchange) is not None
 
 
 @cache
@@ -128,14 +134,19 @@ def _mastered() -> Statement[dict[str, Any]]:
     )
 
 
+@cache
+def _mastered_type() -> Statement[dict[str, Any]]:
+    """One of the `type` that the `exchange` itself lists. Any: as of `mappings`."""
+    listed = Instrument.objects.filter(exchange=Slot("exchange"), type=Slot("type"), sample=False)
+    return mappings(listed.values("pk")[:1])
+
+
 def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> Verdict:
     try:
         form = parse(symbol)
     except InvalidSymbol as error:
         reason = error.reason + _suggestion(symbol)
         return Verdict(symbol, False, error.exchange, None, reason, None)
-    if row is not None and row.sample and row.exchange in mastered:
-        row = None
     obstacle = row.obstacle(today) if row else _obstacle(form, mastered, today)
     return Verdict(symbol, True, form.exchange, row.type if row else form.type, obstacle, row)
 

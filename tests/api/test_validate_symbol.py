@@ -106,6 +106,25 @@ def test_a_master_decides_for_its_own_exchange(verdict: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("master", "tradable", "hidden"),
+    [
+        ({"type": "equity"}, "NSE:NIFTY", "NSE:RELIANCE"),
+        ({"type": "index"}, "NSE:RELIANCE", "NSE:NIFTY"),
+        ({"type": "commodity", "segment": "commodity"}, "NSE:NIFTY", "NSE:ZZZZZZ"),
+    ],
+)
+def test_the_sample_yields_only_to_a_master_of_the_same_type(
+    api: Api, alice: User, *, verdict: Any, master: dict[str, str], tradable: str, hidden: str
+) -> None:
+    services.seed_sample()
+    equity("NSE:LISTED", sample=False, **master)
+    assert verdict(tradable)["tradable"] is True
+    assert api(alice).get(f"/api/symbols/{tradable}").status_code == 200
+    assert verdict(hidden)["tradable"] is False
+    assert api(alice).get(f"/api/symbols/{hidden}").status_code == 404
+
+
+@pytest.mark.parametrize(
     "fields",
     [
         {"enabled": False},
