@@ -4,6 +4,8 @@ A record is written on the connection of the change and commits with it. It hold
 never a password, token or key.
 """
 
+import os
+import pwd
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +16,9 @@ from django.db.models import Model
 
 from apps.core import request_id, request_origin
 from apps.core.models import AuditRecord
+
+LONGEST_ACTOR: Final = 24
+"""Characters of a user's id, and of the name of an account."""
 
 
 class Action(StrEnum):
@@ -78,11 +83,14 @@ class Kind(StrEnum):
     USER = "user"
     OPERATOR = "operator"
     SYSTEM = "system"
+    COMMAND = "command"
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`user_id` is empty when nobody is known: before a login, and for the service itself."""
+    """`user_id` is empty when nobody is known: before a login, and for the service itself. For a
+    command it is the name of the operating system's account that runs it.
+    """
 
     kind: Kind
     user_id: str = ""
@@ -99,6 +107,16 @@ def user(user: Model) -> Actor:
 
 def operator(user: Model) -> Actor:
     return Actor(Kind.OPERATOR, str(user.pk))
+
+
+def command_line() -> Actor:
+    """Return whoever runs this process, for commands that need no login."""
+    uid = os.getuid()
+    try:
+        account = pwd.getpwuid(uid).pw_name
+    except KeyError:  # containers run under ids that have no name
+        account = f"uid {uid}"
+    return Actor(Kind.COMMAND, account[:LONGEST_ACTOR])
 
 
 def record(

@@ -262,14 +262,15 @@ def stop_everything(
     operator: audit.Actor | None = None,
 ) -> KillSwitch:
     """Turn the owner's switch on, and pause all that is active; with `close_positions`, ask also
-    for all positions to be closed. One that is on stays as it was turned on. `operator`: who does
-    it in the place of the owner.
+    for all positions to be closed. One that is on stays as it was turned on; each use is on
+    record. `operator`: who does it in the place of the owner.
     """
     switch = switches.lock_of_user(owner)
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
-        _record(Action.KILL_SWITCH_ON, operator or audit.user(owner), switch, now, reason=reason)
+    details = {"reason": reason, "closePositions": close_positions}
+    _record(Action.KILL_SWITCH_ON, operator or audit.user(owner), switch, now, **details)
     actor = None if operator else owner
     active = Algorithm.objects.owned_by(owner).filter(status=Status.ACTIVE)
     for algorithm in list(active.order_by("pk").locked()):
@@ -292,11 +293,11 @@ def allow_again(*, owner: User, now: datetime) -> KillSwitch:
     return switch
 
 
-class AlreadyTurned(ServiceError):
-    """The operators' switch is as it should become."""
+class NotHalted(ServiceError):
+    """The operators' switch is off: there is nothing to lift."""
 
     code = Code.UNPROCESSABLE_ENTITY
-    message = "The global kill switch is {state} already."
+    message = "The global kill switch is off already."
 
 
 @transaction.atomic
@@ -308,23 +309,22 @@ def read_global_switch() -> GlobalSwitch:
 @transaction.atomic
 def halt(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
     """Nothing of anybody's starts, resumes or enters until `lift`; no status changes, so that
-    afterwards all goes on. Raises AlreadyTurned.
+    afterwards all goes on. One that is on stays as it was turned on; each use is on record.
     """
     switch = switches.lock_of_all()
-    if switch.active:
-        raise AlreadyTurned(state="on")
-    switch.turn_on(reason=reason, now=now)
-    switch.save()
+    if not switch.active:
+        switch.turn_on(reason=reason, now=now)
+        switch.save()
     _record(Action.KILL_SWITCH_ON, operator, switch, now, reason=reason)
     return switch
 
 
 @transaction.atomic
 def lift(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
-    """Raises AlreadyTurned."""
+    """Let trading go on for everybody. Raises NotHalted."""
     switch = switches.lock_of_all()
     if not switch.active:
-        raise AlreadyTurned(state="off")
+        raise NotHalted
     switch.turn_off()
     switch.save()
     _record(Action.KILL_SWITCH_OFF, operator, switch, now, reason=reason)

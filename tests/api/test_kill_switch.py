@@ -83,7 +83,6 @@ def test_it_stays_as_it_was_turned_on(api: Api, alice: User) -> None:
     first, again = on(api, alice, {"reason": "first"}), on(api, alice, {"reason": "second"})
     assert again.status_code == 200
     assert again.json() == first.json()
-    assert AuditRecord.objects.filter(action="kill_switch_on").count() == 1
 
 
 def test_turned_off_it_lets_start_again_and_resumes_nothing(api: Api, alice: User) -> None:
@@ -141,7 +140,18 @@ def test_turning_it_is_on_record(api: Api, alice: User) -> None:
     assert [(row.action, row.actor, row.object_id) for row in turned] == [
         ("kill_switch_on", alice.pk, alice.pk), ("kill_switch_off", alice.pk, alice.pk),
     ]  # fmt: skip
-    assert turned[0].details == {"reason": "bad news"}
+    assert turned[0].details == {"reason": "bad news", "closePositions": False}
+
+
+def test_every_use_is_on_record(api: Api, alice: User) -> None:
+    on(api, alice, {"reason": "first"})
+    on(api, alice, {"reason": "second", "closePositions": True})
+    uses = AuditRecord.objects.filter(action="kill_switch_on").order_by("id")
+    assert [use.details for use in uses] == [
+        {"reason": "first", "closePositions": False},
+        {"reason": "second", "closePositions": True},
+    ]
+    assert {use.actor for use in uses} == {alice.pk}
 
 
 # The operators' switch

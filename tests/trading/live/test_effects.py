@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from io import StringIO
 from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
@@ -176,6 +178,18 @@ def test_an_entry_that_waits_when_its_run_ends_comes_to_nothing(alice: User, rea
     order, signal = Order.objects.get(), Signal.objects.get()
     assert (order.status, order.reason) == ("cancelled", reason)
     assert (signal.followed, signal.reason) == (False, reason)
+
+
+def test_after_the_command_halts_trading_nothing_enters_from_the_next_row_on(alice: User) -> None:
+    market = Market([101] * 4)
+    started(alice, always_in())
+    market.go()
+    call_command("kill_switch", "on", "--reason", "bad data", stdout=StringIO())
+    market.go()
+    assert not Position.objects.exists()
+    order = Order.objects.get()
+    assert (order.status, order.reason) == ("cancelled", "kill_switch")
+    assert set(Signal.objects.values_list("followed", "reason")) == {(False, "kill_switch")}
 
 
 def test_what_a_deleted_algorithm_left_open_is_closed(alice: User) -> None:

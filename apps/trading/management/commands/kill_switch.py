@@ -1,0 +1,50 @@
+"""The operators' kill switch for whoever has a shell on the machine: it needs no login."""
+
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
+
+from apps.core import audit
+from apps.core.errors import ServiceError
+from apps.core.times import wire_time
+from apps.trading import services
+from apps.trading.models.switches import MAX_REASON
+
+_ON: Final = "on"
+_OFF: Final = "off"
+
+
+class Command(BaseCommand):
+    help = (
+        "Halt trading for everybody, or let it go on. While the switch is on nothing starts,"
+        " resumes or enters; exits still execute. Each use is on record as the command line's."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("state", choices=[_ON, _OFF])
+        parser.add_argument(
+            "--reason", required=True, type=_reason, help=f"at most {MAX_REASON} characters"
+        )
+
+    # Any: the options as Django passes them.
+    def handle(self, *, state: str, reason: str, **options: Any) -> None:
+        operator, now = audit.command_line(), timezone.now()
+        if state == _ON:
+            switch = services.halt(operator=operator, reason=reason, now=now)
+            since = wire_time(switch.since or now)
+            self.stdout.write(f"Trading is halted for everybody since {since}: {switch.reason}")
+            return
+        try:
+            services.lift(operator=operator, reason=reason, now=now)
+        except ServiceError as refusal:
+            raise CommandError(str(refusal)) from None
+        self.stdout.write("Trading goes on.")
+
+
+def _reason(text: str) -> str:
+    """Raises ValueError, which argparse reports, for a reason that cannot be kept."""
+    reason = text.strip()
+    if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
+        raise ValueError
+    return reason
