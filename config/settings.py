@@ -266,6 +266,8 @@ RATE_LIMITS = {
     "trading": env_rate("RATE_LIMIT_TRADING", default="100/m"),
     "backtests": env_rate("RATE_LIMIT_BACKTESTS", default="10/m"),
     "general": env_rate("RATE_LIMIT_GENERAL", default="1000/15m"),
+    # Everything outside of /api but the probes; a page of the admin loads a dozen files.
+    "pages": env_rate("RATE_LIMIT_PAGES", default="300/m"),
 }
 # Failed logins of one account, from wherever they come: more than an address has, so that a
 # stranger cannot lock its owner out.
@@ -276,7 +278,14 @@ REDIS_URL = os.environ.get("REDIS_URL", "").strip()
 KITE_API_KEY = os.environ.get("KITE_API_KEY", "").strip()
 KITE_ACCESS_TOKEN = os.environ.get("KITE_ACCESS_TOKEN", "").strip()
 _counters = "RedisCounters" if REDIS_URL else "PostgresCounters"
-CACHES = {"default": {"BACKEND": f"apps.core.counters.{_counters}", "LOCATION": REDIS_URL}}
+CACHES = {
+    "default": {"BACKEND": f"apps.core.counters.{_counters}", "LOCATION": REDIS_URL},
+    # What one web process remembers by itself: which limits are used up (apps.core.limits).
+    "process": {
+        "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    },
+}
 # django-ratelimit knows few caches. Ours count atomically: tests/core/test_counters.py.
 SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 

@@ -14,6 +14,7 @@ os.environ.setdefault("RATE_LIMIT_AUTH", "off")
 os.environ.setdefault("RATE_LIMIT_TRADING", "off")
 os.environ.setdefault("RATE_LIMIT_BACKTESTS", "off")
 os.environ.setdefault("RATE_LIMIT_GENERAL", "off")
+os.environ.setdefault("RATE_LIMIT_PAGES", "off")
 
 from config.settings import *  # noqa: F403
 

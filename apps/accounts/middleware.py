@@ -16,8 +16,8 @@ Handler = Callable[[HttpRequest], HttpResponseBase]
 
 
 class LimitMiddleware:
-    """Counts each request under /api in its bucket, refuses what is over, and tells on every
-    answer how much is left.
+    """Counts each request, refuses what is over its limit, and tells on every answer under /api how
+    much is left.
     """
 
     def __init__(self, get_response: Handler) -> None:
@@ -25,7 +25,7 @@ class LimitMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if not is_under_api(request.path):
-            return self.get_response(request)
+            return self._page(request)
         try:
             usage = _count(request)
         except limits.LimiterDown as refusal:
@@ -36,6 +36,11 @@ class LimitMiddleware:
         for name, value in usage.headers(now=time.time()).items():
             response[name] = value
         return response
+
+    def _page(self, request: HttpRequest) -> HttpResponseBase:
+        address = request_origin.current().address or "unknown"
+        usage = limits.count_page(request.path, address=address)
+        return self.get_response(request) if usage is None else self._answer(request, usage)
 
     def _answer(self, request: HttpRequest, usage: Usage) -> HttpResponseBase:
         try:

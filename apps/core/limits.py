@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_SECONDS: Final = 5
 
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+"""Asked all day by what watches the service; never limited."""
 FAILURES: Final = "login-failures"
 BEFORE_A_HASH: Final[Mapping[str, str]] = {
     "/api/auth/signup": "signup",
@@ -114,6 +116,28 @@ def admin_login(address: str) -> Bucket | None:
     return Bucket("admin-login", rate, _network(address), fails_open=False) if rate else None
 
 
+def count_page(path: str, *, address: str) -> Usage | None:
+    """Count a request outside of /api; None for a probe and where nothing is counted.
+
+    A window that is used up stays so until its end, so this process then refuses from its own
+    memory: a flood costs the database one statement for each request that the limit lets through,
+    and a single one beyond.
+    """
+    rate = settings.RATE_LIMITS["pages"]
+    if path in PROBES or not rate:
+        return None
+    bucket = Bucket("pages", rate, _network(address))
+    limit, period = ratelimit._split_rate(rate)
+    name, end = _window(bucket, period)
+    seconds = _seconds_until(end)
+    if caches["process"].get(name):
+        return Usage(limit, limit + 1, seconds, counter=name)
+    usage = count(bucket)
+    if usage is not None and usage.exceeded:
+        caches["process"].set(usage.counter, True, usage.seconds)
+    return usage
+
+
 def failures(email: str) -> Bucket | None:
     """Wrong passwords for one account, wherever they come from; None where limits are off."""
     rate = settings.RATE_LIMITS["failures"]
@@ -142,7 +166,12 @@ def _counted(bucket: Bucket) -> Usage:
     limit, period = ratelimit._split_rate(bucket.rate)
     name, end = _window(bucket, period)
     count = caches["default"].hit(name, period + ratelimit.EXPIRATION_FUDGE)  # type: ignore[attr-defined]
-    return Usage(limit, count, max(0, end - int(time.time())) + 1, counter=name)
+    return Usage(limit, count, _seconds_until(end), counter=name)
+
+
+def _seconds_until(end: int) -> int:
+    """At least 1."""
+    return max(0, end - int(time.time())) + 1
 
 
 def _window(bucket: Bucket, period: int) -> tuple[str, int]:

@@ -17,6 +17,7 @@ from django.urls import Resolver404, resolve
 
 from apps.core import envelope, request_id, request_origin
 from apps.core.errors import Code, ServiceError
+from apps.core.limits import PROBES
 
 log = logging.getLogger("request")
 
@@ -30,7 +31,6 @@ API_HEADERS: Final = {
 }
 SIGNED: Final = "/reports/"
 """What opens without a token, by a signature in the address."""
-WATCHED: Final = ("/healthz", "/readyz", "/metrics")
 MAX_BODY: Final = 1024 * 1024
 MAX_AUTH_BODY: Final = 64 * 1024
 MAX_DRAINED: Final = 8 * MAX_BODY
@@ -57,7 +57,7 @@ class EnvelopeMiddleware:
 
 def _log(request: HttpRequest, response: HttpResponseBase, *, seconds: float) -> None:
     """One line a request; questions after the service's health, asked all day, only when bad."""
-    quiet = request.path in WATCHED and response.status_code < 400
+    quiet = request.path in PROBES and response.status_code < 400
     log.log(
         logging.DEBUG if quiet else logging.INFO,
         "%s %s %d", request.method, _shown(request.path), response.status_code,

@@ -50,7 +50,7 @@ def tries(email: str, password: str, *, address: str = "198.51.100.1") -> str:
 def test_an_address_tries_as_often_as_at_the_interfaces_own_login(
     olga: User, settings: Settings
 ) -> None:
-    settings.RATE_LIMITS = {"auth": "2/15m", "failures": "20/15m"}
+    settings.RATE_LIMITS = {"auth": "2/15m", "failures": "20/15m", "pages": None}
     for _ in range(2):
         assert "Too many requests" not in tries(olga.email, "wrong")
     assert "Too many requests; try again in" in tries(olga.email, make.PASSWORD)
@@ -59,7 +59,7 @@ def test_an_address_tries_as_often_as_at_the_interfaces_own_login(
 def test_failures_of_an_account_count_wherever_they_come_from(
     olga: User, settings: Settings
 ) -> None:
-    settings.RATE_LIMITS = {"auth": "20/15m", "failures": "2/15m"}
+    settings.RATE_LIMITS = {"auth": "20/15m", "failures": "2/15m", "pages": None}
     for address in ("198.51.100.1", "198.51.100.2"):
         assert "Too many requests" not in tries(olga.email, "wrong", address=address)
     said = tries(olga.email, make.PASSWORD, address="198.51.100.3")

@@ -13,7 +13,7 @@ from apps.core.models import AuditRecord
 
 RATES = {
     "auth": "5/15m", "failures": "20/15m", "trading": "100/m", "backtests": "10/m",
-    "general": "1000/15m",
+    "general": "1000/15m", "pages": None,
 }  # fmt: skip
 
 

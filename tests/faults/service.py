@@ -48,7 +48,10 @@ class Service:
             "PORT": str(self.port),
             "NUMBA_CACHE_DIR": str(COMPILED),
             # One machine plays a crowd.
-            **{f"RATE_LIMIT_{name}": "off" for name in ("AUTH", "TRADING", "BACKTESTS", "GENERAL")},
+            **{
+                f"RATE_LIMIT_{name}": "off"
+                for name in ("AUTH", "TRADING", "BACKTESTS", "GENERAL", "PAGES")
+            },
             **self.settings,
         }
 

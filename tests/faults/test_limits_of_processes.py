@@ -26,6 +26,7 @@ def limited() -> Iterator[Service]:
         RATE_LIMIT_TRADING="20/d",
         RATE_LIMIT_BACKTESTS="10/d",
         RATE_LIMIT_GENERAL="60/d",
+        RATE_LIMIT_PAGES="40/d",
     ) as made:
         assert len(made.running()["web"]) == PROCESSES + 1
         yield made
@@ -88,3 +89,9 @@ def test_the_calls_of_one_user(
 def test_the_calls_of_nobody_from_one_address(limited: Service) -> None:
     caller = Caller(limited.port, address="203.0.113.9")
     assert passed(60, lambda n: caller.call("GET", "/api/nothing").status) == 60
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/static/admin/css/base.css"])
+def test_the_pages_read_from_one_address(limited: Service, path: str) -> None:
+    caller = Caller(limited.port, address=f"203.0.113.{len(path)}")
+    assert passed(40, lambda n: caller.call("GET", path).status) == 40
