@@ -26,7 +26,7 @@ from prometheus_client.registry import Collector
 
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
-from apps.core import jobs
+from apps.core import jobs, request_origin
 from apps.core.client_address import client_address
 from apps.core.public import public_page
 from config.processes import memory_of_session
@@ -94,14 +94,12 @@ def show(request: HttpRequest) -> HttpResponse:
 
 
 def _may_read(request: HttpRequest) -> bool:
-    """A request that says it was forwarded, by a peer we do not trust to say so, may be anybody's:
-    a proxy on this machine would otherwise show the page to the world.
+    """A request that was forwarded, without a trusted proxy telling from where, may be anybody's: a
+    proxy on this machine would otherwise show the page to the world.
     """
-    peer = request.META.get("REMOTE_ADDR", "")
-    forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
-    address = client_address(peer, forwarded, settings.TRUSTED_PROXIES)
-    is_peer = address == client_address(peer, "", settings.TRUSTED_PROXIES)
-    if address is None or (is_peer and (forwarded or "HTTP_FORWARDED" in request.META)):
+    address = request_origin.current().address
+    peer = client_address(request.META.get("REMOTE_ADDR", ""), "", settings.TRUSTED_PROXIES)
+    if address is None or (address == peer and request_origin.is_forwarded(request)):
         return False
     allowed: list[IPv4Network | IPv6Network] = settings.METRICS_ALLOW
     return any(ip_address(address) in network for network in allowed)

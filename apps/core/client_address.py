@@ -31,6 +31,12 @@ def client_address(peer: str, forwarded_for: str, trusted: Networks) -> str | No
     return str(client)
 
 
+def is_trusted(peer: str, trusted: Networks) -> bool:
+    """Whether the peer, by its socket's address, is one of our proxies."""
+    address = _read(peer)
+    return address is not None and _is_in(address, trusted)
+
+
 def _is_in(address: Address, networks: Networks) -> bool:
     return any(address in network for network in networks)
 

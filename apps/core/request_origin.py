@@ -1,5 +1,7 @@
 """Where the request that is being served comes from, and what proved whose it is."""
 
+import logging
+import threading
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Final
@@ -7,7 +9,22 @@ from typing import Final
 from django.conf import settings
 from django.http import HttpRequest
 
-from apps.core.client_address import client_address
+from apps.core.client_address import client_address, is_trusted
+
+log = logging.getLogger(__name__)
+
+FORWARDING_HEADERS: Final = frozenset(
+    {
+        "HTTP_CF_CONNECTING_IP",
+        "HTTP_FORWARDED",
+        "HTTP_TRUE_CLIENT_IP",
+        "HTTP_VIA",
+        "HTTP_X_CLIENT_IP",
+        "HTTP_X_REAL_IP",
+    }
+)
+"""What proxies add to a request, beside X-Forwarded-For, -Proto, -Host and the like."""
+_warned = threading.Lock()  # taken by the first warning of this process and never released
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +46,27 @@ def begin(request: HttpRequest) -> None:
     peer = request.META.get("REMOTE_ADDR", "")
     forwarded = request.META.get("HTTP_X_FORWARDED_FOR", "")
     _current.set(Origin(client_address(peer, forwarded, settings.TRUSTED_PROXIES)))
+    if not _warned.locked() and _is_of_unknown_proxy(request) and _warned.acquire(blocking=False):
+        log.warning(
+            "a request from %s has forwarding headers, which are ignored: if that is your proxy,"
+            " name it in TRUSTED_PROXIES; until then all of its clients count as one address",
+            peer,
+        )
+
+
+def is_forwarded(request: HttpRequest) -> bool:
+    """Whether a proxy has passed the request on, as far as its headers tell."""
+    return any(
+        name in FORWARDING_HEADERS or name.startswith("HTTP_X_FORWARDED_") for name in request.META
+    )
+
+
+def _is_of_unknown_proxy(request: HttpRequest) -> bool:
+    return (
+        is_forwarded(request)
+        and _current.get().address is not None
+        and not is_trusted(request.META["REMOTE_ADDR"], settings.TRUSTED_PROXIES)
+    )
 
 
 def proven_by(session_id: str) -> None:

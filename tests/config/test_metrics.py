@@ -107,6 +107,13 @@ def test_memory_is_that_of_real_processes() -> None:
         ("127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}),
         ("::ffff:127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}),
         ("127.0.0.1", {"Forwarded": "for=127.0.0.1"}),
+        ("127.0.0.1", {"X-Real-IP": "127.0.0.1"}),
+        ("127.0.0.1", {"X-Forwarded-Proto": "https"}),
+        ("127.0.0.1", {"X-Forwarded-Host": "localhost"}),
+        ("127.0.0.1", {"Via": "1.1 proxy"}),
+        ("127.0.0.1", {"X-Client-IP": "127.0.0.1"}),
+        ("127.0.0.1", {"True-Client-IP": "127.0.0.1"}),
+        ("127.0.0.1", {"CF-Connecting-IP": "127.0.0.1"}),
         ("", {}),
     ],
 )
@@ -120,5 +127,6 @@ def test_a_trusted_proxy_says_who_asks(api: Api, settings: Settings) -> None:
     settings.TRUSTED_PROXIES = [ip_network("127.0.0.1")]
     settings.METRICS_ALLOW = [ip_network("10.1.0.0/16")]
     for source, status in (("10.1.2.3", 200), ("192.0.2.1", 404)):
-        answer = api().get("/metrics", headers={"X-Forwarded-For": source})
+        headers = {"X-Forwarded-For": source, "X-Forwarded-Proto": "https", "Via": "1.1 proxy"}
+        answer = api().get("/metrics", headers=headers)
         assert answer.status_code == status
