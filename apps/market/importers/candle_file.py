@@ -62,23 +62,22 @@ class Given:
 def read_candle_files(path: Path, given: Given = Given()) -> Iterator[Loaded]:
     """The files at a path: itself, or what its gzip or zip file packs. Raises BadCandleFile."""
     for content in contents_of(path):
-        yield _read(content, given)
+        yield _loaded(content, given)
 
 
 def read_one_series(path: Path, given: Given = Given()) -> tuple[Loaded, Part]:
     """A file that holds one instrument. Raises BadCandleFile."""
-    files = list(read_candle_files(path, given))
-    if len(files) > 1:
-        raise BadCandleFile(file=path.name, reason=f"packs {len(files)} files: give one")
-    parts = files[0].parts
+    [content] = contents_of(path, most_files=1)
+    loaded = _loaded(content, given)
+    parts = loaded.parts
     if len(parts) > 1:
         shown = ", ".join(part.symbol for part in parts[:3]) + ("…" if len(parts) > 3 else "")
         reason = f"holds {len(parts)} instruments ({shown}): give a file of one"
         raise BadCandleFile(file=path.name, reason=reason)
-    return files[0], parts[0]
+    return loaded, parts[0]
 
 
-def _read(content: Content, given: Given) -> Loaded:
+def _loaded(content: Content, given: Given) -> Loaded:
     table, profile = _table(content)
     layout = layout_of(table, profile.columns)
     instruments = _instruments(table, layout, profile, given)

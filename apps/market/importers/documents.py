@@ -11,15 +11,19 @@ import orjson
 import pyarrow as pa
 
 from apps.market.importers.content import BadCandleFile, Content
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import Table, check_values
 
 _ROW: Final = ("time", "open", "high", "low", "close", "volume", "open interest")
 _LEAST: Final = 5
+# Each takes up to a hundred bytes in memory; brokers answer with a few thousand candles.
+_MOST_VALUES: Final = 8_000_000
 _COLUMNS: Final = ("timestamp", "open", "high", "low", "close", "volume")
 
 
 def json_table(content: Content) -> Table:
     """The rows of such a document. Raises BadCandleFile."""
+    values = sum(content.data.count(mark) for mark in (b",", b"[", b"{"))
+    check_values(content.shown, values, most=_MOST_VALUES)
     try:
         document = orjson.loads(content.data)
     except orjson.JSONDecodeError as error:

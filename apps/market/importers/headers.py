@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Final
 
@@ -21,6 +22,7 @@ _CLOCK: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 _NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]+")
 _TOLD_BY_PLACE: Final = ("open", "high", "low", "close", "volume", "open interest")
 _PRICES: Final = 4
+_LONGEST_LINE: Final = 100_000  # bytes, of a header
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Header:
 
 
 def header_of(text: bytes) -> Header:
-    """The header of a text that has a line."""
+    """The header of a text that has a line. Raises csv.Error."""
     first, second, third = _first_lines(text)
     delimiter = max(_DELIMITERS, key=first.count)
     names, row, below = (_fields(line, delimiter) for line in (first, second, third))
@@ -48,9 +50,12 @@ def header_of(text: bytes) -> Header:
 
 
 def _first_lines(text: bytes) -> tuple[str, str, str]:
-    filled = (line.decode().rstrip("\r\n") for line in io.BytesIO(text) if line.strip())
-    found = [*islice(filled, 3), "", ""]
-    return found[0], found[1], found[2]
+    lines = iter(partial(io.BytesIO(text).readline, _LONGEST_LINE), b"")
+    first = [*islice((line for line in lines if line.strip()), 3), b"", b""]
+    if max(map(len, first)) >= _LONGEST_LINE:
+        raise csv.Error(f"its first lines are longer than {_LONGEST_LINE:,} bytes")
+    above, header, below = (line.decode().rstrip("\r\n") for line in first[:3])
+    return above, header, below
 
 
 def _fields(line: str, delimiter: str) -> tuple[str, ...]:

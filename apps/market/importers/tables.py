@@ -1,5 +1,11 @@
-"""A file's rows as columns: of text or numbers (CSV), or of their own types (Parquet, JSON)."""
+"""A file's rows as columns: of text or numbers (CSV), or of their own types (Parquet, JSON).
 
+An empty value takes one byte in a file and several in memory, so values are counted before they are
+read.
+"""
+
+import codecs
+import csv
 import io
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -10,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from apps.core.unpacking import MOST_BYTES, TOO_LONG
 from apps.market.importers.content import BadCandleFile, Content
 from apps.market.importers.headers import Header, header_of
 
@@ -21,6 +28,11 @@ Column: TypeAlias = "pa.ChunkedArray[Any]"
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _LINE_ENDS: Final = b"\r\n"
+MOST_VALUES: Final = (
+    40_000_000  # of a file, rows times columns; 4,000,000 bars of an exchange's list
+)
+_MOST_COLUMNS: Final = 500
+_CHUNK: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +89,65 @@ def first_bad(column: Column, target: pa.DataType) -> int:
     return low
 
 
+def check_values(shown: str, values: int, *, columns: int = 0, most: int = MOST_VALUES) -> None:
+    """Refuse a file whose values would take too much memory."""
+    if columns > _MOST_COLUMNS:
+        reason = f"has {columns:,} columns: {_MOST_COLUMNS} are the most"
+        raise BadCandleFile(file=shown, reason=reason)
+    if values > most:
+        reason = (
+            f"holds about {values:,} values: {most:,} are the most, split it into smaller files"
+        )
+        raise BadCandleFile(file=shown, reason=reason)
+
+
 def parquet_table(content: Content) -> Table:
     """The rows of a Parquet file; row i is named by its number."""
     try:
-        table = pq.ParquetFile(pa.BufferReader(content.data)).read()
+        table = _parquet_rows(content)
+        columns = tuple(_trimmed(column) for column in table.columns)
     except (pa.ArrowException, OSError) as error:
         reason = f"is no Parquet file: {error}"
         raise BadCandleFile(file=content.shown, reason=reason) from error
-    columns = tuple(_trimmed(column) for column in table.columns)
     if not len(table):
         raise BadCandleFile(file=content.shown, reason="holds no rows")
     names = tuple(table.column_names)
     return Table(content.name, content.shown, names, columns, lambda row: f"row {row + 1}")
+
+
+def _parquet_rows(content: Content) -> pa.Table:
+    """The file as a table. Text that repeats stands in it once, and stays so (as a dictionary)
+    until it is known how long all of it is.
+    """
+    source = pa.BufferReader(content.data)
+    said = pq.read_metadata(source)
+    leaves = [said.schema.column(index) for index in range(said.num_columns)]
+    groups = [said.row_group(index) for index in range(said.num_row_groups)]
+    rows = sum(group.num_rows for group in groups)
+    check_values(content.shown, rows * len(leaves), columns=len(leaves))
+    if sum(group.total_byte_size for group in groups) > MOST_BYTES:
+        raise BadCandleFile(file=content.shown, reason=TOO_LONG)
+    if any(leaf.max_repetition_level for leaf in leaves):
+        raise BadCandleFile(file=content.shown, reason="has lists in its columns")
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    table = pq.ParquetFile(source, read_dictionary=texts).read()
+    if sum(_text_length(column) for column in table.columns) > MOST_BYTES:
+        raise BadCandleFile(file=content.shown, reason=TOO_LONG)
+    return table
+
+
+def _text_length(column: Column) -> int:
+    """Bytes of the text of all rows of a column that is a dictionary; else 0.
+
+    Any: the stubs have no dictionaries among a column's chunks.
+    """
+    if not pa.types.is_dictionary(column.type):
+        return 0
+    chunks: list[Any] = column.chunks
+    return sum(
+        pc.sum(pc.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
+        for chunk in chunks
+    )
 
 
 def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[int]]) -> Table:
@@ -103,7 +162,12 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
         raise BadCandleFile(file=content.shown, reason="is empty")
     _check_text(content.shown, whole)
     above = whole.count(b"\n", 0, len(whole) - len(text))
-    header = header_of(text)
+    try:
+        header = header_of(text)
+    except csv.Error as error:
+        raise BadCandleFile(file=content.shown, reason=f"is no CSV file: {error}") from error
+    values = text.count(header.delimiter.encode()) + text.count(b"\n")
+    check_values(content.shown, values, columns=len(header.names))
     types: list[pa.DataType] = [pa.string()] * len(header.names)
     for position in numbers(header.names):
         types[position] = pa.float64()
@@ -124,12 +188,16 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
 
 
 def _check_text(shown: str, text: bytes) -> None:
-    try:
-        if not text.isascii():
-            text.decode()
-    except UnicodeDecodeError as error:
-        line = text.count(b"\n", 0, error.start) + 1
-        raise BadCandleFile(file=shown, reason=f"line {line}: is no text in UTF-8") from error
+    """Piece by piece: one letter beyond Latin would make the whole text four times as long."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, 0 if text.isascii() else len(text), _CHUNK):
+        piece = text[start : start + _CHUNK]
+        try:
+            decoder.decode(piece, final=start + _CHUNK >= len(text))
+        except UnicodeDecodeError as error:
+            place = start + error.start - (len(error.object) - len(piece))
+            line = text.count(b"\n", 0, place) + 1
+            raise BadCandleFile(file=shown, reason=f"line {line}: is no text in UTF-8") from error
 
 
 def _parsed(text: bytes, header: Header, types: Sequence[pa.DataType]) -> tuple[Column, ...]:

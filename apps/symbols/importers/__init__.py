@@ -58,17 +58,17 @@ def read_master(
     """
     rows: list[Row] = []
     refusals, read, stamp = Refusals(), 0, date.min
-    with MasterFile(path, source) as file:
-        for line, record in progress(file):
-            read += 1
-            try:
-                if isinstance(record, Refused):
-                    raise record
-                rows.append(file.format.read(record, line))
-                if record.get(fyers.UPDATED) not in (None, "None"):
-                    stamp = max(stamp, day(record, fyers.UPDATED))
-            except Refused as refused:
-                refusals.add(line, refused)
+    file = MasterFile(path, source)
+    for line, record in progress(file):
+        read += 1
+        try:
+            if isinstance(record, Refused):
+                raise record
+            rows.append(file.format.read(record, line))
+            if record.get(fyers.UPDATED) not in (None, "None"):
+                stamp = max(stamp, day(record, fyers.UPDATED))
+        except Refused as refused:
+            refusals.add(line, refused)
     if not rows:
         raise MasterRefused(file=path.name, why=f"none of its {read} rows can be carried")
     day_of, told_by = _day_of(rows, stamp, today) if as_of is None else (as_of, "given")

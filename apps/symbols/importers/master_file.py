@@ -1,18 +1,16 @@
 """Opening a master: plain, gzip or zip, CSV or JSON, and telling whose it is by its columns."""
 
+import codecs
 import csv
-import gzip
 import io
-import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import Final, Protocol
 
 import orjson
 
+from apps.core import unpacking
 from apps.core.errors import Code, ServiceError
 from apps.symbols.importers import (
     alice,
@@ -30,10 +28,11 @@ from apps.symbols.importers.rows import Reason, Record, Refused, Row
 from apps.symbols.models import Source
 
 MOST_ROWS: Final = 2_000_000
-_MOST_JSON: Final = 1_000_000_000
+_MOST_JSON_VALUES: Final = 8_000_000  # Upstox's longest list has 2,000,000
+_LONGEST_LINE: Final = 100_000  # characters
 _LOOKED_AT: Final = 200  # records of JSON are sparse: their keys are those of this many
 
-_DAMAGED: Final = (EOFError, OSError, zlib.error, zipfile.BadZipFile, csv.Error, UnicodeDecodeError)
+_DAMAGED: Final = (csv.Error, UnicodeDecodeError)
 
 
 Numbered = tuple[int, Record | Refused]
@@ -82,70 +81,41 @@ _FYERS: Final = Format(fyers.SOURCE, frozenset(fyers.HEADER), fyers.read)
 
 
 class MasterFile:
-    """A master that is open. Iterating gives (line or number of the record, record or refusal)."""
+    """A master. Iterating gives (line or number of the record, record or refusal)."""
 
     def __init__(self, path: Path, source: Source | None = None) -> None:
         """Raises MasterRefused if it is damaged, or not known, or not of `source`."""
         self.name = path.name
-        self._stack = ExitStack()
         try:
-            self.format, self._records = self._open(path, source)
+            [content] = unpacking.unpack(path, most_files=1)
+            self.format, self._records = self._open(content.data, source)
+        except unpacking.Unreadable as error:
+            raise self._refused(str(error)) from error
         except _DAMAGED as error:
-            self.close()
             raise self._damaged(error) from error
-        except BaseException:
-            self.close()
-            raise
 
     def __iter__(self) -> Iterator[Numbered]:
         try:
             for count, record in enumerate(self._records, start=1):
                 if count > MOST_ROWS:
-                    raise self._refused(f"it has more than {MOST_ROWS:,} rows")
+                    raise self._refused(f"has more than {MOST_ROWS:,} rows")
                 yield record
         except _DAMAGED as error:
             raise self._damaged(error) from error
 
-    def __enter__(self) -> "MasterFile":
-        return self
+    def _open(self, data: bytes, source: Source | None) -> tuple[Format, Iterator[Numbered]]:
+        text = data.removeprefix(codecs.BOM_UTF8)
+        if not text:
+            raise self._refused("is empty")
+        if text[:1] in (b"[", b"{"):
+            return self._open_json(text, source)
+        return self._open_csv(csv.reader(_lines(text)), source)
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        self._stack.close()
-
-    def _open(self, path: Path, source: Source | None) -> tuple[Format, Iterator[Numbered]]:
-        lines = io.TextIOWrapper(self._bytes(path), encoding="utf-8-sig", newline="")
-        self._stack.callback(lines.close)
-        start = lines.read(1)
-        if not start:
-            raise self._refused("it is empty")
-        if start in "[{":
-            return self._open_json(start + lines.read(_MOST_JSON), source)
-        lines.seek(0)
-        return self._open_csv(csv.reader(lines), source)
-
-    def _bytes(self, path: Path) -> IO[bytes] | gzip.GzipFile:
-        file = self._stack.enter_context(path.open("rb"))
-        magic = file.read(4)
-        file.seek(0)
-        if magic.startswith(b"\x1f\x8b"):
-            return self._stack.enter_context(gzip.GzipFile(fileobj=file))
-        if not magic.startswith(b"PK"):
-            return file
-        archive = self._stack.enter_context(zipfile.ZipFile(file))
-        members = [one for one in archive.namelist() if not one.endswith("/")]
-        if len(members) != 1:
-            raise self._refused(f"the zip holds {len(members)} files; one is read")
-        # A member of a zip that is encrypted raises RuntimeError.
-        if archive.getinfo(members[0]).flag_bits & 1:
-            raise self._refused("the zip is encrypted")
-        return self._stack.enter_context(archive.open(members[0]))
-
-    def _open_json(self, content: str, source: Source | None) -> tuple[Format, Iterator[Numbered]]:
-        if len(content) > _MOST_JSON:
-            raise self._refused("it is too long")
+    def _open_json(
+        self, content: bytes, source: Source | None
+    ) -> tuple[Format, Iterator[Numbered]]:
+        if sum(content.count(mark) for mark in (b",", b"[", b"{")) > _MOST_JSON_VALUES:
+            raise self._refused(f"holds more than {_MOST_JSON_VALUES:,} values: split it")
         try:
             records = orjson.loads(content)
         except orjson.JSONDecodeError as error:
@@ -176,6 +146,15 @@ class MasterFile:
 
     def _damaged(self, error: BaseException) -> MasterRefused:
         return self._refused(f"it cannot be read to its end: {error}")
+
+
+def _lines(text: bytes) -> Iterator[str]:
+    """With their ends, as csv.reader takes them; raises csv.Error for one that is no line."""
+    file = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
+    while line := file.readline(_LONGEST_LINE):
+        if len(line) == _LONGEST_LINE:
+            raise csv.Error(f"a line is longer than {_LONGEST_LINE:,} characters")
+        yield line
 
 
 def _with_first(first: Sequence[str], rest: Iterator[Numbered]) -> Iterator[Numbered]:
