@@ -244,7 +244,15 @@ INDICATORS: Final = Operation(
                             "maximum": 1000,
                         }
                     ],
-                    "outputs": [{"name": "value", "mirror": "same", "opposite": "value"}],
+                    "outputs": [
+                        {
+                            "name": "value",
+                            "mirror": "same",
+                            "opposite": "value",
+                            "minimum": None,
+                            "maximum": None,
+                        }
+                    ],
                     "sources": list(SOURCES),
                     "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
                     "opposite": "SMA",

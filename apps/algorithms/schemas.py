@@ -162,6 +162,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
                         "name": TEXT,
                         "mirror": one_of([mirror.value for mirror in Mirror]),
                         "opposite": TEXT,
+                        "minimum": described(nullable(NUMBER), "No value is below it."),
+                        "maximum": described(nullable(NUMBER), "No value is above it."),
                     }
                 )
             ),

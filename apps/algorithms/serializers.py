@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isfinite
 from typing import Any, Final, cast
 
 from rest_framework import serializers
@@ -278,7 +279,14 @@ def _parameter_out(parameter: Parameter) -> dict[str, object]:
 
 
 def _indicator_output_out(output: Output) -> dict[str, object]:
-    return {"name": output.name, "mirror": output.mirror.value, "opposite": output.opposite}
+    low, high = output.range
+    return {
+        "name": output.name,
+        "mirror": output.mirror.value,
+        "opposite": output.opposite,
+        "minimum": low if isfinite(low) else None,
+        "maximum": high if isfinite(high) else None,
+    }
 
 
 def version_out(version: Version) -> dict[str, object]:

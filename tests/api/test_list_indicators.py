@@ -25,18 +25,24 @@ def test_a_row_says_how_the_indicator_may_be_asked_for(api: Api, alice: User) ->
         "parameters": [
             {"name": "period", "type": "integer", "default": 20, "minimum": 2, "maximum": 1000}
         ],
-        "outputs": [{"name": "value", "mirror": "same", "opposite": "value"}],
+        "outputs": [
+            {"name": "value", "mirror": "same", "opposite": "value", "minimum": None,
+             "maximum": None}
+        ],
         "sources": ["close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4"],
         "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
         "opposite": "EMA",
         "timeframes": LONGER,
-    }
+    }  # fmt: skip
     assert [parameter["name"] for parameter in rows["MACD"]["parameters"]] == [
         "fastPeriod", "slowPeriod", "signalPeriod",
     ]  # fmt: skip
     assert [output["name"] for output in rows["MACD"]["outputs"]] == ["macd", "signal", "histogram"]
     assert rows["SUPERTREND"]["parameters"][1]["type"] == "number"
     assert rows["MA"]["parameters"][1]["allowedValues"][:2] == ["SMA", "EMA"]
+    (rsi,), (atr,) = rows["RSI"]["outputs"], rows["ATR"]["outputs"]
+    assert (rsi["minimum"], rsi["maximum"]) == (0, 100)
+    assert (atr["minimum"], atr["maximum"]) == (0, None)
     assert (rows["ATR"]["sources"], rows["MAX"]["opposite"]) == ([], "MIN")
 
 

@@ -373,6 +373,23 @@ def test_values_begin_where_the_look_back_says() -> None:
         assert begun == (row.type not in UNKNOWN_OF_PRICES), row.type
 
 
+def test_no_value_leaves_the_range_of_its_output() -> None:
+    calm, wild = random_candles(2000), upside_down(random_candles(2000, seed=3), level=2100)
+    for row, output in EVERY_OUTPUT:
+        for candles in (calm, wild):
+            values = column(candles, row.type, output.name)
+            values = values[np.isfinite(values)]
+            assert (values >= output.range.low - 1e-6).all(), row.type
+            assert (values <= output.range.high + 1e-6).all(), row.type
+
+
+def test_a_range_is_its_own_mirror() -> None:
+    for row, output in EVERY_OUTPUT:
+        if output.mirror not in (Mirror.SAME, Mirror.NONE):
+            low, high = output.range
+            assert (output.mirror.level(high), output.mirror.level(low)) == (low, high), row.type
+
+
 def test_both_ends_of_every_range_are_computable() -> None:
     candles = random_candles(3100)
     for row in CATALOGUE.values():

@@ -910,3 +910,60 @@ def test_lists_far_too_long_do_not_make_answers_far_too_long() -> None:
 def dotted(place: str) -> str:
     parts = place.split("__")
     return "".join(f"[{p}]" if p.isdigit() else f".{p}" for p in parts).removeprefix(".")
+
+
+@pytest.mark.parametrize(
+    ("indicator", "operator", "value", "told"),
+    [
+        ("RSI", "above", 160, "RSI is from 0 to 100: above 160 is never true."),
+        ("RSI", "above", 100, "never"),
+        ("RSI", "above", 99.9, None),
+        ("RSI", "above", -1, "always"),
+        ("RSI", "at_or_above", 100, None),
+        ("RSI", "at_or_above", 101, "never"),
+        ("RSI", "at_or_above", 0, "always"),
+        ("RSI", "below", 0, "never"),
+        ("RSI", "below", 100, None),
+        ("RSI", "below", 160, "always"),
+        ("RSI", "at_or_below", 0, None),
+        ("RSI", "at_or_below", -5, "never"),
+        ("RSI", "at_or_below", 100, "always"),
+        ("RSI", "crosses_above", 0, None),
+        ("RSI", "crosses_above", 100, "never"),
+        ("RSI", "crosses_above", -1, "never"),
+        ("RSI", "crosses_below", 100, None),
+        ("RSI", "crosses_below", 0, "never"),
+        ("RSI", "crosses_below", 101, "never"),
+        ("WILLR", "above", 20, "WILLR is from -100 to 0: above 20 is never true."),
+        ("ATR", "above", -1, "ATR is never below 0: above -1 is always true."),
+        ("ATR", "above", 1e6, None),
+        ("EMA", "above", -1, None),
+    ],
+)
+def test_a_value_that_an_indicator_never_has_is_a_warning(
+    indicator: str, operator: str, value: float, told: str | None
+) -> None:
+    condition = {
+        "type": "indicator_value", "indicator": {"type": indicator}, "operator": operator,
+        "value": value,
+    }  # fmt: skip
+    found = warnings(parse(entering(condition)))
+    assert [fault.field for fault in found] == ["entryConditions.conditions[0].value"] * bool(told)
+    assert all(str(told) in fault.message for fault in found)
+
+
+def test_a_value_out_of_range_is_found_in_groups_and_exits() -> None:
+    rsi = {**RSI_ABOVE_50, "value": 160}
+    group = {"type": "group", "logicalOperator": "OR", "conditions": [CROSS, rsi]}
+    steps = entering(CROSS, group)
+    steps["exitConditions"]["conditions"] = [rsi]
+    assert warned(steps) == [
+        "entryConditions.conditions[1].conditions[1].value", "exitConditions.conditions[0].value",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("average", "told"), [("SMA", 1), ("EMA", 1), ("DEMA", 0)])
+def test_a_smoothing_that_overshoots_has_no_range(average: str, told: int) -> None:
+    stochastic = {"type": "STOCH", "smoothingMaType": average}
+    condition = {**RSI_ABOVE_50, "indicator": stochastic, "value": 100}
+    assert len(warned(entering(condition))) == told

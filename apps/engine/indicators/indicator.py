@@ -6,6 +6,7 @@ outputs become for the short side of an algorithm that trades both.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
@@ -84,10 +85,21 @@ class Parameter(NamedTuple):
         return next((name for name, one in self.names if one == number), number)
 
 
-class Output(NamedTuple):
-    """One value per bar: which formula and which of its columns, and its mirror.
+class Range(NamedTuple):
+    """The least and the greatest value that an output can have, both included."""
 
-    `opposite` is the output that takes its place on the other side (upper for lower).
+    low: float = -math.inf
+    high: float = math.inf
+
+
+UNBOUNDED = Range()
+
+
+class Output(NamedTuple):
+    """One value per bar: which formula and which of its columns, its mirror and its range.
+
+    `opposite` is the output that takes its place on the other side (upper for lower). The range is
+    that of averages that do not overshoot (`OVERSHOOTING`), where the indicator takes any.
     """
 
     name: str
@@ -95,6 +107,7 @@ class Output(NamedTuple):
     column: int
     mirror: Mirror
     opposite: str
+    range: Range = UNBOUNDED
 
 
 class Indicator(NamedTuple):
@@ -132,6 +145,9 @@ AVERAGES = (
 )  # fmt: skip
 """Kinds of moving average, with TA-Lib's number of each (`talib.MA_Type`)."""
 
+OVERSHOOTING = frozenset({"DEMA", "TEMA", "T3", "HMA", "ZLEMA"})
+"""Kinds of moving average that can leave the range of what they are taken of."""
+
 
 def period(
     default: int,
@@ -161,9 +177,10 @@ def single(
     *parameters: Parameter,
     formula: str | None = None,
     opposite: str | None = None,
+    range: Range = UNBOUNDED,
 ) -> Indicator:
     """A row with one output, called `value`."""
-    output = Output("value", formula or type, 0, mirror, "value")
+    output = Output("value", formula or type, 0, mirror, "value", range)
     return Indicator(
         type, description, tuple(inputs.split()), parameters, (output,), opposite or type
     )
@@ -179,14 +196,20 @@ def several(
     return Indicator(type, description, tuple(inputs.split()), parameters, outputs, type)
 
 
-def alike(formula: str, mirror: Mirror, *names: str) -> tuple[Output, ...]:
-    """Outputs in the formula's order, each its own opposite."""
-    return tuple(Output(name, formula, i, mirror, name) for i, name in enumerate(names))
+def alike(
+    formula: str, mirror: Mirror, *names: str, range: Range = UNBOUNDED
+) -> tuple[Output, ...]:
+    """Outputs in the formula's order, each its own opposite, all of one range."""
+    return swapping(formula, mirror, *((name, name) for name in names), range=range)
 
 
-def swapping(formula: str, mirror: Mirror, *pairs: tuple[str, str]) -> tuple[Output, ...]:
-    """Outputs in the formula's order, each by its name and its opposite's."""
-    return tuple(Output(name, formula, i, mirror, there) for i, (name, there) in enumerate(pairs))
+def swapping(
+    formula: str, mirror: Mirror, *pairs: tuple[str, str], range: Range = UNBOUNDED
+) -> tuple[Output, ...]:
+    """Outputs in the formula's order, each by its name and its opposite's, all of one range."""
+    return tuple(
+        Output(name, formula, i, mirror, there, range) for i, (name, there) in enumerate(pairs)
+    )
 
 
 def band(formula: str) -> tuple[Output, ...]:

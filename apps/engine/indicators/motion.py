@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from apps.engine.indicators.indicator import (
+    UNBOUNDED,
     Indicator,
     Mirror,
     Output,
     Parameter,
+    Range,
     alike,
     average,
     multiplier,
@@ -17,6 +19,9 @@ from apps.engine.indicators.indicator import (
 )
 
 _HLC = "high low close"
+_PERCENT, _EITHER_WAY = Range(0, 100), Range(-100, 100)
+_FRACTION, _SIGNED_FRACTION = Range(0, 1), Range(-1, 1)
+_POSITIVE = Range(low=0)
 _NEGATED, _FROM_100, _NONE = Mirror.NEGATED, Mirror.FROM_100, Mirror.NONE
 _EMA, _RMA = 1, 13
 
@@ -33,14 +38,22 @@ def _signal(default: int, low: int = 1) -> Parameter:
     return period(default, "signalPeriod", "signalperiod", low=low)
 
 
-def _of_source(type: str, description: str, mirror: Mirror, *parameters: Parameter) -> Indicator:
-    return single(type, description, "source", mirror, *parameters)
+def _of_source(
+    type: str, description: str, mirror: Mirror, *parameters: Parameter, range: Range = UNBOUNDED
+) -> Indicator:
+    return single(type, description, "source", mirror, *parameters, range=range)
 
 
 _MOMENTUM = (
-    _of_source("RSI", "Relative strength index", _FROM_100, period(14)),
-    _of_source("CMO", "Chande momentum oscillator", _NEGATED, period(14)),
-    _of_source("CMOU", "Chande momentum oscillator without smoothing", _NEGATED, period(14)),
+    _of_source("RSI", "Relative strength index", _FROM_100, period(14), range=_PERCENT),
+    _of_source("CMO", "Chande momentum oscillator", _NEGATED, period(14), range=_EITHER_WAY),
+    _of_source(
+        "CMOU",
+        "Chande momentum oscillator without smoothing",
+        _NEGATED,
+        period(14),
+        range=_EITHER_WAY,
+    ),
     _of_source("MOM", "Momentum: change in price", _NEGATED, period(10, low=1)),
     _of_source("ROC", "Rate of change in percent", _NEGATED, period(10, low=1)),
     _of_source("ROCP", "Rate of change as a fraction", _NEGATED, period(10, low=1)),
@@ -63,10 +76,23 @@ _MOMENTUM = (
         _NEGATED,
         period(25, "firstPeriod", "firstperiod"),
         period(13, "secondPeriod", "secondperiod"),
+        range=_EITHER_WAY,
     ),
     _of_source("LINEARREG_SLOPE", "Slope of the regression line", _NEGATED, period(14)),
-    _of_source("LINEARREG_ANGLE", "Angle of the regression line in degrees", _NEGATED, period(14)),
-    _of_source("PERCENTRANK", "Percent of the last candles below this one", _FROM_100, period(100)),
+    _of_source(
+        "LINEARREG_ANGLE",
+        "Angle of the regression line in degrees",
+        _NEGATED,
+        period(14),
+        range=Range(-90, 90),
+    ),
+    _of_source(
+        "PERCENTRANK",
+        "Percent of the last candles below this one",
+        _FROM_100,
+        period(100),
+        range=_PERCENT,
+    ),
     _of_source(
         "APO", "Fast less slow average", _NEGATED, _fast(12), _slow(26), average(default=_EMA)
     ),
@@ -116,7 +142,7 @@ _MOMENTUM = (
         _slow(34),
         _signal(5, low=2),
     ),
-    single("BOP", "Balance of power", "open high low close", _NEGATED),
+    single("BOP", "Balance of power", "open high low close", _NEGATED, range=_SIGNED_FRACTION),
     single("QSTICK", "Average of close less open", "open close", _NEGATED, period(10)),
     single("CCI", "Commodity channel index", _HLC, _NEGATED, period(20)),
     several(
@@ -133,7 +159,7 @@ _OSCILLATORS = (
         "STOCH",
         "Slow stochastic",
         _HLC,
-        alike("STOCH", _FROM_100, "k", "d"),
+        alike("STOCH", _FROM_100, "k", "d", range=_PERCENT),
         period(14, "kPeriod", "fastk_period", low=1),
         period(3, "smoothing", "slowk_period", low=1),
         period(3, "dPeriod", "slowd_period", low=1),
@@ -144,7 +170,7 @@ _OSCILLATORS = (
         "STOCHF",
         "Fast stochastic",
         _HLC,
-        alike("STOCHF", _FROM_100, "k", "d"),
+        alike("STOCHF", _FROM_100, "k", "d", range=_PERCENT),
         period(14, "kPeriod", "fastk_period", low=1),
         period(3, "dPeriod", "fastd_period", low=1),
         average("dMaType", "fastd_matype"),
@@ -153,7 +179,7 @@ _OSCILLATORS = (
         "STOCHRSI",
         "Stochastic of the relative strength index",
         "source",
-        alike("STOCHRSI", _FROM_100, "k", "d"),
+        alike("STOCHRSI", _FROM_100, "k", "d", range=_PERCENT),
         period(14),
         period(14, "kPeriod", "fastk_period", low=1),
         period(3, "dPeriod", "fastd_period", low=1),
@@ -163,7 +189,10 @@ _OSCILLATORS = (
         "KDJ",
         "Stochastic with the line J = 3 K - 2 D",
         _HLC,
-        alike("KDJ", _FROM_100, "k", "d", "j"),
+        (
+            *alike("KDJ", _FROM_100, "k", "d", range=_PERCENT),
+            Output("j", "KDJ", 2, _FROM_100, "j", Range(-200, 300)),
+        ),
         period(9, "kPeriod", "fastk_period", low=1),
         period(3, "smoothing", "slowk_period", low=1),
         period(3, "dPeriod", "slowd_period", low=1),
@@ -174,13 +203,13 @@ _OSCILLATORS = (
         "SMI",
         "Stochastic momentum index",
         _HLC,
-        alike("SMI", _NEGATED, "smi", "signal"),
+        alike("SMI", _NEGATED, "smi", "signal", range=_EITHER_WAY),
         period(13),
         _fast(2),
         _slow(25),
         _signal(9, low=2),
     ),
-    single("WILLR", "Williams' %R", _HLC, Mirror.FROM_MINUS_100, period(14)),
+    single("WILLR", "Williams' %R", _HLC, Mirror.FROM_MINUS_100, period(14), range=Range(-100, 0)),
     single(
         "ULTOSC",
         "Ultimate oscillator",
@@ -189,14 +218,16 @@ _OSCILLATORS = (
         period(7, "period1", "timeperiod1", low=1),
         period(14, "period2", "timeperiod2", low=1),
         period(28, "period3", "timeperiod3", low=1),
+        range=_PERCENT,
     ),
-    single("IMI", "Intraday momentum index", "open close", _FROM_100, period(14)),
+    single("IMI", "Intraday momentum index", "open close", _FROM_100, period(14), range=_PERCENT),
     _of_source(
         "RVI",
         "Relative volatility index",
         _FROM_100,
         period(14),
         period(10, "stddevPeriod", "stddevperiod"),
+        range=_PERCENT,
     ),
 )
 
@@ -206,23 +237,49 @@ _TREND = (
         "Average directional index, with its directional indicators",
         _HLC,
         (
-            Output("adx", "ADX", 0, _NONE, "adx"),
-            Output("plusDI", "PLUS_DI", 0, _NONE, "minusDI"),
-            Output("minusDI", "MINUS_DI", 0, _NONE, "plusDI"),
+            Output("adx", "ADX", 0, _NONE, "adx", _PERCENT),
+            Output("plusDI", "PLUS_DI", 0, _NONE, "minusDI", _PERCENT),
+            Output("minusDI", "MINUS_DI", 0, _NONE, "plusDI", _PERCENT),
         ),
         period(14),
     ),
-    single("ADXR", "Average directional index rating", _HLC, _NONE, period(14)),
-    single("DX", "Directional index", _HLC, _NONE, period(14)),
-    single("PLUS_DI", "Plus directional", _HLC, _NONE, period(14), opposite="MINUS_DI"),
-    single("MINUS_DI", "Minus directional", _HLC, _NONE, period(14), opposite="PLUS_DI"),
-    single("PLUS_DM", "Plus movement", "high low", _NONE, period(14), opposite="MINUS_DM"),
-    single("MINUS_DM", "Minus movement", "high low", _NONE, period(14), opposite="PLUS_DM"),
+    single("ADXR", "Average directional index rating", _HLC, _NONE, period(14), range=_PERCENT),
+    single("DX", "Directional index", _HLC, _NONE, period(14), range=_PERCENT),
+    single(
+        "PLUS_DI", "Plus directional", _HLC, _NONE, period(14), opposite="MINUS_DI", range=_PERCENT
+    ),
+    single(
+        "MINUS_DI", "Minus directional", _HLC, _NONE, period(14), opposite="PLUS_DI", range=_PERCENT
+    ),
+    single(
+        "PLUS_DM",
+        "Plus movement",
+        "high low",
+        _NONE,
+        period(14),
+        opposite="MINUS_DM",
+        range=_POSITIVE,
+    ),
+    single(
+        "MINUS_DM",
+        "Minus movement",
+        "high low",
+        _NONE,
+        period(14),
+        opposite="PLUS_DM",
+        range=_POSITIVE,
+    ),
     several(
         "VORTEX",
         "Vortex: upward and downward movement over the true range",
         _HLC,
-        swapping("VORTEX", _NONE, ("plusVI", "minusVI"), ("minusVI", "plusVI")),
+        swapping(
+            "VORTEX",
+            _NONE,
+            ("plusVI", "minusVI"),
+            ("minusVI", "plusVI"),
+            range=_POSITIVE,
+        ),
         period(14),
     ),
     several(
@@ -230,17 +287,25 @@ _TREND = (
         "Aroon: how recent the highest high and the lowest low are",
         "high low",
         (
-            Output("aroonUp", "AROON", 1, _NONE, "aroonDown"),
-            Output("aroonDown", "AROON", 0, _NONE, "aroonUp"),
+            Output("aroonUp", "AROON", 1, _NONE, "aroonDown", _PERCENT),
+            Output("aroonDown", "AROON", 0, _NONE, "aroonUp", _PERCENT),
         ),
         period(25),
     ),
-    single("AROONOSC", "Aroon up less Aroon down", "high low", _NEGATED, period(25)),
+    single(
+        "AROONOSC", "Aroon up less Aroon down", "high low", _NEGATED, period(25), range=_EITHER_WAY
+    ),
     several(
         "FRACTAL",
         "Williams' fractals: 100 at the candle that completes a swing, else 0",
         "high low",
-        swapping("FRACTAL", _NONE, ("swingHigh", "swingLow"), ("swingLow", "swingHigh")),
+        swapping(
+            "FRACTAL",
+            _NONE,
+            ("swingHigh", "swingLow"),
+            ("swingLow", "swingHigh"),
+            range=_PERCENT,
+        ),
         Parameter("leftBars", ("leftbars",), 2, 1, 100),
         Parameter("rightBars", ("rightbars",), 2, 1, 100),
     ),
@@ -252,6 +317,7 @@ _TREND = (
         period(20),
         formula="SINCE_MAX",
         opposite="MININDEX",
+        range=_POSITIVE,
     ),
     single(
         "MININDEX",
@@ -261,22 +327,25 @@ _TREND = (
         period(20),
         formula="SINCE_MIN",
         opposite="MAXINDEX",
+        range=_POSITIVE,
     ),
     several(
         "MINMAXINDEX",
         "Candles since the lowest and since the highest value of the last ones",
         "source",
         (
-            Output("min", "SINCE_MIN", 0, _NONE, "max"),
-            Output("max", "SINCE_MAX", 0, _NONE, "min"),
+            Output("min", "SINCE_MIN", 0, _NONE, "max", _POSITIVE),
+            Output("max", "SINCE_MAX", 0, _NONE, "min", _POSITIVE),
         ),
         period(20),
     ),
-    _of_source("ER", "Kaufman's efficiency ratio", _NONE, period(10)),
+    _of_source("ER", "Kaufman's efficiency ratio", _NONE, period(10), range=_FRACTION),
     _of_source("VHF", "Vertical horizontal filter", _NONE, period(28)),
     _of_source("HT_DCPERIOD", "Hilbert transform: candles of the dominant cycle", _NONE),
     _of_source("HT_DCPHASE", "Hilbert transform: phase of the dominant cycle in degrees", _NONE),
-    _of_source("HT_TRENDMODE", "Hilbert transform: 1 in a trend, 0 in a cycle", _NONE),
+    _of_source(
+        "HT_TRENDMODE", "Hilbert transform: 1 in a trend, 0 in a cycle", _NONE, range=_FRACTION
+    ),
     several(
         "HT_PHASOR",
         "Hilbert transform: components of the phasor",
@@ -287,15 +356,22 @@ _TREND = (
         "HT_SINE",
         "Hilbert transform: sine of the phase, and 45 degrees ahead",
         "source",
-        alike("HT_SINE", _NEGATED, "sine", "leadSine"),
+        alike("HT_SINE", _NEGATED, "sine", "leadSine", range=_SIGNED_FRACTION),
     ),
 )
 
 _VOLATILITY = (
-    single("ATR", "Average true range", _HLC, _NONE, period(14, low=1)),
-    single("NATR", "Average true range in % of the close", _HLC, _NONE, period(14, low=1)),
-    single("TRANGE", "True range", _HLC, _NONE),
-    single("ADR", "Average of high less low", "high low", _NONE, period(14)),
+    single("ATR", "Average true range", _HLC, _NONE, period(14, low=1), range=_POSITIVE),
+    single(
+        "NATR",
+        "Average true range in % of the close",
+        _HLC,
+        _NONE,
+        period(14, low=1),
+        range=_POSITIVE,
+    ),
+    single("TRANGE", "True range", _HLC, _NONE, range=_POSITIVE),
+    single("ADR", "Average of high less low", "high low", _NONE, period(14), range=_POSITIVE),
     single(
         "CVI",
         "Chaikin's volatility: rate of change of the average range",
@@ -318,11 +394,19 @@ _VOLATILITY = (
         _NONE,
         period(20),
         multiplier(1.0, "nbdev"),
+        range=_POSITIVE,
     ),
-    _of_source("VAR", "Variance of the population", _NONE, period(20)),
-    _of_source("AVGDEV", "Average deviation from the average", _NONE, period(14)),
+    _of_source("VAR", "Variance of the population", _NONE, period(20), range=_POSITIVE),
+    _of_source("AVGDEV", "Average deviation from the average", _NONE, period(14), range=_POSITIVE),
     single("BETA", "Slope of the low's returns on the high's", "high low", _NONE, period(5)),
-    single("CORREL", "Correlation of high and low", "high low", _NONE, period(30)),
+    single(
+        "CORREL",
+        "Correlation of high and low",
+        "high low",
+        _NONE,
+        period(30),
+        range=_SIGNED_FRACTION,
+    ),
 )
 
 _VOLUME = (
@@ -340,11 +424,20 @@ _VOLUME = (
         _fast(3),
         _slow(10),
     ),
-    single("MFI", "Money flow index", _HLC + " volume", _FROM_100, period(14)),
-    single("CMF", "Chaikin money flow", _HLC + " volume", _NEGATED, period(20)),
+    single("MFI", "Money flow index", _HLC + " volume", _FROM_100, period(14), range=_PERCENT),
+    single(
+        "CMF", "Chaikin money flow", _HLC + " volume", _NEGATED, period(20), range=_SIGNED_FRACTION
+    ),
     single("EFI", "Elder's force index", "close volume", _NEGATED, period(13)),
     single("MARKETFI", "Range per unit of volume", "high low volume", _NONE),
-    single("RVOL", "Volume over the average volume before", "volume", _NONE, period(20)),
+    single(
+        "RVOL",
+        "Volume over the average volume before",
+        "volume",
+        _NONE,
+        period(20),
+        range=_POSITIVE,
+    ),
     single(
         "PVO",
         "Fast less slow average of the volume in percent",

@@ -7,6 +7,7 @@ from apps.engine.indicators.indicator import (
     Mirror,
     Output,
     Parameter,
+    Range,
     average,
     band,
     multiplier,
@@ -32,7 +33,14 @@ def _acceleration(name: str, argument: str, default: float, opposite: str) -> Pa
 
 _PLAIN = (
     single("PRICE", "Price of the candle", "source", _SAME, formula="COLUMN"),
-    single("VOLUME", "Volume of the candle", "volume", Mirror.NONE, formula="COLUMN"),
+    single(
+        "VOLUME",
+        "Volume of the candle",
+        "volume",
+        Mirror.NONE,
+        formula="COLUMN",
+        range=Range(low=0),
+    ),
     single("AVGPRICE", "(open + high + low + close) / 4", "open high low close", _SAME),
     single("MEDPRICE", "(high + low) / 2", "high low", _SAME),
     single("TYPPRICE", "(high + low + close) / 3", _HLC, _SAME),
@@ -143,7 +151,7 @@ _LEVELS = (
         _HLC,
         (
             Output("supertrend", "SUPERTREND", 0, _SAME, "supertrend"),
-            Output("trend", "SUPERTREND", 1, Mirror.NEGATED, "trend"),
+            Output("trend", "SUPERTREND", 1, Mirror.NEGATED, "trend", Range(-1, 1)),
         ),
         period(10),
         multiplier(3.0, "multiplier"),

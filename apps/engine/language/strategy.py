@@ -6,19 +6,24 @@ what users send, they are what the engine runs, and their JSON schema is the doc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from pydantic import ConfigDict, ValidationError
 
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
+from apps.engine.indicators.catalogue import CATALOGUE
+from apps.engine.indicators.indicator import OVERSHOOTING, UNBOUNDED, Range
 from apps.engine.indicators.patterns import PATTERNS
 from apps.engine.language.conditions import (
     CandlePattern,
+    Condition,
     EntryConditions,
     IndicatorIndicator,
+    IndicatorValue,
     Side,
     Single,
     TimeWindow,
@@ -38,6 +43,7 @@ from apps.engine.language.exits import (
 )
 from apps.engine.language.faults import MOST_FAULTS, tell
 from apps.engine.language.fields import Part
+from apps.engine.language.operands import Operand
 from apps.engine.language.sides import entry_check
 from apps.engine.language.steps import (
     BasicInfo,
@@ -239,6 +245,7 @@ def warnings(strategy: Strategy) -> tuple[Fault, ...]:
         *_idle_sides(strategy),
         _same_sides(strategy),
         *_idle_conditions(strategy),
+        *_values_out_of_range(strategy),
         _other_exchange(strategy),
     )
     return tuple(fault for fault in found if fault is not None)
@@ -353,3 +360,53 @@ def _why_idle(condition: Single, timeframe: str) -> str:
             often = "always" if condition.operator.startswith("at_or") else "never"
             return f"{one.type} {condition.operator.replace('_', ' ')} itself is {often} true."
     return ""
+
+
+def _values_out_of_range(strategy: Strategy) -> Iterator[Fault]:
+    """Comparisons with a value that decides them for ever, such as an RSI above 160."""
+    for step, conditions in (
+        ("entryConditions", strategy.entryConditions.conditions),
+        ("exitConditions", strategy.exitConditions.conditions),
+    ):
+        for path, condition in _with_paths(f"{step}.conditions", conditions):
+            if not isinstance(condition, IndicatorValue) or condition.value is None:
+                continue
+            values = _range_of(condition.indicator)
+            truth = _constant_truth(condition.operator, condition.value, values)
+            if truth:
+                bounds = f"from {values.low:g} to {values.high:g}"
+                if values.high == inf:
+                    bounds = f"never below {values.low:g}"
+                comparison = f"{condition.operator.replace('_', ' ')} {condition.value:g}"
+                message = f"{condition.indicator.type} is {bounds}: {comparison} is {truth} true."
+                yield Fault(f"{path}.value", message, condition.value)
+
+
+def _with_paths(path: str, conditions: Sequence[Condition]) -> Iterator[tuple[str, Single]]:
+    """Every condition that holds no others, with its dotted path."""
+    for index, condition in enumerate(conditions):
+        if condition.type == "group":
+            yield from _with_paths(f"{path}[{index}].conditions", condition.conditions)
+        else:
+            yield f"{path}[{index}]", condition
+
+
+def _range_of(operand: Operand) -> Range:
+    """The range of the output that is read; unbounded where a chosen average can leave it."""
+    row = CATALOGUE[operand.type]
+    averages = {getattr(operand, parameter.name) for parameter in row.parameters if parameter.names}
+    return UNBOUNDED if averages & OVERSHOOTING else row.output(operand.output).range
+
+
+def _constant_truth(operator: str, value: float, values: Range) -> str:
+    """Return "never" or "always" where the comparison is so for all `values`, else ""."""
+    low, high = values
+    never, always = {
+        "above": (value >= high, value < low),
+        "at_or_above": (value > high, value <= low),
+        "below": (value <= low, value > high),
+        "at_or_below": (value < low, value >= high),
+        "crosses_above": (value >= high or value < low, False),
+        "crosses_below": (value <= low or value > high, False),
+    }.get(operator, (False, False))
+    return "never" if never else "always" if always else ""

@@ -1,5 +1,6 @@
 """The operators' kill switch for whoever has a shell on the machine: it needs no login."""
 
+from argparse import ArgumentTypeError
 from typing import Any, Final
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -43,8 +44,8 @@ class Command(BaseCommand):
 
 
 def _reason(text: str) -> str:
-    """Raises ValueError, which argparse reports, for a reason that cannot be kept."""
+    """Return the reason as it is kept. Raises ArgumentTypeError."""
     reason = text.strip()
     if not 0 < len(reason) <= MAX_REASON or not reason.isprintable():
-        raise ValueError
+        raise ArgumentTypeError(f"must be 1 to {MAX_REASON} printable characters")
     return reason
