@@ -150,6 +150,7 @@ MIDDLEWARE = [
     "apps.accounts.middleware.LimitMiddleware",
     "apps.core.middleware.OptionsMiddleware",
     "apps.core.middleware.BodySizeMiddleware",
+    "apps.accounts.middleware.FormMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -1,18 +1,22 @@
-"""Who calls, and how often: settled before the body of a request is read."""
+"""Who calls, how often, and with what kind of body: settled before the body is read."""
 
 import time
 from collections.abc import Callable
+from typing import Any, Final
 
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from apps.accounts.authentication import identify
 from apps.core import envelope, limits, request_origin
 from apps.core.errors import ServiceError
 from apps.core.limits import Usage
-from apps.core.middleware import is_under_api
+from apps.core.middleware import declared_length, is_under_api
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
+
+FORMS: Final = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
+"""What a page of another site can make a browser send without asking."""
 
 
 class LimitMiddleware:
@@ -48,6 +52,33 @@ class LimitMiddleware:
         except limits.TooManyRequests as refusal:
             return _refused(refusal)
         return self.get_response(request)
+
+
+class FormMiddleware:
+    """Refuses a form under /api before a view, or the check of a CSRF token, reads or acts on it.
+
+    An empty one passes. Whoever needs a token and has none is told so by the view, which comes to
+    no body then.
+    """
+
+    def __init__(self, get_response: Handler) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        return self.get_response(request)
+
+    def process_view(
+        self, request: HttpRequest, view: Any, args: object, kwargs: object
+    ) -> HttpResponseBase | None:
+        """Any: a view of REST framework, as Django hands it on."""
+        if not is_under_api(request.path):
+            return None
+        request.POST = QueryDict()  # Django's CSRF check looks there: it shall read no body
+        if request.content_type not in FORMS or not declared_length(request):
+            return None
+        if view.cls.permission_classes and identify(request).credential is None:
+            return None
+        return envelope.http_response(envelope.refusal_of_http(415))
 
 
 def _count(request: HttpRequest) -> Usage | None:

@@ -110,14 +110,14 @@ class BodySizeMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if "Transfer-Encoding" in request.headers:
             return envelope.http_response(envelope.refusal_of_http(411))
-        length = _declared_length(request)
+        length = declared_length(request)
         limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else MAX_BODY
         if length <= limit:
             return self.get_response(request)
         return _too_large(request, length)
 
 
-def _declared_length(request: HttpRequest) -> int:
+def declared_length(request: HttpRequest) -> int:
     text = request.META.get("CONTENT_LENGTH") or "0"
     return int(text) if text.isascii() and text.isdigit() else 0
 

@@ -59,6 +59,7 @@ ALWAYS: Final[Refusals] = {
     406: (Code.VALIDATION_ERROR,),
     411: (Code.VALIDATION_ERROR,),
     413: (Code.VALIDATION_ERROR,),
+    415: (Code.VALIDATION_ERROR,),
     429: (Code.TOO_MANY_REQUESTS,),
     500: (Code.INTERNAL_SERVER_ERROR,),
     503: (Code.SERVICE_UNAVAILABLE,),
@@ -68,7 +69,6 @@ TO_STRANGERS: Final[Refusals] = {
     401: (Code.UNAUTHORIZED, Code.INVALID_TOKEN, Code.TOKEN_EXPIRED),
     403: (Code.FORBIDDEN,),
 }
-OF_BODIES: Final[Refusals] = {415: (Code.VALIDATION_ERROR,)}
 OF_KEYS: Final[Refusals] = {409: (Code.CONFLICT,), 422: (Code.UNPROCESSABLE_ENTITY,)}
 
 
@@ -232,7 +232,6 @@ class Operation:
         kinds = (
             ALWAYS,
             TO_STRANGERS if self.security else {},
-            OF_BODIES if self.body else {},
             OF_KEYS if self.idempotent else {},
             self.refusals,
         )
