@@ -2,7 +2,8 @@
 
 Key, work and answer commit in one transaction, so a crash leaves none of them and there is nothing
 to clean up. A request that comes while the first one runs waits for it on the key's unique index.
-Answers are stored sealed, as any of them may hold a secret.
+Answers are stored sealed. A key is the user's, for one method and path; where the answer holds a
+secret it is the credential's: to another credential of the user it is a key that was never used.
 """
 
 import json
@@ -20,7 +21,7 @@ from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core import envelope, sealing
+from apps.core import envelope, request_origin, sealing
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.models import IdempotencyKey
 from apps.core.renderers import JsonRenderer
@@ -33,9 +34,10 @@ REFUSALS_STORED: Final = frozenset({403, 404, 422})
 _FORM = re.compile(r"[\x21-\x7e]{1,255}")
 
 CLAIM = """
-    INSERT INTO core_idempotencykey (user_id, method, path, key, fingerprint, expires_at)
-    VALUES (%s, %s, %s, %s, %s, %s)
-    ON CONFLICT (user_id, method, path, key) DO UPDATE
+    INSERT INTO core_idempotencykey
+        (user_id, credential, method, path, key, fingerprint, expires_at)
+    VALUES (%s, %s, %s, %s, %s, %s, %s)
+    ON CONFLICT (user_id, credential, method, path, key) DO UPDATE
     SET fingerprint = excluded.fingerprint, expires_at = excluded.expires_at,
         status = NULL, body = NULL
     WHERE core_idempotencykey.expires_at <= %s
@@ -76,7 +78,21 @@ def idempotent(
     What it answers with 2xx, 403, 404 or 422 is stored and replayed for 24 hours; anything else
     leaves no trace.
     """
+    return _wrapped(method, holds_secret=False)
 
+
+def idempotent_with_secret(
+    method: Handler[View, Place],
+) -> Callable[Concatenate[View, Request, Place], Response | HttpResponse]:
+    """Wrap a view's POST method whose answer holds a secret: it is replayed only to the session or
+    the API key that it was given to.
+    """
+    return _wrapped(method, holds_secret=True)
+
+
+def _wrapped(
+    method: Handler[View, Place], *, holds_secret: bool
+) -> Callable[Concatenate[View, Request, Place], Response | HttpResponse]:
     @wraps(method)
     def keyed(
         view: View, request: Request, /, *args: Place.args, **kwargs: Place.kwargs
@@ -84,8 +100,9 @@ def idempotent(
         key = _key_of(request)
         if key is None:
             return method(view, request, *args, **kwargs)
+        credential = request_origin.current().session_id if holds_secret else ""
         with transaction.atomic():
-            row, mine = _claimed(request, key, now=timezone.now())
+            row, mine = _claimed(request, key, credential=credential, now=timezone.now())
             if not mine:
                 return _replay(row, _fingerprint(request.data))
             response = _answer(lambda: method(view, request, *args, **kwargs))
@@ -104,12 +121,20 @@ def _key_of(request: Request) -> str | None:
     return key
 
 
-def _claimed(request: Request, key: str, *, now: datetime) -> tuple[IdempotencyKey, bool]:
+def _claimed(
+    request: Request, key: str, *, credential: str, now: datetime
+) -> tuple[IdempotencyKey, bool]:
     """The key's row, and whether it is ours to fill. Waits for whoever fills it just now.
 
     Raises StillRunning.
     """
-    place = {"user_id": request.user.pk, "method": request.method, "path": request.path, "key": key}
+    place = {
+        "user_id": request.user.pk,
+        "credential": credential,
+        "method": request.method,
+        "path": request.path,
+        "key": key,
+    }
     values = [*place.values(), _fingerprint(request.data), now + KEPT, now]
     try:
         with connection.cursor() as cursor:

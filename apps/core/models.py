@@ -18,6 +18,12 @@ class IdempotencyKey(models.Model):
     """A request that was answered, so that its repetition gets the same answer (`idempotency`)."""
 
     user_id = models.CharField(max_length=24)
+    credential = models.CharField(
+        max_length=24,
+        blank=True,
+        default="",
+        help_text="id of the session or API key, where the answer holds a secret",
+    )
     method = models.CharField(max_length=7)
     path = models.CharField(max_length=512)
     key = models.CharField(max_length=255)
@@ -29,7 +35,7 @@ class IdempotencyKey(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["user_id", "method", "path", "key"], name="a_key_is_used_once"
+                fields=["user_id", "credential", "method", "path", "key"], name="a_key_is_used_once"
             )
         ]
 

@@ -6,7 +6,7 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
-from apps.core.idempotency import idempotent
+from apps.core.idempotency import idempotent, idempotent_with_secret
 from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of
@@ -23,7 +23,7 @@ class WebhookView(ViewSet):
         return Response(page_of(rows, page, serializers.endpoint_out))
 
     @documented(openapi.CREATE)
-    @idempotent
+    @idempotent_with_secret
     def create(self, request: Request) -> Response:
         endpoint, secret = endpoints.create(
             owner=caller(request), now=timezone.now(), **serializers.endpoint_in(request.data)
@@ -51,7 +51,7 @@ class WebhookView(ViewSet):
         return Response(status=204)
 
     @documented(openapi.ROTATE)
-    @idempotent
+    @idempotent_with_secret
     def rotate_secret(self, request: Request, webhook_id: str) -> Response:
         EmptyBody.read(request.data)
         endpoint, secret = endpoints.rotate_secret(

@@ -1,5 +1,7 @@
 """Idempotency-Key on every POST outside /api/auth"""
 
+import json
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -9,17 +11,22 @@ import pytest
 from django.db import connection
 from django.http import HttpResponse
 from django.utils import timezone
+from rest_framework.test import APIClient
 
+from apps.accounts import services as accounts
 from apps.accounts.models import User
+from apps.accounts.scopes import Scope
 from apps.backtests import services
 from apps.backtests.models import Backtest
 from apps.core import idempotency
 from apps.core.models import IdempotencyKey
-from tests import make
+from tests import documented, make
+from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import hold
+from tests.webhooks.events import endpoint_of
 
 PATH = "/api/backtests"
 Post = Callable[..., HttpResponse]
@@ -179,3 +186,97 @@ def test_whoever_waits_too_long_for_the_first_is_told_to_come_back(
     assert api(alice).post(PATH, body, headers={"Idempotency-Key": "k"}).status_code == 201
     assert_error(seen[0], 409, "CONFLICT", retryAfter=1)
     assert seen[0]["Retry-After"] == "1"
+
+
+# ----------------------------------------------------------------------- answers that hold a secret
+
+WEBHOOK = {"url": "https://hooks.example.com/", "events": ["algorithm.error"]}
+SECRETS = [
+    "/api/webhooks",
+    "/api/webhooks/{webhook}/rotate-secret",
+    "/api/backtests/{backtest}/report-link",
+]
+SHOWS_A_SECRET = re.compile(r"schemas/(WebhookWithSecret|ReportLink)\b")
+
+
+@pytest.fixture
+def secret_call(alice: User, body: dict[str, Any], request: Any) -> tuple[str, dict[str, Any]]:
+    """The path and the body of a call whose answer holds a secret."""
+    webhook = endpoint_of(alice).pk
+    backtest = submit(alice)
+    Backtest.objects.filter(pk=backtest.pk).update(status="completed", performance={})
+    path: str = request.param.format(webhook=webhook, backtest=backtest.pk)
+    return path, WEBHOOK if path == "/api/webhooks" else {}
+
+
+def key_of(user: User) -> APIClient:
+    client = APIClient()
+    _, text = accounts.create_key(
+        user=user,
+        name="robot",
+        allowed=[Scope.TRADE, Scope.BACKTEST],
+        expires_at=None,
+        now=timezone.now(),
+    )
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {text}")
+    return client
+
+
+@pytest.mark.parametrize("secret_call", SECRETS, indirect=True)
+def test_a_secret_is_repeated_to_the_credential_that_got_it_and_to_no_other(
+    api: Api, alice: User, secret_call: tuple[str, dict[str, Any]]
+) -> None:
+    path, sent = secret_call
+    answers = []
+    for client in (api(alice), api(alice), key_of(alice), key_of(alice)):
+        first, again = (
+            client.post(path, sent, format="json", headers={"Idempotency-Key": "k"})
+            for _ in range(2)
+        )
+        assert first.status_code in (200, 201), first.content
+        assert "Idempotent-Replayed" not in first
+        assert again["Idempotent-Replayed"] == "true"
+        assert again.content == first.content
+        answers.append(first.content)
+    assert len(set(answers)) == len(answers)
+
+
+def test_a_session_is_one_credential_by_all_of_its_tokens_and_its_cookie(alice: User) -> None:
+    client = APIClient()
+    login = {"email": alice.email, "password": make.PASSWORD, "sessionCookie": True}
+    first = client.post("/api/auth/login", login, format="json").json()["accessToken"]
+    renewed = client.post("/api/auth/refresh-token").json()["accessToken"]
+    headers = {"Idempotency-Key": "k"}
+    by_cookie = client.post("/api/webhooks", WEBHOOK, format="json", headers=headers)
+    for token in (first, renewed):
+        by_token = APIClient().post(
+            "/api/webhooks",
+            WEBHOOK,
+            format="json",
+            headers={**headers, "Authorization": f"Bearer {token}"},
+        )
+        assert by_token.content == by_cookie.content
+        assert by_token["Idempotent-Replayed"] == "true"
+
+
+def test_an_answer_without_a_secret_is_repeated_to_all_credentials_of_the_user(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    for number, client in enumerate((api(alice), api(alice), key_of(alice))):
+        answer = client.post(PATH, body, format="json", headers={"Idempotency-Key": "k"})
+        assert answer.status_code == 201
+        assert ("Idempotent-Replayed" in answer) == (number > 0)
+
+
+def test_every_call_whose_answer_has_a_secret_is_tested_here() -> None:
+    document = documented.document()
+    with_secret = {
+        path
+        for path, methods in document["paths"].items()
+        for operation in [methods.get("post", {})]
+        if any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", []))
+        and SHOWS_A_SECRET.search(json.dumps(operation["responses"]))
+    }
+    assert {re.sub(r"{\w+}", "{}", path) for path in with_secret} == {
+        re.sub(r"{\w+}", "{}", path) for path in SECRETS
+    }
