@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from apps.accounts import retention as accounts
+from apps.backtests import retention as backtests
 from apps.core import retention as core
 from apps.trading import retention as trading
 from apps.webhooks import retention as webhooks
@@ -21,6 +22,7 @@ class Purge(Protocol):
 
 PURGES: Final[Mapping[str, Purge]] = {
     "accounts": accounts.purge,
+    "backtests": backtests.purge,
     "core": core.purge,
     "trading": trading.purge,
     "webhooks": webhooks.purge,

@@ -131,6 +131,11 @@ urlpatterns = [
     path("api/backtests/<str:backtest_id>/equity", ResultView.as_view({"get": "equity"})),
     path("api/backtests/<str:backtest_id>/report", ReportView.as_view({"get": "show"})),
     path("api/backtests/<str:backtest_id>/report-link", ReportLinkView.as_view({"post": "share"})),
+    path("api/backtests/<str:backtest_id>/report-links", ReportLinkView.as_view({"get": "list"})),
+    path(
+        "api/backtests/<str:backtest_id>/report-links/<str:link_id>",
+        ReportLinkView.as_view({"delete": "recall"}),
+    ),
     path("api/backtests/<str:backtest_id>/explain", ExplainView.as_view({"get": "explain"})),
     path("reports/<str:signed>", shared_report),
     # ----------------------------------------------------------------------------------- webhooks

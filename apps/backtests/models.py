@@ -219,3 +219,27 @@ class LastTurn(models.Model):
         "accounts.User", on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
     taken_at = models.DateTimeField()
+
+
+class ReportPage(models.Model):
+    """The report of a completed backtest as it was first made, so that it is made once.
+
+    `made_with` changes with whatever else the page shows or is made with; a page that was made with
+    something else is made again.
+    """
+
+    backtest = models.OneToOneField(
+        Backtest, on_delete=models.CASCADE, primary_key=True, related_name="report_page"
+    )
+    made_with = models.CharField(max_length=64, help_text="SHA-256 (see report.pages)")
+    html = models.BinaryField(help_text="compressed by zlib, without the script of the charts")
+    size = models.PositiveIntegerField(help_text="bytes of html")
+    made_at = models.DateTimeField()
+
+
+class ReportLink(models.Model):
+    """An address at which the report is read without a token; it opens nothing without its row."""
+
+    id = IdField()
+    backtest = models.ForeignKey(Backtest, on_delete=models.CASCADE, related_name="report_links")
+    expires_at = models.DateTimeField(db_index=True)

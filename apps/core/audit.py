@@ -49,6 +49,7 @@ class Action(StrEnum):
     BACKTEST_RETRIED = "backtest_retried"
     BACKTEST_DELETED = "backtest_deleted"
     REPORT_SHARED = "report_shared"
+    REPORT_LINK_RECALLED = "report_link_recalled"
     CANDLES_RECEIVED = "candles_received"
     INSTRUMENT_ENABLED = "instrument_enabled"
     INSTRUMENT_DISABLED = "instrument_disabled"

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-Page = TypeVar("Page", bound=Callable[..., HttpResponse])
+Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
 
 
 def public_page(view: Page) -> Page:

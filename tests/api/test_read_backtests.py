@@ -49,9 +49,9 @@ def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[
     trades = whole["data"]
     assert whole["pagination"]["total"] == len(trades) > 3
     assert list(trades[0]) == [
-        "symbol", "side", "quantity", "entryTime", "entryDate", "entryPrice", "exitTime",
-        "exitDate", "exitPrice", "exitReason", "grossProfit", "charges", "profit",
-        "returnPercentage", "bars", "maxAdverseExcursion", "maxFavorableExcursion",
+        "symbol", "side", "quantity", "entryTime", "entryPrice", "exitTime", "exitPrice",
+        "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
+        "maxAdverseExcursion", "maxFavorableExcursion",
     ]  # fmt: skip
     profit = sum(trade["profit"] for trade in trades)
     assert profit == pytest.approx(completed["performance"]["netProfit"])

@@ -1,16 +1,20 @@
-"""GET /api/backtests/<id>/report, POST …/report-link, GET /reports/<signed>"""
+"""GET /api/backtests/<id>/report, POST …/report-link, …/report-links, GET /reports/<signed>"""
 
 import re
 from datetime import datetime, timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
+from django.core.signing import Signer
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.backtests import services
+from apps.backtests import retention, services
 from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, ReportLink, ReportPage
+from apps.backtests.report import pages
+from apps.backtests.report.content import content_of
 from apps.core.models import IdempotencyKey
 from tests import make
 from tests.backtests.running import run_queued
@@ -75,6 +79,7 @@ def test_a_few_notes_lead_and_many_are_folded(api: Api, alice: User, completed: 
     for held, folded in ((notes[:3], None), (notes[:4], "1 more note<"), (notes, "2 more notes<")):
         completed.receipt["notes"] = held
         completed.save()
+        ReportPage.objects.all().delete()  # a result changes in tests alone
         text = api(alice).get(path(completed)).content.decode()
         assert re.findall(r"Note \d", text) == [note["message"][:-1] for note in held]
         assert text.count('<p class="note">Note') == 3
@@ -134,7 +139,7 @@ def test_a_link_that_is_not_good_any_more_opens_nothing(
 ) -> None:
     good = address(api, alice, completed)
     wrong = good[:-1] + ("a" if good[-1] != "a" else "b")
-    other = good.replace(completed.pk, "0" * 24)
+    other = good.replace(ReportLink.objects.get().pk, "0" * 24)
     for bad in (wrong, other, good + "x", "/reports/x", "/reports/" + "." * 3, "/reports/%00"):
         assert_error(api().get(bad), 404, "NOT_FOUND")
     tomorrow = timezone.now() + timedelta(hours=24, seconds=1)
@@ -153,7 +158,8 @@ def test_a_repeated_key_gets_the_same_link_and_the_link_is_stored_sealed(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     key = {"Idempotency-Key": "k"}
-    first, again = (api(alice).post(path(completed, "report-link"), headers=key) for _ in range(2))
+    client = api(alice)
+    first, again = (client.post(path(completed, "report-link"), headers=key) for _ in range(2))
     assert first.json() == again.json()
     assert again["Idempotent-Replayed"] == "true"
     stored = bytes(IdempotencyKey.objects.get().body or b"")
@@ -164,9 +170,10 @@ def test_a_remembered_answer_that_cannot_be_read_any_more_is_not_made_up(
     api: Api, alice: User, completed: Backtest, settings: object
 ) -> None:
     key = {"Idempotency-Key": "k"}
-    assert api(alice).post(path(completed, "report-link"), headers=key).status_code == 200
+    client = api(alice)
+    assert client.post(path(completed, "report-link"), headers=key).status_code == 200
     IdempotencyKey.objects.update(body=b"sealed by another")
-    again = api(alice).post(path(completed, "report-link"), headers=key)
+    again = client.post(path(completed, "report-link"), headers=key)
     assert_error(again, 409, "CONFLICT")
 
 
@@ -190,3 +197,164 @@ def test_a_result_without_trades_or_candles_has_a_report(
     answer = api(alice).get(path(completed))
     assert answer.status_code == 200
     assert "No trades." in answer.content.decode()
+
+
+# ------------------------------------------------------------------------------------ made once
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the backtests whose pages are made, one after the other."""
+    names: list[str] = []
+
+    def counted(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
+        names.append(backtest.name)
+        return content_of(backtest)
+
+    monkeypatch.setattr("apps.backtests.report.page.content_of", counted)
+    return names
+
+
+def test_a_report_is_made_once_whoever_reads_it(
+    api: Api, alice: User, completed: Backtest, made: list[str]
+) -> None:
+    client, link = api(alice), address(api, alice, completed)
+    pages = [client.get(path(completed)), api().get(link), client.get(path(completed))]
+    assert made == [NAME]
+    assert [page.status_code for page in pages] == [200] * 3
+    assert pages[0].content == pages[1].content == pages[2].content
+    assert len(bytes(ReportPage.objects.get().html)) == ReportPage.objects.get().size < 200_000
+
+
+def test_a_report_is_made_again_when_a_name_in_it_or_the_release_changes(
+    api: Api, alice: User, completed: Backtest, made: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = api(alice)
+    client.get(path(completed))
+    services.rename(owner=alice, backtest_id=completed.pk, name="Second", now=make.NOW)
+    assert "<h1>Second</h1>" in client.get(path(completed)).content.decode()
+    algorithm = completed.algorithm
+    algorithm.name = "Another"
+    algorithm.save()
+    for _ in range(2):
+        client.get(path(completed))
+    assert made == [NAME, "Second", "Second"]
+    monkeypatch.setattr(pages, "_release", lambda: "the next one")
+    client.get(path(completed))
+    assert len(made) == 4
+    assert ReportPage.objects.count() == 1
+
+
+def test_head_makes_no_page(
+    api: Api, alice: User, bob: User, completed: Backtest, made: list[str]
+) -> None:
+    link = address(api, alice, completed)
+    for answer in (api(alice).head(path(completed)), api().head(link)):
+        assert answer.status_code == 200
+        assert answer["Content-Type"] == "text/html; charset=utf-8"
+        assert "Content-Security-Policy" in answer
+        assert "Content-Length" not in answer
+        assert b"".join(answer) == b""
+    assert api().head("/reports/unknown").status_code == 404
+    assert api(bob).head(path(completed)).status_code == 404
+    assert made == []
+    assert not ReportPage.objects.exists()
+
+
+def test_a_kept_page_goes_with_its_backtest(api: Api, alice: User, completed: Backtest) -> None:
+    api(alice).get(path(completed))
+    services.delete(owner=alice, backtest_id=completed.pk, now=make.NOW)
+    assert not ReportPage.objects.exists()
+
+
+def test_the_oldest_pages_go_when_they_are_too_large_together(
+    alice: User, completed: Backtest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [submit(alice, completed.algorithm_id) for _ in range(4)]
+    Backtest.objects.filter(pk__in=[other.pk for other in others]).update(
+        status=Status.COMPLETED, performance={}
+    )
+    for day, other in enumerate(others):
+        ReportPage.objects.create(
+            backtest=other, html=b"", size=400, made_at=make.NOW + timedelta(days=day)
+        )
+    pages.read(completed.pk, now=make.NOW + timedelta(days=9))
+    assert ReportPage.objects.count() == 5
+    size = ReportPage.objects.get(pk=completed.pk).size
+    monkeypatch.setattr(pages, "MOST_BYTES", size + 1000)
+    ReportPage.objects.get(pk=completed.pk).delete()
+    pages.read(completed.pk, now=make.NOW + timedelta(days=9))
+    kept = ReportPage.objects.order_by("made_at").values_list("pk", flat=True)
+    assert list(kept) == [others[2].pk, others[3].pk, completed.pk]
+
+
+# ---------------------------------------------------------------------------------------- links
+
+
+def test_links_are_listed_newest_first_until_they_end(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    client = api(alice)
+    links = []
+    for hours in (0, 1, 2):
+        at = timezone.now() + timedelta(hours=hours)
+        with patch("apps.backtests.report.views.timezone.now", return_value=at):
+            links.append(client.post(path(completed, "report-link")).json())
+    listed = client.get(path(completed, "report-links")).json()
+    assert listed["data"] == links[::-1]
+    assert listed["pagination"] == {"page": 1, "limit": 20, "total": 3, "totalPages": 1}
+    second = client.get(path(completed, "report-links?page=2&limit=2")).json()
+    assert second["data"] == links[:1]
+    ReportLink.objects.filter(pk=links[0]["id"]).update(expires_at=timezone.now())
+    assert client.get(path(completed, "report-links")).json()["data"] == links[:0:-1]
+
+
+def test_a_recalled_link_is_as_unknown_as_one_that_never_was(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    client = api(alice)
+    first, second = (client.post(path(completed, "report-link")).json() for _ in range(2))
+    assert first["url"] != second["url"]
+    one = path(completed, f"report-links/{first['id']}")
+    assert client.delete(one).status_code == 204
+    unknown = api().get("/reports/unknown").json()["error"]
+    refused = api().get(first["url"]).json()["error"]
+    assert refused | {"requestId": ""} == unknown | {"requestId": ""}
+    assert api().get(second["url"]).status_code == 200
+    assert client.get(path(completed, "report-links")).json()["data"] == [second]
+    assert_error(client.delete(one), 404, "NOT_FOUND")
+
+
+def test_links_are_the_business_of_their_owner(
+    api: Api, alice: User, bob: User, completed: Backtest
+) -> None:
+    client = api(alice)
+    link = client.post(path(completed, "report-link")).json()
+    other = submit(alice, completed.algorithm_id)
+    stranger = api(bob)
+    assert_error(stranger.get(path(completed, "report-links")), 404, "BACKTEST_NOT_FOUND")
+    below = f"report-links/{link['id']}"
+    assert_error(stranger.delete(path(completed, below)), 404, "BACKTEST_NOT_FOUND")
+    assert_error(client.delete(path(other, below)), 404, "NOT_FOUND")
+    assert_error(client.delete(path(completed, "report-links/x")), 404, "NOT_FOUND")
+    assert api().get(link["url"]).status_code == 200
+
+
+def test_a_link_of_an_earlier_release_works_until_its_end(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    def earlier(ends: datetime) -> str:
+        signer = Signer(salt="report of a backtest", sep=".")
+        return "/reports/" + signer.sign(f"{completed.pk}-{int(ends.timestamp())}")
+
+    assert api().get(earlier(timezone.now() + timedelta(hours=1))).status_code == 200
+    assert_error(api().get(earlier(timezone.now() - timedelta(seconds=1))), 404, "NOT_FOUND")
+    assert api(alice).get(path(completed, "report-links")).json()["data"] == []
+
+
+def test_expired_links_are_deleted_at_night(api: Api, alice: User, completed: Backtest) -> None:
+    address(api, alice, completed)
+    ends = ReportLink.objects.get().expires_at
+    assert retention.purge(now=ends - timedelta(seconds=1)) == 0
+    assert retention.purge(now=ends) == 1
+    assert not ReportLink.objects.exists()

@@ -24,14 +24,14 @@ def test_the_clock_of_the_purge_is_when_it_was_due() -> None:
 @pytest.mark.django_db
 def test_every_app_is_asked_and_says_how_many_went() -> None:
     assert retention.purge_all(now=make.NOW) == {
-        "accounts": 0, "core": 0, "trading": 0, "webhooks": 0,
+        "accounts": 0, "backtests": 0, "core": 0, "trading": 0, "webhooks": 0,
     }  # fmt: skip
 
 
 @pytest.mark.django_db
 def test_the_command_says_what_went(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("purge")
-    apps = ("accounts", "core", "trading", "webhooks")
+    apps = ("accounts", "backtests", "core", "trading", "webhooks")
     assert capsys.readouterr().out.splitlines() == [f"{app:<10} 0 rows" for app in apps]
 
 

@@ -1,6 +1,7 @@
 """Every change that a user makes over HTTP is on record once, with what proves whose it is."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import pytest
@@ -9,7 +10,7 @@ from django.utils import timezone
 from apps.accounts.models import ApiKey, Session, User
 from apps.algorithms.models import Algorithm
 from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, ReportLink
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.core.times import wire_time
@@ -34,7 +35,9 @@ CHANGES_NOTHING = {
 
 
 class Change(NamedTuple):
-    """A call that works, and what it is on record as; `{}` in the path is the thing's id."""
+    """A call that works, and what it is on record as; `{}` in the path is the thing's id, and
+    another one that of what belongs to it, both from `thing`.
+    """
 
     method: str
     path: str
@@ -93,6 +96,14 @@ def completed_backtest(user: User) -> str:
     made = submit(user)
     Backtest.objects.filter(pk=made.pk).update(status=Status.COMPLETED, performance={})
     return made.pk
+
+
+def report_link(user: User) -> str:
+    backtest = completed_backtest(user)
+    link = ReportLink.objects.create(
+        backtest_id=backtest, expires_at=timezone.now() + timedelta(hours=1)
+    )
+    return f"{backtest} {link.pk}"
 
 
 def session(user: User) -> str:
@@ -164,6 +175,9 @@ CHANGES = [
     Change("delete", "/api/backtests/{}", Action.BACKTEST_DELETED, {}, ended_backtest),
     Change("post", "/api/backtests/{}/cancel", Action.BACKTEST_CANCELLED, {}, backtest),
     Change("post", "/api/backtests/{}/report-link", Action.REPORT_SHARED, {}, completed_backtest),
+    Change(
+        "delete", "/api/backtests/{}/report-links/{}", Action.REPORT_LINK_RECALLED, {}, report_link
+    ),
     Change("post", "/api/webhooks", Action.WEBHOOK_CREATED, WEBHOOK),
     Change("put", "/api/webhooks/email", Action.NOTICES_CHANGED, NOTICES),
     Change("patch", "/api/webhooks/{}", Action.WEBHOOK_CHANGED, WEBHOOK, webhook),
@@ -189,7 +203,7 @@ def test_a_change_is_on_record_once(api: Api, alice: User, change: Change) -> No
     thing = change.thing(alice)
     body = change.body | ({"algorithmId": thing} if change.path == "/api/backtests" else {})
     before = AuditRecord.objects.count()
-    answer = getattr(client, change.method)(change.path.format(thing), body)
+    answer = getattr(client, change.method)(change.path.format(*thing.split()), body)
     assert answer.status_code < 300, answer.content
     made = AuditRecord.objects.order_by("id")[before:]
     (record,) = made
@@ -200,11 +214,11 @@ def test_a_change_is_on_record_once(api: Api, alice: User, change: Change) -> No
     if change.action is not Action.SIGNUP:
         assert record.actor == alice.pk
     if thing and change.action is not Action.ALGORITHM_CLONED and "algorithmId" not in body:
-        assert record.object_id == thing
+        assert record.object_id == thing.split()[0]
 
 
 def test_a_new_route_that_changes_something_takes_its_place_here() -> None:
-    told = {(change.method, change.path.format("0" * 24)) for change in CHANGES}
+    told = {(change.method, change.path.format("0" * 24, "0" * 24)) for change in CHANGES}
     silent = {path.format("0" * 24) for path in CHANGES_NOTHING}
     changing = {(m, path) for m, path in routes() if m not in READS and path not in silent}
     assert changing == told
@@ -212,7 +226,9 @@ def test_a_new_route_that_changes_something_takes_its_place_here() -> None:
 
 def test_no_secret_is_on_record(api: Api, alice: User) -> None:
     for change in CHANGES[:8]:
-        getattr(api(alice), change.method)(change.path.format(change.thing(alice)), change.body)
+        getattr(api(alice), change.method)(
+            change.path.format(*change.thing(alice).split()), change.body
+        )
     api().post("/api/auth/login", LOGIN | {"password": "a wrong password"})
     kept = " ".join(map(str, AuditRecord.objects.values_list("details", flat=True)))
     assert "robot" in kept

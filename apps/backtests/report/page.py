@@ -3,12 +3,14 @@
 Its scripts and its style are the same on every page, so the Content-Security-Policy names them by
 their hashes: whatever a name or a step may hold, nothing else in the page can run. Plotly's script
 comes from its wheel, without importing the package (decision 0023).
+
+A page is made without Plotly's script, which is a hundred times its size: a NUL, which no text that
+the service stores can hold, stands where it goes.
 """
 
 import base64
 import importlib.util
 import re
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -26,37 +28,41 @@ TEMPLATE: Final = "backtests/report.html"
 _FOLDER: Final = Path(__file__).resolve().parents[1] / "templates" / "backtests"
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page and the policy that it is to be answered with."""
-
-    html: str
-    policy: str
-
-
-def page_of(backtest: Backtest, *, now: datetime) -> Page:
-    """The report of a completed backtest, made at `now`."""
+def make(backtest: Backtest, *, now: datetime) -> bytes:
+    """The report of a completed backtest, made at `now`, without Plotly's script."""
     content, charts = content_of(backtest)
-    policy = _policy()
     html = render_to_string(
         TEMPLATE,
         content
         | {
             "now": now,
-            "policy": policy,
+            "policy": _own_policy(),
             "style": mark_safe(_own("report.css")),
-            "plotly": mark_safe(_plotly()),
+            "plotly": mark_safe("\0"),
             "unwanted": _sheets_of_plotly(),
             "script": mark_safe(_own("report.js")),
             "charts": mark_safe(_inside_a_script(charts)),
         },
     )
-    # A page that runs its scripts in an origin of its own reaches nothing of this one.
-    return Page(html, f"{policy}; frame-ancestors 'none'; sandbox allow-scripts allow-downloads")
+    return html.encode()
+
+
+def with_script(html: bytes) -> bytes:
+    """The whole page."""
+    return html.replace(b"\0", _plotly().encode())
+
+
+def policy() -> str:
+    """The Content-Security-Policy that a page is answered with.
+
+    A page that runs its scripts in an origin of its own reaches nothing of this one.
+    """
+    return f"{_own_policy()}; frame-ancestors 'none'; sandbox allow-scripts allow-downloads"
 
 
 @cache
-def _policy() -> str:
+def _own_policy() -> str:
+    """What also holds for a page that was saved as a file."""
     scripts = " ".join(_hash(text) for text in (_plotly(), _own("report.js")))
     return "; ".join(
         (

@@ -1,42 +1,63 @@
-"""Links to a report: giving one out, and opening it."""
+"""Reports of backtests: reading one, giving out links to it, and recalling them."""
 
 from datetime import datetime
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.backtests import results
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest
-from apps.backtests.report import links
-from apps.backtests.report.links import Link
+from apps.backtests.models import Backtest, BacktestNotFound, ReportLink
+from apps.backtests.report import links, pages
 from apps.core import audit
+from apps.core.audit import Action
 from apps.core.errors import NotFound
 
 
+def read(*, owner: User, backtest_id: str, now: datetime) -> bytes:
+    """Return the page. Raises BacktestNotFound, NotCompleted."""
+    return pages.read(results.completed(owner=owner, backtest_id=backtest_id).pk, now=now)
+
+
+def read_shared(*, signed: str, now: datetime) -> bytes:
+    """Return the page that a link opens. Raises NotFound."""
+    try:
+        return pages.read(links.backtest_of(signed, now=now), now=now)
+    except BacktestNotFound:
+        raise NotFound from None
+
+
 @transaction.atomic
-def share(*, owner: User, backtest_id: str, now: datetime) -> Link:
-    """An address for whoever is to see the report. Raises BacktestNotFound, NotCompleted."""
+def share(*, owner: User, backtest_id: str, now: datetime) -> ReportLink:
+    """Make a link that lasts a day. Raises BacktestNotFound, NotCompleted."""
     backtest = results.completed(owner=owner, backtest_id=backtest_id)
-    link = links.sign(backtest.pk, now=now)
-    audit.record(
-        audit.Action.REPORT_SHARED,
-        actor=audit.user(owner),
-        subject=backtest,
-        details={"expiresAt": link.expires_at},
-        now=now,
-    )
+    link = ReportLink(backtest=backtest, expires_at=(now + links.LIFETIME).replace(microsecond=0))
+    link.save(force_insert=True)
+    _record(Action.REPORT_SHARED, owner, link, now=now)
     return link
 
 
-def shared(*, signed: str, now: datetime) -> Backtest:
-    """The backtest that a link opens; one of a user who was switched off is not shown any more.
+def links_of(*, owner: User, backtest_id: str, now: datetime) -> QuerySet[ReportLink]:
+    """Return the links that still open its report, the newest first. Raises BacktestNotFound."""
+    backtest = Backtest.objects.owned_by(owner).fetch(backtest_id)
+    return ReportLink.objects.filter(backtest=backtest, expires_at__gt=now).order_by(
+        "-expires_at", "-pk"
+    )
 
-    Raises NotFound.
-    """
-    found = Backtest.objects.filter(
-        pk=links.opened(signed, now=now), status=Status.COMPLETED, owner__is_active=True
-    ).first()
-    if found is None:
+
+@transaction.atomic
+def recall(*, owner: User, backtest_id: str, link_id: str, now: datetime) -> None:
+    """End a link at once. Raises BacktestNotFound; NotFound when it has ended already."""
+    rows = links_of(owner=owner, backtest_id=backtest_id, now=now)
+    link = (
+        rows.select_for_update(of=("self",)).select_related("backtest").filter(pk=link_id).first()
+    )
+    if link is None:
         raise NotFound
-    return found
+    _record(Action.REPORT_LINK_RECALLED, owner, link, now=now)
+    link.delete()
+
+
+def _record(action: Action, owner: User, link: ReportLink, *, now: datetime) -> None:
+    details = {"link": link.pk, "expiresAt": link.expires_at}
+    audit.record(action, actor=audit.user(owner), subject=link.backtest, details=details, now=now)

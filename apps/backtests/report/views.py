@@ -1,6 +1,7 @@
-"""/api/backtests/<id>/report and report-link, and /reports/<signed>"""
+"""/api/backtests/<id>/report, report-link and report-links, and /reports/<signed>"""
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -9,15 +10,15 @@ from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
 from apps.backtests import results
-from apps.backtests.models import Backtest
-from apps.backtests.report import openapi, services
-from apps.backtests.report.page import page_of
+from apps.backtests.models import ReportLink
+from apps.backtests.report import links, openapi, page, services
 from apps.core import envelope
 from apps.core.errors import ServiceError
-from apps.core.idempotency import idempotent
+from apps.core.idempotency import idempotent_with_secret
 from apps.core.input import EmptyBody
 from apps.core.middleware import API_HEADERS, SIGNED
 from apps.core.openapi import documented
+from apps.core.pages import Query, page_of
 from apps.core.public import public_page
 
 
@@ -34,37 +35,68 @@ class ReportView(ViewSet):
     renderer_classes = [PageRenderer]
 
     @documented(openapi.REPORT)
-    def show(self, request: Request, backtest_id: str) -> HttpResponse:
-        backtest = results.completed(owner=caller(request), backtest_id=backtest_id)
-        return _page(backtest)
+    def show(self, request: Request, backtest_id: str) -> HttpResponseBase:
+        if request.method == "HEAD":
+            results.completed(owner=caller(request), backtest_id=backtest_id)
+            return _without_page()
+        html = services.read(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
+        return _with_page(html)
 
 
 class ReportLinkView(ViewSet):
     """The way in for those who have no token."""
 
     @documented(openapi.SHARE)
-    @idempotent
+    @idempotent_with_secret
     def share(self, request: Request, backtest_id: str) -> Response:
         EmptyBody.read(request.data)
         link = services.share(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
-        url = request.build_absolute_uri(SIGNED + link.signed)
-        return Response({"url": url, "expiresAt": link.expires_at})
+        return Response(_link_out(link, request))
+
+    @documented(openapi.LIST_LINKS)
+    def list(self, request: Request, backtest_id: str) -> Response:
+        page = Query(request.query_params).page()
+        rows = services.links_of(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
+        return Response(page_of(rows, page, lambda link: _link_out(link, request)))
+
+    @documented(openapi.RECALL)
+    def recall(self, request: Request, backtest_id: str, link_id: str) -> Response:
+        services.recall(
+            owner=caller(request), backtest_id=backtest_id, link_id=link_id, now=timezone.now()
+        )
+        return Response(status=204)
+
+
+def _link_out(link: ReportLink, request: Request) -> dict[str, object]:
+    url = request.build_absolute_uri(SIGNED + links.sign(link))
+    return {"id": link.pk, "url": url, "expiresAt": link.expires_at}
 
 
 @public_page
-def shared_report(request: HttpRequest, signed: str) -> HttpResponse:
+def shared_report(request: HttpRequest, signed: str) -> HttpResponseBase:
     """Outside of /api: a browser opens it, and what it must not keep or pass on is said here."""
+    answer: HttpResponseBase
     try:
-        backtest = services.shared(signed=signed, now=timezone.now())
+        if request.method == "HEAD":
+            links.backtest_of(signed, now=timezone.now())
+            answer = _without_page()
+        else:
+            answer = _with_page(services.read_shared(signed=signed, now=timezone.now()))
     except ServiceError as refusal:
         answer = envelope.http_response(envelope.render_service_error(refusal))
-    else:
-        answer = _page(backtest)
     for name, value in API_HEADERS.items():
         answer[name] = value
     return answer
 
 
-def _page(backtest: Backtest) -> HttpResponse:
-    page = page_of(backtest, now=timezone.now())
-    return HttpResponse(page.html, headers={"Content-Security-Policy": page.policy})
+def _with_page(html: bytes) -> HttpResponse:
+    return HttpResponse(html, headers=_headers())
+
+
+def _without_page() -> StreamingHttpResponse:
+    """Of HEAD: a page need not be made to say of what kind it is, and its length is left out."""
+    return StreamingHttpResponse((), headers=_headers())
+
+
+def _headers() -> dict[str, str]:
+    return {"Content-Security-Policy": page.policy()}

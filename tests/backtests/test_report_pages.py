@@ -1,0 +1,48 @@
+"""A report that many ask for at once is made once."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone
+
+from apps.accounts.models import User
+from apps.backtests.models import Backtest, ReportPage
+from apps.backtests.report import pages
+from apps.backtests.report.content import content_of
+from tests.backtests.running import run_queued
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.market.bars import hold
+
+READERS = 8
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_readers_at_once_one_makes_the_page(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    backtest = submit(alice)
+    run_queued()
+    made: list[str] = []
+
+    def slow(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
+        made.append(backtest.pk)
+        time.sleep(0.3)
+        return content_of(backtest)
+
+    def read(_: int) -> bytes:
+        try:
+            return pages.read(backtest.pk, now=timezone.now())
+        finally:
+            connection.close()
+
+    monkeypatch.setattr("apps.backtests.report.page.content_of", slow)
+    with ThreadPoolExecutor(READERS) as readers:
+        read_pages = set(readers.map(read, range(READERS)))
+    assert made == [backtest.pk]
+    assert len(read_pages) == 1
+    assert ReportPage.objects.count() == 1
