@@ -1,11 +1,16 @@
 """The admin's front door: who comes in, who is turned away and who leaves is on record."""
 
+from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.contrib.admin import AdminSite
 from django.contrib.admin.forms import AdminAuthenticationForm
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import ValidationError
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
@@ -15,6 +20,10 @@ from apps.core import audit, limits, request_origin
 from apps.core.audit import Action
 
 TITLE: Final = "Algotrade operators"
+PATH: Final = "/admin/"
+LONGEST: Final = timedelta(hours=8)
+LONGEST_IDLE: Final = timedelta(minutes=30)
+_BEGAN, _USED = "admin_began", "admin_used"  # in Django's session, epoch seconds
 
 
 def _count_the_address() -> None:
@@ -61,6 +70,15 @@ class OperatorSite(AdminSite):
     enable_nav_sidebar = False  # lists are wide
     login_form = LoginForm
 
+    def login(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Any: as Django has it."""
+        answer = super().login(request, extra_context)
+        if request.method == "POST" and answer.status_code == 302:
+            request.session[_BEGAN] = request.session[_USED] = timezone.now().timestamp()
+        return answer
+
     def logout(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
@@ -69,3 +87,46 @@ class OperatorSite(AdminSite):
             actor = audit.operator(request.user)
             audit.record(Action.ADMIN_LOGOUT, actor=actor, subject=request.user, now=timezone.now())
         return super().logout(request, extra_context)
+
+
+class AdminSessionMiddleware:
+    """Ends a login to the admin LONGEST after it began, and LONGEST_IDLE after its last request.
+
+    Django's session itself goes on: the same cookie may be a login to the interface.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        if request.path.startswith(PATH) and SESSION_KEY in request.session:
+            now = timezone.now()
+            reason = _reason_to_end(request, now=now)
+            if reason is None:
+                request.session[_USED] = now.timestamp()
+            else:
+                _end(request, reason=reason, now=now)
+        return self.get_response(request)
+
+
+def _reason_to_end(request: HttpRequest, *, now: datetime) -> str | None:
+    """A login of an earlier release, which has no times, begins with its next request."""
+    seconds = now.timestamp()
+    if seconds - request.session.setdefault(_BEGAN, seconds) >= LONGEST.total_seconds():
+        return "age"
+    idle = seconds - request.session.setdefault(_USED, seconds)
+    return "idle" if idle >= LONGEST_IDLE.total_seconds() else None
+
+
+def _end(request: HttpRequest, *, reason: str, now: datetime) -> None:
+    if isinstance(request.user, User):
+        audit.record(
+            Action.ADMIN_LOGOUT,
+            actor=audit.SYSTEM,
+            subject=request.user,
+            details={"reason": reason},
+            now=now,
+        )
+    for name in (SESSION_KEY, BACKEND_SESSION_KEY, HASH_SESSION_KEY, _BEGAN, _USED):
+        request.session.pop(name, None)
+    request.user = AnonymousUser()
