@@ -9,8 +9,9 @@ class ChargeRow(NamedTuple):
     """Rates of one segment from `first_day` (days since 1970 in Asia/Kolkata) on (rule 10).
 
     Fractions of a fill's value, except `brokerage_cap` (rupees an order, infinite for none),
-    `brokerage_flat` (rupees an order, beside the fraction) and `gst` (a fraction of brokerage,
-    exchange fee and regulator's fee).
+    `brokerage_flat` (rupees an order, beside the fraction), `depository` (rupees for a sale that
+    delivers shares bought on an earlier day) and `gst` (a fraction of brokerage, exchange fee,
+    regulator's fee and depository charge).
     """
 
     segment: str
@@ -25,6 +26,7 @@ class ChargeRow(NamedTuple):
     stamp_buy: float = 0.0
     gst: float = 0.0
     brokerage_flat: float = 0.0
+    depository: float = 0.0
 
 
 Schedule = tuple[ChargeRow, ...]

@@ -7,7 +7,7 @@ from decimal import Decimal
 from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.charges import Dealing, Note, dealing_of, note_of
 from apps.market.rulebook.rows import Product, Side
-from apps.symbols.services import terms_on
+from apps.symbols.services import expiries_of, indices_among, terms_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,21 @@ def virtual(
     product: Product,
     broker: str | None,
 ) -> VirtualNote:
-    """The note of one fill of `quantity` units at `price` rupees.
+    """Return the note of one fill of `quantity` units at `price` rupees; a sale in delivery is of
+    shares bought on an earlier day.
 
     A unit of a symbol that no master describes gains a rupee per rupee of price.
     """
     terms = terms_on(symbol=symbol, first=day, last=day)
     multiplier = terms[0].unit_value if terms else Decimal(1)
-    dealing = dealing_of(book, symbol, product=product, broker=broker)
+    dealing = dealing_of(
+        book,
+        symbol,
+        product=product,
+        broker=broker,
+        is_index=symbol in indices_among([symbol]),
+        expiry=expiries_of([symbol]).get(symbol),
+    )
     value = quantity * price * multiplier
     charges = note_of(book, dealing, side=side, value=value, day=day)
     return VirtualNote(

@@ -25,7 +25,13 @@ from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.rulebook.terms import dates_of, kind_of, margin_of, tick_of
 from apps.symbols.sample import instruments
-from apps.symbols.services import derived_from, expiries_of, indices_among, terms_on
+from apps.symbols.services import (
+    derived_from,
+    expiries_of,
+    indices_among,
+    next_futures,
+    terms_on,
+)
 from apps.symbols.terms import Terms
 
 _WORDS: Final[Mapping[str, str]] = {
@@ -39,14 +45,15 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 class Facts(NamedTuple):
-    """What masters say of a symbol: its terms over the range, none if it is unknown, and the date
-    of its last session.
+    """What masters say of a symbol: its terms over the range, none if it is unknown, the date of
+    its last session, and of an index the future on it that expires first after the range.
     """
 
     terms: Sequence[Terms] = ()
     on_index: bool = False
     has_derivatives: bool = True
     expiry: date | None = None
+    future: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +139,14 @@ class Rules:
     def _dealing(self, symbol: str) -> Dealing:
         broker = self.strategy.executionSettings.broker
         name = broker.strip().lower() if broker else None
-        return dealing_of(self.book, symbol, product=self.strategy.product, broker=name)
+        return dealing_of(
+            self.book,
+            symbol,
+            product=self.strategy.product,
+            broker=name,
+            is_index=self.facts[symbol].on_index,
+            expiry=self.facts[symbol].expiry,
+        )
 
     def _on_charges(self, symbol: str) -> Iterator[Note]:
         settings, dealing = self.strategy.executionSettings, self._dealing(symbol)
@@ -148,11 +162,23 @@ class Rules:
             message = f"On {self.first} the rulebook has no rate for {words} of {symbol}."
             yield Note("incomplete_charges", message)
 
+    def _on_index(self, symbol: str) -> str:
+        """Say that an index cannot be traded, and what can be traded instead."""
+        message = (
+            f"{symbol} is an index, which cannot be traded: the result follows its level, as if one"
+            " unit were a share, and no charges are taken."
+        )
+        facts = self.facts[symbol]
+        if not facts.has_derivatives:
+            return f"{message} No future or option on it is listed."
+        future = facts.future or f"{symbol}<YY><MMM>FUT"
+        option = f"{symbol}<YY><MMM><STRIKE>CE"
+        return f"{message} Trade a future on it, such as {future}, or an option ({option}) instead."
+
     def _on_contract(self, symbol: str) -> Iterator[Note]:
         kind, exchange = self._kind(symbol), parse(symbol).exchange
         if kind == "share" and self.facts[symbol].on_index:
-            message = f"{symbol} is an index, which nobody can buy: it is treated as a share."
-            yield Note("index_traded", message)
+            yield Note("index_traded", self._on_index(symbol))
         margin = margin_of(self.book, exchange, kind, self.first)
         if margin:
             message = f"{symbol}: {margin.percent} % is locked, {margin.method}; a broker asks"
@@ -166,13 +192,14 @@ def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:
     """By the edition and the masters that are loaded."""
     symbols = strategy.basicInfo.symbols
     indices, derived = indices_among(symbols), derived_from(symbols)
-    expiries = expiries_of(symbols)
+    expiries, futures = expiries_of(symbols), next_futures(indices, day=last)
     facts = {
         symbol: Facts(
             terms_on(symbol=symbol, first=first, last=last),
             symbol in indices,
             symbol in derived,
             expiries.get(symbol),
+            futures.get(symbol, ""),
         )
         for symbol in symbols
     }

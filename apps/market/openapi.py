@@ -23,7 +23,7 @@ from apps.core.openapi import (
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.market.coverage import MOST_GAPS, MOST_INSPECTED
-from apps.market.rulebook.charges import DEFAULT_BROKER, PRODUCTS, SIDES
+from apps.market.rulebook.charges import DEFAULT_BROKER, INSTRUMENT_KINDS, PRODUCTS, SIDES
 from apps.market.rulebook.rows import Item, Market, Phase, Product, Segment
 from apps.market.rulebook.sessions import MARKETS, Kind
 from apps.symbols.openapi import SYMBOL
@@ -94,14 +94,23 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "multiplier": described(NUMBER, "Rupees a unit gains per rupee of price."),
             "value": described(NUMBER, "Rupees: quantity x price x multiplier."),
             "segment": one_of(get_args(Segment)),
+            "instrument": described(
+                one_of(INSTRUMENT_KINDS),
+                "ETFs are taxed by what they hold; nothing is charged on an index, which cannot be"
+                " traded.",
+            ),
             "product": one_of(PRODUCTS),
             "broker": TEXT,
             "edition": _EDITION,
             "charges": array(
                 record(
                     {
-                        "item": one_of(("brokerage", *get_args(Item))),
-                        "percent": NUMBER,
+                        "item": described(
+                            one_of(("brokerage", *get_args(Item), "depository_charge")),
+                            "`depository_charge` is what the broker and the depository take of a"
+                            " sale in delivery, once for each share and day.",
+                        ),
+                        "percent": described(NUMBER, "Of the value; 0 for fixed sums."),
                         "amount": described(NUMBER, "Rupees, not rounded."),
                         "rounded": described(NUMBER, "Rupees as a fill pays them."),
                         "since": DATE,
@@ -307,7 +316,9 @@ READ_SESSIONS: Final = Operation(
 READ_CHARGES: Final = Operation(
     name="readCharges",
     summary="What a fill costs: a virtual contract note",
-    text="By the rates of its date, item by item, each with the row of the rulebook it comes from.",
+    text="By the rates of its date, item by item, each with the row of the rulebook it comes from."
+    " A sale in delivery is taken to be of shares bought on an earlier day, and the first of its"
+    " day.",
     tag=_TAG,
     parameters=(
         _SYMBOL,
@@ -349,6 +360,7 @@ READ_CHARGES: Final = Operation(
                 "multiplier": 1,
                 "value": 140050,
                 "segment": "equity",
+                "instrument": "share",
                 "product": "delivery",
                 "broker": "none",
                 "edition": _EDITION_SHOWN,

@@ -15,7 +15,7 @@ from apps.market.models import CorporateAction
 from apps.market.quality import Quality
 from apps.market.rulebook.book import Rulebook, file_of
 from apps.market.rulebook.charges import Charge
-from apps.market.rulebook.rows import Exchange, Market, Row
+from apps.market.rulebook.rows import DepositoryRow, Exchange, Market, Row
 from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.store import Priced
 
@@ -152,6 +152,7 @@ def note_out(note: VirtualNote) -> dict[str, object]:
         "multiplier": float(note.multiplier),
         "value": float(note.value),
         "segment": note.dealing.segment,
+        "instrument": note.dealing.instrument,
         "product": note.dealing.product,
         "broker": note.dealing.broker,
         "edition": note.edition,
@@ -164,7 +165,7 @@ def note_out(note: VirtualNote) -> dict[str, object]:
 def _charge_out(charge: Charge) -> dict[str, object]:
     return {
         "item": charge.item,
-        "percent": float(charge.row.percent),
+        "percent": 0.0 if isinstance(charge.row, DepositoryRow) else float(charge.row.percent),
         "amount": float(charge.amount),
         "rounded": float(charge.rounded),
         "since": charge.row.first_date.isoformat(),

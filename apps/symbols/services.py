@@ -229,6 +229,24 @@ def indices_among(symbols: Iterable[str]) -> set[str]:
     return {symbol for symbol, root in roots.items() if root in known}
 
 
+def next_futures(symbols: Iterable[str], *, day: date) -> dict[str, str]:
+    """Return by each of `symbols`, where there is one, the future on it that expires first on or
+    after `day`.
+    """
+    underlyings = {symbol: parse(symbol) for symbol in symbols}
+    codes = [form.code for form in underlyings.values() if form.type == "equity"]
+    if not codes:
+        return {}
+    rows = Instrument.objects.filter(
+        type=Type.FUTURES, underlying__in=codes, expiry__gte=day, enabled=True
+    ).order_by("-expiry", "symbol")
+    first = {
+        f"{exchange}:{underlying}": symbol
+        for exchange, underlying, symbol in rows.values_list("exchange", "underlying", "symbol")
+    }
+    return {symbol: first[symbol] for symbol in underlyings if symbol in first}
+
+
 def derived_from(symbols: Iterable[str]) -> set[str]:
     """Those of `symbols` that have derivatives, and those of exchanges without a master of them,
     which cannot be told; however many there are, by one statement.

@@ -22,7 +22,7 @@ class Held:
 
 class Ledger:
     def __init__(self, case: Case) -> None:
-        self.contracts, self.cash, self.paid = case.contracts, case.cash, np.zeros(7)
+        self.contracts, self.cash, self.paid = case.contracts, case.cash, np.zeros(8)
         self.held: dict[int, Held] = {}
         self.trades: list[list[float]] = []
         """As TRADE records, without the bars, of which fills know nothing."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from apps.engine.kernel import codes as c
 from apps.engine.kernel import records as r
+from apps.engine.kernel.reasons import CHARGE_KINDS
 from tests.engine.bar_table import play
 
 ONE_TRADE = """
@@ -428,6 +429,47 @@ def test_rule_10_the_rates_in_force_are_those_of_the_day_of_the_fill() -> None:
         rates=schedule,
     )
     assert played.trades["charges"].tolist() == [3.0]
+
+
+def test_rule_10_a_depository_charges_the_sale_of_shares_of_an_earlier_day_once_a_day() -> None:
+    """13 rupees, and GST on them. What is bought again and sold that day was never in the account,
+    and no more was what a short sale sells.
+    """
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long            |
+        2 | 100 100 100 100 | long            | long 100
+        3 | 100 100 100 100 |                 |
+        day 2
+        4 | 100 100 100 100 | close_long long |
+        5 | 100 100 100 100 | close_long      | signal 100, long 100
+        6 | 100 100 100 100 | short           | signal 100
+        7 | 100 100 100 100 |                 | short 100
+        day 3
+        8 | 100 100 100 100 |                 | end_of_data 100
+        """,
+        rates=rates(depository=13.0, gst=0.18),
+        max_entries=2,
+    )
+    assert played.trades["charges"].tolist() == [pytest.approx(15.34), 0.0, 0.0]
+    assert dict(zip(CHARGE_KINDS, played.account["paid"].tolist(), strict=True)) == {
+        **dict.fromkeys(CHARGE_KINDS, 0.0), "gst": 234.0, "depositoryCharge": 1300.0,
+    }  # fmt: skip
+
+
+def test_rule_10_shares_still_held_at_the_end_are_charged_for_as_sold_then() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        day 2
+        3 | 100 100 100 100 |      | end_of_data 100
+        """,
+        rates=rates(depository=13.0),
+    )
+    assert played.trades["charges"].tolist() == [13.0]
 
 
 def test_rule_10_a_segment_without_rates_pays_nothing() -> None:

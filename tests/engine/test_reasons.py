@@ -40,16 +40,12 @@ def test_every_kind_of_charge_has_the_kernels_place() -> None:
     rate["brokerage_cap"] = np.inf
     for place, name in enumerate(names, 1):
         rate[name] = place * 1e-5
-    rate["tax_buy"], rate["gst"] = rate["tax_sell"], 1.0
-    paise = charges_on(1e5, True, 0, 0, rate)
-    expected = [100, 200, 300, 400, 500, 600, 100 + 300 + 500]
-    assert dict(zip(CHARGE_KINDS, paise, strict=True)) == dict(
-        zip(
-            ("brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst"),
-            expected,
-            strict=True,
-        )
-    )
+    rate["tax_buy"], rate["gst"], rate["depository"] = rate["tax_sell"], 1.0, 7.0
+    paise = charges_on(1e5, True, True, 0, 0, rate)
+    assert dict(zip(CHARGE_KINDS, paise, strict=True)) == {
+        "brokerage": 100, "transactionTax": 200, "exchangeFee": 300, "ipft": 400, "sebiFee": 500,
+        "stampDuty": 600, "gst": 100 + 300 + 500 + 700, "depositoryCharge": 700,
+    }  # fmt: skip
 
 
 def test_results_and_strategies_are_read_without_the_compiler() -> None:

@@ -1,5 +1,7 @@
 """State as bytes, and the arrays a simulation refuses."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 
@@ -31,8 +33,26 @@ def test_a_state_of_another_layout_is_refused() -> None:
 
 
 def test_states_in_databases_are_read_after_an_upgrade() -> None:
-    """Where this changes, every run that is open at that moment ends as an error."""
-    assert r.HEADER.hex() == "73746174650000047c0ab127b957d70b"
+    """Where these change, every run that is open at that moment ends as an error."""
+    assert r.HEADER_4.hex() == "73746174650000047c0ab127b957d70b"
+    assert r.HEADER.hex() == "7374617465000005673b847e5cbb3dd3"
+
+
+def test_a_state_of_version_4_goes_on_with_the_day_of_its_entries() -> None:
+    account, positions = np.zeros(1, r.ACCOUNT_4), np.zeros(2, r.POSITION_4)
+    account["cash"], account["paid"], account["rejected"][0, 2] = 7.0, np.arange(7), 5
+    positions["side"], positions["stop"] = [1, 0], [97.5, np.nan]
+    positions["entry_time"] = [1_700_000_000, 0]  # 2023-11-15 in India, 2023-11-14 in UTC
+    data = r.HEADER_4 + account.tobytes() + positions.tobytes()
+    state = r.load(data)
+    assert state.account["paid"].tolist() == [[0, 1, 2, 3, 4, 5, 6, 0]]
+    assert (state.account["cash"][0], state.account["rejected"][0, 2]) == (7.0, 5)
+    assert state.positions["stop"][0] == 97.5
+    assert state.positions["entry_day"][0] == (date(2023, 11, 15) - date(1970, 1, 1)).days
+    assert r.save(r.load(r.save(state))) == r.save(state)
+    for foreign in (data[:-1], data + b"\0", data[:40]):
+        with pytest.raises(r.ForeignState):
+            r.load(foreign)
 
 
 def test_arrays_that_do_not_fit_are_refused_before_they_are_read() -> None:

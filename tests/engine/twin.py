@@ -46,6 +46,7 @@ class Rate(NamedTuple):
     stamp_buy: float
     gst: float
     brokerage_flat: float
+    depository: float
 
 
 class Ranges(NamedTuple):
@@ -72,6 +73,7 @@ class Held:
 
     side: int
     entry_time: int
+    entry_day: int
     ranges: Ranges
     extreme: float
     quantity: float = 0.0
@@ -113,7 +115,7 @@ class Twin:
     prices: dict[int, float] = field(default_factory=dict)  # of limit and stop orders
     inside: set[int] = field(default_factory=set)  # symbols filled inside the bar of this row
     rejected: dict[str, int] = field(default_factory=dict)
-    paid: list[float] = field(default_factory=lambda: [0.0] * 7)  # paise by kind of charge
+    paid: list[float] = field(default_factory=lambda: [0.0] * 8)  # paise by kind of charge
     fills: list[tuple[object, ...]] = field(default_factory=list)
     refusals: list[tuple[int, ...]] = field(default_factory=list)  # time, symbol, reason, side
     asked: dict[int, int] = field(default_factory=dict)  # why a symbol is closed at its next open
@@ -330,7 +332,8 @@ class Twin:
 
     def leave(self, s: int, exit_: Exit, time: int, day: int) -> None:
         held, multiplier = self.held.pop(s), self.contracts[s].multiplier
-        items = self.charges(s, held.quantity * exit_.price * multiplier, held.side < 0, day)
+        value, delivers = held.quantity * exit_.price * multiplier, held.entry_day < day
+        items = self.charges(s, value, held.side < 0, day, delivers=delivers and held.side > 0)
         fee = self.pay(items)
         self.tell(time, s, -held.side, exit_, held.quantity, items)
         gross = held.side * held.quantity * multiplier * (exit_.price - held.average)
@@ -391,7 +394,7 @@ class Twin:
         if lots < 1:
             return "insufficient_cash"
         if not held:
-            held = self.held[s] = Held(side, time, ranges, price)
+            held = self.held[s] = Held(side, time, self.day, ranges, price)
         self.fill(s, held, lots, price, time)
         if inside:
             self.inside.add(s)
@@ -517,19 +520,24 @@ class Twin:
         self.paid = [before + item for before, item in zip(self.paid, items, strict=True)]
         return sum(items) / 100
 
-    def charges(self, s: int, value: float, buying: bool, day: int) -> list[float]:
-        """Each item of a fill in whole paise, in the order in which users read them."""
+    def charges(
+        self, s: int, value: float, buying: bool, day: int, *, delivers: bool = False
+    ) -> list[float]:
+        """Each item of a fill in whole paise, in the order in which users read them. `delivers` is
+        true of a sale of what was bought on an earlier day.
+        """
         segment = self.contracts[s].segment
         begun = [r for r in self.rates if r.segment == segment and r.first_day <= day]
         if not begun:
-            return [0.0] * 7
+            return [0.0] * 8
         rate = begun[-1]
         brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
         exchange, regulator = rate.exchange * value, rate.regulator * value
         items = [brokerage, (rate.tax_buy if buying else rate.tax_sell) * value]
         items += [exchange, rate.ipft * value, regulator]
         items += [rate.stamp_buy * value if buying else 0.0]
-        items += [rate.gst * (brokerage + exchange + regulator)]
+        depository = rate.depository if delivers else 0.0
+        items += [rate.gst * (brokerage + exchange + regulator + depository), depository]
         return [floor(item * 100 + 0.5 + 1e-9) * 1.0 for item in items]
 
 

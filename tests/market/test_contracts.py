@@ -14,6 +14,7 @@ from apps.market.moments import INDIA
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.dates import day_number
 from apps.symbols.models import InstrumentTerms
+from apps.symbols.services import seed_sample
 from apps.symbols.terms import Terms
 from tests.engine.strategies import strategy
 from tests.symbols.instruments import equity, future, master_of_derivatives
@@ -91,14 +92,15 @@ def test_the_product_decides_which_rates_hold() -> None:
         product: rules("NSE:ABC", productType=product).contract("NSE:ABC", at(1.0)).segment
         for product in ("intraday", "delivery", "carryforward")
     }
-    assert keys["delivery"] == keys["carryforward"] == "NSE equity ABC delivery discount"
-    assert keys["intraday"] == "NSE equity ABC intraday discount"
+    assert keys["delivery"] == keys["carryforward"] == "NSE equity ABC delivery discount share"
+    assert keys["intraday"] == "NSE equity ABC intraday discount share"
     held = rules("NSE:ABC", productType="intraday")
     assert {row.segment for row in held.schedule} == {keys["intraday"]}
 
 
 def test_a_named_broker_is_found_whatever_its_case_and_an_unknown_one_is_told() -> None:
-    assert rules("NSE:ABC", broker="None ").contract("NSE:ABC", at(1.0)).segment.endswith(" none")
+    known = rules("NSE:ABC", broker="None ").contract("NSE:ABC", at(1.0))
+    assert known.segment.endswith(" none share")
     unknown = rules("NSE:ABC", broker="Some House")
     assert [note.code for note in unknown.notes("NSE:ABC")] == ["unknown_broker"]
     assert rules("NSE:ABC", broker="Some House", charges="none").notes("NSE:ABC") == ()
@@ -111,9 +113,37 @@ def test_charges_without_a_rate_on_the_first_day_are_told() -> None:
     )
 
 
-def test_an_index_is_traded_as_a_share_and_the_result_says_so() -> None:
-    (note,) = rules("NSE:NIFTY", Facts(on_index=True)).notes("NSE:NIFTY")
-    assert note.message == "NSE:NIFTY is an index, which nobody can buy: it is treated as a share."
+def test_an_index_is_not_charged_and_the_result_says_what_can_be_traded_instead() -> None:
+    index = rules("NSE:NIFTY", Facts(on_index=True, future="NSE:NIFTY26MARFUT"))
+    (note,) = index.notes("NSE:NIFTY")
+    assert (note.code, note.message) == (
+        "index_traded",
+        "NSE:NIFTY is an index, which cannot be traded: the result follows its level, as if one"
+        " unit were a share, and no charges are taken. Trade a future on it, such as"
+        " NSE:NIFTY26MARFUT, or an option (NSE:NIFTY<YY><MMM><STRIKE>CE) instead.",
+    )
+    assert index.schedule == ()
+    (unknown,) = rules("NSE:NIFTY", Facts(on_index=True)).notes("NSE:NIFTY")
+    assert "such as NSE:NIFTY<YY><MMM>FUT" in unknown.message
+    (without,) = rules("NSE:NIFTYIT", Facts(on_index=True, has_derivatives=False)).notes(
+        "NSE:NIFTYIT"
+    )
+    assert without.message.endswith("No future or option on it is listed.")
+
+
+def test_the_future_to_trade_is_the_first_that_expires_after_the_range(db: None) -> None:
+    seed_sample()
+    for symbol, expiry in (
+        ("NSE:BANKNIFTY26AUGFUT", date(2026, 8, 25)),
+        ("NSE:BANKNIFTY26SEPFUT", date(2026, 9, 29)),
+        ("NSE:BANKNIFTY26OCTFUT", date(2026, 10, 27)),
+        ("NSE:NIFTY26SEPFUT", date(2026, 9, 29)),
+    ):
+        future(symbol, expiry=expiry, underlying=symbol[4:-8])
+    asked = strategy(basicInfo={"symbols": ["NSE:BANKNIFTY", "NSE:SBIN"]})
+    held = rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
+    assert held.facts["NSE:BANKNIFTY"].future == "NSE:BANKNIFTY26SEPFUT"
+    assert held.facts["NSE:SBIN"].future == ""
 
 
 def test_options_that_may_be_sold_say_how_little_is_locked() -> None:

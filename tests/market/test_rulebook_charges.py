@@ -42,6 +42,14 @@ def amounts(found: Note) -> dict[str, Decimal]:
     return {charge.item: charge.amount for charge in found.charges}
 
 
+def exchange_fee(symbol: str, day: str, expiry: str | None = None) -> Decimal:
+    """Of a purchase worth a crore."""
+    expires = None if expiry is None else date.fromisoformat(expiry)
+    dealing = dealing_of(BOOK, symbol, product="delivery", broker="none", expiry=expires)
+    told = note_of(BOOK, dealing, side="buy", value=Decimal(10**7), day=date.fromisoformat(day))
+    return amounts(told)["exchange_fee"]
+
+
 def exchange_and_fund(found: Note) -> Decimal:
     """As Kite's notes tell it: the fee and the contribution to the fund are one figure."""
     items = amounts(found)
@@ -136,6 +144,158 @@ def test_a_row_that_names_the_underlying_beats_the_row_of_all_others() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("symbol", "kind", "tax_buy", "tax_sell", "tax_intraday"),
+    [
+        ("NSE:SBIN", "share", "100", "100", "25"),
+        ("NSE:NIFTYBEES", "equity_etf", "0", "1", "25"),
+        ("BSE:SENSEXBEES", "equity_etf", "0", "1", "25"),
+        ("NSE:GOLDBEES", "gold_etf", "0", "0", "0"),
+        ("NSE:SILVERBEES", "silver_etf", "0", "0", "0"),
+        ("BSE:EBBETF0430", "debt_etf", "0", "0", "0"),
+        ("NSE:LIQUIDBEES", "liquid_etf", "0", "0", "0"),
+        ("NSE:MON100", "overseas_etf", "0", "0", "0"),
+    ],
+)
+def test_units_of_funds_are_taxed_by_what_they_hold(
+    symbol: str, kind: str, tax_buy: str, tax_sell: str, tax_intraday: str
+) -> None:
+    """Of a lakh. All else is charged as on shares."""
+    dealing = dealing_of(BOOK, symbol, product="delivery", broker="none")
+    assert (dealing.instrument, dealing.segment) == (kind, "equity")
+    bought, sold = (
+        amounts(note(symbol, side, "100000", "2025-06-02", product="delivery"))
+        for side in ("buy", "sell")
+    )
+    intraday = amounts(note(symbol, "sell", "100000", "2025-06-02", product="intraday"))
+    assert [items["transaction_tax"] for items in (bought, sold, intraday)] == [
+        Decimal(tax_buy), Decimal(tax_sell), Decimal(tax_intraday),
+    ]  # fmt: skip
+    share = f"{dealing.exchange}:SBIN"
+    shares = amounts(note(share, "buy", "100000", "2025-06-02", product="delivery"))
+    assert {**shares, "transaction_tax": Decimal(0)} == {**bought, "transaction_tax": Decimal(0)}
+
+
+def test_funds_were_taxed_as_shares_before_june_2013() -> None:
+    for side in ("buy", "sell"):
+        before = note("NSE:NIFTYBEES", side, "100000", "2013-05-31", product="delivery")
+        assert amounts(before)["transaction_tax"] == 100
+
+
+def test_every_listed_fund_is_of_a_kind_that_has_rates_of_its_own() -> None:
+    assert {row.kind for row in BOOK.etfs} == {
+        "equity", "gold", "silver", "debt", "liquid", "overseas",
+    }  # fmt: skip
+    taxed = {
+        row.root
+        for row in BOOK.etfs
+        if amounts(note(f"{row.exchanges[0]}:{row.root}", "sell", "100000", "2025-06-02",
+                        product="delivery"))["transaction_tax"]
+    }  # fmt: skip
+    assert taxed == {row.root for row in BOOK.etfs if row.kind == "equity"}
+    assert len(BOOK.etfs) > 350
+
+
+@pytest.mark.parametrize(
+    ("symbol", "day", "crore"),
+    [
+        ("NSE:SBIN", "2020-12-31", "325"), ("NSE:SBIN", "2024-06-03", "322"),
+        ("NSE:SBIN", "2026-02-27", "297"), ("NSE:SBIN", "2026-03-02", "306.99"),
+        ("NSE:NIFTY24MARFUT", "2024-03-28", "190"), ("NSE:NIFTY24APRFUT", "2024-04-01", "188"),
+        ("NSE:NIFTY24SEPFUT", "2024-09-30", "188"), ("NSE:NIFTY24OCTFUT", "2024-10-01", "173"),
+        ("NSE:NIFTY26MARFUT", "2026-03-02", "182.99"),
+        ("NSE:NIFTY24MAR22000CE", "2024-03-28", "5000"),
+        ("NSE:NIFTY24APR22000CE", "2024-04-01", "4950"),
+        ("NSE:NIFTY24SEP25000CE", "2024-09-30", "4950"),
+        ("NSE:NIFTY24OCT25000CE", "2024-10-01", "3503"),
+        ("NSE:NIFTY26MAR25000CE", "2026-03-02", "3552.99"),
+        ("BSE:SBIN", "2016-01-04", "275"), ("BSE:SBIN", "2020-01-01", "300"),
+        ("BSE:SBIN", "2021-03-01", "345"), ("BSE:SBIN", "2022-11-30", "345"),
+        ("BSE:SBIN", "2022-12-01", "375"),
+        ("BSE:SENSEX22APR58000CE", "2022-04-29", "0"),
+        ("BSE:SENSEX22MAY58000CE", "2022-05-02", "500"),
+        ("BSE:BANKEX24MAY54000CE", "2024-05-10", "500"),
+        ("BSE:BANKEX24MAY54000CE", "2024-05-13", "4950"),
+        ("BSE:SENSEX24MAY73000CE", "2024-05-13", "4950"),
+        ("BSE:SENSEX24OCT85000CE", "2024-10-01", "3250"),
+        ("BSE:SENSEX5024OCT27000CE", "2024-10-01", "500"),
+        ("BSE:SENSEX24OCTFUT", "2024-10-01", "0"),
+    ],
+)  # fmt: skip
+def test_the_exchange_takes_of_a_crore_what_its_circular_of_that_day_says(
+    symbol: str, day: str, crore: str
+) -> None:
+    assert exchange_fee(symbol, day) == Decimal(crore)
+
+
+def test_the_contribution_to_the_fund_is_one_paisa_a_crore_again_from_march_2026() -> None:
+    funds = [
+        amounts(note("NSE:SBIN", "buy", "10000000", day))["ipft"]
+        for day in ("2023-03-31", "2023-04-03", "2026-02-27", "2026-03-02")
+    ]
+    assert funds == [Decimal("0.01"), 10, 10, Decimal("0.01")]
+
+
+def test_options_on_sensex_cost_more_in_the_week_of_their_expiry() -> None:
+    """BSE's own example: on 2023-11-01 the nearest expiry is that of 11-03, on 11-06 that of 11-10;
+    on 2024-01-20, a Saturday with a session, that of Thursday 01-25, as Friday was a holiday.
+    """
+    first, second = "BSE:SENSEX23NOV0364000CE", "BSE:SENSEX23NOV1064000CE"
+    assert exchange_fee(first, "2023-10-31", "2023-11-03") == 500
+    assert exchange_fee(first, "2023-11-01", "2023-11-03") == 3750
+    assert exchange_fee(first, "2023-11-03", "2023-11-03") == 3750
+    assert exchange_fee(first, "2023-11-01") == 3750, "without a master the day is in the name"
+    assert exchange_fee(second, "2023-11-03", "2023-11-10") == 500
+    assert exchange_fee(second, "2023-11-06", "2023-11-10") == 3750
+    january = "BSE:SENSEX24JAN71000CE"
+    assert exchange_fee(january, "2024-01-19", "2024-01-25") == 500
+    assert exchange_fee(january, "2024-01-20", "2024-01-25") == 3750
+    assert exchange_fee(january, "2024-01-20") == 500, "its expiry is not known"
+    assert exchange_fee("BSE:BANKEX23NOV49000CE", "2023-11-30", "2023-11-30") == 500
+
+
+@pytest.mark.parametrize(
+    ("broker", "day", "charge"),
+    [
+        ("zerodha", "2024-05-31", "15.93"), ("zerodha", "2024-06-03", "15.34"),
+        ("discount", "2025-06-02", "15.34"), (None, "2025-06-02", "15.34"),
+        ("none", "2025-06-02", "0"),
+    ],
+)  # fmt: skip
+def test_a_sale_from_the_demat_account_pays_the_brokers_charge_with_gst(
+    broker: str | None, day: str, charge: str
+) -> None:
+    dealing = dealing_of(BOOK, "NSE:SBIN", product="delivery", broker=broker)
+    when = date.fromisoformat(day)
+    held, bought_today = (
+        note_of(BOOK, dealing, side="sell", value=Decimal(100_000), day=when, from_demat=from_demat)
+        for from_demat in (True, False)
+    )
+    assert held.total - bought_today.total == Decimal(charge)
+    assert "depository_charge" not in amounts(bought_today)
+
+
+def test_nothing_else_pays_a_depository() -> None:
+    for symbol, side, product in (
+        ("NSE:SBIN", "buy", "delivery"), ("NSE:SBIN", "sell", "intraday"),
+        ("NSE:NIFTY25JANFUT", "sell", "carryforward"), ("MCX:GOLD25FEBFUT", "sell", "delivery"),
+    ):  # fmt: skip
+        told = note(symbol, side, "100000", "2025-01-02", product=product, broker="zerodha")
+        assert "depository_charge" not in amounts(told)
+
+
+def test_nothing_is_charged_on_an_index() -> None:
+    dealing = dealing_of(BOOK, "NSE:BANKNIFTY", product="delivery", broker="zerodha", is_index=True)
+    told = note_of(BOOK, dealing, side="sell", value=Decimal(10**6), day=date(2025, 1, 2))
+    assert dealing.instrument == "index"
+    assert (told.charges, told.unknown, told.total) == ((), (), 0)
+    assert schedule_of(BOOK, [dealing]) == ()
+    future = dealing_of(
+        BOOK, "NSE:BANKNIFTY25JANFUT", product="delivery", broker="zerodha", is_index=True
+    )
+    assert future.instrument == "future"
+
+
 def test_the_product_decides_tax_and_stamp_duty_of_shares_and_of_nothing_else() -> None:
     kept, closed = (
         amounts(note("NSE:SBIN", "buy", "100000", "2025-01-01", product=product))
@@ -167,13 +327,16 @@ def test_items_without_a_rate_on_the_day_are_named() -> None:
 DEALINGS = [
     dealing_of(BOOK, symbol, product=product, broker=broker)
     for symbol in (
-        "NSE:SBIN", "BSE:SBIN", "NSE:NIFTY25JANFUT", "NSE:NIFTY25JAN24000CE",
-        "BSE:SENSEX25JAN80000CE", "MCX:CRUDEOIL25JANFUT", "NCDEX:GUARSEED1025JANFUT",
+        "NSE:SBIN", "BSE:SBIN", "NSE:NIFTYBEES", "NSE:GOLDBEES", "NSE:NIFTY25JANFUT",
+        "NSE:NIFTY25JAN24000CE", "BSE:SENSEX25JAN80000CE", "BSE:SENSEX23NOV0364000CE",
+        "MCX:CRUDEOIL25JANFUT", "NCDEX:GUARSEED1025JANFUT",
     )
     for product in ("intraday", "delivery")
     for broker in ("none", "discount")
 ]  # fmt: skip
-PLACES = ("brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst")
+PLACES = ("brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst",
+    "depository_charge",
+)  # fmt: skip
 
 
 @settings(max_examples=300, deadline=None)
@@ -182,16 +345,20 @@ PLACES = ("brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "s
     st.sampled_from(["buy", "sell"]),
     st.dates(date(2009, 1, 1), date(2026, 12, 31)),
     st.integers(1, 10**11),
+    st.booleans(),
 )
 def test_the_kernel_charges_what_the_note_says(
-    dealing: Dealing, side: Side, day: date, paise: int
+    dealing: Dealing, side: Side, day: date, paise: int, from_demat: bool
 ) -> None:
     """Values in paise, as money is; the kernel counts in binary fractions and rounds the same."""
     value = Decimal(paise) / 100
-    told = note_of(BOOK, dealing, side=side, value=value, day=day)
+    told = note_of(BOOK, dealing, side=side, value=value, day=day, from_demat=from_demat)
     rates = rate_rows(schedule_of(BOOK, [dealing]), {dealing.key: 0})
     plain = fills.charges_on.py_func
-    charged = plain(float(value), side == "buy", 0, day_number(day), rates.view(np.recarray))
+    buying = side == "buy"
+    delivers = from_demat and not buying
+    records = rates.view(np.recarray)
+    charged = plain(float(value), buying, delivers, 0, day_number(day), records)
     kernel_paise = dict(zip(PLACES, charged, strict=True))
     assert {item: kernel_paise[item] for item in kernel_paise if kernel_paise[item]} == {
         charge.item: float(charge.rounded * 100) for charge in told.charges if charge.rounded

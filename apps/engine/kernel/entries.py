@@ -85,7 +85,7 @@ def cost(
 ) -> tuple[float, Paise]:
     """(money locked, charges) of an entry of so many lots."""
     value = lots * contract.lot * price * contract.multiplier
-    return value * contract.margin, charges_on(value, side > 0, contract.segment, day, rates)
+    return value * contract.margin, charges_on(value, side > 0, False, contract.segment, day, rates)
 
 
 @step
@@ -160,7 +160,7 @@ def enter(
     if p.side == 0:
         p.side, p.average, p.quantity, p.locked, p.charges = side, price, quantity, locked, fee
         p.entry_time, p.extreme, p.stop, p.target = time, price, np.nan, np.nan
-        p.entries, p.bars, p.trailed = 1, 0, 0
+        p.entry_day, p.entries, p.bars, p.trailed = day, 1, 0, 0
         for i in range(p.atr.size):
             p.atr[i] = p.order_atr[i]
     else:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 kernel = njit(nogil=True, error_model="numpy", cache=True)  # a kernel's cache holds its steps
 
-Paise = tuple[float, float, float, float, float, float, float]
+Paise = tuple[float, float, float, float, float, float, float, float]
 Function = TypeVar("Function", bound=Callable[..., Any])  # Any: whatever is compiled
 Record = Any  # a NumPy record, whose fields compiled code reads as attributes: no type says that
 
@@ -73,21 +73,30 @@ def paise(rupees: float) -> float:
 
 
 @step
-def charges_on(value: float, buying: bool, segment: int, day: int, rates: Array) -> Paise:
-    """One fill's charges in the order of CHARGE_KINDS, each rounded (rule 10)."""
+def charges_on(
+    value: float, buying: bool, from_demat: bool, segment: int, day: int, rates: Array
+) -> Paise:
+    """Return one fill's charges in the order of CHARGE_KINDS, each rounded (rule 10).
+
+    `from_demat` is true of a sale of what was bought on an earlier day.
+    """
     k = rates.size - 1  # the last that has begun is in force
     while k >= 0 and (rates[k].segment != segment or rates[k].first_day > day):
         k -= 1
     if k < 0:
-        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     rate = rates[k]
     brokerage = rate.brokerage_flat + min(rate.brokerage * value, rate.brokerage_cap)
     tax = (rate.tax_buy if buying else rate.tax_sell) * value
     exchange, regulator = rate.exchange * value, rate.regulator * value
     stamp = rate.stamp_buy * value if buying else 0.0
-    gst = rate.gst * (brokerage + exchange + regulator)
+    depository = rate.depository if from_demat else 0.0
+    gst = rate.gst * (brokerage + exchange + regulator + depository)
     fee, fund = paise(exchange), paise(rate.ipft * value)
-    return paise(brokerage), paise(tax), fee, fund, paise(regulator), paise(stamp), paise(gst)
+    return (
+        paise(brokerage), paise(tax), fee, fund, paise(regulator), paise(stamp), paise(gst),
+        paise(depository),
+    )  # fmt: skip
 
 
 @step

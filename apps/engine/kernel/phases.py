@@ -56,7 +56,8 @@ def leave(
 ) -> int:  # fmt: skip
     """Close the whole position, write its trade and tell the fill; returns the fills told."""
     value = p.quantity * price * contract.multiplier
-    items = charges_on(value, p.side < 0, contract.segment, day, rates)
+    from_demat = p.side > 0 and p.entry_day < day
+    items = charges_on(value, p.side < 0, from_demat, contract.segment, day, rates)
     fee = pay(account, items)
     n_fills = tell(fills, n_fills, time, symbol, -p.side, reason, p.quantity, price, items)
     gross = p.exposure * (price - p.average)

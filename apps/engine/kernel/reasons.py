@@ -17,4 +17,5 @@ REJECTIONS = (
 )  # fmt: skip
 CHARGE_KINDS = (
     "brokerage", "transactionTax", "exchangeFee", "ipft", "sebiFee", "stampDuty", "gst",
+    "depositoryCharge",
 )  # fmt: skip

@@ -9,15 +9,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.candles import ist_day
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import FLATTEN
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
-ENGINE_VERSION = 6
+ENGINE_VERSION = 7
 """Goes up with every change of a rule or of a figure in a result."""
-STATE_VERSION = 4
-"""Goes up with every change of what State holds, or of what a field of it means: runs that were
-saved before it cannot go on.
+STATE_VERSION = 5
+"""Goes up with every change of what State holds, or of what a field of it means. A run that was
+saved by an earlier version goes on only if `load` converts its state, as it does that of version 4.
 """
 
 Array = NDArray[Any]
@@ -59,6 +60,7 @@ POSITION = np.dtype(
         ("order_atr", "f8", (4,)),  # of the entry that waits
         ("bars", "i4"),
         ("day", "i4"),
+        ("entry_day", "i4"),  # the date of `entry_time` in Asia/Kolkata
         ("entries", "i2"),
         ("asked", "i2"),  # why `pending` has FLATTEN: the reason that its exit gets
         ("trailed", "u1"),  # the stop is where trailing put it
@@ -83,6 +85,7 @@ RATE = np.dtype(
         ("stamp_buy", "f8"),
         ("gst", "f8"),
         ("brokerage_flat", "f8"),  # rupees an order, beside its share of the value
+        ("depository", "f8"),  # rupees a sale of shares that were bought on an earlier day
     ]
 )
 TRADE = np.dtype(
@@ -262,9 +265,22 @@ def ask_to_close(state: State, symbols: Iterable[int], reason: int) -> None:
             position["asked"] = reason
 
 
-_LAYOUT = repr((STATE_VERSION, ACCOUNT.descr, POSITION.descr)).encode()
-HEADER = b"state\0" + STATE_VERSION.to_bytes(2, "big") + sha256(_LAYOUT).digest()[:8]
-"""What saved states begin with."""
+# What version 4 held: no depository charges, and no dates of entries.
+ACCOUNT_4 = np.dtype(
+    [("paid", "f8", (7,)) if field[0] == "paid" else field for field in ACCOUNT.descr]
+)
+POSITION_4 = np.dtype([field for field in POSITION.descr if field[0] != "entry_day"])
+
+
+def header_of(version: int, account: np.dtype[Any], position: np.dtype[Any]) -> bytes:
+    """Return the 16 bytes that states of this version and layout begin with."""
+    layout = repr((version, account.descr, position.descr)).encode()
+    return b"state\0" + version.to_bytes(2, "big") + sha256(layout).digest()[:8]
+
+
+_UNREADABLE = "The engine has changed: it cannot read what it saved before."
+HEADER = header_of(STATE_VERSION, ACCOUNT, POSITION)
+HEADER_4 = header_of(4, ACCOUNT_4, POSITION_4)
 
 
 def save(state: State) -> bytes:
@@ -272,15 +288,37 @@ def save(state: State) -> bytes:
 
 
 def load(data: bytes) -> State:
-    """What `save` made, as writable arrays; raises ForeignState for anything else."""
-    head = len(HEADER)
-    size = len(data) - head - ACCOUNT.itemsize
-    if data[:head] != HEADER or size < 0 or size % POSITION.itemsize:
-        raise ForeignState("The engine has changed: it cannot read what it saved before.")
-    buffer = bytearray(data[head:])  # compiled code would write into immutable bytes all the same
+    """Return what `save` made, also as version 4 did, as writable arrays; raise ForeignState for
+    anything else.
+    """
+    header = data[: len(HEADER)]
+    if header == HEADER_4:
+        return _from_version_4(_read(data, ACCOUNT_4, POSITION_4))
+    if header == HEADER:
+        return _read(data, ACCOUNT, POSITION)
+    raise ForeignState(_UNREADABLE)
+
+
+def _read(data: bytes, account: np.dtype[Any], position: np.dtype[Any]) -> State:
+    size = len(data) - len(HEADER) - account.itemsize
+    if size < 0 or size % position.itemsize:
+        raise ForeignState(_UNREADABLE)
+    buffer = bytearray(data[len(HEADER) :])  # compiled code would write into immutable bytes too
     return State(
-        np.frombuffer(buffer, ACCOUNT, 1), np.frombuffer(buffer, POSITION, offset=ACCOUNT.itemsize)
+        np.frombuffer(buffer, account, 1), np.frombuffer(buffer, position, offset=account.itemsize)
     )
+
+
+def _from_version_4(old: State) -> State:
+    """Return the same state in the layout of today: no depository has charged anything."""
+    state = new_state(symbols=old.positions.size, cash=0.0)
+    for name in set(ACCOUNT_4.names or ()) - {"paid"}:
+        state.account[name] = old.account[name]
+    state.account["paid"][:, :7] = old.account["paid"]
+    for name in POSITION_4.names or ():
+        state.positions[name] = old.positions[name]
+    state.positions["entry_day"] = ist_day(old.positions["entry_time"])
+    return state
 
 
 def check(state: State, market: Market, signals: Array, contracts: Array, out: Out) -> None:

@@ -18,6 +18,8 @@ from apps.market.rulebook.rows import (
     ChargeRow,
     CommodityRow,
     DayRow,
+    DepositoryRow,
+    EtfRow,
     Fault,
     HoursRow,
     MarginRow,
@@ -34,6 +36,8 @@ _NAMES: Final[Mapping[type[Row], str]] = {
     DayRow: "days.csv",
     TickRow: "ticks.csv",
     MarginRow: "margins.csv",
+    EtfRow: "etfs.csv",
+    DepositoryRow: "depository.csv",
 }
 FILES: Final = tuple(_NAMES.values())
 _BUNDLED: Final = Path(__file__).parent / "bundled"
@@ -64,13 +68,15 @@ class Rulebook:
     days: tuple[DayRow, ...]
     ticks: tuple[TickRow, ...]
     margins: tuple[MarginRow, ...]
+    etfs: tuple[EtfRow, ...]
+    depository: tuple[DepositoryRow, ...]
 
 
 def rows_by_file(book: Rulebook) -> Mapping[str, tuple[Row, ...]]:
     """The rows of each file, by its name."""
     parts = (
         book.charges, book.brokers, book.commodities, book.hours, book.days, book.ticks,
-        book.margins,
+        book.margins, book.etfs, book.depository,
     )  # fmt: skip
     return dict(zip(FILES, parts, strict=True))
 
@@ -108,9 +114,13 @@ def read_rulebook(files: Mapping[str, str]) -> Rulebook:
     days = read.rows("days.csv", DayRow, checks.day_faults)
     ticks = read.rows("ticks.csv", TickRow, checks.tick_faults)
     margins = read.rows("margins.csv", MarginRow, checks.margin_faults)
+    etfs = read.rows("etfs.csv", EtfRow, checks.etf_faults)
+    depository = read.rows("depository.csv", DepositoryRow, checks.depository_faults)
     if read.faults:
         raise InvalidRulebook(read.faults)
-    return Rulebook(digest(files), charges, brokers, goods, hours, days, ticks, margins)
+    return Rulebook(
+        digest(files), charges, brokers, goods, hours, days, ticks, margins, etfs, depository
+    )
 
 
 def digest(files: Mapping[str, str]) -> str:

@@ -2,24 +2,34 @@
 rates as a schedule for the engine (engine rule 10).
 
 Tax on transactions is called STT on NSE and BSE, CTT on MCX and NCDEX. Goods and services tax is
-taken of brokerage, exchange fee and SEBI fee, not of the contribution to the investor protection
-fund (IPFT): Kite's virtual contract notes compute it so. Before 2017-07-01 service tax stands in
-its place.
+taken of brokerage, exchange fee and SEBI fee, and of what a depository takes, not of the
+contribution to the investor protection fund (IPFT): Kite's virtual contract notes compute it so.
+Before 2017-07-01 service tax stands in its place. An index cannot be bought, so nothing is charged.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from functools import lru_cache
-from typing import Final, NamedTuple, get_args
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from apps.engine import charges as engine
 from apps.engine.symbols import Symbol, parse
 from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.etfs import etf_kind_of
 from apps.market.rulebook.goods import group_of
-from apps.market.rulebook.rows import BrokerRow, ChargeRow, Item, Product, Segment, Side
+from apps.market.rulebook.rows import (
+    BrokerRow,
+    ChargeRow,
+    DepositoryRow,
+    EtfKind,
+    Item,
+    Product,
+    Segment,
+    Side,
+)
 
 PAISA: Final = Decimal("0.01")
 DEFAULT_BROKER: Final = "discount"
@@ -30,12 +40,18 @@ PRODUCTS: Final[tuple[Product, ...]] = get_args(Product)
 
 _ITEMS: Final[tuple[Item, ...]] = get_args(Item)
 _OPTIONAL: Final[frozenset[Item]] = frozenset({"ipft"})
+_TAXED: Final = frozenset({"brokerage", "exchange_fee", "sebi_fee", "depository_charge"})
 _HUNDRED: Final = Decimal(100)
+
+
+InstrumentKind: TypeAlias = Literal["share", "index", "future", "option"] | EtfKind
+INSTRUMENT_KINDS: Final = ("share", "index", *get_args(EtfKind), "future", "option")
 
 
 class Dealing(NamedTuple):
     """What decides the rates but for date and side: `product` is that of the order as it is taxed,
-    so shares are `intraday` or `delivery`.
+    so shares are `intraday` or `delivery`. `nearest_from` is the first day (YYYY-MM-DD) on which an
+    option has the nearest expiry, where the rates depend on that, else empty.
     """
 
     exchange: str
@@ -43,11 +59,13 @@ class Dealing(NamedTuple):
     root: str
     product: Product
     broker: str
+    instrument: InstrumentKind
+    nearest_from: str = ""
 
     @property
     def key(self) -> str:
         """The name of its rows in a schedule."""
-        return " ".join(self)
+        return " ".join(filter(None, self))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +74,7 @@ class Charge:
 
     item: str
     amount: Decimal
-    row: ChargeRow | BrokerRow
+    row: ChargeRow | BrokerRow | DepositoryRow
 
     @property
     def rounded(self) -> Decimal:
@@ -76,14 +94,63 @@ class Note:
         return sum((charge.rounded for charge in self.charges), Decimal(0))
 
 
-def dealing_of(book: Rulebook, symbol: str, *, product: Product, broker: str | None) -> Dealing:
-    """InvalidSymbol for a text that is no symbol; a broker without prices is the default one."""
+def dealing_of(
+    book: Rulebook,
+    symbol: str,
+    *,
+    product: Product,
+    broker: str | None,
+    is_index: bool = False,
+    expiry: date | None = None,
+) -> Dealing:
+    """Return what decides the rates of a symbol's fills; a broker without prices counts as the
+    default one.
+
+    `is_index` and `expiry` are what the instrument master says. Raises InvalidSymbol.
+    """
     known = parse(symbol)
     name = broker if broker in broker_names(book) else DEFAULT_BROKER
     segment = _segment(book, known)
     if segment == "equity":
         product = "intraday" if product == "intraday" else "delivery"
-    return Dealing(known.exchange, segment, known.root, product, str(name))
+    instrument = _instrument(book, known, is_index=is_index)
+    nearest_from = _nearest_from(book, known, expiry)
+    return Dealing(
+        known.exchange, segment, known.root, product, str(name), instrument, nearest_from
+    )
+
+
+def _instrument(book: Rulebook, symbol: Symbol, *, is_index: bool) -> InstrumentKind:
+    """Return the kind of a symbol; the bare name of a commodity is its continuous future."""
+    if symbol.type == "options":
+        return "option"
+    if symbol.type == "futures" or symbol.exchange in ("MCX", "NCDEX"):
+        return "future"
+    return "index" if is_index else etf_kind_of(book, symbol) or "share"
+
+
+def _nearest_from(book: Rulebook, symbol: Symbol, expiry: date | None) -> str:
+    """Return the first day on which an option has the nearest expiry, where a rate depends on it.
+
+    Weekly options of an underlying expire once in a calendar week, so that is the Saturday before
+    the week of the expiry. Without a master the day in the symbol is the expiry.
+    """
+    if symbol.type != "options" or (symbol.exchange, symbol.root) not in _roots_by_expiry(book):
+        return ""
+    if expiry is None and symbol.year and symbol.month and symbol.day:
+        expiry = date(symbol.year, symbol.month, symbol.day)
+    if expiry is None:
+        return ""
+    return (expiry - timedelta(days=expiry.weekday() + 2)).isoformat()
+
+
+@lru_cache(maxsize=8)
+def _roots_by_expiry(book: Rulebook) -> frozenset[tuple[str, str]]:
+    """Return (exchange, underlying) of which a rate depends on the expiry."""
+    rows = [row for row in book.charges if "nearest_options" in row.segments]
+    return frozenset(
+        (exchange, root) for row in rows for exchange in row.exchanges for root in row.roots
+    )
 
 
 def _segment(book: Rulebook, symbol: Symbol) -> Segment:
@@ -102,24 +169,39 @@ def broker_names(book: Rulebook) -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.broker for row in book.brokers))
 
 
-def note_of(book: Rulebook, dealing: Dealing, *, side: Side, value: Decimal, day: date) -> Note:
-    """The charges of a fill worth `value` rupees (premium of options) on `day`."""
+def note_of(
+    book: Rulebook,
+    dealing: Dealing,
+    *,
+    side: Side,
+    value: Decimal,
+    day: date,
+    from_demat: bool = True,
+) -> Note:
+    """Return the charges of a fill worth `value` rupees (premium of options) on `day`.
+
+    `from_demat`: a sale is of shares bought on an earlier day, the first one of them that day.
+    """
     rates = {item: _rate(book, dealing, item, side, day) for item in _ITEMS}
     broker = _price(book, dealing, day)
     charges = [] if broker is None else [Charge("brokerage", _brokerage(broker, value), broker)]
+    depository = _depository(book, dealing, day)
+    if depository is not None and side == "sell" and from_demat:
+        charges.append(Charge("depository_charge", depository.amount, depository))
     for item, row in rates.items():
         if row is not None and item != "gst":
             charges.append(Charge(item, value * row.percent / _HUNDRED, row))
     gst = rates["gst"]
     if gst is not None:
-        taxed = ("brokerage", "exchange_fee", "sebi_fee")
-        base = sum((c.amount for c in charges if c.item in taxed), Decimal(0))
+        base = sum((c.amount for c in charges if c.item in _TAXED), Decimal(0))
         charges.append(Charge("gst", base * gst.percent / _HUNDRED, gst))
     return Note(tuple(charges), tuple(unknown_items(book, dealing, day)))
 
 
 def unknown_items(book: Rulebook, dealing: Dealing, day: date) -> list[str]:
-    """Items that fills of either side should have and that have no rate on `day`."""
+    """Return items that fills of either side should have and that have no rate on `day`."""
+    if dealing.instrument == "index":
+        return []
     unknown: list[str] = [] if _price(book, dealing, day) else ["brokerage"]
     for item in _ITEMS:
         known = any(_rate(book, dealing, item, side, day) for side in SIDES)
@@ -134,13 +216,24 @@ def _brokerage(row: BrokerRow, value: Decimal) -> Decimal:
 
 
 def _rate(book: Rulebook, dealing: Dealing, item: Item, side: Side, day: date) -> ChargeRow | None:
-    """The row in force; one that names the root beats one for all."""
+    """Return the row in force: one that names the root beats one for all, and one that names the
+    kind of ETF, or the nearest expiry, that of the whole segment.
+    """
+    is_nearest = bool(dealing.nearest_from) and dealing.nearest_from <= day.isoformat()
+    special = {dealing.instrument, "nearest_options"} if is_nearest else {dealing.instrument}
+
+    def rank(row: ChargeRow) -> tuple[bool, bool, date]:
+        return bool(row.roots), not special.isdisjoint(row.segments), row.first_date
+
     rows = [
         row
         for row in _rows_of(book, dealing)
-        if row.item == item and side in row.sides and row.first_date <= day
+        if row.item == item
+        and side in row.sides
+        and row.first_date <= day
+        and not {dealing.segment, *special}.isdisjoint(row.segments)
     ]
-    return max(rows, key=lambda row: (bool(row.roots), row.first_date), default=None)
+    return max(rows, key=rank, default=None)
 
 
 def _price(book: Rulebook, dealing: Dealing, day: date) -> BrokerRow | None:
@@ -148,13 +241,20 @@ def _price(book: Rulebook, dealing: Dealing, day: date) -> BrokerRow | None:
     return max(rows, key=lambda row: row.first_date, default=None)
 
 
+def _depository(book: Rulebook, dealing: Dealing, day: date) -> DepositoryRow | None:
+    rows = [row for row in _depository_rows(book, dealing) if row.first_date <= day]
+    return max(rows, key=lambda row: row.first_date, default=None)
+
+
 @lru_cache(maxsize=256)
 def _rows_of(book: Rulebook, dealing: Dealing) -> tuple[ChargeRow, ...]:
+    if dealing.instrument == "index":
+        return ()
     return tuple(
         row
         for row in book.charges
         if dealing.exchange in row.exchanges
-        and dealing.segment in row.segments
+        and not {dealing.segment, dealing.instrument, "nearest_options"}.isdisjoint(row.segments)
         and (not row.roots or dealing.root in row.roots)
         and (not row.products or dealing.product in row.products)
     )
@@ -162,6 +262,8 @@ def _rows_of(book: Rulebook, dealing: Dealing) -> tuple[ChargeRow, ...]:
 
 @lru_cache(maxsize=256)
 def _prices_of(book: Rulebook, dealing: Dealing) -> tuple[BrokerRow, ...]:
+    if dealing.instrument == "index":
+        return ()
     return tuple(
         row
         for row in book.brokers
@@ -169,6 +271,13 @@ def _prices_of(book: Rulebook, dealing: Dealing) -> tuple[BrokerRow, ...]:
         and dealing.segment in row.segments
         and (not row.products or dealing.product in row.products)
     )
+
+
+def _depository_rows(book: Rulebook, dealing: Dealing) -> tuple[DepositoryRow, ...]:
+    delivers = (dealing.segment, dealing.product) == ("equity", "delivery")
+    if not delivers or dealing.instrument == "index":
+        return ()
+    return tuple(row for row in book.depository if row.broker == dealing.broker)
 
 
 # ------------------------------------------------------------------------------- for the engine
@@ -183,6 +292,9 @@ def schedule_of(book: Rulebook, dealings: Iterable[Dealing]) -> engine.Schedule:
 def _schedule(book: Rulebook, dealing: Dealing) -> engine.Schedule:
     dates = {row.first_date for row in _rows_of(book, dealing)}
     dates |= {row.first_date for row in _prices_of(book, dealing)}
+    dates |= {row.first_date for row in _depository_rows(book, dealing)}
+    if dealing.nearest_from:
+        dates.add(date.fromisoformat(dealing.nearest_from))
     return tuple(_engine_row(book, dealing, first) for first in sorted(dates))
 
 
@@ -191,7 +303,7 @@ def _engine_row(book: Rulebook, dealing: Dealing, day: date) -> engine.ChargeRow
         row = _rate(book, dealing, item, side, day)
         return 0.0 if row is None else float(row.percent / _HUNDRED)
 
-    price = _price(book, dealing, day)
+    price, depository = _price(book, dealing, day), _depository(book, dealing, day)
     return engine.ChargeRow(
         segment=dealing.key,
         first_day=day_number(day),
@@ -205,4 +317,5 @@ def _engine_row(book: Rulebook, dealing: Dealing, day: date) -> engine.ChargeRow
         stamp_buy=rate("stamp_duty", "buy"),
         gst=rate("gst", "buy"),
         brokerage_flat=0.0 if price is None else float(price.flat),
+        depository=0.0 if depository is None else float(depository.amount),
     )

@@ -10,6 +10,8 @@ from apps.market.rulebook.rows import (
     ChargeRow,
     CommodityRow,
     DayRow,
+    DepositoryRow,
+    EtfRow,
     Fault,
     HoursRow,
     MarginRow,
@@ -36,6 +38,16 @@ def broker_faults(rows: Iterable[BrokerRow]) -> Iterator[Fault]:
         return [(row.broker, row.first_date, *place) for place in places]
 
     return _repeated("brokers.csv", rows, keys)
+
+
+def depository_faults(rows: Iterable[DepositoryRow]) -> Iterator[Fault]:
+    return _repeated("depository.csv", rows, lambda row: [(row.broker, row.first_date)])
+
+
+def etf_faults(rows: Iterable[EtfRow]) -> Iterator[Fault]:
+    return _repeated(
+        "etfs.csv", rows, lambda row: [(exchange, row.root) for exchange in row.exchanges]
+    )
 
 
 def commodity_faults(rows: Iterable[CommodityRow]) -> Iterator[Fault]:

@@ -15,6 +15,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 Exchange: TypeAlias = Literal["NSE", "BSE", "MCX", "NCDEX"]
 Segment: TypeAlias = Literal["equity", "futures", "options", "agri_futures", "agri_options"]
+EtfKind: TypeAlias = Literal[
+    "equity_etf", "gold_etf", "silver_etf", "debt_etf", "liquid_etf", "overseas_etf"
+]  # fmt: skip
+"""Of exchange-traded funds, by what they hold: `equity_etf` holds shares of Indian companies."""
+
+Charged: TypeAlias = Segment | EtfKind | Literal["nearest_options"]
+"""What rates are given for: those of a kind of ETF, or of options of the nearest expiry, hold in
+the place of those of the whole segment.
+"""
 Group: TypeAlias = Literal["non_agri", "agri_global", "agri"]
 """Of goods; goods of one group keep the same hours, so a group is a market too."""
 
@@ -70,14 +79,15 @@ class Row(BaseModel):
 
 class ChargeRow(Row):
     """One item's rate from `first_date` until a later row of the same key: percent of a fill's
-    value, of an option's premium; `gst` is percent of brokerage, exchange and SEBI fee.
+    value, of an option's premium; `gst` is percent of brokerage, exchange and SEBI fee, and of what
+    a depository takes.
 
     `roots` names the underlyings it holds for and then beats the row of all others; no `products`
     means all.
     """
 
     exchanges: Some[Exchange]
-    segments: Some[Segment]
+    segments: Some[Charged]
     roots: AnyOf[str]
     products: AnyOf[Product]
     sides: Some[Side]
@@ -96,6 +106,24 @@ class BrokerRow(Row):
     flat: Amount
     percent: Percent
     cap: Perhaps[Amount]
+
+
+class DepositoryRow(Row):
+    """What a broker takes, with the depository's own fee, for each share and day on which shares
+    are sold that were bought on an earlier day: `amount` rupees before GST.
+    """
+
+    broker: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,50}$")]
+    first_date: date
+    amount: Amount
+
+
+class EtfRow(Row):
+    """An exchange-traded fund, which is taxed by its kind and otherwise charged as a share."""
+
+    exchanges: Some[Literal["NSE", "BSE"]]
+    root: Annotated[str, Field(pattern=r"^[A-Z0-9]+$")]
+    kind: Literal["equity", "gold", "silver", "debt", "liquid", "overseas"]
 
 
 class CommodityRow(Row):

@@ -4,6 +4,7 @@ from decimal import Decimal
 from typing import Final
 
 from apps.core.times import wire_time
+from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.trading.models import Order, Position, Signal, Trade
 
 POSITION_SORTS: Final = {
@@ -66,7 +67,9 @@ def order_out(order: Order) -> dict[str, object]:
         "fillPrice": float(fill.price) if fill else None,
         "charges": float(fill.charges) if fill else None,
         "chargesByKind": (
-            {kind: float(amount) for kind, amount in fill.charges_by_kind.items()} if fill else None
+            {kind: float(fill.charges_by_kind.get(kind, 0)) for kind in CHARGE_KINDS}
+            if fill
+            else None
         ),
     }
 
