@@ -49,6 +49,12 @@ def answered(text: str) -> Answer:
     return Answer(text, ref("Algorithm"), ALGORITHM_SHOWN, _ETAG)
 
 
+def saved(text: str) -> Answer:
+    """The algorithm with its ETag, what it lacks and what is probably not meant."""
+    example = {**ALGORITHM_SHOWN, "missingFields": [], "errors": [], "warnings": []}
+    return Answer(text, ref("SavedAlgorithm"), example, _ETAG)
+
+
 LIST: Final = Operation(
     name="listAlgorithms",
     summary="The caller's algorithms",
@@ -68,7 +74,7 @@ CREATE: Final = Operation(
     tag=_TAG,
     idempotent=True,
     body=Sent(_BODY, {"name": NAME_SHOWN, **STEPS_SHOWN}, required=False),
-    answers={201: answered("The algorithm.")},
+    answers={201: saved("The algorithm, what it lacks and what is probably not meant.")},
 )
 READ: Final = Operation(
     name="readAlgorithm",
@@ -86,7 +92,9 @@ UPDATE: Final = Operation(
     tag=_TAG,
     parameters=(_ID, IF_MATCH),
     body=Sent(_BODY, {"name": NAME_SHOWN, **STEPS_SHOWN}, required=False),
-    answers={200: answered("The algorithm as it is now.")},
+    answers={
+        200: saved("The algorithm as it is now, what it lacks and what is probably not meant.")
+    },
     refusals=_WRITE,
     elsewhere={"PUT": "putAlgorithm"},
 )
@@ -106,7 +114,7 @@ CLONE: Final = Operation(
     parameters=(_ID,),
     idempotent=True,
     body=Sent(ref("AlgorithmCopy"), {"name": "Crossing averages, faster"}, required=False),
-    answers={201: answered("The copy.")},
+    answers={201: saved("The copy, what it lacks and what is probably not meant.")},
     refusals=_GONE,
 )
 VALIDATE: Final = Operation(
@@ -118,7 +126,7 @@ VALIDATE: Final = Operation(
     body=NOTHING,
     answers={
         200: Answer(
-            "The findings; nothing is changed.",
+            "The review; nothing is changed.",
             ref("Review"),
             {"valid": True, "missingFields": [], "errors": [], "warnings": []},
         )

@@ -4,9 +4,9 @@ from typing import Any, Final
 
 from apps.algorithms import performance, serializers, step_schemas
 from apps.algorithms.alerts import ACTIONS, METRICS
-from apps.algorithms.findings import MOST_WALK_FORWARDS
 from apps.algorithms.lifecycle import Status
 from apps.algorithms.steps import STEPS
+from apps.algorithms.study_results import MOST_WALK_FORWARDS
 from apps.core.openapi import (
     COUNT,
     FLAG,
@@ -84,6 +84,11 @@ ALGORITHM: Final[dict[str, Schema]] = {
 }
 """An algorithm as it answers."""
 _REMARKS: Final = array(record({"field": TEXT, "message": TEXT}))
+_REVIEW: Final[dict[str, Schema]] = {
+    "missingFields": described(array(one_of(list(STEPS))), "The steps that are not complete."),
+    "errors": described(_REMARKS, "What these steps lack, by dotted path."),
+    "warnings": described(_REMARKS, "What can be run, and is probably not meant."),
+}
 
 SCHEMAS: Final[dict[str, Schema]] = {
     "AlgorithmDraft": {
@@ -106,14 +111,8 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "StatusChange": record(
         {"from": nullable(_STATUS), "to": _STATUS, "by": TEXT, "reason": TEXT, "at": MOMENT}
     ),
-    "Review": record(
-        {
-            "valid": FLAG,
-            "missingFields": array(one_of(list(STEPS))),
-            "errors": _REMARKS,
-            "warnings": _REMARKS,
-        }
-    ),
+    "SavedAlgorithm": record({**ALGORITHM, **_REVIEW}),
+    "Review": record({"valid": FLAG, **_REVIEW}),
     "Performance": record(dict.fromkeys(performance.BEFORE_THE_FIRST_TRADE, _FIGURE)),
     "PerformanceRecord": record({"performance": ref("Performance"), "lastUpdated": MOMENT}),
     "Alerts": {

@@ -70,6 +70,7 @@ class AlgorithmBody(Body):
         {
             "id", "userId", "status", "active", "version", "performance", "walkForwardResults",
             "monteCarloResults", "clonedFrom", "lastExecution", "createdAt", "updatedAt",
+            "missingFields", "errors", "warnings",
         }
     )  # fmt: skip
 
@@ -300,8 +301,16 @@ def version_out(version: Version) -> dict[str, object]:
 
 
 def review_out(review: Review) -> dict[str, object]:
+    return {"valid": review.valid, **_remarks(review)}
+
+
+def saved_out(algorithm: Algorithm, review: Review) -> dict[str, object]:
+    """The algorithm, and beside its own fields what it lacks and what is probably not meant."""
+    return {**algorithm_out(algorithm), **_remarks(review)}
+
+
+def _remarks(review: Review) -> dict[str, object]:
     return {
-        "valid": review.valid,
         "missingFields": list(review.missing),
         "errors": [_remark(fault) for fault in review.errors],
         "warnings": [_remark(fault) for fault in review.warnings],

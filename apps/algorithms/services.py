@@ -12,11 +12,11 @@ from django.db.models import Max, QuerySet
 from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.alerts import Alerts
-from apps.algorithms.doubts import doubts_about
 from apps.algorithms.lifecycle import Move, Status
 from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
+from apps.algorithms.warnings import warnings_of
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
@@ -358,10 +358,15 @@ class Review:
 
 
 def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
-    """Judge the steps as they are stored. Raises AlgorithmNotFound."""
-    found = strategy.read(configuration(read(owner=owner, algorithm_id=algorithm_id)))
-    if found.strategy is None:
-        errors = tuple(map(steps.told, found.faults + found.incomplete))
-        return Review(tuple(steps.unfinished(found)), errors, ())
-    warnings = tuple(map(steps.told, strategy.warnings(found.strategy)))
-    return Review((), (), warnings + tuple(doubts_about(found.strategy, now=now)))
+    """Review the steps as they are stored. Raises AlgorithmNotFound."""
+    return review(algorithm=read(owner=owner, algorithm_id=algorithm_id), now=now)
+
+
+def review(*, algorithm: Algorithm, now: datetime) -> Review:
+    """Judge the steps by themselves and, when they are complete, by what holds at `now`."""
+    reading = strategy.read(configuration(algorithm))
+    if reading.strategy is None:
+        errors = tuple(map(steps.told, reading.faults + reading.incomplete))
+        return Review(tuple(steps.unfinished(reading)), errors, ())
+    warnings = tuple(map(steps.told, strategy.warnings(reading.strategy)))
+    return Review((), (), warnings + tuple(warnings_of(reading.strategy, now=now)))

@@ -1,3 +1,5 @@
+from datetime import datetime
+
 from django.utils import timezone
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,6 +22,7 @@ from apps.algorithms.serializers import (
     pattern_out,
     performance_out,
     review_out,
+    saved_out,
     template_out,
     version_out,
 )
@@ -33,10 +36,16 @@ from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 
 
-def shown(algorithm: Algorithm, *, status: int = 200) -> Response:
+def shown(algorithm: Algorithm) -> Response:
     """The algorithm as it is now, with the ETag that a write may name in If-Match."""
+    return Response(algorithm_out(algorithm), headers={"ETag": tag_of(algorithm.rev)})
+
+
+def saved(algorithm: Algorithm, *, now: datetime, status: int = 200) -> Response:
+    """The algorithm as it was saved, with what it lacks and what is probably not meant."""
+    review = services.review(algorithm=algorithm, now=now)
     return Response(
-        algorithm_out(algorithm), status=status, headers={"ETag": tag_of(algorithm.rev)}
+        saved_out(algorithm, review), status=status, headers={"ETag": tag_of(algorithm.rev)}
     )
 
 
@@ -57,10 +66,11 @@ class AlgorithmView(ViewSet):
     @documented(openapi.CREATE)
     @idempotent
     def create(self, request: Request) -> Response:
+        now = timezone.now()
         algorithm = services.create(
-            owner=caller(request), changes=changes_in(request.data), now=timezone.now()
+            owner=caller(request), changes=changes_in(request.data), now=now
         )
-        return shown(algorithm, status=201)
+        return saved(algorithm, now=now, status=201)
 
     @documented(openapi.READ)
     def show(self, request: Request, algorithm_id: str) -> Response:
@@ -70,14 +80,15 @@ class AlgorithmView(ViewSet):
     @documented(openapi.UPDATE)
     def update(self, request: Request, algorithm_id: str) -> Response:
         """PUT and PATCH alike: what is sent replaces, what is absent stays."""
+        now = timezone.now()
         algorithm = services.update(
             owner=caller(request),
             algorithm_id=algorithm_id,
             changes=changes_in(request.data),
-            now=timezone.now(),
+            now=now,
             expected=expected(request.headers),
         )
-        return shown(algorithm)
+        return saved(algorithm, now=now)
 
     @documented(openapi.ARCHIVE)
     def archive(self, request: Request, algorithm_id: str) -> Response:
@@ -92,13 +103,11 @@ class AlgorithmView(ViewSet):
     @documented(openapi.CLONE)
     @idempotent
     def clone(self, request: Request, algorithm_id: str) -> Response:
+        now = timezone.now()
         algorithm = services.clone(
-            owner=caller(request),
-            algorithm_id=algorithm_id,
-            name=name_in(request.data),
-            now=timezone.now(),
+            owner=caller(request), algorithm_id=algorithm_id, name=name_in(request.data), now=now
         )
-        return shown(algorithm, status=201)
+        return saved(algorithm, now=now, status=201)
 
     @documented(openapi.VALIDATE)
     @idempotent

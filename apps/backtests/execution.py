@@ -15,7 +15,7 @@ from typing import Final
 from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
-from apps.algorithms import findings
+from apps.algorithms import study_results
 from apps.backtests import announcements, results, turns
 from apps.backtests.histories import histories_of, most_bars
 from apps.backtests.kinds import Kind
@@ -32,8 +32,8 @@ from apps.market.moments import day_in_india
 log = logging.getLogger(__name__)
 
 _KEPT: Final[Mapping[Kind, Callable[..., None]]] = {
-    Kind.WALK_FORWARD: findings.keep_walk_forward,
-    Kind.MONTE_CARLO: findings.keep_monte_carlo,
+    Kind.WALK_FORWARD: study_results.keep_walk_forward,
+    Kind.MONTE_CARLO: study_results.keep_monte_carlo,
 }
 """The kinds whose findings are kept with the algorithm too."""
 REPORT_SECONDS: Final = 0.5
@@ -158,7 +158,7 @@ def _keep_with_algorithm(
             "endDate": backtest.end_date,
             "completedAt": wire_time(now),
         }
-        kept(algorithm_id=backtest.algorithm_id, found={**asked, **(findings or {})}, now=now)
+        kept(algorithm_id=backtest.algorithm_id, results={**asked, **(findings or {})}, now=now)
 
 
 def _receipt(outcome: Outcome, backtest: Backtest) -> dict[str, object]:

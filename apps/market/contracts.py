@@ -111,7 +111,7 @@ class Rules:
         plain, exchange, kind = Contract(), parse(symbol).exchange, self._kind(symbol)
         begun = [terms for terms in self.facts[symbol].terms if terms.valid_from <= day]
         terms = begun[-1] if begun else None
-        lot, unit = self._lot(symbol, terms)
+        lot, unit = lot_of(self.book, symbol, terms)
         tick = terms.tick_size if terms else None
         if terms and tick is None:
             tick = tick_of(self.book, exchange, kind, price=price, day=day)
@@ -123,15 +123,6 @@ class Rules:
             tick=float(tick) if tick else plain.tick,
             segment=self._dealing(symbol).key,
         )
-
-    def _lot(self, symbol: str, terms: Terms | None) -> tuple[float, float]:
-        """(units of a lot, rupees a unit gains per rupee): the master's, else the rulebook's."""
-        goods = goods_of(self.book, parse(symbol))
-        if terms and (terms.multiplier is not None or goods is None or goods.lot is None):
-            return float(terms.lot_size), float(terms.unit_value)
-        if goods is None or goods.lot is None or goods.multiplier is None:
-            return Contract().lot, Contract().multiplier
-        return float(goods.lot), float(goods.multiplier / goods.lot)
 
     def _kind(self, symbol: str) -> ContractKind:
         return kind_of(parse(symbol), on_index=self.facts[symbol].on_index)
@@ -186,6 +177,16 @@ class Rules:
         if kind.endswith("option") and self.strategy.entryConditions.positionType != "long":
             message = f"{symbol}: options are sold against their premium; a broker asks for"
             yield Note("option_shorts", f"{message} far more.")
+
+
+def lot_of(book: Rulebook, symbol: str, terms: Terms | None) -> tuple[float, float]:
+    """(units of a lot, rupees a unit gains per rupee): the master's, else the rulebook's."""
+    goods = goods_of(book, parse(symbol))
+    if terms and (terms.multiplier is not None or goods is None or goods.lot is None):
+        return float(terms.lot_size), float(terms.unit_value)
+    if goods is None or goods.lot is None or goods.multiplier is None:
+        return Contract().lot, Contract().multiplier
+    return float(goods.lot), float(goods.multiplier / goods.lot)
 
 
 def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:

@@ -210,7 +210,8 @@ def terms_on(*, symbol: str, first: date, last: date) -> tuple[Terms, ...]:
     if instrument is None:
         return ()
     dated = sorted(instrument.terms.all(), key=lambda row: row.valid_from)
-    known = [_terms(row, row.valid_from) for row in dated] or [_terms(instrument, first)]
+    known = [terms_from(row, row.valid_from) for row in dated]
+    known = known or [terms_from(instrument, first)]
     return within(known, first=first, last=last)
 
 
@@ -259,7 +260,8 @@ def derived_from(symbols: Iterable[str]) -> set[str]:
     return {symbol for symbol, root in roots.items() if root in derived}
 
 
-def _terms(row: Instrument | InstrumentTerms, valid_from: date) -> Terms:
+def terms_from(row: Instrument | InstrumentTerms, valid_from: date) -> Terms:
+    """Read the terms of a row; those of an instrument are its newest."""
     return Terms(
         valid_from=valid_from,
         lot_size=row.lot_size,

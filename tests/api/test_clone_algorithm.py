@@ -42,13 +42,14 @@ def test_a_copy_describes_the_same_and_has_done_nothing(api: Api, alice: User) -
     response = clone(api, alice, source)
     assert response.status_code == 201
     body = response.json()
-    assert body == api(alice).get(f"{PATH}/{body['id']}").json()
+    assert body | api(alice).get(f"{PATH}/{body['id']}").json() == body
     assert body | {"id": 0, "createdAt": 0, "updatedAt": 0} == {
         "id": 0, "createdAt": 0, "updatedAt": 0, "userId": alice.pk, "name": "Cross (copy)",
         "description": "text", "status": "stopped", "active": False, "version": 1, **make.steps(),
         "performance": performance.new(), **configs, "walkForwardResults": [],
         "monteCarloResults": None, "isTemplate": False, "isPublic": False,
-        "clonedFrom": source.pk, "lastExecution": None,
+        "clonedFrom": source.pk, "lastExecution": None, "missingFields": [], "errors": [],
+        "warnings": [],
     }  # fmt: skip
     copy = Algorithm.objects.get(pk=body["id"])
     assert copy.alerts == {}
@@ -182,5 +183,6 @@ def test_a_copy_takes_as_many_queries_whatever_it_copies(api: Api, alice: User) 
     with CaptureQueriesContext(connection) as queries:
         mine.post(f"{PATH}/{source.pk}/clone")
     done = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
-    # The session with its user, the source, the copy, its version, its history, the record.
-    assert len(done) == 6
+    # The session with its user, the source, the copy, its version, its history, the record; for the
+    # review the rulebook's edition, the symbols, and whether a master lists their exchange.
+    assert len(done) == 9

@@ -31,6 +31,9 @@ def test_an_empty_body_makes_a_draft_with_a_number(post: Post, alice: User) -> N
     body = response.json()
     assert len(body.pop("id")) == 24
     assert body.pop("createdAt") == body.pop("updatedAt")
+    assert body.pop("missingFields") == list(make.steps())
+    assert "basicInfo.timeframe" in [error["field"] for error in body.pop("errors")]
+    assert body.pop("warnings") == []
     zero = {
         "totalTrades": 0, "winningTrades": 0, "losingTrades": 0, "totalProfit": 0, "totalLoss": 0,
         "winRate": 0, "profitFactor": 0, "sharpeRatio": 0, "maxDrawdown": 0, "averageWin": 0,

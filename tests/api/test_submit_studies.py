@@ -6,7 +6,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.algorithms import findings
+from apps.algorithms import study_results
 from apps.algorithms.models import Algorithm
 from apps.backtests import execution, histories, studies, turns
 from apps.backtests.models import Backtest
@@ -78,7 +78,7 @@ def test_a_walk_forward_tells_each_window_and_is_kept_with_its_algorithm(
 def test_of_an_algorithm_the_newest_walk_forwards_are_kept(
     client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(findings, "MOST_WALK_FORWARDS", 2)
+    monkeypatch.setattr(study_results, "MOST_WALK_FORWARDS", 2)
     own = {"windows": 2, "parameters": PARAMETERS[:1]}
     Algorithm.objects.update(walk_forward_config=own)
     ids = [completed(client, {**body, "kind": "walk_forward"})["id"] for _ in range(3)]

@@ -8,6 +8,7 @@ import pytest
 from apps.accounts.models import User
 from apps.algorithms import services
 from apps.algorithms.models import Algorithm
+from apps.core.errors import Fault
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -68,51 +69,95 @@ def test_what_is_probably_not_meant_is_a_warning(api: Api, alice: User) -> None:
     assert "expired" in body["warnings"][1]["message"]
 
 
+def warnings_at(now: datetime, owner: User, steps: dict[str, Any]) -> list[Fault]:
+    algorithm = make.algorithm(owner, **steps)
+    return list(services.review(algorithm=algorithm, now=now).warnings)
+
+
+ORDINARY_DAY = datetime(2026, 11, 19, 6, tzinfo=UTC)
+HOLIDAY = datetime(2026, 11, 24, 6, tzinfo=UTC)
+"""On which MCX opened at 17:00; on other days it opens at 09:00."""
+
+
+@pytest.mark.parametrize("now", [ORDINARY_DAY, HOLIDAY])
 @pytest.mark.parametrize(
-    ("time", "symbol", "told"),
+    ("time", "symbol", "timeframe", "told"),
     [
-        ("09:15", "NSE:TCS", ["exitConditions.squareOffTime"]),
-        ("09:16", "NSE:TCS", []),
-        ("09:10", "MCX:GOLD26DECFUT", []),
-        ("03:20", "MCX:GOLD26DECFUT", ["exitConditions.squareOffTime"]),
+        ("09:15", "NSE:TCS", "15m", "NSE:TCS opens at 09:15"),
+        ("09:16", "NSE:TCS", "15m", None),
+        ("15:00", "NSE:TCS", "15m", None),
+        ("15:01", "NSE:TCS", "15m", "The last 15m candle of NSE:TCS starts at 15:00"),
+        ("15:14", "NSE:TCS", "1m", None),
+        ("15:15", "NSE:TCS", "1m", "NSE:TCS closes at 15:15"),
+        ("16:00", "NSE:TCS", "15m", "NSE:TCS closes at 15:15"),
+        ("16:00", "NSE:TCS", "1d", "no effect"),
+        ("09:10", "MCX:GOLD26DECFUT", "5m", None),
+        ("03:20", "MCX:GOLD26DECFUT", "5m", "MCX:GOLD26DECFUT opens at 09:00"),
+        ("23:45", "MCX:GOLD26DECFUT", "5m", None),
+        ("23:55", "MCX:GOLD26DECFUT", "5m", "MCX:GOLD26DECFUT closes at 23:55"),
     ],
 )
-def test_a_square_off_before_the_opening_is_a_warning(
-    api: Api, alice: User, time: str, symbol: str, told: list[str]
+def test_a_square_off_outside_an_ordinary_session_is_a_warning(
+    alice: User, *, now: datetime, time: str, symbol: str, timeframe: str, told: str | None
 ) -> None:
-    """Nothing is entered from the square-off on."""
+    """Nothing is entered from the square-off on, and after the close there is no candle for it."""
     steps = make.steps()
-    steps["basicInfo"]["symbols"] = [symbol]
-    steps["executionSettings"]["exchange"] = symbol.partition(":")[0]
+    steps["basicInfo"] |= {"symbols": [symbol], "timeframe": timeframe}
+    steps["entryConditions"]["positionType"] = "long"
+    steps["executionSettings"] |= {"exchange": symbol.partition(":")[0], "productType": "delivery"}
     steps["exitConditions"]["squareOffTime"] = time
-    warnings = validate(api, alice, make.algorithm(alice, **steps))["warnings"]
-    assert [one["field"] for one in warnings if "square" in one["field"]] == told
-    assert all(f"{symbol} opens at" in one["message"] for one in warnings if told)
-
-
-def test_a_square_off_is_held_against_an_ordinary_session(alice: User) -> None:
-    """On 2026-11-24, a holiday, MCX opened at 17:00; on other days it opens at 09:00."""
-    steps = make.steps()
-    steps["basicInfo"]["symbols"] = ["MCX:GOLD26DECFUT"]
-    steps["executionSettings"]["exchange"] = "MCX"
-    steps["exitConditions"]["squareOffTime"] = "09:10"
-    algorithm = make.algorithm(alice, **steps)
-    review = services.validate(
-        owner=alice, algorithm_id=algorithm.pk, now=datetime(2026, 11, 24, 6, tzinfo=UTC)
-    )
-    assert [warning.field for warning in review.warnings] == []
+    warnings = warnings_at(now, alice, steps)
+    assert [one.field for one in warnings] == ["exitConditions.squareOffTime"] * bool(told)
+    assert all(str(told) in one.message for one in warnings)
 
 
 @pytest.mark.parametrize(("quantity", "told"), [(74, True), (75, False), (100, False)])
-def test_less_than_a_lot_is_a_warning(api: Api, alice: User, quantity: int, told: bool) -> None:
+def test_less_than_a_lot_is_a_warning(alice: User, quantity: int, told: bool) -> None:
     future("NSE:NIFTY27JANFUT", expiry=date(2027, 1, 26), lot_size=75)
     equity("NSE:TCS")
     steps = make.steps(positionSizing={"method": "fixed_quantity", "quantity": quantity})
     steps["basicInfo"]["symbols"] = ["NSE:NIFTY27JANFUT", "NSE:TCS"]
-    warnings = validate(api, alice, make.algorithm(alice, **steps))["warnings"]
-    assert [one["field"] for one in warnings] == ["positionSizing.quantity"] * told
-    assert all("NSE:NIFTY27JANFUT" in one["message"] for one in warnings)
-    assert all("lots of 75" in one["message"] for one in warnings)
+    warnings = warnings_at(ORDINARY_DAY, alice, steps)
+    assert [one.field for one in warnings] == ["positionSizing.quantity"] * told
+    assert all("NSE:NIFTY27JANFUT comes in lots of 75" in one.message for one in warnings)
+
+
+@pytest.mark.parametrize(
+    ("broker", "charges", "told"),
+    [("zerodhaa", "standard", True), ("zerodhaa", "none", False), ("Zerodha ", "standard", False)],
+)
+def test_a_broker_whose_prices_are_unknown_is_a_warning(
+    alice: User, broker: str, charges: str, told: bool
+) -> None:
+    steps = make.steps()
+    steps["basicInfo"]["symbols"] = ["NSE:TCS"]
+    steps["executionSettings"] |= {"broker": broker, "charges": charges}
+    warnings = warnings_at(ORDINARY_DAY, alice, steps)
+    assert [one.field for one in warnings] == ["executionSettings.broker"] * told
+    assert all("charged as discount" in one.message for one in warnings)
+    assert all("Known are none, discount, zerodha" in one.message for one in warnings)
+
+
+@pytest.mark.parametrize(
+    ("position", "execution", "timeframe", "told"),
+    [
+        ("short", {"productType": "delivery"}, "15m", "NSE:TCS"),
+        ("both", {}, "1d", "NSE:TCS"),
+        ("both", {"productType": "intraday"}, "1d", None),
+        ("short", {}, "15m", None),
+        ("long", {"productType": "delivery"}, "15m", None),
+    ],
+)
+def test_a_share_sold_short_in_delivery_is_a_warning(
+    alice: User, *, position: str, execution: dict[str, str], timeframe: str, told: str | None
+) -> None:
+    steps = make.steps()
+    steps["basicInfo"] |= {"symbols": ["NSE:TCS", "NSE:NIFTY99JANFUT"], "timeframe": timeframe}
+    steps["entryConditions"]["positionType"] = position
+    steps["executionSettings"] |= execution
+    warnings = warnings_at(ORDINARY_DAY, alice, steps)
+    assert [one.field for one in warnings] == ["entryConditions.positionType"] * bool(told)
+    assert all(one.message.startswith(f"{told} sold short") for one in warnings)
 
 
 def test_an_exchange_of_no_symbol_is_a_warning(api: Api, alice: User) -> None:

@@ -1,0 +1,32 @@
+"""The results of studies that an algorithm keeps: its walk-forwards and its last Monte Carlo."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from django.db import transaction
+from django.db.models import F
+
+from apps.algorithms.models import Algorithm
+
+MOST_WALK_FORWARDS: Final = 20
+"""Older ones make way; each stays with its backtest."""
+
+
+@transaction.atomic
+def keep_walk_forward(*, algorithm_id: str, results: Mapping[str, object], now: datetime) -> None:
+    """Append the results to those of earlier walk-forwards."""
+    algorithm = Algorithm.objects.locked().get(pk=algorithm_id)
+    newest = [*algorithm.walk_forward_results, results][-MOST_WALK_FORWARDS:]
+    _write(algorithm_id, now, walk_forward_results=newest)
+
+
+def keep_monte_carlo(*, algorithm_id: str, results: Mapping[str, object], now: datetime) -> None:
+    """Replace the results of the Monte Carlo before."""
+    _write(algorithm_id, now, monte_carlo_results=results)
+
+
+def _write(algorithm_id: str, now: datetime, **changes: object) -> None:
+    """Update the row as any write does: its ETag changes."""
+    row = Algorithm.objects.filter(pk=algorithm_id)
+    row.update(rev=F("rev") + 1, updated_at=now, **changes)

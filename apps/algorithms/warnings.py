@@ -1,0 +1,118 @@
+"""What the market's masters and rules say against a complete strategy: warnings, not faults."""
+
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+
+import numpy as np
+
+from apps.core.errors import Fault
+from apps.engine.candles import DAY, TIMEFRAMES
+from apps.engine.language.steps import FixedQuantity
+from apps.engine.language.strategy import Strategy
+from apps.market import editions
+from apps.market.calendars import calendars_of
+from apps.market.contracts import lot_of
+from apps.market.moments import INDIA
+from apps.market.rulebook.book import Rulebook
+from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
+from apps.market.rulebook.dates import day_number
+from apps.symbols import services as symbols
+from apps.symbols.services import Verdict
+
+
+def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
+    """Hold the strategy against the masters and the edition of the rulebook as they are at `now`.
+
+    However many symbols it trades, by the same few statements.
+    """
+    today, book = now.astimezone(INDIA).date(), editions.current()
+    verdicts = symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)
+    yield from _square_offs_out_of_session(strategy, book, today)
+    yield from _less_than_lots(strategy, book, verdicts, today)
+    yield from _unknown_broker(strategy, book)
+    yield from _delivery_shorts(strategy, verdicts)
+    for index, verdict in enumerate(verdicts):
+        if reason := _obstacle(verdict):
+            yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
+
+
+def _square_offs_out_of_session(strategy: Strategy, book: Rulebook, today: date) -> Iterator[Fault]:
+    """Warn of a square-off before the opening or after the last candle of an ordinary session.
+
+    The hours are those in force today, be it a holiday or not. Nothing is entered from the
+    square-off on, and it happens at the open of a candle (engine rule 9).
+    """
+    square_off, basic = strategy.exitConditions.squareOffTime, strategy.basicInfo
+    length = TIMEFRAMES[basic.timeframe]
+    if square_off is None or length >= DAY:
+        return
+    day = np.array([day_number(today)], np.int32)
+    for symbol, sessions in calendars_of(basic.symbols, book=book).items():
+        opens, closes = (int(hour[0]) for hour in sessions.regular_hours(day))
+        if opens < 0:  # the edition knows no hours of today
+            continue
+        last_candle = opens + (closes - opens - 1) // length * length
+        message = ""
+        if square_off <= _clock(opens):
+            message = f"{symbol} opens at {_clock(opens)}: nothing is entered from {square_off} on."
+        elif square_off >= _clock(closes):
+            message = f"{symbol} closes at {_clock(closes)}: {square_off} is never reached."
+        elif square_off > _clock(last_candle):
+            message = (
+                f"The last {basic.timeframe} candle of {symbol} starts at {_clock(last_candle)}:"
+                f" no candle starts at {square_off} or later."
+            )
+        if message:
+            yield Fault("exitConditions.squareOffTime", message, square_off)
+
+
+def _clock(seconds: int) -> str:
+    """Return seconds since midnight as HH:MM."""
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}"
+
+
+def _less_than_lots(
+    strategy: Strategy, book: Rulebook, verdicts: Sequence[Verdict], today: date
+) -> Iterator[Fault]:
+    """Warn of a quantity that is rounded down to no lot at all (engine rule 6)."""
+    sizing = strategy.positionSizing
+    if not isinstance(sizing, FixedQuantity):
+        return
+    for verdict in verdicts:
+        instrument = verdict.instrument
+        terms = symbols.terms_from(instrument, today) if instrument else None
+        lot, _ = lot_of(book, verdict.symbol, terms)
+        if sizing.quantity < lot:
+            message = f"{verdict.symbol} comes in lots of {lot:g}: every entry would be"
+            yield Fault("positionSizing.quantity", f"{message} below_one_lot.", sizing.quantity)
+
+
+def _unknown_broker(strategy: Strategy, book: Rulebook) -> Iterator[Fault]:
+    """Warn of a broker whose prices are not known: charges are then the default one's."""
+    broker, charges = strategy.executionSettings.broker, strategy.executionSettings.charges
+    if not broker or charges == "none":
+        return
+    known = broker_names(book)
+    if broker.strip().lower() not in known:
+        message = (
+            f"No prices of the broker {broker} are known: charged as {DEFAULT_BROKER}."
+            f" Known are {', '.join(known)}."
+        )
+        yield Fault("executionSettings.broker", message, broker)
+
+
+def _delivery_shorts(strategy: Strategy, verdicts: Sequence[Verdict]) -> Iterator[Fault]:
+    """Warn of shares that are sold short and held over night, which exchanges do not allow."""
+    position_type = strategy.entryConditions.positionType
+    if strategy.is_intraday or position_type == "long":
+        return
+    shares = [verdict.symbol for verdict in verdicts if verdict.type == "equity"]
+    if shares:
+        message = f"{', '.join(shares)} sold short in delivery: exchanges allow that intraday only."
+        yield Fault("entryConditions.positionType", message, position_type)
+
+
+def _obstacle(verdict: Verdict) -> str:
+    if not verdict.tradable:
+        return f"cannot be traded: {verdict.reason}"
+    return "is an index: it can be simulated, not bought" if verdict.type == "index" else ""

@@ -1,0 +1,135 @@
+"""POST, PUT and PATCH of an algorithm say what is missing and what is probably not meant."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from apps.accounts.models import User
+from apps.algorithms import services
+from tests import make
+from tests.conftest import Api
+from tests.symbols.instruments import equity, future
+
+PATH = "/api/trading/algorithms"
+FUTURE = "NSE:NIFTY99JANFUT"
+RSI_ABOVE_160 = {
+    "type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above", "value": 160,
+}  # fmt: skip
+TARGET = {"takeProfit": {"type": "percentage", "percentage": 2}}
+
+LACKING = [
+    ({"exitConditions": {}}, "exitConditions", "exitConditions", "at least one"),
+    ({"exitConditions": TARGET}, "exitConditions", "exitConditions.stopLoss", "needs a stop loss"),
+    ({"positionSizing": {"method": "risk_based"}}, "positionSizing",
+     "positionSizing.riskPercentage", "required"),
+]  # fmt: skip
+"""What is sent, the step that is incomplete, the field and what is said of it."""
+
+DOUBTFUL = [
+    ({"positionSizing": {"method": "fixed_quantity", "quantity": 10},
+      "basicInfo": {"symbols": [FUTURE]}}, "positionSizing.quantity", "lots of 75"),
+    ({"executionSettings": {"exchange": "BSE"}}, "executionSettings.exchange", "BSE"),
+    ({"executionSettings": {"broker": "zerodhaa"}}, "executionSettings.broker", "zerodhaa"),
+    ({"exitConditions": {"squareOffTime": "15:45"}}, "exitConditions.squareOffTime", "closes at"),
+    ({"entryConditions": {"conditions": [RSI_ABOVE_160]}},
+     "entryConditions.conditions[0].value", "above 160 is never true"),
+    ({"basicInfo": {"timeframe": "1d"}}, "entryConditions.positionType", "sold short in delivery"),
+]  # fmt: skip
+"""What is sent, by step and merged into it; the field of the warning and what it says."""
+REVIEW = ("missingFields", "errors", "warnings")
+
+
+@pytest.fixture(autouse=True)
+def masters(db: None) -> None:
+    equity("NSE:TCS", sample=False)
+    future(FUTURE, expiry=date(2099, 1, 29), lot_size=75, sample=False)
+
+
+def steps_with(changes: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Complete steps; a change is merged into its step, another method of sizing replaces it."""
+    steps = make.steps()
+    steps["basicInfo"]["symbols"] = ["NSE:TCS"]
+    merged = {name: step | changes.get(name, {}) for name, step in steps.items()}
+    return merged | {name: step for name, step in changes.items() if "method" in step}
+
+
+@pytest.mark.parametrize(("step", "missing", "field", "message"), LACKING)
+@pytest.mark.parametrize("verb", ["post", "put", "patch"])
+def test_what_is_missing_is_told(
+    api: Api,
+    alice: User,
+    *,
+    verb: str,
+    step: dict[str, Any],
+    missing: str,
+    field: str,
+    message: str,
+) -> None:
+    body = save(api, alice, verb, steps_with({}) | step)
+    assert (body["status"], body["missingFields"], body["warnings"]) == ("draft", [missing], [])
+    messages = {error["field"]: error["message"] for error in body["errors"]}
+    assert message in messages[field]
+
+
+@pytest.mark.parametrize(("changes", "field", "message"), DOUBTFUL)
+@pytest.mark.parametrize("verb", ["post", "put", "patch"])
+def test_what_is_probably_not_meant_is_told(
+    api: Api, alice: User, *, verb: str, changes: dict[str, Any], field: str, message: str
+) -> None:
+    body = save(api, alice, verb, steps_with(changes))
+    assert (body["status"], body["missingFields"], body["errors"]) == ("stopped", [], [])
+    (warning,) = body["warnings"]
+    assert warning["field"] == field
+    assert message in warning["message"]
+    answer = api(alice).post(f"{PATH}/{body['id']}/validate").json()
+    assert answer == {"valid": True, **{key: body[key] for key in REVIEW}}
+
+
+def save(api: Api, owner: User, verb: str, steps: dict[str, Any]) -> dict[str, Any]:
+    path = PATH if verb == "post" else f"{PATH}/{make.algorithm(owner).pk}"
+    response = getattr(api(owner), verb)(path, steps)
+    assert response.status_code == (201 if verb == "post" else 200)
+    body: dict[str, Any] = response.json()
+    return body
+
+
+def test_a_copy_is_reviewed_too(api: Api, alice: User) -> None:
+    algorithm = make.algorithm(alice, **steps_with({"exitConditions": {"squareOffTime": "15:45"}}))
+    body = api(alice).post(f"{PATH}/{algorithm.pk}/clone").json()
+    assert [warning["field"] for warning in body["warnings"]] == ["exitConditions.squareOffTime"]
+
+
+def test_what_was_answered_can_be_sent_back(api: Api, alice: User) -> None:
+    body = save(api, alice, "post", steps_with({}))
+    assert api(alice).put(f"{PATH}/{body['id']}", body).status_code == 200
+
+
+def test_the_number_of_queries_does_not_grow_with_the_symbols(api: Api, alice: User) -> None:
+    """All that asks the database: a square-off, a fixed quantity, a broker."""
+    changes = {
+        "positionSizing": {"method": "fixed_quantity", "quantity": 10},
+        "exitConditions": {"squareOffTime": "15:00"},
+        "executionSettings": {"broker": "zerodha"},
+    }
+    client, counts = api(alice), []
+    for many in (1, 50):
+        symbols = [f"NSE:SHARE{index}" for index in range(many)]
+        steps = steps_with({**changes, "basicInfo": {"symbols": symbols}})
+        for symbol in symbols[len(counts) :]:
+            equity(symbol, sample=False)
+        with CaptureQueriesContext(connection) as queries:
+            assert client.post(PATH, steps).json()["warnings"] == []
+        counts.append(len(queries))
+    assert counts[0] == counts[1]
+
+
+def test_a_review_takes_four_queries_at_most(alice: User) -> None:
+    """The edition, the symbols, whether a master lists their exchange, what has derivatives."""
+    steps = steps_with({"exitConditions": {"squareOffTime": "15:00"}})
+    algorithm = make.algorithm(alice, **steps)
+    with CaptureQueriesContext(connection) as queries:
+        services.review(algorithm=algorithm, now=make.NOW)
+    assert len(queries) == 4
