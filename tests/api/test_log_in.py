@@ -7,7 +7,7 @@ import pytest
 from django.contrib import auth
 from django.contrib.auth.hashers import make_password
 
-from apps.accounts.hashers import LeanArgon2PasswordHasher
+from apps.accounts.hashers import OwaspArgon2PasswordHasher
 from apps.accounts.models import Session, User
 from tests import make
 from tests.conftest import Api
@@ -122,19 +122,19 @@ def test_a_stale_token_beside_it_is_not_read(api: Api, alice: User) -> None:
 def test_every_login_costs_one_hash(
     log_in: LogIn, alice: User, monkeypatch: pytest.MonkeyPatch, settings: Any, case: str
 ) -> None:
-    settings.PASSWORD_HASHERS = ["apps.accounts.hashers.LeanArgon2PasswordHasher"]
+    settings.PASSWORD_HASHERS = ["apps.accounts.hashers.OwaspArgon2PasswordHasher"]
     alice.set_password(None if case == "unusable" else make.PASSWORD)
     alice.is_active = case != "switched off"
     alice.save()
     hashed = []
     for name in ("encode", "verify"):
-        original = getattr(LeanArgon2PasswordHasher, name)
+        original = getattr(OwaspArgon2PasswordHasher, name)
 
         def counted(*arguments: Any, original: Any = original) -> Any:
             hashed.append(original)
             return original(*arguments)
 
-        monkeypatch.setattr(LeanArgon2PasswordHasher, name, counted)
+        monkeypatch.setattr(OwaspArgon2PasswordHasher, name, counted)
     email = "nobody@example.com" if case == "unknown" else alice.email
     password = "wrong password" if case == "wrong" else make.PASSWORD
     assert log_in(email, password).status_code == (200 if case == "right" else 401)

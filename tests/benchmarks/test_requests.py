@@ -8,8 +8,7 @@ line for a request, we do. Processor time is that of the web process and of Post
 import hashlib
 import os
 import statistics
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +17,6 @@ import numpy as np
 import psycopg
 import pytest
 
-from apps.accounts.hashers import LeanArgon2PasswordHasher
 from config.journey.client import Client
 from config.journey.research import ALGORITHM
 from config.postgres import socket_directory
@@ -35,7 +33,6 @@ SIGNING_KEY = hashlib.blake2b(b"access and refresh tokens", key=SECRET.encode())
 MINE, OTHERS = 1_000, 9_000
 TURNS, REQUESTS = 8, 400
 LOGINS = 18  # fewer than the sessions a user may have
-MORE_MEMORY = 19_456, 2
 TICKS = os.sysconf("SC_CLK_TCK")
 
 COPIES = """
@@ -167,30 +164,6 @@ def test_logins(sides: Sides) -> None:
     each = (_processor(sides.ours.web) - before) / LOGINS
     MEASURED.append(Row("a login, processor time of the web process", f"{1000 * each:.1f} ms"))
     print(f"\n{MEASURED[-1].name}: {MEASURED[-1].one}")
-
-
-def test_a_hash() -> None:
-    """By process time: of OWASP's settings of Argon2id, the one taken and the one it names first
-    for little memory; and that one by the library that Django would take.
-    """
-    lean, roomy = LeanArgon2PasswordHasher(), LeanArgon2PasswordHasher()
-    roomy.memory_cost, roomy.time_cost = MORE_MEMORY
-    password, salt = "a long password", "0123456789abcdef"
-    hashes: dict[str, Callable[[], object]] = {
-        "ours": lambda: lean.encode(password, salt),
-        "19 MiB": lambda: roomy.encode(password, salt),
-        "argon2-cffi": lambda: super(LeanArgon2PasswordHasher, lean).encode(password, salt),
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in hashes}
-    for _ in range(15):
-        for name, make in hashes.items():
-            begun = time.process_time()
-            make()
-            seconds[name].append(time.process_time() - begun)
-    report("a password's hash, 7 MiB against 19 MiB", seconds["ours"], seconds["19 MiB"])
-    report(
-        "a password's hash, libsodium against argon2-cffi", seconds["ours"], seconds["argon2-cffi"]
-    )
 
 
 def test_a_list(sides: Sides) -> None:
