@@ -208,7 +208,7 @@ def database() -> dict[str, Any]:
         # A Unix socket's directory cannot stand before the path: it is ?host=/path.
         host = str(options.pop("host", host))
     return {
-        "ENGINE": "config.database",
+        "ENGINE": "django.db.backends.postgresql",
         "NAME": name,
         "USER": user,
         "PASSWORD": password,

@@ -3,13 +3,11 @@
 import secrets
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.db import models
 from django.db.models import F, Q
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower
 from django.utils import timezone
 
@@ -17,7 +15,6 @@ from apps.accounts import addresses
 from apps.accounts.scopes import Scope
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField
-from apps.core.statements import Slot, Statement, instances, mappings
 
 
 class Role(StrEnum):
@@ -52,24 +49,11 @@ class UserManager(BaseUserManager["User"]):
 
     def get_by_natural_key(self, username: str | None) -> "User":
         """Raises DoesNotExist."""
-        found = _by_email().first(email=addresses.folded(username or ""))
-        if found is None:
-            raise User.DoesNotExist
-        return found
+        return self.get(email=addresses.folded(username or ""))
 
     def locked(self, user_id: str) -> "User | None":
         """Whoever else wants to lock the row waits until this transaction ends."""
-        return _locked().first(user=user_id)
-
-
-@cache
-def _by_email() -> Statement["User"]:
-    return instances(User.objects.filter(email=Slot("email")))
-
-
-@cache
-def _locked() -> Statement["User"]:
-    return instances(User.objects.select_for_update(no_key=True).filter(pk=Slot("user")))
+        return self.select_for_update(no_key=True).filter(pk=user_id).first()
 
 
 class User(AbstractBaseUser):
@@ -185,28 +169,16 @@ class Session(models.Model):
     @staticmethod
     def fetch(session_id: str, *, now: datetime) -> "Session":
         """The live one with this id, its user in the same query; raises SessionOver."""
-        found = _with_its_user().first(session=session_id)
-        if found is None or not found.is_live(now=now):
+        session = Session.objects.select_related("user").filter(pk=session_id).first()
+        if session is None or not session.is_live(now=now):
             raise SessionOver
-        return found
+        return session
 
     @staticmethod
     def live_ones(user_id: str, *, now: datetime) -> list[str]:
         """The ids of a user's live sessions, the newest first."""
-        return [row["pk"] for row in _live_ones().rows(user=user_id, now=now)]
-
-
-@cache
-def _with_its_user() -> Statement[Session]:
-    return instances(Session.objects.filter(pk=Slot("session")).select_related("user"))
-
-
-@cache
-def _live_ones() -> Statement[dict[str, Any]]:
-    """Those of the `user` that live at `now`. Any: as of `mappings`."""
-    live = RawSQL("ended_at IS NULL AND expires_at > %s", [Slot("now")], models.BooleanField())
-    mine = Session.objects.filter(live, user_id=Slot("user"))
-    return mappings(mine.order_by("-created_at", "-pk").values("pk"))
+        live = Session.objects.filter(user_id=user_id, ended_at=None, expires_at__gt=now)
+        return list(live.order_by("-created_at", "-pk").values_list("pk", flat=True))
 
 
 class ApiKeyQuerySet(models.QuerySet["ApiKey"]):

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
 from typing import Any, Final, TypedDict
 
 from django.db import transaction
@@ -13,7 +12,7 @@ from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.alerts import Alerts
 from apps.algorithms.lifecycle import Move, Status
-from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, Version
+from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
 from apps.algorithms.warnings import warnings_of
@@ -21,8 +20,6 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANYTHING, Expectation
-from apps.core.ids import is_id
-from apps.core.statements import Listing, Slot, Statement, instances, listing
 from apps.engine.language import strategy
 
 LISTED: Final = (
@@ -139,17 +136,7 @@ def _begin(algorithm: Algorithm, move: Move | None, *, reason: str, now: datetim
 
 def read(*, owner: User, algorithm_id: str) -> Algorithm:
     """Raises AlgorithmNotFound."""
-    known = is_id(algorithm_id)
-    found = _owned().first(owner=owner.pk, algorithm=algorithm_id) if known else None
-    if found is None:
-        raise AlgorithmNotFound(algorithmId=algorithm_id)
-    return found
-
-
-@cache
-def _owned() -> Statement[Algorithm]:
-    owned = Algorithm.objects.owned_by(User(pk=Slot("owner")))
-    return instances(owned.filter(pk=Slot("algorithm")))
+    return Algorithm.objects.owned_by(owner).fetch(algorithm_id)
 
 
 @transaction.atomic
@@ -326,22 +313,13 @@ def listed(
     status: str | None,
     strategy_type: str | None,
     ordering: tuple[str, ...],
-    part: slice,
-) -> tuple[list[dict[str, Any]], int]:
-    """That part of the owner's algorithms as rows of LISTED, and the number of all.
-
-    Any: the columns are of many types.
-    """
+) -> QuerySet[Algorithm, dict[str, Any]]:
+    """Return the owner's algorithms as rows of LISTED. Any: the columns are of many types."""
     wanted = {"status": status, "strategy_type": strategy_type}
     filters = {column: value for column, value in wanted.items() if value}
-    return _listing(tuple(filters), ordering).page(part, owner=owner.pk, **filters)
-
-
-@cache
-def _listing(filters: tuple[str, ...], ordering: tuple[str, ...]) -> Listing[dict[str, Any]]:
-    owned = Algorithm.objects.owned_by(User(pk=Slot("owner")))
-    chosen = owned.filter(**{column: Slot(column) for column in filters})
-    return listing(chosen.in_order(ordering).values(*LISTED))
+    rows = Algorithm.objects.owned_by(owner).filter(**filters).in_order(ordering)
+    shown: QuerySet[Algorithm, dict[str, Any]] = rows.values(*LISTED)
+    return shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,15 +53,13 @@ class AlgorithmView(ViewSet):
     @documented(openapi.LIST)
     def list(self, request: Request) -> Response:
         query = Query(request.query_params)
-        page = query.page()
-        rows, total = services.listed(
+        rows = services.listed(
             owner=caller(request),
             status=query.choice("status", LISTED),
             strategy_type=query.choice("strategyType", STRATEGY_TYPES),
             ordering=query.ordering(SORTS, default="createdAt"),
-            part=page.rows,
         )
-        return Response(page_with([item_out(row) for row in rows], page, total=total))
+        return Response(page_of(rows, query.page(), item_out))
 
     @documented(openapi.CREATE)
     @idempotent

@@ -124,7 +124,10 @@ def page_of(
     rows: QuerySet[Row, Item], page: Page, render: Callable[[Item], dict[str, object]]
 ) -> dict[str, object]:
     """One page of `rows`, each rendered; past the end it is empty."""
-    return page_with([render(row) for row in rows[page.rows]], page, total=rows.count())
+    shown = [render(row) for row in rows[page.rows]]
+    is_last = 0 < len(shown) < page.limit
+    total = page.rows.start + len(shown) if is_last else rows.count()
+    return page_with(shown, page, total=total)
 
 
 def page_with(data: Sequence[dict[str, object]], page: Page, *, total: int) -> dict[str, object]:

@@ -4,17 +4,13 @@ import calendar
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from functools import cache
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from django.db import connection, transaction
-from django.db.models import BooleanField
-from django.db.models.expressions import RawSQL
 
 from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
-from apps.core.statements import Slot, Statement, instances, mappings
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse
 from apps.symbols import sample
 from apps.symbols.models import (
@@ -104,41 +100,20 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
     holds until a master lists instruments of its type on its exchange.
     """
     wanted = list(symbols)
-    rows = _instruments().rows(symbols=wanted)
+    rows = Instrument.objects.filter(symbol__in=wanted)
+    listed = Instrument.objects.filter(sample=False)
     replaced = {
         (exchange, type)
         for exchange, type in {(row.exchange, row.type) for row in rows if row.sample}
-        if _mastered_type().first(exchange=exchange, type=type)
+        if listed.filter(exchange=exchange, type=type).exists()
     }
     known = {
         row.symbol: row for row in rows if not (row.sample and (row.exchange, row.type) in replaced)
     }
     exchanges = {symbol.partition(":")[0] for symbol in wanted}
-    mastered = {exchange for exchange in exchanges if _mastered().first(exchange=exchange)}
+    mastered = {exchange for exchange in exchanges if listed.filter(exchange=exchange).exists()}
     today = _today(now)
     return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
-
-
-@cache
-def _instruments() -> Statement[Instrument]:
-    """Those of the list `symbols`."""
-    among = RawSQL("symbol = ANY(%s)", [Slot("symbols")], output_field=BooleanField())
-    return instances(Instrument.objects.filter(among))
-
-
-@cache
-def _mastered() -> Statement[dict[str, Any]]:
-    """One that the `exchange` itself lists. Any: as of `mappings`."""
-    return mappings(
-        Instrument.objects.filter(exchange=Slot("exchange"), sample=False).values("pk")[:1]
-    )
-
-
-@cache
-def _mastered_type() -> Statement[dict[str, Any]]:
-    """One of the `type` that the `exchange` itself lists. Any: as of `mappings`."""
-    listed = Instrument.objects.filter(exchange=Slot("exchange"), type=Slot("type"), sample=False)
-    return mappings(listed.values("pk")[:1])
 
 
 def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> Verdict:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from django.db import connection, transaction
 from django.db.models import Q
@@ -157,9 +157,10 @@ def _message(delivery: Delivery, now: datetime) -> Message:
     )
 
 
-def _ids(query: str, *values: object) -> list[str]:
-    rows = connection.ask(query, values)  # type: ignore[attr-defined]  # of config.database
-    return [row[0] for row in rows]
+def _ids(query: str, *values: Any) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(query, values)
+        return [row[0] for row in cursor.fetchall()]
 
 
 # ------------------------------------------------------------------------------------------ record

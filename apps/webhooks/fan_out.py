@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db import connection
 
@@ -79,7 +79,9 @@ def to_all(events: Sequence[Event], *, now: datetime) -> None:
     A turn that waits already serves: it looks for as long after it began as a transaction that saw
     it wait may take to commit (`dispatch.LINGER_SECONDS`).
     """
-    made = _Made(*connection.ask(TO_ALL, _values(events, now))[0])  # type: ignore[attr-defined]  # of config.database
+    with connection.cursor() as cursor:
+        cursor.execute(TO_ALL, _values(events, now))
+        made = _Made(*cursor.fetchone())
     if made.mailed:
         mails = [{"event_id": event_id} for event_id in made.mailed]
         jobs.enqueue(MAIL_JOB, queue=MAIL_QUEUE, arguments=mails)
@@ -90,7 +92,9 @@ def to_all(events: Sequence[Event], *, now: datetime) -> None:
 def to_one(event: Event, endpoint: Endpoint, *, now: datetime) -> str:
     """The id of the delivery to an endpoint that is on and locked."""
     values = [*_values([event], now), endpoint.pk]
-    ((made,),) = connection.ask(TO_ONE, values)  # type: ignore[attr-defined]  # of config.database
+    with connection.cursor() as cursor:
+        cursor.execute(TO_ONE, values)
+        (made,) = cursor.fetchone()
     turns.grant_if_none_waits()
     return str(made)
 
@@ -109,7 +113,8 @@ def note_missed(endpoint: Endpoint, *, since: datetime, most: int, now: datetime
         cursor.execute(MISSED, places)
 
 
-def _values(events: Sequence[Event], now: datetime) -> list[object]:
+def _values(events: Sequence[Event], now: datetime) -> list[Any]:
+    """The arguments of both queries. Any: columns of many types."""
     return [
         now,
         [event.pk for event in events],
