@@ -7,6 +7,7 @@ one with a new kind of id fails until `owned` knows how to make such a thing.
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from apps.accounts import tokens
 from apps.accounts.models import User
 from apps.accounts.scopes import Scope
 from apps.algorithms.models import Algorithm
+from apps.backtests.models import ReportLink
 from apps.core.times import wire_time
 from apps.webhooks import endpoints as webhooks
 from tests import make
@@ -65,6 +67,11 @@ def backtest_of(user: User) -> str:
     return submit(user, algorithm_of(user)).pk
 
 
+def link_of(user: User) -> str:
+    ends = timezone.now() + timedelta(hours=1)
+    return ReportLink.objects.create(backtest_id=backtest_of(user), expires_at=ends).pk
+
+
 def webhook_of(user: User) -> str:
     return endpoint_of(user, url="https://hooks.example.com/belongs-to-alice").pk
 
@@ -82,6 +89,7 @@ OWNED: dict[str, Callable[[User], str]] = {
     "key_id": key_of,
     "algorithm_id": algorithm_of,
     "backtest_id": backtest_of,
+    "link_id": link_of,
     "webhook_id": webhook_of,
     "delivery_id": delivery_of,
     "order_id": order_of,
@@ -112,7 +120,11 @@ WITHOUT_ID = sorted(
 
 
 def prepared(text: str, ids: dict[str, str]) -> dict[str, str]:
-    """The same ids, of what holds a position where the route is about one."""
+    """The same ids, of what holds a position where the route is about one, and of what belongs to
+    the thing before it.
+    """
+    if "<str:link_id>" in text:
+        ReportLink.objects.filter(pk=ids["link_id"]).update(backtest_id=ids["backtest_id"])
     if "<str:symbol>" in text:
         hold_position(start(Algorithm.objects.get(pk=ids["algorithm_id"])), SYMBOL)
     return ids

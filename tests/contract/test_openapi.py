@@ -193,7 +193,7 @@ def test_the_draft_of_a_step_takes_what_the_engine_takes(name: str, step: dict[s
 
 # ---------------------------------------------------------------------------------- the examples
 
-OF_A_RESULT = {"readReport", "shareReport", "explainCandle"}
+OF_A_RESULT = {"readReport", "shareReport", "recallReportLink", "explainCandle"}
 """What only a completed backtest has."""
 OF_A_RUN = {"closePosition", "cancelOrder"}
 """What is about what a run holds and has ordered."""
@@ -291,6 +291,8 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
         run = Run.objects.get()
         hold_position(run, "NSE:RELIANCE")
         reader.ids["order_id"] = place(run).pk
+    if name == "recallReportLink":
+        reader.ids["link_id"] = reader.follow("shareReport").json()["id"]
     reader.follow(name)
 
 
