@@ -151,6 +151,7 @@ MIDDLEWARE = [
     "apps.core.middleware.OptionsMiddleware",
     "apps.core.middleware.BodySizeMiddleware",
     "apps.accounts.middleware.FormMiddleware",
+    "config.content_policy.ContentPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",

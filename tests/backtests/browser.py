@@ -77,6 +77,10 @@ class Tab:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self._call("Emulation.setEmulatedMedia", features=[scheme])
 
+    def keep_cookie(self, name: str, value: str, address: str) -> None:
+        """As if the server at this address had set it."""
+        self._call("Network.setCookie", name=name, value=value, url=address)
+
     def open(self, address: str) -> None:
         """Returns when the page and its scripts have run."""
         begun = len(self.events)
@@ -132,7 +136,8 @@ def tab() -> Iterator[Tab]:
         command = f'exec "$0" "$@" 3<&{theirs_in} 4>&{theirs_out}'
         flags = [
             "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-            "--no-first-run", "--disable-background-networking", f"--user-data-dir={profile}",
+            "--no-first-run", "--disable-background-networking", "--disable-component-update",
+            "--disable-quic", "--disable-sync", f"--user-data-dir={profile}",
         ]  # fmt: skip
         browser = subprocess.Popen(
             ["bash", "-c", command, name, *flags],

@@ -1,0 +1,60 @@
+"""What a browser may load and run in the service's own pages: files of the service, nothing else.
+
+A report, which is also read as a file, has a policy of its own (apps.backtests.report.page).
+"""
+
+import base64
+import re
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from typing import Final
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.template.loader import get_template
+
+HEADER: Final = "Content-Security-Policy"
+WITH_STYLE: Final = ("drf_spectacular/swagger_ui.html", "webhooks/guide.html")
+"""Templates with a style element, which the policy names by its hash."""
+_STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
+
+
+class ContentPolicyMiddleware:
+    """Sends the policy with every page that does not bring its own."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        response = self.get_response(request)
+        if response.get("Content-Type", "").startswith("text/html"):
+            response.headers.setdefault(HEADER, policy())
+        return response
+
+
+@cache
+def policy() -> str:
+    styles = [_hash(style) for name in WITH_STYLE for style in _STYLE.findall(_source(name))]
+    return "; ".join(
+        (
+            "default-src 'none'",
+            "script-src 'self'",
+            f"style-src 'self' {' '.join(styles)}",
+            "img-src 'self' data:",  # icons of Swagger UI are part of its style sheet
+            "connect-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        )
+    )
+
+
+def _source(template: str) -> str:
+    """A style element has no tags of templates in it, so it is sent as it stands there."""
+    source: str = get_template(template).template.source  # type: ignore[attr-defined]
+    return source
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"

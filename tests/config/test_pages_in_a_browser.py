@@ -1,0 +1,96 @@
+"""The admin and the documentation as a browser shows them: whole, under their policy, offline."""
+
+import time
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.contrib import admin
+from django.urls import reverse
+from pytest_django.live_server_helper import LiveServer
+
+from apps.accounts.models import User
+from tests.admin.conftest import an_operator, browser_of
+from tests.backtests.browser import Tab, program, tab
+from tests.backtests.submissions import submit
+from tests.backtests.waves import waves
+from tests.market.bars import hold
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.skipif(program() is None, reason="no Chromium on this machine"),
+]
+
+OPERATIONS = "document.querySelectorAll('.opblock').length"
+TRY = "document.querySelector('.opblock-summary-get .opblock-summary-control').click()"
+EXECUTE = "document.querySelector('.try-out__btn').click()"
+ANSWERED = "document.querySelectorAll('.responses-table.live-responses-table').length"
+
+
+def until(page: Tab, script: str) -> None:
+    """Wait up to ten seconds until the value of the expression is true."""
+    end = time.monotonic() + 10
+    while not page.ask(script):
+        assert time.monotonic() < end, f"{script} is never true: {page.complaints()}"
+        time.sleep(0.1)
+
+
+def assert_of_the_service_alone(page: Tab, live_server: LiveServer) -> None:
+    assert [told for told in page.complaints() if "/favicon.ico" not in told] == []
+    assert [url for url in page.requests() if not url.startswith(live_server.url)] == []
+
+
+def test_the_admin(alice: User, live_server: LiveServer, tmp_path: Path) -> None:
+    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    backtest = submit(alice)
+    operator = an_operator()
+    session = browser_of(operator).cookies[settings.SESSION_COOKIE_NAME].value
+    pages = {
+        "login": "/admin/login/",
+        "index": "/admin/",
+        "user": reverse("admin:accounts_user_change", args=[alice.pk]),
+        "backtest": reverse("admin:backtests_backtest_change", args=[backtest.pk]),
+        "verb": reverse("admin:backtests_backtest_verb", args=[backtest.pk, "cancel"]),
+    }
+    for model in admin.site._registry:
+        name = f"{model._meta.app_label}_{model._meta.model_name}"
+        pages[name] = reverse(f"admin:{name}_changelist")
+    with tab() as page:
+        page.screen(1280, 900)
+        for name, path in pages.items():
+            page.open(live_server.url + path)
+            assert page.ask("document.styleSheets.length") > 0, name
+            assert_of_the_service_alone(page, live_server)
+            page.picture(tmp_path / f"{name}.png")
+            if name == "login":
+                page.keep_cookie(settings.SESSION_COOKIE_NAME, session, live_server.url)
+
+
+def test_the_documentation(live_server: LiveServer, tmp_path: Path) -> None:
+    with tab() as page:
+        page.screen(1280, 900)
+        page.open(f"{live_server.url}/docs")
+        until(page, f"{OPERATIONS} > 40")
+        page.ask(TRY)
+        until(page, "document.querySelector('.try-out__btn') !== null")
+        page.ask(EXECUTE)
+        until(page, "document.querySelector('.execute') !== null")
+        assert_of_the_service_alone(page, live_server)
+        page.picture(tmp_path / "docs.png")
+        page.ask("document.querySelector('.execute').click()")
+        until(page, ANSWERED)
+        assert "UNAUTHORIZED" in page.ask(
+            "document.querySelector('.live-responses-table').innerText"
+        )
+        page.picture(tmp_path / "answer.png")
+
+
+def test_the_guide_to_webhooks(live_server: LiveServer, tmp_path: Path) -> None:
+    with tab() as page:
+        page.screen(1280, 900)
+        page.open(f"{live_server.url}/docs/webhooks")
+        assert page.ask("getComputedStyle(document.body).maxWidth") == "860px"
+        assert_of_the_service_alone(page, live_server)
+        page.picture(tmp_path / "guide.png")
