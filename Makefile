@@ -19,7 +19,7 @@ bench: install
 	.venv/bin/python -m pytest tests/benchmarks -m bench -s --table README.md
 
 prove: install
-	.venv/bin/python -m pytest -m slow
+	.venv/bin/python -m pytest -m "slow or proof"
 
 soak: install
 	.venv/bin/python -m tests.faults.soak --minutes 30 --rate 20

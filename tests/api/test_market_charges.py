@@ -1,5 +1,6 @@
 """GET /api/market/charges"""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -7,8 +8,10 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.symbols.models import Instrument
+from apps.symbols.services import seed_sample
 from tests.conftest import Api
 from tests.envelope import assert_error
+from tests.symbols.instruments import option
 
 PATH = "/api/market/charges"
 PUTS = {
@@ -45,6 +48,55 @@ def test_each_item_as_it_is_and_as_it_is_paid_with_its_source(client: APIClient)
     assert items["ipft"]["source"] == "The Hindu 2023-03-24: Rs 50 a crore of premium"
     assert items["ipft"]["since"] == "2023-04-01"
     assert items["brokerage"]["unsourced"].startswith("the beginning")
+
+
+def test_funds_are_told_from_shares_by_what_they_hold(client: APIClient) -> None:
+    sale = {"side": "sell", "price": "100", "quantity": "1000", "date": "2025-06-02"}
+    told = {
+        symbol: note(client, symbol=f"NSE:{symbol}", broker="none", **sale)
+        for symbol in ("SBIN", "NIFTYBEES", "GOLDBEES", "LIQUIDCASE")
+    }
+    assert {symbol: found["instrument"] for symbol, found in told.items()} == {
+        "SBIN": "share", "NIFTYBEES": "equity_etf", "GOLDBEES": "gold_etf",
+        "LIQUIDCASE": "liquid_etf",
+    }  # fmt: skip
+    assert {found["segment"] for found in told.values()} == {"equity"}
+    taxes = {
+        symbol: next(one for one in found["charges"] if one["item"] == "transaction_tax")
+        for symbol, found in told.items()
+    }
+    assert [tax["rounded"] for tax in taxes.values()] == [100, 1, 0, 0]
+    assert "contract note of 2024-11-13" in taxes["LIQUIDCASE"]["source"]
+
+
+def test_a_sale_in_delivery_names_what_the_depository_takes(client: APIClient) -> None:
+    sale = {"symbol": "NSE:SBIN", "side": "sell", "price": "800", "date": "2025-06-02"}
+    found = note(client, broker="zerodha", **sale)
+    charge = next(one for one in found["charges"] if one["item"] == "depository_charge")
+    assert (charge["amount"], charge["percent"], charge["since"]) == (13, 0, "2024-06-01")
+    assert charge["row"].startswith("depository.csv:")
+    without = note(client, broker="none", **sale)
+    assert found["total"] == pytest.approx(without["total"] + 15.34, abs=0.005)
+
+
+def test_nothing_is_charged_on_an_index(client: APIClient) -> None:
+    seed_sample()
+    found = note(client, symbol="NSE:BANKNIFTY", price="50000", date="2025-06-02")
+    assert (found["instrument"], found["charges"], found["unknown"], found["total"]) == (
+        "index", [], [], 0,
+    )  # fmt: skip
+
+
+def test_an_option_of_the_nearest_expiry_is_told_by_the_master(client: APIClient) -> None:
+    symbol = "BSE:SENSEX24JAN71000CE"
+    asked = {"symbol": symbol, "price": "100", "date": "2024-01-23", "broker": "none"}
+    fees = []
+    for expiry in (None, date(2024, 1, 25)):
+        if expiry is not None:
+            option(symbol, expiry=expiry, strike=71000, option_type="CE")
+        items = {one["item"]: one["percent"] for one in note(client, **asked)["charges"]}
+        fees.append(items["exchange_fee"])
+    assert fees == [0.005, 0.0375]
 
 
 def test_items_without_a_rate_are_named(client: APIClient) -> None:

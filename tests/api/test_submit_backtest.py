@@ -1,5 +1,6 @@
 """POST /api/backtests"""
 
+from datetime import date
 from typing import Any
 
 import pytest
@@ -13,12 +14,14 @@ from apps.backtests.models import Backtest
 from apps.engine.candles import Candles
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.symbols.services import seed_sample
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import hold
+from tests.symbols.instruments import future
 
 PATH = "/api/backtests"
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
@@ -68,6 +71,47 @@ def test_charges_are_those_of_the_rulebook_unless_none_are_wanted(
     assert none["performance"]["charges"] == 0
     assert set(none["performance"]["chargesByKind"].values()) == {0}
     assert [note["code"] for note in none["receipt"]["notes"]] == ["no_charges"]
+
+
+@pytest.mark.usefixtures("history")
+def test_an_index_is_simulated_without_charges_and_told_what_to_trade_instead(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    seed_sample()
+    future("NSE:NIFTY24MARFUT", expiry=date(2024, 3, 28), underlying="NIFTY")
+    client = api(alice)
+    id = client.post(PATH, body).json()["id"]
+    assert run_queued() == 1
+    done = client.get(f"{PATH}/{id}").json()
+    assert done["performance"]["totalTrades"] > 3
+    assert done["performance"]["charges"] == 0
+    told = {note["code"]: note["message"] for note in done["receipt"]["notes"]}
+    assert list(told) == ["index_traded", "no_charges"]
+    assert "which cannot be traded" in told["index_traded"]
+    assert "such as NSE:NIFTY24MARFUT" in told["index_traded"]
+
+
+def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charge(
+    api: Api, alice: User
+) -> None:
+    hold("NSE:SBIN", "15m", waves("2024-01-01", 45))
+    settings = make.steps()["executionSettings"] | {
+        "productType": "delivery", "broker": "zerodha",
+    }  # fmt: skip
+    entries = make.steps()["entryConditions"] | {"positionType": "long"}
+    algorithm = make.algorithm(
+        alice, **make.steps(executionSettings=settings, entryConditions=entries)
+    )
+    client = api(alice)
+    asked = {"algorithmId": algorithm.pk, **RANGE, "symbols": ["NSE:SBIN"]}
+    id = client.post(PATH, asked).json()["id"]
+    assert run_queued() == 1
+    paid = client.get(f"{PATH}/{id}").json()["performance"]["chargesByKind"]
+    trades = client.get(f"{PATH}/{id}/trades?limit=100").json()["data"]
+    held = [trade for trade in trades if trade["entryTime"][:10] < trade["exitTime"][:10]]
+    assert len(trades) > len(held) > 1
+    assert paid["depositoryCharge"] == pytest.approx(13.5 * len(held))
+    assert sum(paid.values()) == pytest.approx(sum(trade["charges"] for trade in trades))
 
 
 @pytest.mark.usefixtures("history")

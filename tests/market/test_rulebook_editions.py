@@ -1,5 +1,7 @@
 """Editions of the rulebook: what is refused, and what holds after a load."""
 
+from datetime import date
+from decimal import Decimal
 from io import StringIO
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from django.core.management import CommandError, call_command
 from apps.market import editions, services
 from apps.market.models import Edition
 from apps.market.rulebook.book import InvalidRulebook, bundled, bundled_files, read_rulebook
+from apps.market.rulebook.charges import dealing_of, note_of
 from tests import make
 
 HOLIDAY = "NSE,,2027-01-26,holiday,Republic Day,,,a circular,\n"
@@ -38,6 +41,10 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
         ("commodities.csv", "MCX,COTTON,agri,,,a circular,", "repeats line"),
         ("brokers.csv", "discount,options,,2009-01-01,10,0", "has more or fewer cells"),
         ("brokers.csv", "discount,options,,2009-01-01,10,0,,a sheet,", "repeats line"),
+        ("etfs.csv", "NSE BSE,GOLDBEES,gold,a list,", "repeats line"),
+        ("etfs.csv", "NSE,OILBEES,oil,a list,", "kind: Input"),
+        ("depository.csv", "zerodha,2024-06-01,14,a list,", "repeats line"),
+        ("depository.csv", "zerodha,2027-06-01,-1,a list,", "amount: Input"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_with_file_and_line(name: str, row: str, told: str) -> None:
@@ -83,6 +90,24 @@ def test_one_file_replaces_its_like_and_the_newest_edition_holds(db: None) -> No
 def test_loading_what_is_in_force_changes_nothing(db: None) -> None:
     assert services.load_edition(files=bundled_files(), source="again", now=make.NOW) is None
     assert not Edition.objects.exists()
+
+
+def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_did(
+    db: None,
+) -> None:
+    """It has neither a list of funds nor depository charges, which are then the bundled ones."""
+    files = bundled_files()
+    files["charges.csv"] = "".join(
+        line for line in files["charges.csv"].splitlines(keepends=True) if "_etf" not in line
+    )
+    del files["etfs.csv"], files["depository.csv"]
+    Edition.objects.create(files=files, sha256="0" * 64, source="old", loaded_at=make.NOW)
+    book = editions.current()
+    assert (book.etfs, book.depository) == (bundled().etfs, bundled().depository)
+    dealing = dealing_of(book, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
+    told = note_of(book, dealing, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
+    amounts = {charge.item: charge.amount for charge in told.charges}
+    assert (amounts["transaction_tax"], amounts["depository_charge"]) == (100, 13)
 
 
 def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path: Path) -> None:

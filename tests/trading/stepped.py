@@ -21,8 +21,10 @@ from tests.trading.standing import start
 
 OPENING = int(datetime(2026, 11, 2, 3, 45, tzinfo=UTC).timestamp())
 BAR = 900
-RATE = (0, 0, 0.001, 20.0, 0.0, 0.001, 0.0003, 0.0, 0.0, 0.0, 0.18, 0.0, 0.0)
-"""Brokerage 0.1 % up to 20 rupees, 0.1 % tax of sales, 0.03 % to the exchange, GST."""
+RATE = (0, 0, 0.001, 20.0, 0.0, 0.001, 0.0003, 0.0, 0.0, 0.0, 0.18, 0.0, 13.0)
+"""Brokerage 0.1 % up to 20 rupees, 0.1 % tax of sales, 0.03 % to the exchange, GST; 13 rupees for a
+sale of what was bought on an earlier day.
+"""
 
 Bar = tuple[float, float, float, float]
 SILENT: Mapping[str, int] = {}

@@ -57,6 +57,22 @@ def balances() -> dict[str, Decimal]:
     return dict(sums.values_list("book", "total"))
 
 
+def test_a_sale_of_the_next_day_pays_the_depository_with_gst(alice: User) -> None:
+    """13 rupees, of which the account, the ledger and the order tell by a name of their own."""
+    one = stepper(alice)
+    play(one, (row(FLAT), LONG), row(FLAT))
+    one.time += 24 * 3600
+    play(one, (row(FLAT), {SBIN: CLOSE_LONG}), row(FLAT))
+    bought, sold = Fill.objects.order_by("at")
+    assert bought.charges_by_kind["depositoryCharge"] == "0.00"
+    assert sold.charges_by_kind == {
+        "brokerage": "1.00", "transactionTax": "1.00", "exchangeFee": "0.30", "ipft": "0.00",
+        "sebiFee": "0.00", "stampDuty": "0.00", "gst": "2.57", "depositoryCharge": "13.00",
+    }  # fmt: skip
+    assert sold.charges == Decimal("17.87")
+    assert balances()["charges"] == bought.charges + sold.charges == Trade.objects.get().charges
+
+
 def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
     one = stepper(alice)
     play(one, (row(FLAT), LONG))
