@@ -5,7 +5,7 @@ from datetime import date
 from decimal import Decimal
 
 from apps.market.rulebook.book import Rulebook
-from apps.market.rulebook.charges import Dealing, Note, dealing_of, note_of
+from apps.market.rulebook.charges import ChargeBasis, Note, charge_basis_of, note_of
 from apps.market.rulebook.rows import Product, Side
 from apps.symbols.services import expiries_of, indices_among, terms_on
 
@@ -20,7 +20,7 @@ class VirtualNote:
     quantity: int
     price: Decimal
     multiplier: Decimal
-    dealing: Dealing
+    basis: ChargeBasis
     charges: Note
     edition: str
 
@@ -47,7 +47,7 @@ def virtual(
     """
     terms = terms_on(symbol=symbol, first=day, last=day)
     multiplier = terms[0].unit_value if terms else Decimal(1)
-    dealing = dealing_of(
+    basis = charge_basis_of(
         book,
         symbol,
         product=product,
@@ -56,7 +56,5 @@ def virtual(
         expiry=expiries_of([symbol]).get(symbol),
     )
     value = quantity * price * multiplier
-    charges = note_of(book, dealing, side=side, value=value, day=day)
-    return VirtualNote(
-        symbol, day, side, quantity, price, multiplier, dealing, charges, book.sha256
-    )
+    charges = note_of(book, basis, side=side, value=value, day=day)
+    return VirtualNote(symbol, day, side, quantity, price, multiplier, basis, charges, book.sha256)

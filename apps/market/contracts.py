@@ -18,7 +18,7 @@ from apps.engine.simulation.timeline import Note
 from apps.engine.symbols import parse
 from apps.market import editions
 from apps.market.rulebook.book import Rulebook, bundled
-from apps.market.rulebook.charges import Dealing, dealing_of, schedule_of, unknown_items
+from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.goods import goods_of
 from apps.market.rulebook.rows import ContractKind
@@ -86,7 +86,7 @@ class Rules:
     def schedule(self) -> Schedule:
         if self.strategy.executionSettings.charges == "none":
             return NO_CHARGES
-        return schedule_of(self.book, map(self._dealing, self.facts))
+        return schedule_of(self.book, map(self._charge_basis, self.facts))
 
     def notes(self, symbol: str) -> tuple[Note, ...]:
         """What the reader of a result must know of a symbol's contract and charges."""
@@ -121,16 +121,16 @@ class Rules:
             multiplier=unit,
             margin=float(margin.percent / 100) if margin else plain.margin,
             tick=float(tick) if tick else plain.tick,
-            segment=self._dealing(symbol).key,
+            segment=self._charge_basis(symbol).key,
         )
 
     def _kind(self, symbol: str) -> ContractKind:
         return kind_of(parse(symbol), on_index=self.facts[symbol].on_index)
 
-    def _dealing(self, symbol: str) -> Dealing:
+    def _charge_basis(self, symbol: str) -> ChargeBasis:
         broker = self.strategy.executionSettings.broker
         name = broker.strip().lower() if broker else None
-        return dealing_of(
+        return charge_basis_of(
             self.book,
             symbol,
             product=self.strategy.product,
@@ -140,14 +140,14 @@ class Rules:
         )
 
     def _on_charges(self, symbol: str) -> Iterator[Note]:
-        settings, dealing = self.strategy.executionSettings, self._dealing(symbol)
+        settings, basis = self.strategy.executionSettings, self._charge_basis(symbol)
         if settings.charges == "none":
             return
-        broker = settings.broker or dealing.broker
-        if broker.strip().lower() != dealing.broker and symbol == next(iter(self.facts)):
-            message = f"No prices of the broker {broker} are known: charged as {dealing.broker}."
+        broker = settings.broker or basis.broker
+        if broker.strip().lower() != basis.broker and symbol == next(iter(self.facts)):
+            message = f"No prices of the broker {broker} are known: charged as {basis.broker}."
             yield Note("unknown_broker", message)
-        unknown = unknown_items(self.book, dealing, self.first)
+        unknown = unknown_items(self.book, basis, self.first)
         if unknown:
             words = ", ".join(_WORDS[item] for item in unknown)
             message = f"On {self.first} the rulebook has no rate for {words} of {symbol}."

@@ -50,20 +50,20 @@ def test_each_item_as_it_is_and_as_it_is_paid_with_its_source(client: APIClient)
     assert items["brokerage"]["unsourced"].startswith("the beginning")
 
 
-def test_funds_are_told_from_shares_by_what_they_hold(client: APIClient) -> None:
+def test_funds_are_taxed_by_what_they_hold(client: APIClient) -> None:
     sale = {"side": "sell", "price": "100", "quantity": "1000", "date": "2025-06-02"}
-    told = {
+    notes = {
         symbol: note(client, symbol=f"NSE:{symbol}", broker="none", **sale)
         for symbol in ("SBIN", "NIFTYBEES", "GOLDBEES", "LIQUIDCASE")
     }
-    assert {symbol: found["instrument"] for symbol, found in told.items()} == {
+    assert {symbol: result["instrument"] for symbol, result in notes.items()} == {
         "SBIN": "share", "NIFTYBEES": "equity_etf", "GOLDBEES": "gold_etf",
         "LIQUIDCASE": "liquid_etf",
     }  # fmt: skip
-    assert {found["segment"] for found in told.values()} == {"equity"}
+    assert {result["segment"] for result in notes.values()} == {"equity"}
     taxes = {
-        symbol: next(one for one in found["charges"] if one["item"] == "transaction_tax")
-        for symbol, found in told.items()
+        symbol: next(row for row in result["charges"] if row["item"] == "transaction_tax")
+        for symbol, result in notes.items()
     }
     assert [tax["rounded"] for tax in taxes.values()] == [100, 1, 0, 0]
     assert "contract note of 2024-11-13" in taxes["LIQUIDCASE"]["source"]
@@ -71,30 +71,30 @@ def test_funds_are_told_from_shares_by_what_they_hold(client: APIClient) -> None
 
 def test_a_sale_in_delivery_names_what_the_depository_takes(client: APIClient) -> None:
     sale = {"symbol": "NSE:SBIN", "side": "sell", "price": "800", "date": "2025-06-02"}
-    found = note(client, broker="zerodha", **sale)
-    charge = next(one for one in found["charges"] if one["item"] == "depository_charge")
+    result = note(client, broker="zerodha", **sale)
+    charge = next(row for row in result["charges"] if row["item"] == "depository_charge")
     assert (charge["amount"], charge["percent"], charge["since"]) == (13, 0, "2024-06-01")
     assert charge["row"].startswith("depository.csv:")
     without = note(client, broker="none", **sale)
-    assert found["total"] == pytest.approx(without["total"] + 15.34, abs=0.005)
+    assert result["total"] == pytest.approx(without["total"] + 15.34, abs=0.005)
 
 
 def test_nothing_is_charged_on_an_index(client: APIClient) -> None:
     seed_sample()
-    found = note(client, symbol="NSE:BANKNIFTY", price="50000", date="2025-06-02")
-    assert (found["instrument"], found["charges"], found["unknown"], found["total"]) == (
+    result = note(client, symbol="NSE:BANKNIFTY", price="50000", date="2025-06-02")
+    assert (result["instrument"], result["charges"], result["unknown"], result["total"]) == (
         "index", [], [], 0,
     )  # fmt: skip
 
 
-def test_an_option_of_the_nearest_expiry_is_told_by_the_master(client: APIClient) -> None:
+def test_the_master_says_whether_an_option_has_the_nearest_expiry(client: APIClient) -> None:
     symbol = "BSE:SENSEX24JAN71000CE"
     asked = {"symbol": symbol, "price": "100", "date": "2024-01-23", "broker": "none"}
     fees = []
     for expiry in (None, date(2024, 1, 25)):
         if expiry is not None:
             option(symbol, expiry=expiry, strike=71000, option_type="CE")
-        items = {one["item"]: one["percent"] for one in note(client, **asked)["charges"]}
+        items = {row["item"]: row["percent"] for row in note(client, **asked)["charges"]}
         fees.append(items["exchange_fee"])
     assert fees == [0.005, 0.0375]
 

@@ -74,7 +74,7 @@ def test_charges_are_those_of_the_rulebook_unless_none_are_wanted(
 
 
 @pytest.mark.usefixtures("history")
-def test_an_index_is_simulated_without_charges_and_told_what_to_trade_instead(
+def test_an_index_is_simulated_without_charges_and_a_note_names_a_future_to_trade(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     seed_sample()
@@ -85,10 +85,10 @@ def test_an_index_is_simulated_without_charges_and_told_what_to_trade_instead(
     done = client.get(f"{PATH}/{id}").json()
     assert done["performance"]["totalTrades"] > 3
     assert done["performance"]["charges"] == 0
-    told = {note["code"]: note["message"] for note in done["receipt"]["notes"]}
-    assert list(told) == ["index_traded", "no_charges"]
-    assert "which cannot be traded" in told["index_traded"]
-    assert "such as NSE:NIFTY24MARFUT" in told["index_traded"]
+    notes = {note["code"]: note["message"] for note in done["receipt"]["notes"]}
+    assert list(notes) == ["index_traded", "no_charges"]
+    assert "which cannot be traded" in notes["index_traded"]
+    assert "such as NSE:NIFTY24MARFUT" in notes["index_traded"]
 
 
 def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charge(
@@ -108,9 +108,9 @@ def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charg
     assert run_queued() == 1
     paid = client.get(f"{PATH}/{id}").json()["performance"]["chargesByKind"]
     trades = client.get(f"{PATH}/{id}/trades?limit=100").json()["data"]
-    held = [trade for trade in trades if trade["entryTime"][:10] < trade["exitTime"][:10]]
-    assert len(trades) > len(held) > 1
-    assert paid["depositoryCharge"] == pytest.approx(13.5 * len(held))
+    overnight = [trade for trade in trades if trade["entryTime"][:10] < trade["exitTime"][:10]]
+    assert len(trades) > len(overnight) > 1
+    assert paid["depositoryCharge"] == pytest.approx(13.5 * len(overnight))
     assert sum(paid.values()) == pytest.approx(sum(trade["charges"] for trade in trades))
 
 

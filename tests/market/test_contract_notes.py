@@ -10,14 +10,14 @@ import pytest
 from apps.engine.kernel.fills import charges_on
 from apps.engine.simulation.plan import rate_rows
 from apps.market.rulebook.book import bundled
-from apps.market.rulebook.charges import Dealing, dealing_of, note_of, schedule_of
+from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, note_of, schedule_of
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
 
 pytestmark = pytest.mark.proof
 
 BOOK = bundled()
-# The kernel's order of items, and sums that sources tell as one figure.
+# The kernel's order of items, and sums that sources give as one figure.
 ITEMS = (
     "brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst",
     "depository_charge",
@@ -29,7 +29,7 @@ NSE_OCTOBER, NSE_2026 = "NSE/FA/64232", "NSE/FA/73061"
 
 @dataclass(frozen=True)
 class Vector:
-    """Fills of one day and what a source says they cost, as many decimals of each item as it tells.
+    """Fills of one day and what a source says they cost, to as many decimals as it gives.
 
     A fill is (side, quantity, price, whether shares bought on an earlier day are sold).
     """
@@ -44,8 +44,8 @@ class Vector:
     expiry: date | None = field(default=None)
 
     @property
-    def dealing(self) -> Dealing:
-        return dealing_of(
+    def basis(self) -> ChargeBasis:
+        return charge_basis_of(
             BOOK, self.symbol, product=self.product, broker=self.broker, expiry=self.expiry
         )
 
@@ -54,21 +54,21 @@ def bought(quantity: int, price: str) -> tuple[Side, int, str, bool]:
     return "buy", quantity, price, False
 
 
-def sold(quantity: int, price: str, *, held: bool = False) -> tuple[Side, int, str, bool]:
-    return "sell", quantity, price, held
+def sold(quantity: int, price: str, *, overnight: bool = False) -> tuple[Side, int, str, bool]:
+    return "sell", quantity, price, overnight
 
 
 def of_a_crore(
     source: str, day: str, symbol: str, expiry: date | None = None, **expected: str
 ) -> Vector:
-    """What a circular says of a purchase worth a crore."""
+    """Return what a circular says of a purchase worth a crore."""
     return Vector(source, day, symbol, (bought(10_000, "1000"),), expected, expiry=expiry)
 
 
 def of_a_lakh(
     source: str, day: str, symbol: str, tax: str, product: Product = "delivery"
 ) -> Vector:
-    """The tax that a law takes of a sale worth a lakh."""
+    """Return the tax that a law takes of a sale worth a lakh."""
     fills = (sold(100, "1000"),)
     return Vector(source, day, symbol, fills, {"transaction_tax": tax}, product)
 
@@ -172,12 +172,12 @@ NOTES = [
     ),
     Vector(
         "support.zerodha.com on BTST: Rs 13 and 18 % GST a stock and day", "2025-06-02",
-        "NSE:SBIN", (sold(1, "1", held=True),), {"depository_charge": "13", "gst": "2.34"},
+        "NSE:SBIN", (sold(1, "1", overnight=True),), {"depository_charge": "13", "gst": "2.34"},
         "delivery", "zerodha",
     ),
     Vector(
         "v2.webnotes.in and niftyfriend.com on Zerodha: Rs 13.50 and GST, 15.93 together",
-        "2023-06-01", "NSE:SBIN", (sold(1, "1", held=True),),
+        "2023-06-01", "NSE:SBIN", (sold(1, "1", overnight=True),),
         {"depository_charge": "13.5", "gst": "2.43"}, "delivery", "zerodha",
     ),
 ]  # fmt: skip
@@ -228,22 +228,22 @@ VECTORS = NOTES + CIRCULARS
 
 
 def charged(vector: Vector) -> Iterator[dict[str, Decimal]]:
-    """What the kernel charges for each fill, in rupees."""
-    dealing, day = vector.dealing, day_number(date.fromisoformat(vector.day))
-    rates = rate_rows(schedule_of(BOOK, [dealing]), {dealing.key: 0})
-    for side, quantity, price, held in vector.fills:
+    """Yield what the kernel charges for each fill, in rupees."""
+    basis, day = vector.basis, day_number(date.fromisoformat(vector.day))
+    rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
+    for side, quantity, price, overnight in vector.fills:
         value = float(quantity * Decimal(price))
-        paise = charges_on(value, side == "buy", held, 0, day, rates)
+        paise = charges_on(value, side == "buy", overnight, 0, day, rates)
         yield dict(zip(ITEMS, (Decimal(int(item)) / 100 for item in paise), strict=True))
 
 
 def scheduled(vector: Vector) -> Iterator[dict[str, Decimal]]:
-    """What the rulebook says each fill costs, unrounded, in rupees."""
+    """Yield what the rulebook says each fill costs, unrounded, in rupees."""
     day = date.fromisoformat(vector.day)
-    for side, quantity, price, held in vector.fills:
+    for side, quantity, price, overnight in vector.fills:
         value = quantity * Decimal(price)
-        told = note_of(BOOK, vector.dealing, side=side, value=value, day=day, from_demat=held)
-        amounts = {charge.item: charge.amount for charge in told.charges}
+        note = note_of(BOOK, vector.basis, side=side, value=value, day=day, from_demat=overnight)
+        amounts = {charge.item: charge.amount for charge in note.charges}
         yield {item: amounts.get(item, Decimal(0)) for item in ITEMS}
 
 

@@ -141,9 +141,9 @@ def test_the_future_to_trade_is_the_first_that_expires_after_the_range(db: None)
     ):
         future(symbol, expiry=expiry, underlying=symbol[4:-8])
     asked = strategy(basicInfo={"symbols": ["NSE:BANKNIFTY", "NSE:SBIN"]})
-    held = rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
-    assert held.facts["NSE:BANKNIFTY"].future == "NSE:BANKNIFTY26SEPFUT"
-    assert held.facts["NSE:SBIN"].future == ""
+    facts = rules_of(asked, first=AUGUST, last=date(2026, 8, 31)).facts
+    assert facts["NSE:BANKNIFTY"].future == "NSE:BANKNIFTY26SEPFUT"
+    assert facts["NSE:SBIN"].future == ""
 
 
 def test_options_that_may_be_sold_say_how_little_is_locked() -> None:

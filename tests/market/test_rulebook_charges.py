@@ -12,9 +12,9 @@ from apps.engine.kernel import fills
 from apps.engine.simulation.plan import rate_rows
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.charges import (
-    Dealing,
+    ChargeBasis,
     Note,
-    dealing_of,
+    charge_basis_of,
     note_of,
     schedule_of,
     unknown_items,
@@ -34,8 +34,8 @@ def note(
     product: Product = "carryforward",
     broker: str = "none",
 ) -> Note:
-    dealing = dealing_of(BOOK, symbol, product=product, broker=broker)
-    return note_of(BOOK, dealing, side=side, value=Decimal(value), day=date.fromisoformat(day))
+    basis = charge_basis_of(BOOK, symbol, product=product, broker=broker)
+    return note_of(BOOK, basis, side=side, value=Decimal(value), day=date.fromisoformat(day))
 
 
 def amounts(found: Note) -> dict[str, Decimal]:
@@ -45,9 +45,9 @@ def amounts(found: Note) -> dict[str, Decimal]:
 def exchange_fee(symbol: str, day: str, expiry: str | None = None) -> Decimal:
     """Of a purchase worth a crore."""
     expires = None if expiry is None else date.fromisoformat(expiry)
-    dealing = dealing_of(BOOK, symbol, product="delivery", broker="none", expiry=expires)
-    told = note_of(BOOK, dealing, side="buy", value=Decimal(10**7), day=date.fromisoformat(day))
-    return amounts(told)["exchange_fee"]
+    basis = charge_basis_of(BOOK, symbol, product="delivery", broker="none", expiry=expires)
+    bought = note_of(BOOK, basis, side="buy", value=Decimal(10**7), day=date.fromisoformat(day))
+    return amounts(bought)["exchange_fee"]
 
 
 def exchange_and_fund(found: Note) -> Decimal:
@@ -161,8 +161,8 @@ def test_units_of_funds_are_taxed_by_what_they_hold(
     symbol: str, kind: str, tax_buy: str, tax_sell: str, tax_intraday: str
 ) -> None:
     """Of a lakh. All else is charged as on shares."""
-    dealing = dealing_of(BOOK, symbol, product="delivery", broker="none")
-    assert (dealing.instrument, dealing.segment) == (kind, "equity")
+    basis = charge_basis_of(BOOK, symbol, product="delivery", broker="none")
+    assert (basis.instrument, basis.segment) == (kind, "equity")
     bought, sold = (
         amounts(note(symbol, side, "100000", "2025-06-02", product="delivery"))
         for side in ("buy", "sell")
@@ -171,7 +171,7 @@ def test_units_of_funds_are_taxed_by_what_they_hold(
     assert [items["transaction_tax"] for items in (bought, sold, intraday)] == [
         Decimal(tax_buy), Decimal(tax_sell), Decimal(tax_intraday),
     ]  # fmt: skip
-    share = f"{dealing.exchange}:SBIN"
+    share = f"{basis.exchange}:SBIN"
     shares = amounts(note(share, "buy", "100000", "2025-06-02", product="delivery"))
     assert {**shares, "transaction_tax": Decimal(0)} == {**bought, "transaction_tax": Decimal(0)}
 
@@ -265,13 +265,13 @@ def test_options_on_sensex_cost_more_in_the_week_of_their_expiry() -> None:
 def test_a_sale_from_the_demat_account_pays_the_brokers_charge_with_gst(
     broker: str | None, day: str, charge: str
 ) -> None:
-    dealing = dealing_of(BOOK, "NSE:SBIN", product="delivery", broker=broker)
+    basis = charge_basis_of(BOOK, "NSE:SBIN", product="delivery", broker=broker)
     when = date.fromisoformat(day)
-    held, bought_today = (
-        note_of(BOOK, dealing, side="sell", value=Decimal(100_000), day=when, from_demat=from_demat)
+    overnight, bought_today = (
+        note_of(BOOK, basis, side="sell", value=Decimal(100_000), day=when, from_demat=from_demat)
         for from_demat in (True, False)
     )
-    assert held.total - bought_today.total == Decimal(charge)
+    assert overnight.total - bought_today.total == Decimal(charge)
     assert "depository_charge" not in amounts(bought_today)
 
 
@@ -280,17 +280,19 @@ def test_nothing_else_pays_a_depository() -> None:
         ("NSE:SBIN", "buy", "delivery"), ("NSE:SBIN", "sell", "intraday"),
         ("NSE:NIFTY25JANFUT", "sell", "carryforward"), ("MCX:GOLD25FEBFUT", "sell", "delivery"),
     ):  # fmt: skip
-        told = note(symbol, side, "100000", "2025-01-02", product=product, broker="zerodha")
-        assert "depository_charge" not in amounts(told)
+        fill = note(symbol, side, "100000", "2025-01-02", product=product, broker="zerodha")
+        assert "depository_charge" not in amounts(fill)
 
 
 def test_nothing_is_charged_on_an_index() -> None:
-    dealing = dealing_of(BOOK, "NSE:BANKNIFTY", product="delivery", broker="zerodha", is_index=True)
-    told = note_of(BOOK, dealing, side="sell", value=Decimal(10**6), day=date(2025, 1, 2))
-    assert dealing.instrument == "index"
-    assert (told.charges, told.unknown, told.total) == ((), (), 0)
-    assert schedule_of(BOOK, [dealing]) == ()
-    future = dealing_of(
+    basis = charge_basis_of(
+        BOOK, "NSE:BANKNIFTY", product="delivery", broker="zerodha", is_index=True
+    )
+    sale = note_of(BOOK, basis, side="sell", value=Decimal(10**6), day=date(2025, 1, 2))
+    assert basis.instrument == "index"
+    assert (sale.charges, sale.unknown, sale.total) == ((), (), 0)
+    assert schedule_of(BOOK, [basis]) == ()
+    future = charge_basis_of(
         BOOK, "NSE:BANKNIFTY25JANFUT", product="delivery", broker="zerodha", is_index=True
     )
     assert future.instrument == "future"
@@ -319,13 +321,13 @@ def test_a_broker_nobody_has_prices_of_costs_as_a_discount_broker_does() -> None
 
 
 def test_items_without_a_rate_on_the_day_are_named() -> None:
-    dealing = dealing_of(BOOK, "NSE:SBIN", product="delivery", broker="none")
-    assert unknown_items(BOOK, dealing, date(2015, 1, 1)) == ["sebi_fee", "stamp_duty"]
-    assert unknown_items(BOOK, dealing, date(2020, 7, 1)) == []
+    basis = charge_basis_of(BOOK, "NSE:SBIN", product="delivery", broker="none")
+    assert unknown_items(BOOK, basis, date(2015, 1, 1)) == ["sebi_fee", "stamp_duty"]
+    assert unknown_items(BOOK, basis, date(2020, 7, 1)) == []
 
 
-DEALINGS = [
-    dealing_of(BOOK, symbol, product=product, broker=broker)
+BASES = [
+    charge_basis_of(BOOK, symbol, product=product, broker=broker)
     for symbol in (
         "NSE:SBIN", "BSE:SBIN", "NSE:NIFTYBEES", "NSE:GOLDBEES", "NSE:NIFTY25JANFUT",
         "NSE:NIFTY25JAN24000CE", "BSE:SENSEX25JAN80000CE", "BSE:SENSEX23NOV0364000CE",
@@ -341,19 +343,19 @@ PLACES = ("brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "s
 
 @settings(max_examples=300, deadline=None)
 @given(
-    st.sampled_from(DEALINGS),
+    st.sampled_from(BASES),
     st.sampled_from(["buy", "sell"]),
     st.dates(date(2009, 1, 1), date(2026, 12, 31)),
     st.integers(1, 10**11),
     st.booleans(),
 )
 def test_the_kernel_charges_what_the_note_says(
-    dealing: Dealing, side: Side, day: date, paise: int, from_demat: bool
+    basis: ChargeBasis, side: Side, day: date, paise: int, from_demat: bool
 ) -> None:
     """Values in paise, as money is; the kernel counts in binary fractions and rounds the same."""
     value = Decimal(paise) / 100
-    told = note_of(BOOK, dealing, side=side, value=value, day=day, from_demat=from_demat)
-    rates = rate_rows(schedule_of(BOOK, [dealing]), {dealing.key: 0})
+    told = note_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
+    rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
     plain = fills.charges_on.py_func
     buying = side == "buy"
     delivers = from_demat and not buying

@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 from apps.market import editions, services
 from apps.market.models import Edition
 from apps.market.rulebook.book import InvalidRulebook, bundled, bundled_files, read_rulebook
-from apps.market.rulebook.charges import dealing_of, note_of
+from apps.market.rulebook.charges import charge_basis_of, note_of
 from tests import make
 
 HOLIDAY = "NSE,,2027-01-26,holiday,Republic Day,,,a circular,\n"
@@ -104,9 +104,9 @@ def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_di
     Edition.objects.create(files=files, sha256="0" * 64, source="old", loaded_at=make.NOW)
     book = editions.current()
     assert (book.etfs, book.depository) == (bundled().etfs, bundled().depository)
-    dealing = dealing_of(book, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
-    told = note_of(book, dealing, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
-    amounts = {charge.item: charge.amount for charge in told.charges}
+    basis = charge_basis_of(book, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
+    sale = note_of(book, basis, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
+    amounts = {charge.item: charge.amount for charge in sale.charges}
     assert (amounts["transaction_tax"], amounts["depository_charge"]) == (100, 13)
 
 

@@ -58,11 +58,11 @@ def balances() -> dict[str, Decimal]:
 
 
 def test_a_sale_of_the_next_day_pays_the_depository_with_gst(alice: User) -> None:
-    """13 rupees, of which the account, the ledger and the order tell by a name of their own."""
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), row(FLAT))
-    one.time += 24 * 3600
-    play(one, (row(FLAT), {SBIN: CLOSE_LONG}), row(FLAT))
+    """13 rupees, which the fill itemises and the ledger and the trade include."""
+    run = stepper(alice)
+    play(run, (row(FLAT), LONG), row(FLAT))
+    run.time += 24 * 3600
+    play(run, (row(FLAT), {SBIN: CLOSE_LONG}), row(FLAT))
     bought, sold = Fill.objects.order_by("at")
     assert bought.charges_by_kind["depositoryCharge"] == "0.00"
     assert sold.charges_by_kind == {

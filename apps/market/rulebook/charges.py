@@ -48,10 +48,12 @@ InstrumentKind: TypeAlias = Literal["share", "index", "future", "option"] | EtfK
 INSTRUMENT_KINDS: Final = ("share", "index", *get_args(EtfKind), "future", "option")
 
 
-class Dealing(NamedTuple):
-    """What decides the rates but for date and side: `product` is that of the order as it is taxed,
-    so shares are `intraday` or `delivery`. `nearest_from` is the first day (YYYY-MM-DD) on which an
-    option has the nearest expiry, where the rates depend on that, else empty.
+class ChargeBasis(NamedTuple):
+    """What decides the rates, apart from date and side.
+
+    `product` is that of the order as it is taxed, so shares are `intraday` or `delivery`.
+    `nearest_from` is the first day (YYYY-MM-DD) on which an option has the nearest expiry, where
+    the rates depend on that, else empty.
     """
 
     exchange: str
@@ -94,7 +96,7 @@ class Note:
         return sum((charge.rounded for charge in self.charges), Decimal(0))
 
 
-def dealing_of(
+def charge_basis_of(
     book: Rulebook,
     symbol: str,
     *,
@@ -102,7 +104,7 @@ def dealing_of(
     broker: str | None,
     is_index: bool = False,
     expiry: date | None = None,
-) -> Dealing:
+) -> ChargeBasis:
     """Return what decides the rates of a symbol's fills; a broker without prices counts as the
     default one.
 
@@ -115,7 +117,7 @@ def dealing_of(
         product = "intraday" if product == "intraday" else "delivery"
     instrument = _instrument(book, known, is_index=is_index)
     nearest_from = _nearest_from(book, known, expiry)
-    return Dealing(
+    return ChargeBasis(
         known.exchange, segment, known.root, product, str(name), instrument, nearest_from
     )
 
@@ -171,7 +173,7 @@ def broker_names(book: Rulebook) -> tuple[str, ...]:
 
 def note_of(
     book: Rulebook,
-    dealing: Dealing,
+    basis: ChargeBasis,
     *,
     side: Side,
     value: Decimal,
@@ -180,12 +182,13 @@ def note_of(
 ) -> Note:
     """Return the charges of a fill worth `value` rupees (premium of options) on `day`.
 
-    `from_demat`: a sale is of shares bought on an earlier day, the first one of them that day.
+    `from_demat` is whether a sale is of shares bought on an earlier day, for which the depository
+    charge of that share and day is not yet paid.
     """
-    rates = {item: _rate(book, dealing, item, side, day) for item in _ITEMS}
-    broker = _price(book, dealing, day)
+    rates = {item: _rate(book, basis, item, side, day) for item in _ITEMS}
+    broker = _price(book, basis, day)
     charges = [] if broker is None else [Charge("brokerage", _brokerage(broker, value), broker)]
-    depository = _depository(book, dealing, day)
+    depository = _depository(book, basis, day)
     if depository is not None and side == "sell" and from_demat:
         charges.append(Charge("depository_charge", depository.amount, depository))
     for item, row in rates.items():
@@ -195,16 +198,16 @@ def note_of(
     if gst is not None:
         base = sum((c.amount for c in charges if c.item in _TAXED), Decimal(0))
         charges.append(Charge("gst", base * gst.percent / _HUNDRED, gst))
-    return Note(tuple(charges), tuple(unknown_items(book, dealing, day)))
+    return Note(tuple(charges), tuple(unknown_items(book, basis, day)))
 
 
-def unknown_items(book: Rulebook, dealing: Dealing, day: date) -> list[str]:
+def unknown_items(book: Rulebook, basis: ChargeBasis, day: date) -> list[str]:
     """Return items that fills of either side should have and that have no rate on `day`."""
-    if dealing.instrument == "index":
+    if basis.instrument == "index":
         return []
-    unknown: list[str] = [] if _price(book, dealing, day) else ["brokerage"]
+    unknown: list[str] = [] if _price(book, basis, day) else ["brokerage"]
     for item in _ITEMS:
-        known = any(_rate(book, dealing, item, side, day) for side in SIDES)
+        known = any(_rate(book, basis, item, side, day) for side in SIDES)
         if not known and item not in _OPTIONAL:
             unknown.append(item)
     return unknown
@@ -215,97 +218,99 @@ def _brokerage(row: BrokerRow, value: Decimal) -> Decimal:
     return row.flat + (share if row.cap is None else min(share, row.cap))
 
 
-def _rate(book: Rulebook, dealing: Dealing, item: Item, side: Side, day: date) -> ChargeRow | None:
+def _rate(
+    book: Rulebook, basis: ChargeBasis, item: Item, side: Side, day: date
+) -> ChargeRow | None:
     """Return the row in force: one that names the root beats one for all, and one that names the
     kind of ETF, or the nearest expiry, that of the whole segment.
     """
-    is_nearest = bool(dealing.nearest_from) and dealing.nearest_from <= day.isoformat()
-    special = {dealing.instrument, "nearest_options"} if is_nearest else {dealing.instrument}
+    is_nearest = bool(basis.nearest_from) and basis.nearest_from <= day.isoformat()
+    special = {basis.instrument, "nearest_options"} if is_nearest else {basis.instrument}
 
     def rank(row: ChargeRow) -> tuple[bool, bool, date]:
         return bool(row.roots), not special.isdisjoint(row.segments), row.first_date
 
     rows = [
         row
-        for row in _rows_of(book, dealing)
+        for row in _rows_of(book, basis)
         if row.item == item
         and side in row.sides
         and row.first_date <= day
-        and not {dealing.segment, *special}.isdisjoint(row.segments)
+        and not {basis.segment, *special}.isdisjoint(row.segments)
     ]
     return max(rows, key=rank, default=None)
 
 
-def _price(book: Rulebook, dealing: Dealing, day: date) -> BrokerRow | None:
-    rows = [row for row in _prices_of(book, dealing) if row.first_date <= day]
+def _price(book: Rulebook, basis: ChargeBasis, day: date) -> BrokerRow | None:
+    rows = [row for row in _prices_of(book, basis) if row.first_date <= day]
     return max(rows, key=lambda row: row.first_date, default=None)
 
 
-def _depository(book: Rulebook, dealing: Dealing, day: date) -> DepositoryRow | None:
-    rows = [row for row in _depository_rows(book, dealing) if row.first_date <= day]
+def _depository(book: Rulebook, basis: ChargeBasis, day: date) -> DepositoryRow | None:
+    rows = [row for row in _depository_rows(book, basis) if row.first_date <= day]
     return max(rows, key=lambda row: row.first_date, default=None)
 
 
 @lru_cache(maxsize=256)
-def _rows_of(book: Rulebook, dealing: Dealing) -> tuple[ChargeRow, ...]:
-    if dealing.instrument == "index":
+def _rows_of(book: Rulebook, basis: ChargeBasis) -> tuple[ChargeRow, ...]:
+    if basis.instrument == "index":
         return ()
     return tuple(
         row
         for row in book.charges
-        if dealing.exchange in row.exchanges
-        and not {dealing.segment, dealing.instrument, "nearest_options"}.isdisjoint(row.segments)
-        and (not row.roots or dealing.root in row.roots)
-        and (not row.products or dealing.product in row.products)
+        if basis.exchange in row.exchanges
+        and not {basis.segment, basis.instrument, "nearest_options"}.isdisjoint(row.segments)
+        and (not row.roots or basis.root in row.roots)
+        and (not row.products or basis.product in row.products)
     )
 
 
 @lru_cache(maxsize=256)
-def _prices_of(book: Rulebook, dealing: Dealing) -> tuple[BrokerRow, ...]:
-    if dealing.instrument == "index":
+def _prices_of(book: Rulebook, basis: ChargeBasis) -> tuple[BrokerRow, ...]:
+    if basis.instrument == "index":
         return ()
     return tuple(
         row
         for row in book.brokers
-        if row.broker == dealing.broker
-        and dealing.segment in row.segments
-        and (not row.products or dealing.product in row.products)
+        if row.broker == basis.broker
+        and basis.segment in row.segments
+        and (not row.products or basis.product in row.products)
     )
 
 
-def _depository_rows(book: Rulebook, dealing: Dealing) -> tuple[DepositoryRow, ...]:
-    delivers = (dealing.segment, dealing.product) == ("equity", "delivery")
-    if not delivers or dealing.instrument == "index":
+def _depository_rows(book: Rulebook, basis: ChargeBasis) -> tuple[DepositoryRow, ...]:
+    delivers = (basis.segment, basis.product) == ("equity", "delivery")
+    if not delivers or basis.instrument == "index":
         return ()
-    return tuple(row for row in book.depository if row.broker == dealing.broker)
+    return tuple(row for row in book.depository if row.broker == basis.broker)
 
 
 # ------------------------------------------------------------------------------- for the engine
 
 
-def schedule_of(book: Rulebook, dealings: Iterable[Dealing]) -> engine.Schedule:
-    """The dated rates of these dealings, each under its key."""
-    return tuple(row for dealing in sorted(set(dealings)) for row in _schedule(book, dealing))
+def schedule_of(book: Rulebook, bases: Iterable[ChargeBasis]) -> engine.Schedule:
+    """The dated rates of these bases, each under its key."""
+    return tuple(row for basis in sorted(set(bases)) for row in _schedule(book, basis))
 
 
 @lru_cache(maxsize=256)
-def _schedule(book: Rulebook, dealing: Dealing) -> engine.Schedule:
-    dates = {row.first_date for row in _rows_of(book, dealing)}
-    dates |= {row.first_date for row in _prices_of(book, dealing)}
-    dates |= {row.first_date for row in _depository_rows(book, dealing)}
-    if dealing.nearest_from:
-        dates.add(date.fromisoformat(dealing.nearest_from))
-    return tuple(_engine_row(book, dealing, first) for first in sorted(dates))
+def _schedule(book: Rulebook, basis: ChargeBasis) -> engine.Schedule:
+    dates = {row.first_date for row in _rows_of(book, basis)}
+    dates |= {row.first_date for row in _prices_of(book, basis)}
+    dates |= {row.first_date for row in _depository_rows(book, basis)}
+    if basis.nearest_from:
+        dates.add(date.fromisoformat(basis.nearest_from))
+    return tuple(_engine_row(book, basis, first) for first in sorted(dates))
 
 
-def _engine_row(book: Rulebook, dealing: Dealing, day: date) -> engine.ChargeRow:
+def _engine_row(book: Rulebook, basis: ChargeBasis, day: date) -> engine.ChargeRow:
     def rate(item: Item, side: Side) -> float:
-        row = _rate(book, dealing, item, side, day)
+        row = _rate(book, basis, item, side, day)
         return 0.0 if row is None else float(row.percent / _HUNDRED)
 
-    price, depository = _price(book, dealing, day), _depository(book, dealing, day)
+    price, depository = _price(book, basis, day), _depository(book, basis, day)
     return engine.ChargeRow(
-        segment=dealing.key,
+        segment=basis.key,
         first_day=day_number(day),
         brokerage=0.0 if price is None else float(price.percent / _HUNDRED),
         brokerage_cap=float("inf") if price is None or price.cap is None else float(price.cap),
