@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.candles import Candles, ist_day
+from apps.engine.candles import Candles, ist_day, resample
 from apps.engine.errors import InsufficientData
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
@@ -140,6 +140,79 @@ def test_adding_bars_never_changes_what_came_before_them() -> None:
         kept = [t for t in trades(early) if t["exitReason"] != "end_of_data"]
         assert trades(whole)[: len(kept)] == kept
         assert whole.curve[: n - 1].tolist() == early.curve[: n - 1].tolist()
+
+
+def with_pre_open(days: int, *, symbol: str = "NSE:TEST") -> History:
+    """Sessions of half an hour, each after 15 bars that are out of it at wild prices."""
+    regular = history(walk(30 * days), symbol=symbol).candles
+    opens = MONDAY + np.repeat(np.arange(days) * 86_400, 45)
+    time = opens + np.tile(np.arange(-15, 30) * MINUTE, days)
+    inside = np.tile(np.arange(-15, 30) >= 0, days)
+
+    def column(values: Any) -> Any:
+        whole = np.full(len(time), 130.0)
+        whole[inside] = values
+        return whole
+
+    names = ("open", "high", "low", "close", "volume")
+    columns = {name: column(getattr(regular, name)) for name in names}
+    half_an_hour = Regime(0, 40_000, 33_300, 35_100, weekdays=0b1111111)
+    candles = Candles.build(time, **columns)
+    return History(symbol, candles, Sessions.build([half_an_hour]))
+
+
+def test_rule_9_bars_outside_of_sessions_are_left_out_and_counted() -> None:
+    whole = with_pre_open(days=20)
+    inside = (whole.candles.time + 19_800) % 86_400 >= 33_300
+    session_alone = History(whole.symbol, whole.candles.where(inside), whole.sessions)
+    start = MONDAY + 5 * 86_400 - 33_300
+    result, expected = run(busy(), whole, start=start), run(busy(), session_alone, start=start)
+    assert len(result.trades) > 20
+    assert result.trades.tobytes() == expected.trades.tobytes()
+    assert result.curve.tobytes() == expected.curve.tobytes()
+    assert result.receipt["candles"] == expected.receipt["candles"]
+    assert result.receipt["notes"] == [
+        {
+            "code": "out_of_session",
+            "message": "Bars outside of sessions are left out: 225 of NSE:TEST.",
+        },
+        {"code": "no_charges", "message": "No charges are included for NSE:TEST."},
+    ]
+    assert [note["code"] for note in expected.receipt["notes"]] == ["no_charges"]  # type: ignore[attr-defined]
+
+
+def test_rule_9_bars_outside_of_sessions_are_included_where_that_is_asked() -> None:
+    whole = with_pre_open(days=20)
+    asked = busy(executionSettings={"includeOutOfSession": True})
+    result = run(asked, whole)
+    without_calendar = run(asked, History(whole.symbol, whole.candles))
+    assert result.trades.tobytes() == without_calendar.trades.tobytes()
+    assert len(result.curve) == 45 * 20
+    (note, _) = result.receipt["notes"]  # type: ignore[misc]
+    assert note["message"] == (
+        "Bars outside of sessions are included, as includeOutOfSession asks: 300 of NSE:TEST."
+    )
+
+
+def test_rule_9_longer_candles_outside_of_sessions_are_left_out() -> None:
+    """A quarter of an hour of the pre-open is a candle of its own."""
+    whole = with_pre_open(days=20)
+    inside = (whole.candles.time + 19_800) % 86_400 >= 33_300
+    condition = sma_cross(2, 5)
+    for operand in ("indicator1", "indicator2"):
+        condition[operand]["timeframe"] = "15m"
+    given = strategy(
+        entryConditions={"conditions": [condition]}, exitConditions={"maxHoldingCandles": 5}
+    )
+
+    def with_quarters(candles: Candles) -> History:
+        quarters = resample(candles, "1m", "15m", whole.sessions)
+        return History(whole.symbol, candles, whole.sessions, longer={"15m": quarters})
+
+    result = run(given, with_quarters(whole.candles))
+    expected = run(given, with_quarters(whole.candles.where(inside)))
+    assert len(result.trades) > 3
+    assert result.trades.tobytes() == expected.trades.tobytes()
 
 
 def test_the_last_equity_is_the_capital_and_the_net_profit() -> None:

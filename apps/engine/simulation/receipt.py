@@ -83,6 +83,7 @@ def notes_on(
 ) -> list[Note]:
     """What the reader of a result must know."""
     found = [note for history in histories for note in history.notes]
+    found += _on_bars_out_of_session(strategy, tracks)
     free = [
         history.symbol
         for history, track in zip(histories, tracks, strict=True)
@@ -99,6 +100,16 @@ def notes_on(
         message = "Equity fell to zero or below; the simulation ended there, at the last close."
         found.append(Note("ruined", message))
     return found
+
+
+def _on_bars_out_of_session(strategy: Strategy, tracks: Sequence[Track]) -> list[Note]:
+    counts = {track.symbol: track.out_of_session for track in tracks if track.out_of_session}
+    if not counts:
+        return []
+    of_symbols = ", ".join(f"{count:,} of {symbol}" for symbol, count in counts.items())
+    included = strategy.executionSettings.includeOutOfSession
+    what = "are included, as includeOutOfSession asks" if included else "are left out"
+    return [Note("out_of_session", f"Bars outside of sessions {what}: {of_symbols}.")]
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:
