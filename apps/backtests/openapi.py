@@ -199,6 +199,34 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "maxFavorableExcursion": described(
                 nullable(NUMBER), "MFE: how far they went for it, as above."
             ),
+            "entryDelayBars": described(
+                nullable(COUNT),
+                "Bars of sessions between the signal and the bar of the first entry, in which the"
+                " symbol had none; 0 is the very next bar. Null where nobody knows the hours, and"
+                " of results that are older than this.",
+            ),
+            "entryDelayMinutes": described(
+                nullable(NUMBER), "The minutes of sessions of that wait; nights are none."
+            ),
+            "entryBarVolume": described(
+                nullable(NUMBER), "Volume of that bar; null of a symbol without volumes."
+            ),
+            "entryVolumeShare": described(
+                nullable(NUMBER),
+                "The trade's quantity, adds included, in percent of that volume; null without any.",
+            ),
+            "exitDelayBars": described(
+                nullable(COUNT),
+                "As of the entry, of exits that a close decides: signal, opposite_signal,"
+                " max_holding, daily_loss_limit, stopped; null of others.",
+            ),
+            "exitDelayMinutes": described(nullable(NUMBER), "The minutes of that wait."),
+            "exitBarVolume": described(
+                nullable(NUMBER), "Volume of the exit's bar; null of end_of_data and expiry."
+            ),
+            "exitVolumeShare": described(
+                nullable(NUMBER), "The quantity in percent of that volume; null without any."
+            ),
         }
     ),
     "Equity": record({"points": ref("EquityPoints")}),
@@ -258,6 +286,14 @@ TRADE_SHOWN: Final = {
     "bars": 7,
     "maxAdverseExcursion": 0.2,
     "maxFavorableExcursion": 1.1,
+    "entryDelayBars": 0,
+    "entryDelayMinutes": 0,
+    "entryBarVolume": 48_200,
+    "entryVolumeShare": 0.2075,
+    "exitDelayBars": None,
+    "exitDelayMinutes": None,
+    "exitBarVolume": 51_900,
+    "exitVolumeShare": 0.1927,
 }
 _POINT_SHOWN: Final = {
     "time": MOMENT_SHOWN,

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule, has_rates
+from apps.engine.figures.fills import LATE_BARS, THIN_SHARE, Fills, is_late, is_thin
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.timeline import History, Note, Track
@@ -99,6 +100,29 @@ def notes_on(
     if ruined:
         message = "Equity fell to zero or below; the simulation ended there, at the last close."
         found.append(Note("ruined", message))
+    return found
+
+
+def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
+    """How many fills of the trades, whose quantities are given, came late or were thin."""
+    found, delays = [], (fills.entry_delay_bars, fills.exit_delay_bars)
+    late = [int(is_late(column).sum()) for column in delays]
+    if any(late):
+        longest = int(max(np.nanmax(column, initial=0) for column in delays))
+        message = (
+            f"{late[0]:,} entries and {late[1]:,} exits of {len(quantity):,} trades were filled"
+            f" more than {LATE_BARS} bars after their signals, as their symbols had no bars before;"
+            f" the longest wait was {longest:,} bars."
+        )
+        found.append(Note("late_fills", message))
+    volumes = (fills.entry_volume, fills.exit_volume)
+    thin = [int(is_thin(quantity, volume).sum()) for volume in volumes]
+    if any(thin):
+        message = (
+            f"{thin[0]:,} entries and {thin[1]:,} exits of {len(quantity):,} trades took more than"
+            f" {THIN_SHARE:.0%} of the volume of their bars; a market may not fill them so."
+        )
+        found.append(Note("thin_fills", message))
     return found
 
 

@@ -277,5 +277,5 @@ def _refuse_off_session(
         inside = in_session(part.candles.time, timeframe, sessions[part.symbol])
         if not inside.all():
             place = sieve.place(first + int(np.argmin(inside)))
-            sieve.table.refuse(f"{place}: the bar lies outside the session's hours")
+            sieve.table.refuse(f"{place}: the bar starts outside the session's hours")
         first += len(part.candles)
