@@ -8,6 +8,7 @@ from math import isnan
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.candles import ist_day
 from apps.engine.figures.equity import drawdowns
 from apps.engine.figures.fills import Fills, unknown_fills, volume_shares
 from apps.engine.figures.paths import Excursions
@@ -39,8 +40,10 @@ def trade_dicts(
         "side": ["long" if side > 0 else "short" for side in trades["side"]],
         "quantity": [_whole(quantity) for quantity in trades["quantity"].tolist()],
         "entryTime": wire_times(trades["entry_time"]),
+        "entryDate": wire_dates(trades["entry_time"]),
         "entryPrice": all_rupees(trades["entry_price"]),
         "exitTime": wire_times(trades["exit_time"]),
+        "exitDate": wire_dates(trades["exit_time"]),
         "exitPrice": all_rupees(trades["exit_price"]),
         "exitReason": [EXIT_REASONS[code] for code in trades["reason"]],
         "grossProfit": all_rupees(trades["gross"]),
@@ -103,3 +106,9 @@ def wire_times(time: NDArray[np.int64]) -> list[str]:
     """ISO 8601 in UTC with milliseconds and Z."""
     texts: list[str] = np.datetime_as_string(time.astype("M8[s]"), "ms", timezone="UTC").tolist()
     return texts
+
+
+def wire_dates(time: NDArray[np.int64]) -> list[str]:
+    """The dates in Asia/Kolkata, YYYY-MM-DD, of epoch seconds."""
+    dates: list[str] = ist_day(time).astype("M8[D]").astype(str).tolist()
+    return dates
