@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('backtests', '0008_excursions_of_trades'),
+        ('backtests', '0009_report_pages_and_links'),
     ]
 
     operations = [
