@@ -80,7 +80,7 @@ def test_the_page_is_public_and_refers_to_its_own_server_alone() -> None:
     page = answer.content.decode()
     assert "//" not in re.sub(r"^\s*//.*$", "", page, flags=re.MULTILINE)
     files = re.findall(r'(?:src|href)="([^"]+)"', page)
-    assert len(files) == 4
+    assert len(files) == 5
     for path in files:
         response = Client().get(path)
         assert response.status_code == 200
