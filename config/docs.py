@@ -1,15 +1,21 @@
-"""/openapi.json, /docs, where it is read with a browser, and /docs/webhooks. All are public."""
+"""/openapi.json, /docs, where it is read with a browser, /docs/webhooks, and /, which leads to the
+first two. All are public.
+"""
 
 from functools import cache
+from typing import Final
 
 import orjson
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from apps.core.public import public_page
 from apps.webhooks import guide
 from config import openapi
+
+JSON: Final = "application/json"
 
 
 @cache
@@ -19,8 +25,22 @@ def _bytes() -> bytes:
 
 
 @public_page
+def root(request: HttpRequest) -> HttpResponse:
+    """Redirect a browser to the documentation, and any other client to the document."""
+    preferred = request.get_preferred_type([JSON, "text/html"])
+    addresses = {"openapi": "/openapi.json", "docs": "/docs"}
+    answer = HttpResponseRedirect(
+        addresses["docs" if preferred == "text/html" else "openapi"],
+        content=orjson.dumps(addresses),
+        content_type=JSON,
+    )
+    patch_vary_headers(answer, ["Accept"])
+    return answer
+
+
+@public_page
 def document(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(_bytes(), content_type="application/json")
+    return HttpResponse(_bytes(), content_type=JSON)
 
 
 page = SpectacularSwaggerSplitView.as_view(url_name="openapi")

@@ -32,6 +32,7 @@ from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
 from config import docs, health, metrics
 
 urlpatterns = [
+    path("", docs.root),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.show),

@@ -15,6 +15,7 @@ from apps.core.models import AuditRecord
 from tests.envelope import assert_error
 
 LIMITED = [
+    "/",
     "/openapi.json",
     "/docs",
     "/docs/webhooks",
