@@ -38,6 +38,8 @@ def main() -> None:
     try:
         from django.core.exceptions import ImproperlyConfigured
         from django.core.management import execute_from_command_line
+        from django.db import ProgrammingError
+        from psycopg import errors
 
         from config.postgres import NoDatabase
     except ImportError as error:
@@ -47,6 +49,18 @@ def main() -> None:
             execute_from_command_line(sys.argv)
     except (ImproperlyConfigured, NoDatabase) as error:
         sys.exit(f"error: {error}")
+    except ProgrammingError as error:
+        # Tables, columns or rights that the service's start would have made.
+        if not isinstance(
+            error.__cause__,
+            errors.UndefinedTable | errors.UndefinedColumn | errors.InsufficientPrivilege,
+        ):
+            raise
+        said = str(error).splitlines()[0]
+        sys.exit(
+            f"error: the database is not set up for this version ({said}): start the service once"
+            " (make run), or run .venv/bin/python manage.py migrate; then try again"
+        )
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,15 +50,37 @@ class Account:
         nobody = pwd.getpwnam("nobody")
         return cls(nobody.pw_uid, nobody.pw_gid)
 
-    def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+    @classmethod
+    def for_service(cls, data_dir: Path, group: int | None) -> "Account":
+        """Who runs web and workers. Root hands them to the owner of DATA_DIR, or when that is root
+        too, to `daemon`, in the `group` that may enter: not to who can write the database's files.
+        """
+        if os.geteuid() != 0:
+            return cls(None, None)
+        owner = data_dir.stat()
+        if owner.st_uid != 0:
+            return cls(owner.st_uid, owner.st_gid)
+        daemon = pwd.getpwnam("daemon")
+        return cls(daemon.pw_uid, daemon.pw_gid if group is None else group)
+
+    @property
+    def name(self) -> str:
+        return pwd.getpwuid(os.geteuid() if self.user is None else self.user).pw_name
+
+    def run(
+        self,
+        *command: str | Path,
+        environment: Mapping[str, str] | None = None,
+        directory: Path = Path("/"),
+    ) -> subprocess.CompletedProcess[str]:
         """Run a program to its end."""
         return subprocess.run(
             command,
             user=self.user,
             group=self.group,
             extra_groups=None if self.user is None else [],
-            env=plain_environment(),
-            cwd="/",
+            env=plain_environment() if environment is None else environment,
+            cwd=directory,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

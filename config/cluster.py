@@ -1,8 +1,9 @@
 """One PostgreSQL data directory: made, started, asked, stopped.
 
-The server listens on a Unix socket alone, in a directory that only its owner can enter, and knows
-its clients by what the kernel says of them (peer): the user who starts it, the owner of DATA_DIR,
-and root. There is no password that could leak.
+The server listens on a Unix socket alone, in a directory that only its owner can enter (started by
+root, its group too), and knows its clients by what the kernel says of them (peer): the user who
+starts it, the owner of DATA_DIR, and root. The account that root hands web and workers to is known
+as the service's role alone. There is no password that could leak.
 """
 
 import os
@@ -21,7 +22,7 @@ from pathlib import Path
 
 import psycopg
 
-from config import keeper
+from config import folders, keeper
 from config.binaries import (
     Account,
     Binaries,
@@ -32,14 +33,15 @@ from config.binaries import (
     shared,
 )
 
-ROLE = DATABASE = "algotrade"
+OWNER = DATABASE = "algotrade"  # made with the data: a superuser, who owns the tables
+SERVICE = "algotrade_service"  # who reads and writes them (config/roles.py)
+MAP = "accounts"  # of the machine's accounts to roles, in pg_ident.conf
 PORT = 5432  # part of the socket's file name; nothing listens on TCP
 PATIENCE = 120.0  # seconds: recovery after a crash replays what was written since the checkpoint
 
 SETTINGS = {
     "listen_addresses": "",
     "port": str(PORT),
-    "unix_socket_permissions": "0700",
     "log_min_messages": "log",  # a refused statement is told to its client, which logs it
     "log_checkpoints": "off",
 }
@@ -78,19 +80,18 @@ class Cluster:
     def ensure_running(self) -> None:
         """Attach to the server when it answers, wait when it is starting, else start it."""
         self._prepare_socket()
-        if self._problem(DATABASE) is None:
-            return
-        if self.process() is None:
-            self._start()
-        elif not self._wait(ended=lambda: self.process() is None):
-            raise NoDatabase(f"PostgreSQL ended while it was starting: see {self.log}")
+        if self._problem(DATABASE) is not None:
+            if self.process() is None:
+                self._start()
+            elif not self._wait(ended=lambda: self.process() is None):
+                raise NoDatabase(f"PostgreSQL ended while it was starting: see {self.log}")
         self._create_database()
 
     def connect(self, database: str = DATABASE) -> psycopg.Connection:
         return psycopg.connect(
             host=str(self.socket),
             port=PORT,
-            user=ROLE,
+            user=OWNER,
             dbname=database,
             connect_timeout=10,
             autocommit=True,
@@ -153,11 +154,15 @@ class Cluster:
 
         Yields a question: has it ended? It alone holds the write end of a pipe.
         """
-        settings = SETTINGS | {"unix_socket_directories": str(self.socket)}
-        settings |= {} if self.durable else THROW_AWAY
         user, group = self.account.user, self.account.group
+        settings = SETTINGS | {
+            "unix_socket_directories": str(self.socket),
+            "unix_socket_permissions": "0700" if user is None else "0770",
+        }
+        settings |= {} if self.durable else THROW_AWAY
         end, held = os.pipe()
-        with open(end, "rb"), self.log.open("ab") as log:
+        appending = os.O_WRONLY | os.O_APPEND
+        with open(end, "rb"), folders.private_file(self.log, appending) as log:
             subprocess.run(
                 [
                     *(sys.executable, "-I", "-S", keeper.__file__, self.lock),
@@ -184,7 +189,7 @@ class Cluster:
         unfinished.mkdir(mode=0o700)
         self.account.own(unfinished)
         answer = self.account.run(
-            *(self.binaries.directory / "initdb", "--pgdata", unfinished, "--username", ROLE),
+            *(self.binaries.directory / "initdb", "--pgdata", unfinished, "--username", OWNER),
             *("--auth=peer", "--locale=C", "--encoding=UTF8"),
             *([] if self.durable else ["--no-sync"]),
         )
@@ -205,31 +210,37 @@ class Cluster:
         return place
 
     def _create_database(self) -> None:
+        """The database and the service's role; data of an older version has only the first."""
         with self.connect("postgres") as connection:
-            known = connection.execute(
-                "SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]
-            ).fetchone()
-            if known is None:
+            databases = connection.execute("SELECT datname FROM pg_database").fetchall()
+            if (DATABASE,) not in databases:
                 connection.execute(f"CREATE DATABASE {DATABASE}")
+            roles = connection.execute("SELECT rolname FROM pg_roles").fetchall()
+            if (SERVICE,) not in roles:
+                connection.execute(f"CREATE ROLE {SERVICE} LOGIN")
 
     def _prepare_socket(self) -> None:
         """/tmp is everybody's: a directory that somebody else made there first is not used."""
         server = os.geteuid() if self.account.user is None else self.account.user
-        try:
+        with suppress(FileExistsError):
             self.socket.mkdir(mode=0o700)
             self.account.own(self.socket)
-        except FileExistsError:
-            found = self.socket.lstat()
-            if found.st_uid != server or found.st_mode & 0o170077 != 0o040000:
-                raise NoDatabase(
-                    f"{self.socket} is not a directory of the database's account alone: remove it"
-                ) from None
+        found = self.socket.lstat()
+        if found.st_uid != server or found.st_mode & 0o170067 != 0o040000:
+            raise NoDatabase(
+                f"{self.socket} is not a directory of the database's account alone: remove it"
+            )
+        if self.account.group is not None:
+            self.socket.chmod(0o710)
 
     def _write_access_rules(self) -> None:
         users = {os.geteuid(), self.data.parent.stat().st_uid, 0}
-        names = sorted(pwd.getpwuid(user).pw_name for user in users)
-        self._write("pg_hba.conf", f"local all {ROLE} peer map={ROLE}\n")
-        self._write("pg_ident.conf", "".join(f'{ROLE} "{name}" {ROLE}\n' for name in names))
+        names = {pwd.getpwuid(user).pw_name for user in users}
+        service = Account.for_service(self.data.parent, self.account.group).name
+        lines = {f'{MAP} "{name}" {role}\n' for name in names for role in (OWNER, SERVICE)}
+        lines.add(f'{MAP} "{service}" {SERVICE}\n')
+        self._write("pg_hba.conf", f"local all {OWNER},{SERVICE} peer map={MAP}\n")
+        self._write("pg_ident.conf", "".join(sorted(lines)))
 
     def _write(self, name: str, text: str) -> None:
         """By a new file: root follows no link in a directory that belongs to another account."""

@@ -11,12 +11,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from config import folders
 from config.binaries import NoDatabase
-from config.cluster import DATABASE, ROLE, Cluster
+from config.cluster import DATABASE, OWNER, SERVICE, Cluster
 
 __all__ = [
     "DATABASE",
-    "ROLE",
+    "OWNER",
+    "SERVICE",
     "Cluster",
     "NoDatabase",
     "attached",
@@ -46,6 +48,7 @@ def attached(data_dir: Path, *, durable: bool = True) -> Iterator[Cluster]:
             cluster = Cluster.of(
                 directory, socket=socket_directory(data_dir), lock=users, durable=durable
             )
+            folders.keep_private(directory, group=cluster.account.group)
             cluster.ensure_running()
         except BaseException:
             os.close(hold)
@@ -81,7 +84,7 @@ def _stop_when_unused(cluster: Cluster, users: Path) -> None:
 def _writable(data_dir: Path) -> Path:
     directory = Path(os.path.realpath(data_dir))
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        folders.make(directory)
     except OSError as error:
         raise NoDatabase(f"cannot make DATA_DIR {directory}: {error.strerror}") from error
     if not os.access(directory, os.W_OK | os.X_OK):
@@ -100,7 +103,7 @@ def _locked(path: Path, operation: int) -> Iterator[None]:
 
 def _lock(path: Path, operation: int) -> int:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = folders.open_private(path, os.O_RDWR)
     except OSError as error:
         raise NoDatabase(f"cannot write to DATA_DIR: {path}: {error.strerror}") from error
     fcntl.flock(descriptor, operation)

@@ -15,8 +15,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from config import folders
 from config.mail import mail_server
-from config.postgres import socket_directory
+from config.postgres import DATABASE, SERVICE, socket_directory
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -67,6 +68,8 @@ def env_networks(name: str, *, default: str) -> list[IPv4Network | IPv6Network]:
 # Where the service keeps what it must not lose: the embedded database, its secret, compiled
 # kernels.
 DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").resolve()
+# What web and workers keep of their own when root hands them to another account.
+SERVICE_DIR = DATA_DIR / "service"
 # Numba reads this when it is imported, so it is set before anything imports the engine.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(DATA_DIR / "numba"))
 
@@ -87,11 +90,11 @@ def secret_key() -> str:
 
 
 def kept_secret(path: Path) -> str:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    folders.make(path.parent)
     if not path.exists():
         draft = path.with_name(f"secret.{os.getpid()}")
-        draft.touch(mode=0o600)
-        draft.write_text(secrets.token_hex(32))
+        with folders.private_file(draft, os.O_WRONLY) as file:
+            os.write(file, secrets.token_hex(32).encode())
         # Of two processes that start at once, the first to link gives the key to both.
         try:
             os.link(draft, path)
@@ -191,8 +194,8 @@ def database() -> dict[str, Any]:
     if not url:
         host, name, user, password, port = (
             str(socket_directory(DATA_DIR)),
-            "algotrade",
-            "algotrade",
+            DATABASE,
+            SERVICE,
             "",
             "5432",  # part of the socket's name; else PGPORT would choose another
         )

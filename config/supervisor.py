@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
+
+from config.binaries import Account
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ROUND = 0.1  # seconds between two looks at the children
@@ -36,20 +38,30 @@ class Backoff:
 
 @dataclass(slots=True)
 class Child:
-    """A Python module to run, what to call it, and how long it may take to stop."""
+    """A Python module to run, what to call it, and how long it may take to stop.
+
+    `account` None and `environment` None are ours.
+    """
 
     name: str
     module: str
     arguments: Sequence[str]
     seconds_to_stop: float = 10.0
+    account: Account | None = None
+    environment: Mapping[str, str] | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     backoff: Backoff = field(default_factory=Backoff, init=False)
 
     def start(self, *, leash: int, directory: Path, now: float) -> None:
         self.started = now
+        user, group = (self.account.user, self.account.group) if self.account else (None, None)
         self.process = subprocess.Popen(
             [sys.executable, "-m", "config.leash", str(leash), self.module, *self.arguments],
+            user=user,
+            group=group,
+            extra_groups=None if user is None else [],
+            env=self.environment,
             cwd=directory,
             stdin=subprocess.DEVNULL,
             start_new_session=True,

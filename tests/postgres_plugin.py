@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import pytest
 
-from config.postgres import DATABASE, ROLE, attached, socket_directory
+from config.postgres import DATABASE, OWNER, attached, socket_directory
 
 ROOT = Path(__file__).resolve().parents[1]
 _NOTE = "TEST_DATABASE_NOTE"
@@ -39,7 +39,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     _RUN.callback(shutil.rmtree, directory, ignore_errors=True)
     directory.chmod(0o711)  # root hands the server to another account, which must get in
     socket = quote(str(socket_directory(directory)), safe="")
-    _set("DATABASE_URL", f"postgresql://{ROLE}@/{DATABASE}?host={socket}")
+    _set("DATABASE_URL", f"postgresql://{OWNER}@/{DATABASE}?host={socket}")
     _set(_NOTE, str(directory / "ready"))
     note = (directory / "ready").open("w")
     fcntl.flock(note, fcntl.LOCK_EX)

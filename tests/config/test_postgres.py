@@ -2,6 +2,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from config.binaries import SHARED, find
+from config.binaries import SHARED, Account, find
+from config.cluster import DATABASE, OWNER, SERVICE
 from config.postgres import NoDatabase, attached, revive, socket_directory
 from tests.config.processes import is_alive, line, python, until
 
@@ -129,8 +131,51 @@ def test_a_leftover_note_that_names_another_program_does_not_matter(made_dir: Pa
 
 
 def test_only_we_can_enter_where_the_server_listens(made_dir: Path) -> None:
+    """And whom root hands the service to, which is in the group of the database's account."""
     with attached(made_dir, durable=False) as cluster:
-        assert cluster.socket.stat().st_mode & 0o077 == 0
+        mode = stat.S_IMODE(cluster.socket.stat().st_mode)
+        assert mode == (0o710 if os.geteuid() == 0 else 0o700)
+        assert cluster.socket.stat().st_uid == (cluster.account.user or os.geteuid())
+
+
+def test_the_account_of_web_and_workers_is_known_as_the_services_role_alone(
+    made_dir: Path,
+) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root hands the service to another account")
+    with attached(made_dir, durable=False) as cluster:
+        account = Account.for_service(made_dir, cluster.account.group)
+        psql = cluster.binaries.directory / "psql"
+        answers = {
+            role: account.run(psql, "-h", cluster.socket, "-U", role, "-c", "SELECT 1", DATABASE)
+            for role in (SERVICE, OWNER)
+        }
+    assert answers[SERVICE].returncode == 0, answers[SERVICE].stderr
+    assert "Peer authentication failed" in answers[OWNER].stderr
+
+
+def test_others_can_neither_enter_the_data_directory_nor_read_the_log(empty_dir: Path) -> None:
+    empty_dir.chmod(0o755)
+    log = empty_dir / "postgres.log"
+    log.touch()
+    log.chmod(0o644)
+    running(empty_dir)
+    mode = stat.S_IMODE(empty_dir.stat().st_mode)
+    assert mode == (0o710 if os.geteuid() == 0 else 0o700)
+    kept = [path for path in empty_dir.rglob("*") if path.is_file()]
+    assert {log, empty_dir / "postgres.lock"} <= set(kept)
+    assert not [path for path in kept if path.stat().st_mode & 0o077]
+
+
+def test_data_of_an_older_version_gets_the_services_role(made_dir: Path) -> None:
+    with attached(made_dir, durable=False) as cluster, cluster.connect() as connection:
+        connection.execute(f"DROP OWNED BY {SERVICE}")
+        connection.execute(f"DROP ROLE {SERVICE}")
+    with attached(made_dir, durable=False) as cluster, cluster.connect() as connection:
+        found = connection.execute(
+            "SELECT rolsuper, rolcanlogin FROM pg_roles WHERE rolname = %s", [SERVICE]
+        ).fetchone()
+    assert found == (False, True)
 
 
 def test_another_account_is_refused_by_the_server_itself(made_dir: Path) -> None:

@@ -10,8 +10,11 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlencode
 
+import psycopg
 import pytest
+from django.db import connection
 
 from config.postgres import socket_directory
 from tests.config.processes import PROJECT, is_alive, line, until
@@ -88,6 +91,34 @@ def test_a_data_directory_that_cannot_be_written_is_named(port: int) -> None:
 def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
     said = refusal(PORT=str(port), DATA_DIR=str(data_dir), PG_BIN="/nowhere")
     assert said == "error: PG_BIN=/nowhere holds no working postgres and initdb"
+
+
+@pytest.mark.parametrize("words", [["load_candles", "--sample"], ["seed_symbols"], ["purge"]])
+def test_a_command_before_the_first_start_says_what_to_do(
+    words: list[str], never_started: str
+) -> None:
+    process = manage(*words, DATABASE_URL=never_started)
+    said, _ = process.communicate()
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    told = said.strip().splitlines()[-1]
+    assert told.startswith('error: the database is not set up for this version (relation "')
+    assert "start the service once (make run), or run .venv/bin/python manage.py migrate" in told
+
+
+@pytest.fixture
+def never_started(db: None) -> Iterator[str]:
+    """The URL of an empty database on the tests' server."""
+    params = connection.get_connection_params()
+    name = f"never_started_{os.getpid()}"
+    url = psycopg.conninfo.make_conninfo(
+        **{key: params[key] for key in ("host", "port", "user", "password") if params.get(key)}
+    )
+    with psycopg.connect(url, dbname="postgres", autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        values = psycopg.conninfo.conninfo_to_dict(url)
+        yield f"postgresql:///{name}?{urlencode(values)}"
+        server.execute(f"DROP DATABASE {name}")
 
 
 def status(port: int, path: str) -> int:

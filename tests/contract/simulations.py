@@ -30,10 +30,7 @@ def simulated(steps: dict[str, Any]) -> bool:
         result = simulate(strategy, histories, start=0, end=2**40, capital=capital)
     except EngineError:
         return False
-    told = (
-        result.performance,
-        trade_dicts(result.trades, result.symbols, result.excursions, result.fills),
-    )
+    told = result.performance, trade_dicts(result.trades, result.symbols, result.excursions)
     json.dumps([told, curve_points(result.curve, 100), result.receipt], allow_nan=False)
     return True
 

@@ -64,7 +64,6 @@ def _environment(directory: str) -> dict[str, str]:
     NUMBA_CACHE_DIR, which the settings have set, stays: a kernel is the same for every service.
     """
     ours = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    os.chmod(directory, 0o755)  # the database's own user passes through it when we are root
     ours |= {"DATA_DIR": directory, "PORT": str(_free_port()), "HOST": "127.0.0.1"}
     return ours | {
         "ALLOWED_HOSTS": "127.0.0.1",

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 
-from config import postgres
+from config import dropping, postgres, roles
 from config.supervisor import Backoff, Child, Supervisor
 
 SECONDS_FOR_WEB = 10.0
@@ -26,6 +26,8 @@ MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates
 class Command(BaseCommand):
     help = "Run everything: database, web and workers. Ctrl-C stops it, a second Ctrl-C at once."
     requires_system_checks = []
+    group: int | None = None
+    """Who may enter where the embedded database is, beside its account."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -51,19 +53,21 @@ class Command(BaseCommand):
             return
         with postgres.attached(settings.DATA_DIR) as cluster:
             self.say(f"database  PostgreSQL {cluster.binaries.major} in {cluster.data}")
+            self.group = cluster.account.group
             yield DatabaseWatch(cluster, self.say).look
             connections.close_all()
 
     def prepare(self) -> None:
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
-        except OperationalError as error:
-            first_line = str(error).strip().splitlines()[0]
-            raise CommandError(f"the database cannot be reached: {first_line}") from error
-        call_command("migrate", interactive=False, verbosity=0)
-        self.seed()
-        connections.close_all()  # lets go of the lock
+        with roles.as_owner():
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+            except OperationalError as error:
+                first_line = str(error).strip().splitlines()[0]
+                raise CommandError(f"the database cannot be reached: {first_line}") from error
+            call_command("migrate", interactive=False, verbosity=0)
+            self.seed()
+            connections.close_all()  # lets go of the lock
 
     def seed(self) -> None:
         from apps.symbols.models import Instrument
@@ -81,15 +85,21 @@ class Command(BaseCommand):
         )
         self.say("Ctrl-C stops everything")
         share_metrics()
+        identity = dropping.choose(group=self.group)
+        if identity.warning:
+            self.say(f"warning   {identity.warning}")
         queues = ["small", "webhooks", *["trading"] * trading, *["backtests"] * backtests]
         workers = [worker(queue) for queue in queues]
+        children = [web(), *workers]
+        for child in children:
+            child.account, child.environment = identity.account, identity.environment
         announce = Announcement(self.say, workers)
 
         def each_round() -> None:
             keep_database()
             announce.look()
 
-        Supervisor([[web()], workers], directory=settings.BASE_DIR, say=self.say).run(
+        Supervisor([children[:1], workers], directory=settings.BASE_DIR, say=self.say).run(
             each_round=each_round
         )
 

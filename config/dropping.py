@@ -1,0 +1,92 @@
+"""Started by root, web and workers run as another account, if that one can run them.
+
+What they write lies in a folder of their own: what such an account has written, above all compiled
+kernels, is never loaded by root.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+
+from config import folders
+from config.binaries import Account
+
+PROBE: Final = """
+from django.db import connection
+from config.management.commands.up import require_free_port
+require_free_port()
+connection.ensure_connection()
+"""
+"""What the account must be able to do: read project and environment, listen, reach the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """As whom children run. `warning` says why that is root."""
+
+    account: Account | None
+    environment: Mapping[str, str] | None
+    warning: str = ""
+
+
+OURS: Final = Identity(None, None)
+
+
+def choose(*, group: int | None) -> Identity:
+    """Ours, unless we are root; `group` may enter where the embedded database is."""
+    if os.geteuid() != 0:
+        return OURS
+    account = Account.for_service(settings.DATA_DIR, group)
+    folders.keep_private(settings.DATA_DIR, group=account.group)
+    # HOME: libpq looks there for certificates.
+    environment = {**os.environ, "HOME": "/", "SECRET_KEY": settings.SECRET_KEY}
+    if settings.DATA_DIR.stat().st_uid != account.user:
+        _make_folder(account, settings.SERVICE_DIR)
+        environment["NUMBA_CACHE_DIR"] = str(settings.SERVICE_DIR / "numba")
+    _let_count(account, settings.METRICS_DIR)
+    problem = _problem(account, environment)
+    if not problem:
+        return Identity(account, environment)
+    return Identity(
+        None,
+        None,
+        f"web and workers run as root, as {account.name} cannot ({problem}): start as an ordinary"
+        f" user, or let others read {settings.BASE_DIR} and {sys.executable}",
+    )
+
+
+def _problem(account: Account, environment: Mapping[str, str]) -> str:
+    """Why the account cannot run web and workers; empty when it can."""
+    try:
+        answer = account.run(
+            *(sys.executable, "-c", PROBE), environment=environment, directory=settings.BASE_DIR
+        )
+    except OSError as error:
+        return str(error)
+    lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+    return "" if answer.returncode == 0 else lines[-1]
+
+
+def _let_count(account: Account, metrics: Path) -> None:
+    metrics.parent.chmod(0o711)
+    account.own(metrics)
+
+
+def _make_folder(account: Account, folder: Path) -> None:
+    """With the kernels that we have compiled, so that the account need not compile them again."""
+    if folder.exists():
+        return
+    compiled, unfinished = Path(os.environ["NUMBA_CACHE_DIR"]), folder.with_name("service.new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    if compiled.is_dir():
+        shutil.copytree(compiled, unfinished / "numba")
+    for path in (unfinished, *unfinished.rglob("*")):
+        account.own(path)
+    unfinished.rename(folder)

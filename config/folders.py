@@ -1,0 +1,58 @@
+"""DATA_DIR is entered by its owner alone, and what root makes in it belongs to that owner too.
+
+When the owner is root, the accounts that root hands database, web and workers to have a group in
+common. That group may pass through to the folders that are its members' own, and lists nothing.
+"""
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+def make(directory: Path) -> None:
+    """Make the folder if it is not there, for its owner alone. Raises OSError."""
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def keep_private(directory: Path, *, group: int | None) -> None:
+    """Take from others what rights they have; `group` may pass through if root owns the folder.
+
+    A folder that everybody shares, such as /tmp, is left as it is, and so is somebody else's.
+    """
+    found = directory.stat()
+    if found.st_mode & stat.S_ISVTX or os.geteuid() not in (0, found.st_uid):
+        return
+    if group is None or found.st_uid != 0:
+        mode = 0o700
+    else:
+        mode = 0o710
+        os.chown(directory, -1, group)
+    if stat.S_IMODE(found.st_mode) != mode:
+        directory.chmod(mode)
+
+
+@contextmanager
+def private_file(path: Path, flags: int) -> Iterator[int]:
+    """A descriptor of a file that its owner alone may read, made if it is not there."""
+    descriptor = open_private(path, flags)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def open_private(path: Path, flags: int) -> int:
+    """As `private_file`; the caller closes it. Raises OSError.
+
+    Root follows no link in a folder of somebody else.
+    """
+    owner = path.parent.stat()
+    is_guest = os.geteuid() == 0 and owner.st_uid != 0
+    descriptor = os.open(path, flags | os.O_CREAT | (os.O_NOFOLLOW if is_guest else 0), 0o600)
+    if os.geteuid() in (0, os.fstat(descriptor).st_uid):
+        os.fchmod(descriptor, 0o600)
+    if is_guest:
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    return descriptor
