@@ -109,7 +109,8 @@ SEARCH_SYMBOLS: Final = Operation(
         query(
             "query",
             {**STRING, "minLength": 1, "maxLength": LONGEST_QUERY, "allOf": [NOT_BLANK]},
-            "A part of a symbol, a name, or what an exchange or a broker calls it; an ISIN.",
+            "A part of a symbol, a name, or what an exchange or a broker calls it; an ISIN; words "
+            "that describe a contract, such as `NIFTY 24350 CE` or `reliance aug fut`.",
             example="reliance",
         ),
         query("exchange", _EXCHANGE, "Of this exchange alone."),

@@ -1,27 +1,30 @@
 """Finding instruments by what people type: a code, a name, an ISIN, what an exchange or a broker
-calls it.
+calls it, the words that describe a contract ("NIFTY 24350 CE").
 
 Better matches come first, in tiers: what is exactly so called; codes that begin so, names that
-begin so; contracts of what is so called, the next to expire first, and contracts that begin so;
-from three letters on what holds the letters anywhere, then contracts of the past; and if there is
-nothing at all, what differs by a slip. `%` and `_` mean themselves.
+begin so; contracts that are so described, what a broker calls so; contracts of what is so called,
+the next to expire first, and contracts that begin so; from three letters on what holds the letters
+anywhere; then, unless it is exactly so called, what is delisted or has expired; and if there is
+nothing at all, what differs by a slip. In a tier NSE comes before BSE. `%` and `_` mean themselves.
 
 With PostgreSQL's pg_trgm letters inside are found by an index and slips by likeness; without it
 slips are one letter too many, missing, other or swapped.
 """
 
-from collections.abc import Iterator
-from datetime import date
-from functools import lru_cache
+from collections.abc import Iterable, Iterator
+from datetime import date, timedelta
+from functools import lru_cache, reduce
+from operator import or_
 from string import ascii_uppercase, digits
 from typing import Final
 
 from django.contrib.postgres.lookups import TrigramSimilar
 from django.contrib.postgres.search import TrigramSimilarity
 from django.db import connection
-from django.db.models import F, Q, QuerySet, Value
+from django.db.models import F, OrderBy, Q, QuerySet, Value
 
-from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias
+from apps.symbols.contract_query import ContractQuery, Days, read_contract
+from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias, Type
 
 SHORTEST_WITHIN: Final = 3
 _MOST_WITHIN: Final = 200  # thousands of names hold LTD: to sort them all is not worth it
@@ -31,11 +34,18 @@ _LETTERS: Final = ascii_uppercase + digits
 # What exchanges write in names but a code cannot hold: M&M is MM, BAJAJ-AUTO is BAJAJAUTO.
 _LEFT_OUT: Final = str.maketrans("", "", "&- ")
 
-Tier = tuple[Q, tuple[str, ...]]
+Tier = tuple[Q, tuple[str | OrderBy, ...]]
 """What belongs to it, and its order."""
 
-_BY_CODE: Final = ("code", "exchange")
-_NEXT_FIRST: Final = ("expiry", "code", "exchange")
+# By descending names: NSE, NCDEX, MCX, BSE.
+_BY_CODE: Final = ("code", "-exchange")
+_LISTED_FIRST: Final = F("valid_to").desc(nulls_first=True)
+_LIVING_FIRST: Final = F("expiry").desc(nulls_first=True)
+_NEXT_FIRST: Final = ("expiry", "code", "-exchange")
+_BY_EXPIRY: Final = ("expiry", "strike", "option_type", "-exchange")
+_LATEST_FIRST: Final = ("-expiry", "strike", "option_type", "-exchange")
+# Contracts that expired longer ago are found when their month is said.
+_RECENT: Final = timedelta(days=366)
 
 
 def search(among: QuerySet[Instrument], *, query: str, today: date, limit: int) -> list[Instrument]:
@@ -53,21 +63,59 @@ def search(among: QuerySet[Instrument], *, query: str, today: date, limit: int) 
 def _tiers(among: QuerySet[Instrument], wanted: str, today: date) -> Iterator[Tier]:
     code = wanted.translate(_LEFT_OUT)
     column = "symbol" if ":" in wanted else "code"
-    exact = Q(isin=wanted) | Q(exchange_name__iexact=wanted)
-    yield CASH & (Q((column, code)) | exact), _BY_CODE
+    listed = Q(valid_to=None) | Q(valid_to__gte=today)
+    lives = DERIVATIVE & listed & (Q(expiry__gte=today) | Q(expiry=None))
+    exact = Q((column, code)) | Q(isin=wanted) | Q(exchange_name__iexact=wanted)
+    named = Q(name__istartswith=wanted) | Q(exchange_name__istartswith=wanted)
+    begins = Q((f"{column}__startswith", code)) if code else Q(pk__in=[])
+    described = read_contract(wanted, today=today)
+    yield CASH & exact, (_LISTED_FIRST, *_BY_CODE)
     if code:
-        yield CASH & Q((f"{column}__startswith", code)), _BY_CODE
-    yield CASH & (Q(name__istartswith=wanted) | Q(exchange_name__istartswith=wanted)), _BY_CODE
+        yield CASH & listed & begins, _BY_CODE
+    yield CASH & listed & named, _BY_CODE
+    if described:
+        yield from _described(described, today)
     if len(wanted) >= SHORTEST_WITHIN:
-        yield Q(pk__in=_called(wanted)), _BY_CODE
+        yield Q(pk__in=_called(wanted)), (_LIVING_FIRST, *_BY_CODE)
     if code:
-        lives = DERIVATIVE & (Q(expiry__gte=today) | Q(expiry=None))
         yield lives & Q(underlying=code), _NEXT_FIRST
-        yield lives & Q((f"{column}__startswith", code)), _BY_CODE
+        yield lives & begins, _BY_CODE
     if len(wanted) >= SHORTEST_WITHIN:
-        within = _lasting() & (Q(name__icontains=wanted) | Q(code__contains=wanted))
+        within = _lasting() & listed & (Q(name__icontains=wanted) | Q(code__contains=wanted))
         yield Q(pk__in=among.filter(within).order_by().values("pk")[:_MOST_WITHIN]), _BY_CODE
-        yield DERIVATIVE & Q((f"{column}__startswith", code), expiry__lt=today), _BY_CODE
+        yield CASH & Q(valid_to__lt=today) & (begins | named), _BY_CODE
+        yield DERIVATIVE & begins & Q(expiry__lt=today), _BY_CODE
+
+
+def _described(contract: ContractQuery, today: date) -> Iterator[Tier]:
+    """Contracts that live, by each reading of the date, then those that have expired."""
+    said = DERIVATIVE & Q(underlying__in=_underlyings(contract.root))
+    if contract.exchange:
+        said &= Q(exchange=contract.exchange)
+    if contract.is_future:
+        said &= Q(type=Type.FUTURES)
+    if contract.option_type:
+        said &= Q(option_type=contract.option_type)
+    if contract.strike is not None:
+        said &= Q(strike=contract.strike)
+    readings = [_on_one_of(days) for days in contract.expiries] or [Q()]
+    for reading in readings:
+        yield said & reading & Q(expiry__gte=today), _BY_EXPIRY
+    past = reduce(or_, readings) if contract.expiries else Q(expiry__gte=today - _RECENT)
+    yield said & past & Q(expiry__lt=today), _LATEST_FIRST
+
+
+def _on_one_of(spans: Iterable[Days]) -> Q:
+    return reduce(or_, (Q(expiry__range=span) for span in spans))
+
+
+def _underlyings(root: str) -> list[str]:
+    """Codes that a name may mean: BANK NIFTY is BANKNIFTY, and so is NIFTY BANK by its index."""
+    codes = [root.translate(_LEFT_OUT)]
+    if " " in root:
+        indices = Instrument.objects.filter(CASH, exchange_name__iexact=root)
+        codes += indices.values_list("code", flat=True)
+    return codes
 
 
 def _called(wanted: str) -> QuerySet[InstrumentAlias, int]:
@@ -85,10 +133,10 @@ def _alike(among: QuerySet[Instrument], wanted: str, limit: int) -> list[Instrum
     if exchange:
         rows = rows.filter(exchange=exchange)
     if not _has_trigrams():
-        return list(rows.filter(code__in=_slips(code)).order_by(*_BY_CODE)[:limit])
+        return list(rows.filter(code__in=_slips(code)).order_by(_LISTED_FIRST, *_BY_CODE)[:limit])
     alike = rows.filter(TrigramSimilar(F("code"), Value(code)))
     likeness = TrigramSimilarity("code", code)
-    return list(alike.order_by(likeness.desc(), *_BY_CODE)[:limit])
+    return list(alike.order_by(likeness.desc(), _LISTED_FIRST, *_BY_CODE)[:limit])
 
 
 def _lasting() -> Q:

@@ -1,12 +1,15 @@
 """GET /api/symbols/search"""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from apps.accounts.models import User
 from apps.symbols import search, services
+from apps.symbols.contract_query import read_contract
 from apps.symbols.models import Instrument
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -47,19 +50,19 @@ def test_a_result_has_what_a_list_shows(api: Api, alice: User) -> None:
 @pytest.mark.parametrize(
     ("query", "first"),
     [
-        ("RELIANCE", ["BSE:RELIANCE", "NSE:RELIANCE", "NSE:RELIANCE99JANFUT"]),
+        ("RELIANCE", ["NSE:RELIANCE", "BSE:RELIANCE", "NSE:RELIANCE99JANFUT"]),
         ("NSE:RELIANCE", ["NSE:RELIANCE", "NSE:RELIANCE99JANFUT"]),
-        ("reli", ["BSE:RELIANCE", "NSE:RELIANCE", "NSE:RELIANCE99JANFUT"]),
-        ("  infosys  ", ["BSE:INFY", "NSE:INFY"]),
+        ("reli", ["NSE:RELIANCE", "BSE:RELIANCE", "NSE:RELIANCE99JANFUT"]),
+        ("  infosys  ", ["NSE:INFY", "BSE:INFY"]),
         ("M&M", ["NSE:MM"]),
         ("bajaj-auto", ["NSE:BAJAJAUTO"]),
         ("NSE:BAJAJ-AUTO", ["NSE:BAJAJAUTO"]),
         ("Nifty 50", ["NSE:NIFTY"]),
-        ("INE467B01029", ["BSE:TCS", "NSE:TCS"]),
+        ("INE467B01029", ["NSE:TCS", "BSE:TCS"]),
         ("BEL", ["NSE:BEL"]),
         ("nifty99", ["NSE:NIFTY99JAN21500CE"]),
         ("aviation", ["NSE:INDIGO"]),
-        ("STEEL", ["NSE:JSWSTEEL", "BSE:TATASTEEL", "NSE:TATASTEEL"]),
+        ("STEEL", ["NSE:JSWSTEEL", "NSE:TATASTEEL", "BSE:TATASTEEL"]),
     ],
 )
 def test_the_best_matches_come_first(found: Any, query: str, first: list[str]) -> None:
@@ -68,7 +71,7 @@ def test_the_best_matches_come_first(found: Any, query: str, first: list[str]) -
 
 def test_a_code_that_is_equal_comes_before_names_that_begin_so(found: Any) -> None:
     equity("NSE:AAA", name="Tcs Holdings")
-    assert found("TCS") == ["BSE:TCS", "NSE:TCS", "NSE:AAA"]
+    assert found("TCS") == ["NSE:TCS", "BSE:TCS", "NSE:AAA"]
 
 
 def test_shares_and_indices_come_before_contracts(found: Any) -> None:
@@ -89,6 +92,122 @@ def test_what_a_broker_calls_so_is_found(found: Any) -> None:
     assert found("nifty9912821500ce") == ["NSE:NIFTY99JAN21500CE"]
 
 
+def test_what_is_alive_comes_before_what_is_not(found: Any) -> None:
+    equity("NSE:QZX", name="Qzx, delisted", valid_to=date(2020, 1, 1))
+    equity("BSE:QZX", name="Qzx")
+    equity("NSE:QZXA", name="Qzx Alpha")
+    equity("NSE:QZXB", name="Qzx Beta, delisted", valid_to=date(2020, 1, 1))
+    future("NSE:QZX20JANFUT", expiry=date(2020, 1, 30), underlying="QZX")
+    future("NSE:QZX99JANFUT", expiry=date(2099, 1, 28), underlying="QZX")
+    assert found("qzx") == [
+        "BSE:QZX", "NSE:QZX", "NSE:QZXA", "NSE:QZX99JANFUT", "NSE:QZXB", "NSE:QZX20JANFUT",
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def contracts(found: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Those of August and September 2026, as on 2026-08-10; QZX, whose indices trade on two
+    exchanges, is of nobody's.
+    """
+    of_index = {"underlying": "NIFTY"}
+    day, week, month = date(2026, 8, 11), date(2026, 8, 18), date(2026, 8, 25)
+    for code, expiry in {"11": day, "18": week, "": month}.items():
+        for strike, side in ((24350, "CE"), (24350, "PE"), (24400, "CE")):
+            symbol = f"NSE:NIFTY26AUG{code}{strike}{side}"
+            option(symbol, expiry=expiry, strike=strike, option_type=side, **of_index)
+    option("NSE:NIFTY26AUG0424350CE", expiry=date(2026, 8, 4), strike=24350, option_type="CE",
+           **of_index)  # fmt: skip
+    future("NSE:NIFTY26AUGFUT", expiry=month, **of_index)
+    future("NSE:NIFTY26SEPFUT", expiry=date(2026, 9, 29), **of_index)
+    future("NSE:RELIANCE26AUGFUT", expiry=month, underlying="RELIANCE")
+    future("NSE:MM26AUGFUT", expiry=month, underlying="MM")
+    option("NSE:BANKNIFTY26AUG50000CE", expiry=month, strike=50000, option_type="CE",
+           underlying="BANKNIFTY")  # fmt: skip
+    for exchange in ("BSE", "NSE"):
+        option(f"{exchange}:QZX26AUG100CE", expiry=month, strike=100, option_type="CE",
+               underlying="QZX")  # fmt: skip
+
+    def search_on_the_day(query: str) -> list[str]:
+        rows = services.search(
+            query=query, exchange=None, type=None, limit=20,
+            now=datetime(2026, 8, 10, 6, tzinfo=UTC),
+        )  # fmt: skip
+        return [row.symbol.partition(":")[2] for row in rows]
+
+    return search_on_the_day
+
+
+CALLS = ["NIFTY26AUG1124350CE", "NIFTY26AUG1824350CE", "NIFTY26AUG24350CE"]
+EXPIRED = "NIFTY26AUG0424350CE"
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("NIFTY 24350 CE", [*CALLS, EXPIRED]),
+        ("nifty 24350ce", [*CALLS, EXPIRED]),
+        ("nifty 24350 call", [*CALLS, EXPIRED]),
+        ("nifty ce 24350", [*CALLS, EXPIRED]),
+        ("nifty 24350 pe aug", [call.replace("CE", "PE") for call in CALLS]),
+        ("nifty aug 24350 ce", [*CALLS, EXPIRED]),
+        ("NSE:NIFTY 24350 CE", [*CALLS, EXPIRED]),
+        ("nifty 18 aug 24350 ce", ["NIFTY26AUG1824350CE"]),
+        ("nifty 18aug 24350 ce", ["NIFTY26AUG1824350CE"]),
+        ("nifty 18 aug 2026 24350 ce", ["NIFTY26AUG1824350CE"]),
+        ("nifty 18aug26 24350ce", ["NIFTY26AUG1824350CE"]),
+        ("nifty 18-aug-2026 24350 ce", ["NIFTY26AUG1824350CE"]),
+        ("nifty aug 18 24350 ce", ["NIFTY26AUG1824350CE"]),
+        ("nifty 26 aug 24350 ce", [*CALLS, EXPIRED]),
+        ("nifty 4 aug 24350 ce", [EXPIRED]),
+        ("banknifty 25 aug 50000 ce", ["BANKNIFTY26AUG50000CE"]),
+        ("bank nifty 25 august 50000 ce", ["BANKNIFTY26AUG50000CE"]),
+        ("nifty bank 50000 ce", ["BANKNIFTY26AUG50000CE"]),
+        ("nifty aug fut", ["NIFTY26AUGFUT"]),
+        ("nifty fut", ["NIFTY26AUGFUT", "NIFTY26SEPFUT"]),
+        ("nifty futures sep 2026", ["NIFTY26SEPFUT"]),
+        ("reliance fut", ["RELIANCE26AUGFUT", "RELIANCE99JANFUT"]),
+        ("M&M fut", ["MM26AUGFUT"]),
+        ("nifty sep", ["NIFTY26SEPFUT"]),
+        ("banknifty 50000", ["BANKNIFTY26AUG50000CE"]),
+    ],
+)
+def test_a_contract_is_found_by_the_words_that_describe_it(
+    contracts: Any, query: str, expected: list[str]
+) -> None:
+    Instrument.objects.filter(symbol="NSE:RELIANCE99JANFUT").update(underlying="RELIANCE")
+    assert contracts(query) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["nifty 99999 ce", "nifty 31 sep fut", "nifty 1 2 3 4 ce", "nifty 24350 ce pe", "fut",
+     "nifty aug sep fut", "nifty 24350 fut 5", "aug 24350 ce", "nfo:nifty 24350 ce"],
+)  # fmt: skip
+def test_words_that_describe_no_contract_find_none(contracts: Any, query: str) -> None:
+    assert not any(code.endswith(("CE", "PE", "FUT")) for code in contracts(query))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["NIFTY", "18", "AUG", "2026", "24350", "CE", "FUT", "0", "99", ":", "-"])
+    ),
+    st.sampled_from(["", " "]),
+)
+def test_no_words_are_too_odd_to_be_read(words: list[str], between: str) -> None:
+    contract = read_contract(between.join(words), today=date(2026, 8, 10))
+    if contract is not None:
+        assert contract.root
+        assert all(first <= last for days in contract.expiries for first, last in days)
+
+
+def test_of_equal_contracts_that_of_nse_comes_first(contracts: Any) -> None:
+    rows = services.search(
+        query="qzx 100 ce", exchange=None, type=None, limit=20,
+        now=datetime(2026, 8, 10, 6, tzinfo=UTC),
+    )  # fmt: skip
+    assert [row.exchange for row in rows] == ["NSE", "BSE"]
+
+
 @pytest.mark.parametrize("trigrams", [True, False])
 @pytest.mark.parametrize(
     ("slip", "meant"),
@@ -106,7 +225,9 @@ def test_two_letters_do_not_match_inside(found: Any) -> None:
     assert "NSE:TATASTEEL" not in found("EL")
 
 
-@pytest.mark.parametrize("query", ["%", "_", "R_LIANCE", "RELI%", "%LIANCE", "\\", "'", "🚀", "&"])
+@pytest.mark.parametrize(
+    "query", ["%", "_", "R_LIANCE", "RELI%", "%LIANCE", "\\", "'", "🚀", "&", "&&&"]
+)
 def test_every_character_means_itself(found: Any, query: str) -> None:
     assert all(query in str(row.name) for row in Instrument.objects.filter(symbol__in=found(query)))
 
@@ -116,7 +237,7 @@ def test_every_character_means_itself(found: Any, query: str) -> None:
     [
         ({"exchange": "BSE"}, ["BSE:RELIANCE"]),
         ({"type": "futures"}, ["NSE:RELIANCE99JANFUT"]),
-        ({"limit": 1}, ["BSE:RELIANCE"]),
+        ({"limit": 1}, ["NSE:RELIANCE"]),
         ({"exchange": "MCX"}, []),
     ],
 )

@@ -16,7 +16,9 @@ def future(symbol: str, *, expiry: date, **fields: Any) -> Instrument:
     return _instrument(symbol, **kind | fields)
 
 
-def option(symbol: str, *, expiry: date, strike: int, option_type: str) -> Instrument:
+def option(
+    symbol: str, *, expiry: date, strike: int, option_type: str, **fields: Any
+) -> Instrument:
     return _instrument(
         symbol,
         type=Type.OPTIONS,
@@ -24,6 +26,7 @@ def option(symbol: str, *, expiry: date, strike: int, option_type: str) -> Instr
         expiry=expiry,
         strike=strike,
         option_type=option_type,
+        **fields,
     )
 
 
