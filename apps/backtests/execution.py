@@ -140,7 +140,7 @@ def complete(*, backtest: Backtest, outcome: Outcome, now: datetime) -> None:
     )
     if not done:
         raise Superseded
-    trades = results.Trades(result.trades, result.excursions)
+    trades = results.Trades(result.trades, result.excursions, result.fills)
     results.store(backtest, trades=trades, curve=result.curve)
     _keep_with_algorithm(backtest, outcome.findings, now)
     announcements.completed(backtest, now=now)

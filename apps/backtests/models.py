@@ -205,6 +205,9 @@ class TradeBlock(models.Model):
     excursions = models.BinaryField(
         null=True, help_text="of each of them (see results); null of results older than it"
     )
+    fills = models.BinaryField(
+        null=True, help_text="of each of them (see results); null of results older than it"
+    )
 
     class Meta:
         constraints = [

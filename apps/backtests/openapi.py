@@ -12,6 +12,8 @@ from apps.backtests.waiting import MOST_SECONDS
 from apps.core.errors import Code
 from apps.core.openapi import (
     COUNT,
+    DATE_IN_INDIA,
+    DATE_SHOWN,
     ID,
     ID_SHOWN,
     INTEGER,
@@ -182,8 +184,10 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "side": one_of(("long", "short")),
             "quantity": NUMBER,
             "entryTime": MOMENT,
+            "entryDate": DATE_IN_INDIA,
             "entryPrice": NUMBER,
             "exitTime": MOMENT,
+            "exitDate": DATE_IN_INDIA,
             "exitPrice": NUMBER,
             "exitReason": one_of([reason for reason in EXIT_REASONS if reason]),
             "grossProfit": NUMBER,
@@ -198,6 +202,34 @@ SCHEMAS: Final[dict[str, Schema]] = {
             ),
             "maxFavorableExcursion": described(
                 nullable(NUMBER), "MFE: how far they went for it, as above."
+            ),
+            "entryDelayBars": described(
+                nullable(COUNT),
+                "Bars of sessions between the signal and the bar of the first entry, in which the"
+                " symbol had none; 0 is the very next bar. Null where nobody knows the hours, and"
+                " of results that are older than this.",
+            ),
+            "entryDelayMinutes": described(
+                nullable(NUMBER), "The minutes of sessions of that wait; nights are none."
+            ),
+            "entryBarVolume": described(
+                nullable(NUMBER), "Volume of that bar; null of a symbol without volumes."
+            ),
+            "entryVolumeShare": described(
+                nullable(NUMBER),
+                "The trade's quantity, adds included, in percent of that volume; null without any.",
+            ),
+            "exitDelayBars": described(
+                nullable(COUNT),
+                "As of the entry, of exits that a close decides: signal, opposite_signal,"
+                " max_holding, daily_loss_limit, stopped; null of others.",
+            ),
+            "exitDelayMinutes": described(nullable(NUMBER), "The minutes of that wait."),
+            "exitBarVolume": described(
+                nullable(NUMBER), "Volume of the exit's bar; null of end_of_data and expiry."
+            ),
+            "exitVolumeShare": described(
+                nullable(NUMBER), "The quantity in percent of that volume; null without any."
             ),
         }
     ),
@@ -247,8 +279,10 @@ TRADE_SHOWN: Final = {
     "side": "long",
     "quantity": 100,
     "entryTime": MOMENT_SHOWN,
+    "entryDate": DATE_SHOWN,
     "entryPrice": 1400.5,
     "exitTime": MOMENT_SHOWN,
+    "exitDate": DATE_SHOWN,
     "exitPrice": 1414.5,
     "exitReason": "take_profit",
     "grossProfit": 1400,
@@ -258,6 +292,14 @@ TRADE_SHOWN: Final = {
     "bars": 7,
     "maxAdverseExcursion": 0.2,
     "maxFavorableExcursion": 1.1,
+    "entryDelayBars": 0,
+    "entryDelayMinutes": 0,
+    "entryBarVolume": 48_200,
+    "entryVolumeShare": 0.2075,
+    "exitDelayBars": None,
+    "exitDelayMinutes": None,
+    "exitBarVolume": 51_900,
+    "exitVolumeShare": 0.1927,
 }
 _POINT_SHOWN: Final = {
     "time": MOMENT_SHOWN,

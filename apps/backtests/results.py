@@ -17,6 +17,7 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine.figures.breakdowns import breakdowns
+from apps.engine.figures.fills import Fills
 from apps.engine.figures.paths import Excursions
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.simulation.results import curve_points, trade_dicts
@@ -28,7 +29,8 @@ RESULT: Final = (
     " VALUES (%s, %s, %b, %s)"
 )
 BLOCK: Final = (
-    "INSERT INTO backtests_tradeblock (result_id, first, data, excursions) VALUES (%s, %s, %b, %b)"
+    "INSERT INTO backtests_tradeblock (result_id, first, data, excursions, fills)"
+    " VALUES (%s, %s, %b, %b, %b)"
 )
 
 
@@ -52,21 +54,23 @@ def completed(*, owner: User, backtest_id: str) -> Backtest:
 
 
 class Trades(NamedTuple):
-    """TRADE records in the order of their exits; how far prices went beside each, None of results
-    older than that.
+    """TRADE records in the order of their exits; how far prices went beside each, and what is known
+    of the fills of each, None of results that are older than these.
     """
 
     records: Array
     excursions: Excursions | None
+    fills: Fills | None = None
 
     def told(self, symbols: Sequence[str]) -> list[dict[str, object]]:
         """As clients see them."""
-        return trade_dicts(self.records, symbols, self.excursions)
+        return trade_dicts(self.records, symbols, self.excursions, self.fills)
 
     def of(self, rows: slice | NDArray[np.intp]) -> "Trades":
         """Some of them."""
         excursions = None if self.excursions is None else self.excursions.of(rows)
-        return Trades(self.records[rows], excursions)
+        fills = None if self.fills is None else self.fills.of(rows)
+        return Trades(self.records[rows], excursions, fills)
 
 
 def store(backtest: Backtest, *, trades: Trades, curve: Array) -> None:
@@ -84,25 +88,40 @@ def store(backtest: Backtest, *, trades: Trades, curve: Array) -> None:
     )
 
 
-def _packed(trades: Trades) -> tuple[bytes, bytes | None]:
-    """The columns of a block: its records, and f8[2, trades] of its excursions."""
-    excursions = trades.excursions
-    told = None if excursions is None else arrays.pack(np.stack(excursions))
-    return arrays.pack(trades.records), told
+def _packed(trades: Trades) -> tuple[bytes, bytes | None, bytes | None]:
+    """The columns of a block: its records, f8[2, trades] of its excursions, and f8[6, trades] of
+    its fills.
+    """
+    excursions, fills = (
+        None if columns is None else arrays.pack(np.stack(columns))
+        for columns in (trades.excursions, trades.fills)
+    )
+    return arrays.pack(trades.records), excursions, fills
 
 
 def _unpacked(blocks: QuerySet[TradeBlock]) -> Trades:
-    """Those of the blocks, in their order; a result has excursions in all of its blocks or none."""
-    records, excursions = [np.empty(0, TRADE)], [np.empty((2, 0))]
-    for data, told in blocks.order_by("first").values_list("data", "excursions"):
-        records.append(arrays.unpack(data))
-        if told is not None:
-            excursions.append(arrays.unpack(told))
-    known = len(excursions) == len(records)
+    """Those of the blocks, in their order; a result has excursions in all of its blocks or none,
+    and fills too.
+    """
+    rows = list(blocks.order_by("first").values_list("data", "excursions", "fills"))
+    records = np.concatenate([np.empty(0, TRADE), *(arrays.unpack(data) for data, _, _ in rows)])
+    excursions = _columns([packed for _, packed, _ in rows], len(Excursions._fields))
+    fills = _columns([packed for _, _, packed in rows], len(Fills._fields))
     return Trades(
-        np.concatenate(records),
-        Excursions(*np.concatenate(excursions, axis=1)) if known else None,
+        records,
+        None if excursions is None else Excursions(*excursions),
+        None if fills is None else Fills(*fills),
     )
+
+
+def _columns(blocks: Sequence[bytes | memoryview | None], count: int) -> NDArray[np.float64] | None:
+    """f8[count, trades] of all blocks; None where a block has none."""
+    unpacked = [np.empty((count, 0))]
+    for packed in blocks:
+        if packed is None:
+            return None
+        unpacked.append(arrays.unpack(packed))
+    return np.concatenate(unpacked, axis=1)
 
 
 def _insert(statement: LiteralString, rows: Iterable[tuple[object, ...]]) -> None:

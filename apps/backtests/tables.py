@@ -5,9 +5,11 @@ from typing import Final
 from apps.core.tables import TableRenderer
 
 TRADE_COLUMNS: Final = (
-    "symbol", "side", "quantity", "entryTime", "entryPrice", "exitTime", "exitPrice",
-    "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
-    "maxAdverseExcursion", "maxFavorableExcursion",
+    "symbol", "side", "quantity", "entryTime", "entryDate", "entryPrice", "exitTime", "exitDate",
+    "exitPrice", "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
+    "maxAdverseExcursion", "maxFavorableExcursion", "entryDelayBars", "entryDelayMinutes",
+    "entryBarVolume", "entryVolumeShare", "exitDelayBars", "exitDelayMinutes", "exitBarVolume",
+    "exitVolumeShare",
 )  # fmt: skip
 POINT_COLUMNS: Final = ("time", "equity", "low", "high", "drawdown")
 

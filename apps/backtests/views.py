@@ -21,6 +21,7 @@ from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.core.pages import Query, page_of, page_with
 from apps.core.renderers import JsonRenderer
+from apps.engine.studies.configs import MOST_SEED
 
 
 class BacktestView(ViewSet):
@@ -63,7 +64,10 @@ class BacktestView(ViewSet):
             configs={name: body[name] for name in CONFIGS if name in body},
         )
         backtest = services.submit(
-            owner=caller(request), submission=submission, seed=secrets.randbits(48), now=now
+            owner=caller(request),
+            submission=submission,
+            seed=secrets.randbelow(MOST_SEED + 1),
+            now=now,
         )
         return Response(whole_out(backtest), status=201)
 

@@ -31,6 +31,7 @@ MOMENT: Final[Schema] = {
     "type": "string", "format": "date-time", "description": "ISO 8601 in UTC with Z.",
 }  # fmt: skip
 DATE: Final[Schema] = {"type": "string", "format": "date"}
+DATE_IN_INDIA: Final[Schema] = {**DATE, "description": "The date in Asia/Kolkata."}
 STRING: Final[Schema] = {"type": "string", "pattern": r"^[^\u0000]*$"}
 """Any text that is sent; in UTF-8, so that it holds no half of a surrogate pair either."""
 NO_CONTROL: Final[Schema] = {"pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"}
@@ -41,6 +42,7 @@ _LINES: Final[Schema] = {"pattern": r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\
 _JOINERS_ONLY: Final[Schema] = {"pattern": r"^(?:\P{Cf}|[\u200c\u200d])*$"}
 ID_SHOWN: Final = "6a0ec3f1b2d4e5f60718293a"
 MOMENT_SHOWN: Final = "2026-11-20T04:15:00.000Z"
+DATE_SHOWN: Final = "2026-11-20"
 
 TABLE: Final = "text/csv; charset=utf-8"
 TABLE_TEXT: Final = "With `Accept: text/csv` the same page as a table; headers tell of the others."

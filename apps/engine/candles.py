@@ -101,6 +101,14 @@ class Candles:
             self.volume[part],
         )
 
+    def where(self, mask: NDArray[np.bool_]) -> Candles:
+        """The bars where `mask` is true: copied, unless it is everywhere."""
+        if mask.all():
+            return self
+        return Candles(
+            frozen(self.time[mask]), *(frozen(getattr(self, name)[mask]) for name in NUMBERS)
+        )
+
     def between(self, start: int, end: int) -> Candles:
         """Bars with start <= time < end (epoch seconds), without copying."""
         first, last = np.searchsorted(self.time, (start, end))

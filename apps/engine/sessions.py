@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, day_start
+from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, ist_day
 from apps.engine.errors import EngineError
 
 MONDAY_TO_FRIDAY = 0b0011111
@@ -113,6 +113,23 @@ class Sessions:
         opens, closes = self._take(self.opens, regime), self._take(self.closes, regime)
         return np.where(covered, opens, -1), np.where(covered, closes, -1)
 
+    def trading_hours(self, day: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Opening and close (epoch seconds) between which bars of each date are in session.
+
+        A listed holiday has none: it closes when it opens. A date has the hours of its regime where
+        the calendar does not list it, and lasts from midnight to midnight where nobody knows its
+        hours.
+        """
+        opens, closes = self.hours(day)
+        midnight = day_start(day)
+        override, listed = self._override(day)
+        no_hours = listed & (self._take(self.override_opens, override) < 0)
+        known = self._take(self.override_known, override) == 1
+        unknown = (opens < 0) | (no_hours & ~known)
+        opens = np.where(unknown, midnight, opens)
+        closes = np.where(unknown, midnight + DAY, closes)
+        return opens, np.where(no_hours & known, opens, closes)
+
     def certain_closes(self, day: NDArray[np.int32]) -> NDArray[np.int64]:
         """The close of each date's session (epoch seconds) where the calendar is certain of it: -1
         in a year whose holidays are not listed, and where a special session's hours are not known.
@@ -147,6 +164,35 @@ class Sessions:
     def _take(column: NDArray[np.int64], row: NDArray[np.intp]) -> NDArray[np.int64]:
         """column[row]; rows of -1 and empty columns give -1, to be masked by the caller."""
         return np.append(column, -1)[row]
+
+
+def in_session(
+    time: NDArray[np.int64], timeframe: str, sessions: Sessions | None
+) -> NDArray[np.bool_]:
+    """Whether any moment of each bar (ascending starts) lies in the session of its date (rule 9).
+
+    Days and weeks are always in session, and so is every bar without a calendar. It takes a few
+    searches a date, however many bars there are.
+    """
+    length = TIMEFRAMES[timeframe]
+    if sessions is None or length >= DAY or not len(time):
+        return np.ones(len(time), np.bool_)
+    first, last = ist_day(time[[0, -1]]).tolist()
+    days = np.arange(first, last + 1, dtype=np.int32)
+    edges = np.searchsorted(time, day_start(np.append(days, days[-1:] + 1)))
+    held = edges[1:] > edges[:-1]
+    opens, closes = sessions.trading_hours(days[held])
+    begin, end = edges[:-1][held], edges[1:][held]
+    start = np.clip(np.searchsorted(time, opens - length, side="right"), begin, end)
+    stop = np.clip(np.searchsorted(time, closes), start, end)
+    stop = np.where(opens < closes, stop, start)
+    lengths = np.stack([start - begin, stop - start, end - stop], axis=1).ravel()
+    return np.repeat(np.tile(np.array([False, True, False]), len(begin)), lengths)
+
+
+def session_bars(candles: Candles, timeframe: str, sessions: Sessions | None) -> Candles:
+    """The bars that are `in_session`; the very same columns where all are."""
+    return candles.where(in_session(candles.time, timeframe, sessions))
 
 
 def _check_hours(opens: int, closes: int) -> None:

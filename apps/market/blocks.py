@@ -82,14 +82,6 @@ def overlaid(pieces: Sequence[Candles]) -> Candles:
     return Candles.build(times[last], **columns)
 
 
-def picked(bars: Candles, which: NDArray[np.bool_]) -> Candles:
-    """The bars where `which` is true."""
-    if which.all():
-        return bars
-    columns = {name: getattr(bars, name)[which] for name in NUMBERS}
-    return Candles.build(bars.time[which], **columns)
-
-
 def encode(candles: Candles) -> bytes:
     """The bars as a Parquet file, or as plain columns."""
     return _plain(candles) if len(candles) < _FEW else _parquet(candles)

@@ -21,7 +21,7 @@ from apps.engine.candles import (
 from apps.engine.sessions import Sessions
 from apps.market import adjustment, live
 from apps.market.adjustment import Adjustment, Change
-from apps.market.blocks import decode, joined, overlaid, picked
+from apps.market.blocks import decode, joined, overlaid
 from apps.market.calendars import calendar_of, calendars_of
 from apps.market.live import Series
 from apps.market.models import CandleBlock, CorporateAction
@@ -200,7 +200,7 @@ class _SessionBars:
         bars = _read(ordered, data)
         if not all(part.whole for part in ordered):
             served = np.concatenate([part.days for part in ordered])
-            bars = picked(bars, np.isin(ist_day(bars.time), served))
+            bars = bars.where(np.isin(ist_day(bars.time), served))
         until = ordered[0].known_until
         made = resample(bars, source, self.timeframe, self.sessions, until=until)
         return made if ordered[0].adjusted else self._in_terms(made)
@@ -208,7 +208,7 @@ class _SessionBars:
     def _in_terms(self, bars: Candles) -> Candles:
         """Adjusted; without stored weeks that a split or bonus lies in, which days make anew."""
         if self.timeframe == "1w":
-            bars = picked(bars, ~self._terms.crossed_by_week(bars))
+            bars = bars.where(~self._terms.crossed_by_week(bars))
         return self._terms.apply(bars)
 
 
@@ -232,7 +232,7 @@ class _Weeks:
     def bars(self, wanted: Collection[int]) -> Candles:
         stored = self._stored.bars(wanted)
         made = self._made(block_id(np.array(list(wanted), dtype=np.int64), "1w"))
-        return joined([stored, picked(made, ~np.isin(made.time, stored.time))])
+        return joined([stored, made.where(~np.isin(made.time, stored.time))])
 
     def count_of(self, block: int) -> int | None:
         return None
@@ -247,7 +247,7 @@ class _Weeks:
         days = self._days.bars(held[touched].tolist())
         in_blocks = np.isin(block_id(_mondays(ist_day(days.time)), "1w"), wanted)
         return resample(
-            picked(days, in_blocks), "1d", "1w", self._days.sessions, until=self._known_until()
+            days.where(in_blocks), "1d", "1w", self._days.sessions, until=self._known_until()
         )
 
     def _known_until(self) -> int:

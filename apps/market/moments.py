@@ -9,7 +9,7 @@ from apps.core.errors import Fault, InvalidInput
 from apps.engine.candles import IST
 
 INDIA: Final = timezone(timedelta(seconds=IST))
-EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
+EARLIEST: Final = datetime(1990, 1, 1, tzinfo=INDIA)
 """No candle is taken from before: NSE began to trade in 1994."""
 LATEST: Final = datetime(9999, 1, 1, tzinfo=INDIA)
 """No moment is read from after: every one has a date in any zone, and so has the next day."""

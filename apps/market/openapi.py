@@ -5,6 +5,7 @@ from typing import Final, get_args
 from apps.core.openapi import (
     COUNT,
     DATE,
+    DATE_SHOWN,
     FLAG,
     INTEGER,
     MOMENT,
@@ -134,6 +135,11 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "symbol": TEXT,
             "timeframe": _TIMEFRAME,
             "candles": array(ref("Candle")),
+            "dates": described(
+                array(DATE),
+                "Of days and weeks alone: the date in Asia/Kolkata of each candle, of a week its"
+                " Monday.",
+            ),
             "adjustedFor": array(
                 record(
                     {
@@ -146,7 +152,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             ),
             "synthetic": described(FLAG, "True where the history is a generated sample."),
         },
-        optional=("adjustedFor", "synthetic"),
+        optional=("dates", "adjustedFor", "synthetic"),
     ),
     "Coverage": record(
         {
@@ -233,7 +239,8 @@ READ_CANDLES: Final = Operation(
             {
                 "symbol": "NSE:RELIANCE",
                 "timeframe": "1d",
-                "candles": [[MOMENT_SHOWN, 1400.5, 1412.0, 1391.2, 1409.9, 8812345]],
+                "candles": [["2026-11-19T18:30:00.000Z", 1400.5, 1412.0, 1391.2, 1409.9, 8812345]],
+                "dates": [DATE_SHOWN],
             },
         )
     },

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
-from apps.engine.sessions import Sessions
+from apps.engine.sessions import Sessions, in_session
 from apps.engine.symbols import parse
 
 Days = NDArray[np.int32]
@@ -33,8 +33,8 @@ class Quality:
     `missing_days` are sessions of the calendar between the first and the last date without a bar;
     `short_days` have fewer bars in their session than it has periods (in thin trading, or where
     bars are missing); `unlisted_days` have bars though the calendar has no session on them.
-    `off_session` counts bars outside the hours. `jumps` and `spikes` are the times of such bars,
-    `silent_runs` the times at which runs without volume begin.
+    `off_session` counts bars of which no moment lies in a session. `jumps` and `spikes` are the
+    times of such bars, `silent_runs` the times at which runs without volume begin.
     """
 
     bars: int
@@ -52,7 +52,7 @@ class Quality:
 def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -> Quality:
     """The quality of a series that has a bar."""
     days, _ = days_of(candles.time)
-    inside = within_hours(candles, timeframe, sessions)
+    inside = in_session(candles.time, timeframe, sessions)
     full, bars = days_of(candles.time[inside])
     moves = parse(symbol).type != "options"
     return Quality(
@@ -96,16 +96,6 @@ def _in_known_year(days: Days, sessions: Sessions) -> Flags:
 
 def year_of(days: Days) -> NDArray[np.int64]:
     return days.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970
-
-
-def within_hours(candles: Candles, timeframe: str, sessions: Sessions) -> Flags:
-    """Which bars start within the hours of their date; all where nobody knows them."""
-    if TIMEFRAMES[timeframe] >= DAY:
-        return np.ones(len(candles), dtype=np.bool_)
-    days, counts = days_of(candles.time)
-    opens, closes = (np.repeat(hours, counts) for hours in sessions.hours(days))
-    inside = (candles.time >= opens) & (candles.time < closes)
-    return np.asarray(inside | (opens < 0))
 
 
 def _short_days(days: Days, bars: NDArray[np.intp], timeframe: str, sessions: Sessions) -> Days:

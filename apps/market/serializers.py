@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.engine.money import all_rupees
+from apps.engine.simulation.results import wire_dates
 from apps.market.contract_notes import VirtualNote
 from apps.market.coverage import Gaps
 from apps.market.models import CorporateAction
@@ -19,6 +20,8 @@ from apps.market.rulebook.rows import DepositoryRow, Exchange, Market, Row
 from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.store import Priced
 
+DATED: Final = ("1d", "1w")
+"""Timeframes whose candles start at midnight in India, the day before in UTC."""
 MOST_SHOWN: Final = 20
 """Days or times of one kind that a report of quality lists."""
 
@@ -26,14 +29,16 @@ MOST_SHOWN: Final = 20
 def candles_out(
     symbol: str, timeframe: str, priced: Priced, *, synthetic: bool
 ) -> dict[str, object]:
-    """Each candle as [time, open, high, low, close, volume]; `synthetic` stands only where true,
-    `adjustedFor` only where there is something.
+    """Each candle as [time, open, high, low, close, volume]; `dates` are those of days and weeks,
+    `synthetic` stands only where true, `adjustedFor` only where there is something.
     """
     answer: dict[str, object] = {
         "symbol": symbol,
         "timeframe": timeframe,
         "candles": _rows(priced.candles, is_adjusted=bool(priced.actions)),
     }
+    if timeframe in DATED:
+        answer["dates"] = wire_dates(priced.candles.time)
     if priced.actions:
         answer["adjustedFor"] = [_action(each) for each in priced.actions]
     return answer | {"synthetic": True} if synthetic else answer

@@ -25,6 +25,7 @@ from apps.engine.candles import (
     ist_days,
     start_of_block,
 )
+from apps.engine.sessions import in_session
 from apps.market import live
 from apps.market.adjustment import NONE, Adjustment
 from apps.market.blocks import EMPTY, joined
@@ -63,7 +64,8 @@ def read(
     are made of.
 
     With `warmup` also the bars that indicators at `start` are computed over (engine rule 11): those
-    from the beginning of the block that holds `start`, and WARMUP_BARS before that block.
+    from the beginning of the block that holds `start`, and before that block as many as hold
+    WARMUP_BARS in session.
     """
     history = history_of(symbol, timeframe, until=until, terms=terms)
     return _read(history, timeframe, start, end, warmup=warmup)
@@ -119,10 +121,16 @@ def _read(history: History, timeframe: str, start: int, end: int, *, warmup: boo
         return history.bars(wanted).between(start, end)
     early = _holding(history, first, WARMUP_BARS)
     bars = history.bars([*early, *wanted]).between(-_ALWAYS, end)
-    more = len(bars.between(-_ALWAYS, first)) - WARMUP_BARS
-    if more >= 0:
-        return bars.slice(more, len(bars))
-    return joined([_newest(history, -_ALWAYS, min(early, default=first), -more), bars])
+    begin = min(early, default=first)
+    while True:
+        time = bars.between(-_ALWAYS, first).time
+        inside = np.flatnonzero(in_session(time, timeframe, history.sessions))
+        if len(inside) >= WARMUP_BARS:
+            return bars.slice(int(inside[-WARMUP_BARS]), len(bars))
+        older = _newest(history, -_ALWAYS, begin, WARMUP_BARS - len(inside))
+        if not len(older):
+            return bars
+        bars, begin = joined([older, bars]), int(older.time[0])
 
 
 def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:

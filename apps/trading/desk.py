@@ -102,7 +102,7 @@ class Desk:
         began = self._began(row)
         kept = (self.stretch, self.last_row) == (began, self.lane.row_time)
         if self.window is None or not kept or not _on_one_day(row.time, self.last_row):
-            self.window = window_of(self.lane, began=began, before=row.time)
+            self.window = window_of(self.lane, self.calendars, began=began, before=row.time)
         self.stretch = began
         self.follow(row)
 

@@ -21,6 +21,8 @@ from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
 
+INCLUDE_OUT_OF_SESSION: Final = "includeOutOfSession"
+"""The key of executionSettings that parts lanes of the same symbols."""
 _EVER: Final = 2**62
 _LANE: Final = Lane._meta.db_table
 _STATE: Final = RunState._meta.db_table
@@ -62,20 +64,30 @@ def _lost_before(run: Run, day: date) -> float:
 
 def adopt(*, now: datetime) -> None:
     """Put the runs that have no lane yet on theirs, and have those looked at."""
-    found: dict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
+    found: dict[tuple[str, tuple[str, ...], bool], list[str]] = defaultdict(list)
     states = RunState.objects.filter(lane=None)
-    for run_id, basics in states.values_list("run_id", "run__configuration__basicInfo"):
-        found[basics["timeframe"], tuple(basics["symbols"])].append(run_id)
-    for (timeframe, symbols), run_ids in sorted(found.items()):
-        lane = lane_of(symbols, timeframe)
+    for run_id, basics, settings in states.values_list(
+        "run_id", "run__configuration__basicInfo", "run__configuration__executionSettings"
+    ):
+        included = settings.get(INCLUDE_OUT_OF_SESSION, False)
+        found[basics["timeframe"], tuple(basics["symbols"]), included].append(run_id)
+    for (timeframe, symbols, included), run_ids in sorted(found.items()):
+        lane = lane_of(symbols, timeframe, include_out_of_session=included)
         RunState.objects.filter(run__in=run_ids, lane=None).update(lane=lane)
         Lane.objects.filter(pk=lane.pk).update(wake_at=now)
 
 
-def lane_of(symbols: Sequence[str], timeframe: str) -> Lane:
+def lane_of(
+    symbols: Sequence[str], timeframe: str, *, include_out_of_session: bool = False
+) -> Lane:
     """It is there for good once it is."""
-    key = hashlib.sha256(json.dumps([timeframe, *symbols]).encode()).hexdigest()
-    fields = {"symbols": list(symbols), "timeframe": timeframe}
+    identity = [timeframe, *symbols, *([INCLUDE_OUT_OF_SESSION] if include_out_of_session else [])]
+    key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
+    fields = {
+        "symbols": list(symbols),
+        "timeframe": timeframe,
+        "include_out_of_session": include_out_of_session,
+    }
     return Lane.objects.get_or_create(key=key, defaults=fields)[0]
 
 

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, buckets, ist_day
-from apps.engine.sessions import Sessions
+from apps.engine.sessions import Sessions, session_bars
 from apps.market.store import PATIENCE
+from apps.trading.models import Lane
 
 GIVEN_UP_AFTER: Final = 10
 """Bars of sessions that may be missing in a row before a run is given up."""
@@ -46,6 +47,13 @@ class Row(NamedTuple):
 
 def without_bars(time: int, closes: int, *, symbols: int) -> Row:
     return Row(time, closes, np.full((symbols, len(PRICES)), np.nan))
+
+
+def visible_bars(lane: Lane, candles: Candles, timeframe: str, calendar: Sessions) -> Candles:
+    """Those of one of its symbols that the lane's runs see: of a backtest the same (rule 9)."""
+    if lane.include_out_of_session:
+        return candles
+    return session_bars(candles, timeframe, calendar)
 
 
 class Outlook(NamedTuple):

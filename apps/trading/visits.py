@@ -16,7 +16,16 @@ from apps.market.live import Series
 from apps.symbols.services import expiries_of
 from apps.trading.desk import Desk
 from apps.trading.models import Lane, LaneRow, RunState
-from apps.trading.rows import GIVEN_UP_AFTER, Outlook, Row, closed, nominal_end, silent_at, unpacked
+from apps.trading.rows import (
+    GIVEN_UP_AFTER,
+    Outlook,
+    Row,
+    closed,
+    nominal_end,
+    silent_at,
+    unpacked,
+    visible_bars,
+)
 
 _EVER: Final = 2**62
 _NOTHING: Final = Outlook([], None)
@@ -112,7 +121,12 @@ def _look_ahead(visits: Sequence[Visit], market_now: int) -> None:
     bars = store.all_closed(_series(visits, starts), clock=market_now)
     for visit in visits:
         lane, start = visit.lane, starts[visit.lane.pk]
-        series = [bars[code, lane.timeframe].between(start, _EVER) for code in lane.symbols]
+        series = [
+            visible_bars(lane, bars[code, lane.timeframe], lane.timeframe, calendar).between(
+                start, _EVER
+            )
+            for code, calendar in zip(lane.symbols, visit.desk.calendars, strict=True)
+        ]
         outlook = closed(series, lane.timeframe, visit.desk.calendars, start=start, now=market_now)
         since = min(stand.since for stand in visit.stands)
         rows = [row for row in outlook.rows if row.closes > since]

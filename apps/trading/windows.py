@@ -36,7 +36,7 @@ from apps.market.models import CandleBlock, CorporateAction
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.trading.models import Lane, LaneRow
-from apps.trading.rows import PRICES, Row, unpacked
+from apps.trading.rows import PRICES, Row, unpacked, visible_bars
 
 _ROWS_FIRST: Final = 3 * WARMUP_BARS
 """Rows read for a window; more, if a symbol was missing in many of them."""
@@ -100,11 +100,11 @@ class Window:
         return self._stored[symbol, name]
 
 
-def window_of(lane: Lane, *, began: int, before: int) -> Window:
+def window_of(lane: Lane, calendars: Sequence[Sessions], *, began: int, before: int) -> Window:
     """As the rows before the moment `before` have left it, from what is stored, for the rows of
-    that day. The stretch begins at `began`.
+    that day. The stretch begins at `began`; `calendars` are those of the symbols.
     """
-    reader = _Reader(lane, began, before, _terms(lane, day_in_india(before)))
+    reader = _Reader(lane, calendars, began, before, _terms(lane, day_in_india(before)))
     used = reader.used_before()
     return Window(
         lane.timeframe,
@@ -119,6 +119,7 @@ class _Reader:
     """What is stored of a lane before a moment, of each symbol in its `terms`."""
 
     lane: Lane
+    calendars: Sequence[Sessions]
     began: int
     before: int
     terms: Sequence[Adjustment]
@@ -143,7 +144,8 @@ class _Reader:
     def tape(self, symbol: int, used: Used) -> Candles:
         stored = self._read(symbol, self.lane.timeframe, start=self.began, end=self.began)
         terms = NONE if self._came_adjusted(symbol) else self.terms[symbol]
-        return _trimmed(joined([stored, terms.apply(used.of(symbol))]), self.begins)
+        bars = joined([stored, terms.apply(used.of(symbol))])
+        return _trimmed(self._visible(symbol, self.lane.timeframe, bars), self.begins)
 
     def _came_adjusted(self, symbol: int) -> bool:
         """Whether rows may have had prices that their source had adjusted, as is stored of the bars
@@ -161,7 +163,10 @@ class _Reader:
         """
         end = _first_moment(self.before, weekly=name == "1w")
         first = min(start_of_block(self.begins, name), end)
-        return self._read(symbol, name, start=first, end=end)
+        return self._visible(symbol, name, self._read(symbol, name, start=first, end=end))
+
+    def _visible(self, symbol: int, timeframe: str, bars: Candles) -> Candles:
+        return visible_bars(self.lane, bars, timeframe, self.calendars[symbol])
 
     def _read(self, symbol: int, timeframe: str, *, start: int, end: int) -> Candles:
         """With what rule 11 reads before it, as one sees it who trades at `end`."""

@@ -72,6 +72,7 @@ def test_trades_and_signals_are_told(api: Api, alice: User, holder: Stepper) -> 
     (trade,) = api(alice).get(path(holder, "trades")).json()["data"]
     assert (trade["symbol"], trade["exitReason"], trade["grossProfit"]) == (INFY, "take_profit", 40)
     assert trade["profit"] == pytest.approx(40 - trade["charges"])
+    assert (trade["entryDate"], trade["exitDate"]) == ("2026-11-02", "2026-11-02")
     signals = api(alice).get(path(holder, "signals?order=asc&sort=time")).json()["data"]
     assert [one["symbol"] for one in signals].count(INFY) == 2
     assert api(alice).get(path(holder, "signals?followed=false")).json()["data"] == []

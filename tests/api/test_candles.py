@@ -110,6 +110,19 @@ def test_adjusted_prices_are_told_without_what_binary_fractions_owe(client: APIC
     assert client.get(PATH, days | {"adjusted": "false"}).json()["candles"][1][4] == odd
 
 
+@pytest.mark.parametrize("timeframe", ["1d", "1w"])
+def test_days_and_weeks_come_with_their_dates_in_india(client: APIClient, timeframe: str) -> None:
+    """A bar of a day starts at midnight in India: its time in UTC is of the day before."""
+    mondays = [at("2024-01-22 00:00"), at("2024-01-29 00:00")]
+    hold("NSE:SBIN", timeframe, flat(mondays, [100.0, 101.0]))
+    answer = client.get(PATH, SBIN | {"timeframe": timeframe}).json()
+    assert [candle[0][:10] for candle in answer["candles"]] == ["2024-01-21", "2024-01-28"]
+    assert answer["dates"] == ["2024-01-22", "2024-01-29"]
+    nothing = client.get(PATH, SBIN | {"timeframe": timeframe, "from": "2025-01-01"}).json()
+    assert nothing["dates"] == []
+    assert "dates" not in client.get(PATH, SBIN | {"timeframe": "4h"}).json()
+
+
 def test_nothing_held_is_an_empty_list(client: APIClient) -> None:
     assert client.get(PATH, SBIN).json()["candles"] == []
 

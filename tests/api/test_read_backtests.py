@@ -49,9 +49,11 @@ def test_trades_come_in_pages_and_add_up(api: Api, alice: User, completed: dict[
     trades = whole["data"]
     assert whole["pagination"]["total"] == len(trades) > 3
     assert list(trades[0]) == [
-        "symbol", "side", "quantity", "entryTime", "entryPrice", "exitTime", "exitPrice",
-        "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
-        "maxAdverseExcursion", "maxFavorableExcursion",
+        "symbol", "side", "quantity", "entryTime", "entryDate", "entryPrice", "exitTime",
+        "exitDate", "exitPrice", "exitReason", "grossProfit", "charges", "profit",
+        "returnPercentage", "bars", "maxAdverseExcursion", "maxFavorableExcursion",
+        "entryDelayBars", "entryDelayMinutes", "entryBarVolume", "entryVolumeShare",
+        "exitDelayBars", "exitDelayMinutes", "exitBarVolume", "exitVolumeShare",
     ]  # fmt: skip
     profit = sum(trade["profit"] for trade in trades)
     assert profit == pytest.approx(completed["performance"]["netProfit"])
@@ -74,6 +76,14 @@ def test_each_trade_tells_how_far_prices_went_beside_it_as_the_figures_do(
     TradeBlock.objects.update(excursions=None)  # as results were stored before
     older = client.get(path).json()["data"]
     nothing = {"maxAdverseExcursion": None, "maxFavorableExcursion": None}
+    assert older == [trade | nothing for trade in trades]
+    TradeBlock.objects.update(fills=None)
+    older = client.get(path).json()["data"]
+    nothing |= {
+        f"{end}{name}": None
+        for end in ("entry", "exit")
+        for name in ("DelayBars", "DelayMinutes", "BarVolume", "VolumeShare")
+    }
     assert older == [trade | nothing for trade in trades]
     assert client.get(f"{PATH}/{completed['id']}/report").status_code == 200
 
@@ -105,7 +115,10 @@ def test_trades_and_curve_come_as_csv_too(api: Api, alice: User, completed: dict
         assert (response.status_code, response["Content-Type"]) == (200, "text/csv; charset=utf-8")
         lines = response.content.decode().split("\r\n")
         assert lines[0] == ",".join(rows[0])
-        assert lines[1:] == [*(",".join(map(str, row.values())) for row in rows), ""]
+        assert lines[1:] == [
+            *(",".join("" if v is None else str(v) for v in row.values()) for row in rows),
+            "",
+        ]
     empty = client.get(path + "/trades?page=1000", headers={"Accept": "text/csv"})
     assert empty.content.decode().count("\r\n") == 1
     refused = client.get(path + "/equity?points=0", headers={"Accept": "text/csv"})

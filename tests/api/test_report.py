@@ -74,6 +74,18 @@ def test_a_report_is_one_page_that_loads_nothing(
         assert heading in text
 
 
+def test_without_a_name_it_is_titled_by_the_algorithm_s(
+    api: Api, alice: User, completed: Backtest
+) -> None:
+    completed.name = ""
+    completed.save()
+    completed.algorithm.name = "Crossing <averages>"
+    completed.algorithm.save()
+    text = api(alice).get(path(completed)).content.decode()
+    assert "<h1>Crossing &lt;averages&gt;</h1>" in text
+    assert "<title>Crossing &lt;averages&gt;, 2024-02-01 to 2024-02-29</title>" in text
+
+
 def test_a_few_notes_lead_and_many_are_folded(api: Api, alice: User, completed: Backtest) -> None:
     notes = [{"code": "adjusted_prices", "message": f"Note {number}."} for number in range(5)]
     for held, folded in ((notes[:3], None), (notes[:4], "1 more note<"), (notes, "2 more notes<")):

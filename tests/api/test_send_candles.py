@@ -43,6 +43,15 @@ def test_bars_that_are_sent_are_read(operator: APIClient) -> None:
     assert read["candles"][0][0] == "2026-10-30T03:45:00.000Z"
 
 
+def test_a_bar_may_be_of_1990_01_01_and_of_no_earlier_day(operator: APIClient) -> None:
+    days = {"symbol": "NSE:SBIN", "timeframe": "1d"}
+    for day, status in (("1990-01-01", 200), ("1989-12-31", 400)):
+        answer = operator.post(PATH, days | {"candles": [[day, 1, 1, 1, 1, 0]]})
+        assert answer.status_code == status, answer.content
+    span = {"from": "1990-01-01", "to": "1990-01-01"}
+    assert len(operator.get(PATH, days | span).json()["candles"]) == 1
+
+
 def test_it_is_for_operators(api: Api, alice: User) -> None:
     assert_error(api(alice).post(PATH, sent(BAR)), 403, "FORBIDDEN")
     assert not LiveCandle.objects.exists()

@@ -115,6 +115,16 @@ def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charg
 
 
 @pytest.mark.usefixtures("history")
+def test_a_range_may_start_on_1990_01_01_and_no_earlier(
+    api: Api, alice: User, body: dict[str, Any]
+) -> None:
+    answer = api(alice).post(PATH, {**body, "startDate": "1990-01-01"})
+    assert answer.status_code == 201, answer.content
+    answer = api(alice).post(PATH, {**body, "startDate": "1989-12-31"})
+    assert_error(answer, 400, "VALIDATION_ERROR", field="startDate", value="1989-12-31")
+
+
+@pytest.mark.usefixtures("history")
 def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str, Any]) -> None:
     client = api(alice)
     created = client.post(PATH, body)

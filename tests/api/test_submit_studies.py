@@ -79,7 +79,7 @@ def test_of_an_algorithm_the_newest_walk_forwards_are_kept(
     client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(study_results, "MOST_WALK_FORWARDS", 2)
-    own = {"windows": 2, "parameters": PARAMETERS[:1]}
+    own = {"windows": 2, "parameters": PARAMETERS[:1], "objective": "netProfit"}
     Algorithm.objects.update(walk_forward_config=own)
     ids = [completed(client, {**body, "kind": "walk_forward"})["id"] for _ in range(3)]
     response = client.get(f"/api/trading/algorithms/{body['algorithmId']}")
@@ -106,6 +106,14 @@ def test_a_monte_carlo_tells_the_spread_of_what_the_trades_add_up_to(
     assert shuffled["results"]["finalEquity"] is None
     algorithm = client.get(f"/api/trading/algorithms/{body['algorithmId']}")
     assert algorithm.json()["monteCarloResults"]["method"] == "shuffle"
+
+
+def test_a_seed_that_was_drawn_can_be_sent_back(client: APIClient, body: dict[str, Any]) -> None:
+    asked = {**body, "kind": "monte_carlo"}
+    drawn = completed(client, {**asked, "monteCarloConfig": {"runs": 50}})
+    config = {"runs": 50, "seed": drawn["results"]["seed"]}
+    again = completed(client, {**asked, "monteCarloConfig": config})
+    assert again["results"] == drawn["results"]
 
 
 def test_an_optimization_ranks_what_it_tried_and_is_the_best_of_it(
@@ -196,7 +204,8 @@ def test_trades_too_few_to_draw_from_fail_it_with_the_reason(
 def test_a_search_that_is_cancelled_ends_at_its_next_report(
     client: APIClient, body: dict[str, Any]
 ) -> None:
-    sent = {**body, "kind": "optimization", "optimizationConfig": {"parameters": PARAMETERS}}
+    config = {"parameters": PARAMETERS, "objective": "netProfit"}
+    sent = {**body, "kind": "optimization", "optimizationConfig": config}
     created = client.post(PATH, sent).json()
     running = turns.take(now=make.NOW)
     assert running is not None

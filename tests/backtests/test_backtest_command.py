@@ -48,7 +48,7 @@ def backtest(*arguments: object, **options: Any) -> str:
 def test_the_summary_names_symbol_range_and_figures(tmp_path: Path, candles: Path) -> None:
     told = backtest(described(tmp_path), candles=candles)
     first, *lines = told.splitlines()
-    assert first == "NSE:ABC: 1,125 bars, 2024-01-01T03:45:00.000Z to 2024-03-01T09:45:00.000Z"
+    assert first == "NSE:ABC: 1,075 bars, 2024-01-01T03:45:00.000Z to 2024-03-01T09:45:00.000Z"
     assert any(line.startswith("  Net profit ") for line in lines)
     assert any(line.startswith("  Charges ") and not line.endswith(" 0.00") for line in lines)
     free = make.steps()["executionSettings"] | {"charges": "none"}

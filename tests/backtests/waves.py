@@ -20,5 +20,5 @@ def waves(first_day: str, days: int, *, step: int = 900) -> Candles:
         high=np.maximum(before, after) + 1,
         low=np.minimum(before, after) - 1,
         close=after,
-        volume=np.full(len(times), 1000.0),
+        volume=np.full(len(times), 1_000_000.0),
     )

@@ -139,7 +139,11 @@ def test_the_receipt_holds_the_longer_candles_too() -> None:
 
 
 def test_the_receipt_holds_the_hours_that_longer_candles_end_at() -> None:
-    wanted, one = strategy(entryConditions={"conditions": [hourly("above", 100)]}), history()
+    wanted = strategy(
+        entryConditions={"conditions": [hourly("above", 100)]},
+        executionSettings={"includeOutOfSession": True},
+    )
+    one = history()
     early = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 900, 9 * 3600 + 2100)])  # to 09:35
     other = History(one.symbol, one.candles, early, longer=one.longer)
     first, second = (

@@ -31,7 +31,9 @@ PARAMETERS = [
 
 
 def optimised(*, threads: int = 1, **config: object) -> tuple[Result, dict[str, Any]]:
-    asked = read(OptimizationConfig, {"parameters": PARAMETERS, **config})
+    asked = read(
+        OptimizationConfig, {"parameters": PARAMETERS, "objective": "sharpeRatio", **config}
+    )
     result, findings = optimise(
         STEPS, asked, HISTORIES, start=0, end=2**40, capital=1e6, seed=9, threads=threads
     )

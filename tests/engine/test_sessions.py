@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from apps.engine.sessions import InvalidSessions, Override, Regime, Sessions
+from apps.engine.sessions import InvalidSessions, Override, Regime, Sessions, in_session
 
 NINE_FIFTEEN, HALF_PAST_THREE = 9 * 3600 + 900, 15 * 3600 + 1800
 
@@ -110,3 +110,38 @@ def test_a_close_is_certain_in_listed_years_and_on_days_whose_hours_are_known() 
     day = np.array([4, 5, 6, 8, 365], np.int32)
     assert (sessions.certain_closes(day) >= 0).tolist() == [True, True, False, True, False]
     assert sessions.is_session(day[:4]).tolist() == [True, False, True, True]
+
+
+MUHURAT_OF_UNKNOWN_HOURS = Override(day("2023-11-12"), known=False)
+
+
+@pytest.mark.parametrize(
+    ("timeframe", "bars"),
+    [
+        ("1m", {"2024-01-01 09:14": False, "2024-01-01 09:15": True, "2024-01-01 15:29": True,
+                "2024-01-01 15:30": False}),
+        ("1h", {"2024-01-01 08:15": False, "2024-01-01 09:00": True, "2024-01-01 15:15": True,
+                "2024-01-01 15:30": False}),
+        ("5m", {"2024-01-22 11:00": False, "2024-01-23 11:00": True}),  # a listed holiday
+        ("5m", {"2024-11-01 09:15": False, "2024-11-01 18:00": True, "2024-11-01 19:00": False}),
+        ("5m", {"2024-01-20 09:10": False, "2024-01-20 09:15": True}),  # an unlisted Saturday
+        ("5m", {"2023-11-12 11:00": True, "2023-11-12 18:00": True}),  # nobody knows the hours
+        ("5m", {"2009-06-01 03:00": True}),  # no regime covers the date
+        ("1d", {"2024-01-20 00:00": True, "2024-01-22 00:00": True}),
+        ("1w", {"2024-01-22 00:00": True}),
+    ],
+)  # fmt: skip
+def test_rule_9_a_bar_is_in_session_when_any_moment_of_it_is(
+    timeframe: str, bars: dict[str, bool]
+) -> None:
+    listed = [Override(int(n), int(opens), int(closes)) if opens >= 0 else Override(int(n))
+              for n, opens, closes in zip(CASH.override_day, CASH.override_opens,
+                                          CASH.override_closes, strict=True)]  # fmt: skip
+    hours = [Regime(day("2010-10-18"), day("2026-08-02"), NINE_FIFTEEN, HALF_PAST_THREE)]
+    calendar = Sessions.build(hours, [*listed, MUHURAT_OF_UNKNOWN_HOURS])
+    time = np.array(
+        [in_kolkata(text[:10], int(text[11:13]) * 3600 + int(text[14:]) * 60) for text in bars]
+    )
+    assert in_session(time, timeframe, calendar).tolist() == list(bars.values())
+    assert in_session(time, timeframe, None).all()
+    assert not len(in_session(time[:0], timeframe, calendar))

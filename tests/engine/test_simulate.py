@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.candles import Candles, ist_day
+from apps.engine.candles import Candles, ist_day, resample
 from apps.engine.errors import InsufficientData
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
@@ -42,7 +42,7 @@ def history(
         high=np.maximum(opens, close),
         low=np.minimum(opens, close),
         close=close,
-        volume=np.ones(len(close)),
+        volume=np.full(len(close), 10_000.0),
     )
     return History(symbol, candles, **given)
 
@@ -67,7 +67,9 @@ def busy(**changes: Any) -> Strategy:
 
 
 def trades(result: Result) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = trade_dicts(result.trades, result.symbols, result.excursions)
+    found: list[dict[str, Any]] = trade_dicts(
+        result.trades, result.symbols, result.excursions, result.fills
+    )
     return found
 
 
@@ -79,8 +81,10 @@ def test_a_trade_as_clients_read_it() -> None:
             "side": "long",
             "quantity": 1.0,
             "entryTime": "2024-01-01T03:47:00.000Z",
+            "entryDate": "2024-01-01",
             "entryPrice": 101.0,
             "exitTime": "2024-01-01T03:50:00.000Z",
+            "exitDate": "2024-01-01",
             "exitPrice": 98.95,
             "exitReason": "stop_loss",
             "grossProfit": pytest.approx(-2.05),
@@ -90,6 +94,14 @@ def test_a_trade_as_clients_read_it() -> None:
             "bars": 4,
             "maxAdverseExcursion": pytest.approx(2.05 / 101 * 100),
             "maxFavorableExcursion": pytest.approx(2 / 101 * 100),
+            "entryDelayBars": None,
+            "entryDelayMinutes": None,
+            "entryBarVolume": 10_000,
+            "entryVolumeShare": 0.01,
+            "exitDelayBars": None,
+            "exitDelayMinutes": None,
+            "exitBarVolume": 10_000,
+            "exitVolumeShare": 0.01,
         }
     ]
 
@@ -140,6 +152,80 @@ def test_adding_bars_never_changes_what_came_before_them() -> None:
         kept = [t for t in trades(early) if t["exitReason"] != "end_of_data"]
         assert trades(whole)[: len(kept)] == kept
         assert whole.curve[: n - 1].tolist() == early.curve[: n - 1].tolist()
+
+
+def noted(result: Result, code: str) -> list[str]:
+    """The messages of the notes with this code."""
+    notes: Any = result.receipt["notes"]
+    return [note["message"] for note in notes if note["code"] == code]
+
+
+def with_pre_open(days: int, *, symbol: str = "NSE:TEST") -> History:
+    """Sessions of half an hour, each after 15 bars that are out of it at wild prices."""
+    regular = history(walk(30 * days), symbol=symbol).candles
+    opens = MONDAY + np.repeat(np.arange(days) * 86_400, 45)
+    time = opens + np.tile(np.arange(-15, 30) * MINUTE, days)
+    inside = np.tile(np.arange(-15, 30) >= 0, days)
+
+    def column(values: Any) -> Any:
+        whole = np.full(len(time), 130.0)
+        whole[inside] = values
+        return whole
+
+    names = ("open", "high", "low", "close", "volume")
+    columns = {name: column(getattr(regular, name)) for name in names}
+    half_an_hour = Regime(0, 40_000, 33_300, 35_100, weekdays=0b1111111)
+    candles = Candles.build(time, **columns)
+    return History(symbol, candles, Sessions.build([half_an_hour]))
+
+
+def test_rule_9_bars_outside_of_sessions_are_left_out_and_counted() -> None:
+    whole = with_pre_open(days=20)
+    inside = (whole.candles.time + 19_800) % 86_400 >= 33_300
+    session_alone = History(whole.symbol, whole.candles.where(inside), whole.sessions)
+    start = MONDAY + 5 * 86_400 - 33_300
+    result, expected = run(busy(), whole, start=start), run(busy(), session_alone, start=start)
+    assert len(result.trades) > 20
+    assert result.trades.tobytes() == expected.trades.tobytes()
+    assert result.curve.tobytes() == expected.curve.tobytes()
+    assert result.receipt["candles"] == expected.receipt["candles"]
+    assert noted(result, "out_of_session") == [
+        "Bars outside of sessions are left out: 225 of NSE:TEST."
+    ]
+    assert noted(expected, "out_of_session") == []
+
+
+def test_rule_9_bars_outside_of_sessions_are_included_where_that_is_asked() -> None:
+    whole = with_pre_open(days=20)
+    asked = busy(executionSettings={"includeOutOfSession": True})
+    result = run(asked, whole)
+    without_calendar = run(asked, History(whole.symbol, whole.candles))
+    assert result.trades.tobytes() == without_calendar.trades.tobytes()
+    assert len(result.curve) == 45 * 20
+    assert noted(result, "out_of_session") == [
+        "Bars outside of sessions are included, as includeOutOfSession asks: 300 of NSE:TEST."
+    ]
+
+
+def test_rule_9_longer_candles_outside_of_sessions_are_left_out() -> None:
+    """A quarter of an hour of the pre-open is a candle of its own."""
+    whole = with_pre_open(days=20)
+    inside = (whole.candles.time + 19_800) % 86_400 >= 33_300
+    condition = sma_cross(2, 5)
+    for operand in ("indicator1", "indicator2"):
+        condition[operand]["timeframe"] = "15m"
+    given = strategy(
+        entryConditions={"conditions": [condition]}, exitConditions={"maxHoldingCandles": 5}
+    )
+
+    def with_quarters(candles: Candles) -> History:
+        quarters = resample(candles, "1m", "15m", whole.sessions)
+        return History(whole.symbol, candles, whole.sessions, longer={"15m": quarters})
+
+    result = run(given, with_quarters(whole.candles))
+    expected = run(given, with_quarters(whole.candles.where(inside)))
+    assert len(result.trades) == 3
+    assert result.trades.tobytes() == expected.trades.tobytes()
 
 
 def test_the_last_equity_is_the_capital_and_the_net_profit() -> None:

@@ -25,7 +25,7 @@ def faults(kind: Any, **sent: object) -> list[str]:
 def test_defaults() -> None:
     made = parse(WalkForwardConfig, {"parameters": [STOP]})
     assert (made.windows, made.trainRatio, made.anchored) == (5, 0.7, False)
-    assert made.objective == "sharpeRatio"
+    assert made.objective == "sharpeRatioAnnualized"
     assert parse(MonteCarloConfig, {}).method == "bootstrap"
 
 

@@ -100,7 +100,7 @@ def test_nothing_is_tested_once_the_money_is_gone() -> None:
         executionSettings={"slippage": 2},
     ).model_dump(mode="json", exclude_none=True, by_alias=True)
     risky = [History("NSE:TEST", CANDLES, contract=Contract(margin=0.01))]
-    config = read(WalkForwardConfig, {"parameters": PARAMETERS})
+    config = read(WalkForwardConfig, {"parameters": PARAMETERS, "objective": "netProfit"})
     result, found = walk_forward(steps, config, risky, start=0, end=2**40, capital=1e6)
     assert len(found["windows"]) == 1  # type: ignore[arg-type]
     assert "ruined" in {note["code"] for note in result.receipt["notes"]}  # type: ignore[attr-defined]

@@ -92,7 +92,7 @@ def test_equal_bars_are_equal_bytes() -> None:
 def test_joining_pieces_in_any_order_sorts_them() -> None:
     bars = minutes("2024-01-01 09:15", 10)
     odd = np.arange(10) % 2 == 1
-    pieces = [blocks.picked(bars, odd), blocks.EMPTY, blocks.picked(bars, ~odd)]
+    pieces = [bars.where(odd), blocks.EMPTY, bars.where(~odd)]
     assert same(blocks.joined(pieces), bars)
 
 

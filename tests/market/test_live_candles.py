@@ -104,7 +104,8 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
 def test_bars_outside_the_session_are_taken_and_counted() -> None:
     early = minutes(f"{DAY} 09:10", 10)
     assert receive(early).off_session == 5
-    assert receive(minutes("2026-10-31 10:00", 3)).off_session == 3
+    assert receive(minutes("2026-10-31 10:00", 3)).off_session == 0  # an unlisted Saturday
+    assert receive(minutes("2026-01-26 10:00", 3)).off_session == 3  # Republic Day
     assert receive(minutes("2026-10-31 00:00", 1), "1d").off_session == 0
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import WARMUP_BARS, resample
+from apps.engine.sessions import in_session
 from apps.market import blocks, store
 from apps.market.models import CandleBlock
 from apps.market.rulebook.sessions import sessions_of
@@ -199,3 +200,17 @@ def test_coverage_tells_each_timeframe() -> None:
             "bars": 2,
         },
     ]
+
+
+def test_a_warm_up_holds_as_many_bars_in_session_whatever_lies_outside() -> None:
+    """Each day has 25 bars in its session, and two before it."""
+    opens = [at("2024-01-01 09:15") + 86_400 * day for day in range(200) if day % 7 < 5]
+    times = [start + 900 * n for start in opens for n in range(-2, 25)]
+    hold(SBIN, "15m", flat(times))
+    first = at("2024-06-01 00:00")
+    read = store.read(SBIN, "15m", start=first, end=first + 86_400 * 7, warmup=True)
+    early = read.between(0, first)
+    inside = in_session(early.time, "15m", sessions_of(SBIN))
+    assert int(np.count_nonzero(inside)) == WARMUP_BARS
+    assert inside[0]
+    assert len(early) > WARMUP_BARS + 100

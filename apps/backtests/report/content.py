@@ -39,6 +39,7 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
     }
     content = {
         "backtest": backtest,
+        "title": backtest.name or backtest.algorithm.name,
         "figures": backtest.performance or {},
         "receipt": backtest.receipt or {},
         "drawn": drawn,

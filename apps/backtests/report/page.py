@@ -49,7 +49,7 @@ def make(backtest: Backtest, *, now: datetime) -> bytes:
 
 def with_script(html: bytes) -> bytes:
     """The whole page."""
-    return html.replace(b"\0", _plotly().encode())
+    return html.replace(b"\0", _plotly())
 
 
 def policy() -> str:
@@ -63,12 +63,12 @@ def policy() -> str:
 @cache
 def _own_policy() -> str:
     """What also holds for a page that was saved as a file."""
-    scripts = " ".join(_hash(text) for text in (_plotly(), _own("report.js")))
+    scripts = " ".join(_hash(script) for script in (_plotly(), _own("report.js").encode()))
     return "; ".join(
         (
             "default-src 'none'",
             f"script-src {scripts}",
-            f"style-src {_hash(_own('report.css'))}",
+            f"style-src {_hash(_own('report.css').encode())}",
             "img-src data: blob:",  # a chart that is saved as an image
             "base-uri 'none'",
             "form-action 'none'",
@@ -76,9 +76,9 @@ def _own_policy() -> str:
     )
 
 
-def _hash(text: str) -> str:
+def _hash(content: bytes) -> str:
     """As a policy names an inline script or style."""
-    return f"'sha256-{base64.b64encode(sha256(text.encode()).digest()).decode()}'"
+    return f"'sha256-{base64.b64encode(sha256(content).digest()).decode()}'"
 
 
 @cache
@@ -87,13 +87,13 @@ def _own(name: str) -> str:
 
 
 @cache
-def _plotly() -> str:
+def _plotly() -> bytes:
     """Plotly's script; the package itself would cost each web process some 30 MB."""
     spec = importlib.util.find_spec("plotly")
     assert spec is not None  # it is pinned in requirements.txt
     assert spec.origin is not None
     script = Path(spec.origin).parent / "package_data" / "plotly.min.js"
-    return script.read_text(encoding="utf-8")
+    return script.read_bytes()
 
 
 @cache
@@ -101,7 +101,8 @@ def _sheets_of_plotly() -> list[str]:
     """The ids of style sheets that Plotly's script would bring along (of its maps), each only where
     no element has it yet: the policy would refuse them, and browsers would report that as an error.
     """
-    return re.findall(r'document\.getElementById\("([0-9a-f]{64})"\)', _plotly())
+    found = re.findall(rb'document\.getElementById\("([0-9a-f]{64})"\)', _plotly())
+    return [name.decode() for name in found]
 
 
 def _inside_a_script(value: dict[str, Any]) -> str:

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from apps.backtests.report import words
 from apps.backtests.results import Trades
 from apps.engine.figures.breakdowns import Group, Period
+from apps.engine.figures.fills import unknown_fills, volume_shares
 from apps.engine.figures.metrics import BENCHMARK, EQUITY, TRADES, Unit
 from apps.engine.figures.trades import net_profits, trade_returns
 from apps.engine.kernel.reasons import EXIT_REASONS
@@ -83,7 +85,8 @@ def _in_words(value: object, unit: Unit) -> str:
 
 class Row(NamedTuple):
     """One trade as the report lists it; times are epoch seconds, how far prices went against it
-    and for it percent of its entry, None where that is not known.
+    and for it percent of its entry, the bars that its entry came late, and its quantity in percent
+    of the volume of the entry's bar; None where one of them is not known.
     """
 
     symbol: str
@@ -96,6 +99,8 @@ class Row(NamedTuple):
     reason: str
     against: float | None
     going_for: float | None
+    late: float | None
+    share: float | None
     profit: float
     percent: float
 
@@ -122,6 +127,8 @@ def _rows(chosen: Trades, symbols: Sequence[str]) -> list[Row]:
         if chosen.excursions is None
         else ((one * 100).tolist() for one in chosen.excursions)
     )
+    fills = chosen.fills or unknown_fills(len(trades))
+    shares = volume_shares(trades["quantity"], fills.entry_volume) * 100
     columns = (
         [symbols[place] for place in trades["symbol"]],
         ["long" if side > 0 else "short" for side in trades["side"]],
@@ -133,7 +140,13 @@ def _rows(chosen: Trades, symbols: Sequence[str]) -> list[Row]:
         [EXIT_REASONS[code] for code in trades["reason"]],
         against,
         going_for,
+        _known(fills.entry_delay_bars),
+        _known(shares),
         net_profits(trades).tolist(),
         (trade_returns(trades) * 100).tolist(),
     )
     return [Row(*row) for row in zip(*columns, strict=True)]
+
+
+def _known(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if np.isnan(value) else value for value in values.tolist()]

@@ -141,7 +141,9 @@ class ExecutionSettings(Part):
     A limit order for an entry stands `limitOffset` below the signal's close (above it for a short),
     a stop order above it (below); both live for the next candle. Market orders have no use for it.
     `productType` absent means intraday below 1d, else delivery or carryforward by the instrument;
-    `charges` absent means the schedule of the instrument's segment.
+    `charges` absent means the schedule of the instrument's segment. Bars outside of sessions, such
+    as those of the pre-open or of a holiday, are left out of indicators and fills unless
+    `includeOutOfSession` is true.
     """
 
     mode: Literal["paper", "live"]
@@ -153,3 +155,4 @@ class ExecutionSettings(Part):
     productType: Maybe[Literal["intraday", "delivery", "carryforward"]] = None
     initialCapital: Rupees = 1_000_000.0
     charges: Maybe[Literal["none", "standard"]] = None
+    includeOutOfSession: bool = False

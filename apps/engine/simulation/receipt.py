@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule, has_rates
+from apps.engine.figures.fills import LATE_BARS, THIN_SHARE, Fills, is_late, is_thin
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.timeline import History, Note, Track
@@ -83,6 +84,7 @@ def notes_on(
 ) -> list[Note]:
     """What the reader of a result must know."""
     found = [note for history in histories for note in history.notes]
+    found += _on_bars_out_of_session(strategy, tracks)
     free = [
         history.symbol
         for history, track in zip(histories, tracks, strict=True)
@@ -99,6 +101,39 @@ def notes_on(
         message = "Equity fell to zero or below; the simulation ended there, at the last close."
         found.append(Note("ruined", message))
     return found
+
+
+def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
+    """How many fills of the trades, whose quantities are given, came late or were thin."""
+    found, delays = [], (fills.entry_delay_bars, fills.exit_delay_bars)
+    late = [int(is_late(column).sum()) for column in delays]
+    if any(late):
+        longest = int(max(np.nanmax(column, initial=0) for column in delays))
+        message = (
+            f"{late[0]:,} entries and {late[1]:,} exits of {len(quantity):,} trades were filled"
+            f" more than {LATE_BARS} bars after their signals, as their symbols had no bars before;"
+            f" the longest wait was {longest:,} bars."
+        )
+        found.append(Note("late_fills", message))
+    volumes = (fills.entry_volume, fills.exit_volume)
+    thin = [int(is_thin(quantity, volume).sum()) for volume in volumes]
+    if any(thin):
+        message = (
+            f"{thin[0]:,} entries and {thin[1]:,} exits of {len(quantity):,} trades took more than"
+            f" {THIN_SHARE:.0%} of the volume of their bars; a market may not fill them so."
+        )
+        found.append(Note("thin_fills", message))
+    return found
+
+
+def _on_bars_out_of_session(strategy: Strategy, tracks: Sequence[Track]) -> list[Note]:
+    counts = {track.symbol: track.out_of_session for track in tracks if track.out_of_session}
+    if not counts:
+        return []
+    of_symbols = ", ".join(f"{count:,} of {symbol}" for symbol, count in counts.items())
+    included = strategy.executionSettings.includeOutOfSession
+    what = "are included, as includeOutOfSession asks" if included else "are left out"
+    return [Note("out_of_session", f"Bars outside of sessions {what}: {of_symbols}.")]
 
 
 def _sells_shares_short(strategy: Strategy) -> bool:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.candles import ist_day
 from apps.engine.figures.equity import drawdowns
+from apps.engine.figures.fills import Fills, unknown_fills, volume_shares
 from apps.engine.figures.paths import Excursions
 from apps.engine.figures.trades import net_profits, trade_returns
 from apps.engine.kernel.reasons import EXIT_REASONS
@@ -16,22 +19,31 @@ from apps.engine.money import all_rupees
 
 
 def trade_dicts(
-    trades: Array, symbols: Sequence[str], excursions: Excursions | None
+    trades: Array,
+    symbols: Sequence[str],
+    excursions: Excursions | None,
+    fills: Fills | None = None,
 ) -> list[dict[str, object]]:
     """TRADE records as clients see them; `symbols` in the order of the simulation.
 
     Prices and money in rupees; `profit` is net of charges, `returnPercentage` is of the entry's
     value; `bars` counts the bars the position lived through, the entry bar is 1. The excursions,
-    MAE and MFE, are percent of the average entry price; null where they are not known.
+    MAE and MFE, are percent of the average entry price; null where they are not known. So are
+    facts of `fills`; the shares of volumes are percent.
     """
     adverse, favorable = excursions or (None, None)
+    fills = fills or unknown_fills(len(trades))
+    entry_share = volume_shares(trades["quantity"], fills.entry_volume) * 100
+    exit_share = volume_shares(trades["quantity"], fills.exit_volume) * 100
     columns = {
         "symbol": [symbols[index] for index in trades["symbol"]],
         "side": ["long" if side > 0 else "short" for side in trades["side"]],
         "quantity": [_whole(quantity) for quantity in trades["quantity"].tolist()],
         "entryTime": wire_times(trades["entry_time"]),
+        "entryDate": wire_dates(trades["entry_time"]),
         "entryPrice": all_rupees(trades["entry_price"]),
         "exitTime": wire_times(trades["exit_time"]),
+        "exitDate": wire_dates(trades["exit_time"]),
         "exitPrice": all_rupees(trades["exit_price"]),
         "exitReason": [EXIT_REASONS[code] for code in trades["reason"]],
         "grossProfit": all_rupees(trades["gross"]),
@@ -41,6 +53,14 @@ def trade_dicts(
         "bars": trades["bars"].tolist(),
         "maxAdverseExcursion": _percents(adverse, len(trades)),
         "maxFavorableExcursion": _percents(favorable, len(trades)),
+        "entryDelayBars": _known(fills.entry_delay_bars),
+        "entryDelayMinutes": _known(fills.entry_delay_minutes),
+        "entryBarVolume": _known(fills.entry_volume),
+        "entryVolumeShare": _known(entry_share),
+        "exitDelayBars": _known(fills.exit_delay_bars),
+        "exitDelayMinutes": _known(fills.exit_delay_minutes),
+        "exitBarVolume": _known(fills.exit_volume),
+        "exitVolumeShare": _known(exit_share),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -54,6 +74,11 @@ def _percents(fractions: NDArray[np.float64] | None, count: int) -> list[float] 
         return [None] * count
     percents: list[float] = (fractions * 100).tolist()
     return percents
+
+
+def _known(values: NDArray[np.float64]) -> list[float | None]:
+    """To four decimals; None for NaN."""
+    return [None if isnan(value) else _whole(round(value, 4)) for value in values.tolist()]
 
 
 def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
@@ -81,3 +106,9 @@ def wire_times(time: NDArray[np.int64]) -> list[str]:
     """ISO 8601 in UTC with milliseconds and Z."""
     texts: list[str] = np.datetime_as_string(time.astype("M8[s]"), "ms", timezone="UTC").tolist()
     return texts
+
+
+def wire_dates(time: NDArray[np.int64]) -> list[str]:
+    """The dates in Asia/Kolkata, YYYY-MM-DD, of epoch seconds."""
+    dates: list[str] = ist_day(time).astype("M8[D]").astype(str).tolist()
+    return dates

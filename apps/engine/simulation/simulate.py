@@ -9,6 +9,7 @@ import numpy as np
 
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
+from apps.engine.figures.fills import Fills, fills_of
 from apps.engine.figures.metrics import Performance, performance
 from apps.engine.figures.paths import Excursions
 from apps.engine.kernel import kernel
@@ -32,7 +33,7 @@ from apps.engine.simulation.plan import (
     terms_of,
 )
 from apps.engine.simulation.plays import Played, Progress, play, to_nobody
-from apps.engine.simulation.receipt import notes_on, receipt
+from apps.engine.simulation.receipt import notes_on, notes_on_fills, receipt
 from apps.engine.simulation.stage import Stage, stage_of
 from apps.engine.simulation.timeline import Cues, History, Track
 
@@ -55,7 +56,8 @@ class Result:
 
     `trades`: TRADE records in the order of their exits, `symbol` an index into `symbols`; `curve`:
     CURVE records, one a row; `results` turns both into what clients read. `excursions`: how
-    far prices went beside each trade. `performance`: see `metrics`. `receipt`: what the result
+    far prices went beside each trade. `fills`: how late the fills of each came, and what their bars
+    traded. `performance`: see `metrics`. `receipt`: what the result
     rests on, with `notes` on how far it can be trusted.
     """
 
@@ -63,6 +65,7 @@ class Result:
     trades: Array
     curve: Array
     excursions: Excursions | None
+    fills: Fills
     performance: Performance
     receipt: dict[str, object]
 
@@ -105,11 +108,18 @@ def result_of(
 ) -> Result:
     """What was played, with its figures and its receipt."""
     facts = played.facts
+    calendars = [history.sessions for history in stage.histories]
+    fills = fills_of(facts.trades, stage.candles, calendars, strategy.basicInfo.timeframe)
+    notes = [
+        *notes_on(strategy, stage.histories, stage.tracks, schedule, ruined=played.ruined),
+        *notes_on_fills(facts.trades["quantity"], fills),
+    ]
     return Result(
         symbols=stage.symbols,
         trades=facts.trades,
         curve=curve_of(played),
         excursions=facts.excursions,
+        fills=fills,
         performance=performance(facts, rejected=played.rejected, paid=played.paid),
         receipt=receipt(
             strategy,
@@ -120,7 +130,7 @@ def result_of(
             end=stage.end,
             capital=capital,
             seed=seed,
-            notes=notes_on(strategy, stage.histories, stage.tracks, schedule, ruined=played.ruined),
+            notes=notes,
         ),
     )
 

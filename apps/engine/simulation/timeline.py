@@ -19,7 +19,7 @@ from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, longer_warmups
-from apps.engine.sessions import Sessions
+from apps.engine.sessions import Sessions, in_session, session_bars
 from apps.engine.signals.programs import Bits, Run
 from apps.engine.signals.signals import NO_RANGES, atr_columns, signals_of
 from apps.engine.signals.values import NO_CACHE, ColumnCache, Kept
@@ -44,12 +44,12 @@ class Note:
 class History:
     """One symbol: its candles in the strategy's timeframe, its hours, its contract.
 
-    `candles` reach back before the simulated range: WARMUP_BARS bars before the block that the
-    range starts in (rule 11), or all there are. `sessions` may be None where nothing is squared
-    off; longer timeframes then count from midnight. `notes` are what a reader of the result must
-    know of the candles. `longer` holds the candles of every longer timeframe that the strategy
-    reads, without unfinished ones: from WARMUP_BARS before their block that holds the first day of
-    that block, or all there are.
+    `candles` reach back before the simulated range: WARMUP_BARS bars in session before the block
+    that the range starts in (rule 11), or all there are, with any others among them. `sessions` may
+    be None where nothing is squared off; longer timeframes then count from midnight, and all bars
+    are in session. `notes` are what a reader of the result must know of the candles. `longer` holds
+    the candles of every longer timeframe that the strategy reads, without unfinished ones: from
+    WARMUP_BARS before their block that holds the first day of that block, or all there are.
     """
 
     symbol: str
@@ -65,7 +65,8 @@ class Track(NamedTuple):
 
     `used` are the candles that any figure can depend on, warm-up included; `candles` are the last
     of them, those in the range, and `flags` has one row for each. `longer` are the candles of
-    longer timeframes that any figure can depend on, as they are seen at `used`.
+    longer timeframes that any figure can depend on, as they are seen at `used`. `out_of_session`
+    counts the bars of the range outside of sessions, whether they are among the candles or not.
     """
 
     symbol: str
@@ -73,6 +74,7 @@ class Track(NamedTuple):
     candles: Candles
     flags: NDArray[np.uint8]
     longer: Mapping[str, Longer]
+    out_of_session: int = 0
 
 
 class Cues(NamedTuple):
@@ -83,15 +85,23 @@ class Cues(NamedTuple):
 
 
 def track_of(strategy: Strategy, history: History, start: int, end: int) -> Track:
-    """The bars with start <= time < end. Raises InsufficientData when none is there."""
+    """The bars with start <= time < end, without those outside of sessions unless the strategy
+    includes them (rule 9). Raises InsufficientData when none is there.
+    """
     timeframe = strategy.basicInfo.timeframe
-    used = _used(history.candles, timeframe, start, end)
+    inside = in_session(history.candles.time, timeframe, history.sessions)
+    outside = history.candles.time[~inside]
+    tradable = history.candles
+    if not strategy.executionSettings.includeOutOfSession:
+        tradable = tradable.where(inside)
+    used = _used(tradable, timeframe, start, end)
     candles = used.between(start, end)
     if not len(candles):
         raise InsufficientData(history.symbol, held=0, needed=LEAST_BARS)
     flags = square_off_flags(strategy, history.symbol, candles, history.sessions)
     longer = _longer_used(strategy, history, used, start)
-    return Track(history.symbol, used, candles, flags, longer)
+    out_of_session = int(np.count_nonzero((outside >= start) & (outside < end)))
+    return Track(history.symbol, used, candles, flags, longer, out_of_session)
 
 
 def cues_of(
@@ -174,6 +184,8 @@ def _longer_used(
     begins = start_of_block(start, timeframe)
     for name in longer_warmups(strategy):
         candles = history.longer[name]
+        if not strategy.executionSettings.includeOutOfSession:
+            candles = session_bars(candles, name, history.sessions)
         begin = int(np.searchsorted(candles.time, start_of_block(begins, name)))
         candles = candles.slice(max(begin - WARMUP_BARS, 0), len(candles))
         one = longer_of(used, timeframe, candles, name, history.sessions)

@@ -28,7 +28,9 @@ PATH = rf"^{_NAME}(\.{_NAME})+$"
 """A place in the steps, such as entryConditions.conditions[0].indicator1.period."""
 
 Number = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
-Seed = Annotated[int, Field(ge=0, le=int(LARGEST)), Whole]
+MOST_SEED = int(LARGEST)
+"""No number over this one may be sent, so none is drawn."""
+Seed = Annotated[int, Field(ge=0, le=MOST_SEED), Whole]
 
 SHOWN = (
     "totalTrades", "netProfit", "roi", "winRate", "profitFactor", "sharpeRatio",
@@ -94,7 +96,7 @@ class WalkForwardConfig(Part):
     trainRatio: Annotated[float, Field(ge=0.1, le=0.9)] = 0.7
     anchored: bool = False
     parameters: Parameters
-    objective: Objective = "sharpeRatio"
+    objective: Objective = "sharpeRatioAnnualized"
 
 
 class MonteCarloConfig(Part):
@@ -113,7 +115,7 @@ class OptimizationConfig(Part):
     """Parameters tried over the whole range, all of them or `maxRuns` drawn at random."""
 
     parameters: Parameters
-    objective: Objective = "sharpeRatio"
+    objective: Objective = "sharpeRatioAnnualized"
     method: Literal["grid", "random"] = "grid"
     seed: Maybe[Seed] = None
     maxRuns: Annotated[int, Field(ge=1, le=MOST_SETS), Whole] = 1000

@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import DAY, TIMEFRAMES, Candles, buckets, ist_day
-from apps.engine.sessions import Sessions
+from apps.engine.candles import TIMEFRAMES, Candles, buckets
+from apps.engine.sessions import Sessions, in_session
 from apps.market.live import Row, candles_of
-from apps.market.quality import within_hours
 
 SKEW: Final = 5
 """Seconds that a feed's clock may be ahead of ours."""
@@ -102,8 +101,4 @@ def _refused(
 
 
 def _off_session(candles: Candles, timeframe: str, sessions: Sessions) -> int:
-    """Of days and weeks none (engine rule 9)."""
-    if TIMEFRAMES[timeframe] >= DAY or not len(candles):
-        return 0
-    inside = within_hours(candles, timeframe, sessions) & sessions.is_session(ist_day(candles.time))
-    return int(np.count_nonzero(~inside))
+    return int(np.count_nonzero(~in_session(candles.time, timeframe, sessions)))

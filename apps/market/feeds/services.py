@@ -15,7 +15,7 @@ from apps.core.errors import Code, ServiceError
 from apps.core.times import wire_time
 from apps.engine.candles import Candles, ist_day
 from apps.market import blocks, live, writing
-from apps.market.blocks import overlaid, picked
+from apps.market.blocks import overlaid
 from apps.market.calendars import calendars_of
 from apps.market.feeds.incoming import Received, Sifted, sift
 from apps.market.live import Row
@@ -118,12 +118,12 @@ def _write(
 ) -> None:
     """What corrects a block goes there; many bars of a symbol are history, and go there too."""
     corrections = {
-        symbol: picked(series[symbol], one.corrected)
+        symbol: series[symbol].where(one.corrected)
         for symbol, one in compared.items()
         if one.corrected.any()
     }
     new = {
-        symbol: picked(series[symbol], one.fresh | one.changed & ~one.corrected)
+        symbol: series[symbol].where(one.fresh | one.changed & ~one.corrected)
         for symbol, one in compared.items()
     }
     history = {symbol: bars for symbol, bars in new.items() if len(bars) > _MANY}

@@ -19,11 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
-from apps.engine.sessions import Sessions
+from apps.engine.sessions import Sessions, in_session
 from apps.market.importers.layout import PRICES
 from apps.market.importers.rows import Flags, Instruments, Rows
 from apps.market.importers.tables import Table
-from apps.market.quality import within_hours
 
 REPAIRABLE: Final = 0.005
 """Largest excess of an open or close over its bar's range that is repaired, as a share of it."""
@@ -275,7 +274,7 @@ def _refuse_off_session(
 ) -> None:
     first, sessions = 0, calendars([part.symbol for part in parts])
     for part in parts:
-        inside = within_hours(part.candles, timeframe, sessions[part.symbol])
+        inside = in_session(part.candles.time, timeframe, sessions[part.symbol])
         if not inside.all():
             place = sieve.place(first + int(np.argmin(inside)))
             sieve.table.refuse(f"{place}: the bar starts outside the session's hours")

@@ -1,10 +1,12 @@
 """Positions, orders, trades and signals on the wire; prices and money in rupees."""
 
+from datetime import datetime
 from decimal import Decimal
 from typing import Final
 
 from apps.core.times import wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.market.moments import INDIA
 from apps.trading.models import Order, Position, Signal, Trade
 
 POSITION_SORTS: Final = {
@@ -20,8 +22,9 @@ ORDER_COLUMNS: Final = (
     "barTime", "placedAt", "endedAt", "fillPrice", "charges",
 )  # fmt: skip
 TRADE_COLUMNS: Final = (
-    "id", "runId", "symbol", "side", "quantity", "entryTime", "entryPrice", "exitTime",
-    "exitPrice", "exitReason", "grossProfit", "charges", "profit", "returnPercentage", "bars",
+    "id", "runId", "symbol", "side", "quantity", "entryTime", "entryDate", "entryPrice", "exitTime",
+    "exitDate", "exitPrice", "exitReason", "grossProfit", "charges", "profit", "returnPercentage",
+    "bars",
 )  # fmt: skip
 """Of the tables, by the names of the JSON."""
 
@@ -82,8 +85,10 @@ def trade_out(trade: Trade) -> dict[str, object]:
         "side": trade.side,
         "quantity": trade.quantity,
         "entryTime": wire_time(trade.entry_time),
+        "entryDate": _date_in_india(trade.entry_time),
         "entryPrice": float(trade.entry_price),
         "exitTime": wire_time(trade.exit_time),
+        "exitDate": _date_in_india(trade.exit_time),
         "exitPrice": float(trade.exit_price),
         "exitReason": trade.exit_reason,
         "grossProfit": float(trade.gross_profit),
@@ -104,6 +109,10 @@ def signal_out(signal: Signal) -> dict[str, object]:
         "followed": signal.followed,
         "reason": signal.reason or None,
     }
+
+
+def _date_in_india(moment: datetime) -> str:
+    return moment.astimezone(INDIA).date().isoformat()
 
 
 def _number(amount: Decimal | None) -> float | None:

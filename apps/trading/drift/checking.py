@@ -59,8 +59,13 @@ def _due(today: date) -> Mapping[tuple[Lane, date], list[SessionStart]]:
     due = SessionStart.objects.filter(~Exists(checked), day__lt=today).select_related("run")
     found: dict[tuple[Lane, date], list[SessionStart]] = defaultdict(list)
     for one in due.order_by("day", "run"):
-        basics = parse(one.run.configuration).basicInfo
-        found[lanes.lane_of(basics.symbols, basics.timeframe), one.day].append(one)
+        strategy = parse(one.run.configuration)
+        lane = lanes.lane_of(
+            strategy.basicInfo.symbols,
+            strategy.basicInfo.timeframe,
+            include_out_of_session=strategy.executionSettings.includeOutOfSession,
+        )
+        found[lane, one.day].append(one)
     return found
 
 

@@ -18,7 +18,7 @@ from apps.trading.models import Intent, Lane, LaneRow, SessionStart
 from apps.trading.money import price
 from apps.trading.outcome import Outcome, outcome_of
 from apps.trading.playing import Member, Standing, play
-from apps.trading.rows import PRICES, Row, nominal_end, unpacked
+from apps.trading.rows import PRICES, Row, nominal_end, unpacked, visible_bars
 from apps.trading.stepping import Step
 
 
@@ -64,7 +64,10 @@ def _from(lane: Lane, first: int, *, goes_on: bool) -> Lane:
     day = midnight(day_in_india(first))
     earlier = lane.rows.filter(time__gte=day, time__lt=first).order_by("-time")
     before = earlier.values_list("time", flat=True)
-    copy = Lane(pk=lane.pk, symbols=lane.symbols, timeframe=lane.timeframe, key=lane.key)
+    copy = Lane(
+        pk=lane.pk, symbols=lane.symbols, timeframe=lane.timeframe, key=lane.key,
+        include_out_of_session=lane.include_out_of_session,
+    )  # fmt: skip
     copy.began, copy.row_time = first, next(iter(before[:1]), day if goes_on else None)
     return copy
 
@@ -85,7 +88,13 @@ def _stored(
     times, timeframe = np.array(list(without), np.int64), lane.timeframe
     over = nominal_end(last, timeframe, desk.calendars)
     series = [
-        store.read(name, timeframe, start=first, end=last + 1, until=over) for name in lane.symbols
+        visible_bars(
+            lane,
+            store.read(symbol, timeframe, start=first, end=last + 1, until=over),
+            timeframe,
+            calendar,
+        )
+        for symbol, calendar in zip(lane.symbols, desk.calendars, strict=True)
     ]
     for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
         bars = np.full((len(series), len(PRICES)), np.nan)

@@ -100,7 +100,8 @@ class LaneQuerySet(models.QuerySet["Lane"]):
 
 
 class Lane(models.Model):
-    """All runs that trade the same symbols, in the same order, on the same timeframe.
+    """All runs that trade the same symbols, in the same order, on the same timeframe, and all with
+    or all without the bars outside of sessions.
 
     They see the same rows (engine rule 16), so a row is made once and all of them are stepped by it
     in one transaction. One runner at a time works on a lane: taking it raises `lease_token`, and
@@ -114,7 +115,8 @@ class Lane(models.Model):
 
     symbols = models.JSONField()
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
-    key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of both")
+    include_out_of_session = models.BooleanField(default=False)
+    key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of these")
     began = models.BigIntegerField(null=True)
     row_time = models.BigIntegerField(null=True)
     wake_at = models.DateTimeField(null=True)

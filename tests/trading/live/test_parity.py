@@ -17,6 +17,7 @@ from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.kernel.records import load, new_state, save
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
+from apps.engine.sessions import session_bars
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import Result, simulate
 from apps.engine.simulation.timeline import History
@@ -135,7 +136,7 @@ def stepped(
     """Row by row."""
     member = member_of(Run(configuration=steps))
     desk = desk_of(member, histories, start)
-    bars = [history.candles.between(start, end) for history in histories]
+    bars = [visible(history, member).between(start, end) for history in histories]
     rows = closed(
         bars, member.strategy.basicInfo.timeframe, desk.calendars, start=0, now=2**40
     ).rows
@@ -159,8 +160,9 @@ def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
     block = start_of_block(start, timeframe)
     tapes = []
     for history in histories:
-        begin, first = np.searchsorted(history.candles.time, (block, start)).tolist()
-        tapes.append(history.candles.slice(max(begin - WARMUP_BARS, 0), first))
+        candles = visible(history, member)
+        begin, first = np.searchsorted(candles.time, (block, start)).tolist()
+        tapes.append(candles.slice(max(begin - WARMUP_BARS, 0), first))
     today = start - (start + IST) % DAY
     stored = partial(before, histories, start, today)
     window = Window(timeframe, tapes, today=today, stored=stored)
@@ -168,9 +170,14 @@ def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
     return Desk(lane, bundled(), calendars, window=window)
 
 
+def visible(history: History, member: Member) -> Candles:
+    """The bars in session."""
+    return session_bars(history.candles, member.strategy.basicInfo.timeframe, history.sessions)
+
+
 def before(histories: Sequence[History], start: int, today: int, symbol: int, name: str) -> Candles:
     """Longer candles of the days before the stretch; what comes then makes those that follow."""
-    longer = histories[symbol].longer[name]
+    longer = session_bars(histories[symbol].longer[name], name, histories[symbol].sessions)
     begin, end = np.searchsorted(longer.time, (start_of_block(start, name), today)).tolist()
     return longer.slice(max(begin - WARMUP_BARS, 0), end)
 

@@ -68,7 +68,7 @@ def window_anew(runner: Runner, last: int) -> tuple[Window, Window]:
     (desk,) = (desk for desk in runner._desks.values() if desk.lane.symbols == [SHARE])
     assert desk.window is not None
     assert desk.stretch is not None
-    made = window_of(desk.lane, began=desk.stretch, before=last)
+    made = window_of(desk.lane, desk.calendars, began=desk.stretch, before=last)
     row = LaneRow.objects.get(lane=desk.lane, time=last)
     made.add(Row(last, last + LENGTH, unpacked(bytes(row.bars), 1)))
     return desk.window, made

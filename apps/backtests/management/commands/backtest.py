@@ -114,7 +114,7 @@ def _json(result: Result) -> str:
     return orjson.dumps(
         {
             "performance": result.performance,
-            "trades": trade_dicts(result.trades, result.symbols, result.excursions),
+            "trades": trade_dicts(result.trades, result.symbols, result.excursions, result.fills),
             "equity": curve_points(result.curve, CURVE_POINTS),
         }
     ).decode()

@@ -1,0 +1,90 @@
+"""Bars outside of sessions reach a run as they reach its backtest (engine rule 9)."""
+
+import numpy as np
+import pytest
+
+from apps.accounts.models import User
+from apps.engine.candles import Candles
+from apps.engine.kernel.codes import BY_END_OF_DATA
+from apps.trading.drift import checking
+from apps.trading.models import DriftReport, Lane, LaneRow, Trade
+from apps.trading.runner import Runner
+from tests import make
+from tests.trading.live.market_day import (
+    DAY,
+    FIRST,
+    backtested,
+    hold,
+    replay,
+    started,
+    step,
+    steps,
+    times,
+    walk,
+)
+
+pytestmark = pytest.mark.django_db
+
+SHARE, LENGTH, SESSIONS = "NSE:BHEL", 900, 4
+PRE_OPEN, AFTERNOON = (FIRST + DAY - LENGTH, FIRST + DAY + 22_500)
+END = FIRST + 7 * DAY
+
+
+def bars() -> Candles:
+    """Three weeks before the first day and some after it, with bars before and after hours on
+    each.
+    """
+    regular = times(15 + SESSIONS, LENGTH, first=FIRST - 21 * DAY)
+    opens = [time for time in regular if (time - FIRST) % DAY == 0]
+    outside = [moment for time in opens for moment in (time - LENGTH, time + 22_500)]
+    return walk(7, sorted([*regular, *outside]), wild=0.01)
+
+
+@pytest.mark.parametrize("included", [False, True])
+def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: bool) -> None:
+    series = {SHARE: bars()}
+    hold(series, "15m")
+    hourly = {"type": "EMA", "period": 4, "timeframe": "1h"}
+    condition = {
+        "type": "indicator_indicator", "indicator1": {"type": "EMA", "period": 3},
+        "operator": "crosses_above", "indicator2": hourly,
+    }  # fmt: skip
+    entries = {"positionType": "both", "conditions": [condition]}
+    given = steps([SHARE], "15m", entryConditions=entries)
+    # Carried over night, so that what happens out of session would matter.
+    given["executionSettings"] |= {"productType": "carryforward"}
+    if included:
+        given["executionSettings"]["includeOutOfSession"] = True
+    run, runner = started(alice, given), Runner()
+    replay(series, "15m", LENGTH, runner, since=FIRST)
+    step(runner, [SHARE], "15m", END)
+
+    lane = Lane.objects.get()
+    assert lane.include_out_of_session is included
+    outside = LaneRow.objects.filter(time__in=[PRE_OPEN, AFTERNOON])
+    assert outside.count() == (2 if included else 0)
+
+    expected = backtested(run, start=FIRST, end=END).trades
+    expected = expected[expected["reason"] != BY_END_OF_DATA]
+    traded = Trade.objects.filter(run=run).order_by("exit_time")
+    assert len(expected) > 2
+    assert np.array_equal(
+        [trade.entry_time.timestamp() for trade in traded], expected["entry_time"]
+    )
+    assert [float(trade.exit_price) for trade in traded] == pytest.approx(
+        expected["exit_price"].tolist(), abs=1e-4
+    )
+
+    checking.check_ended(now=make.NOW, market_now=END, stopping=lambda: False)
+    assert DriftReport.objects.count() == SESSIONS
+    assert set(DriftReport.objects.values_list("total", flat=True)) == {0}
+
+
+def test_runs_with_and_without_them_have_lanes_of_their_own(alice: User) -> None:
+    hold({SHARE: bars()}, "15m")
+    given = steps([SHARE], "15m")
+    started(alice, given)
+    given["executionSettings"]["includeOutOfSession"] = True
+    started(alice, given)
+    step(Runner(), [SHARE], "15m", FIRST + LENGTH + 20)
+    assert Lane.objects.count() == 2
