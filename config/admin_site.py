@@ -110,7 +110,10 @@ class AdminSessionMiddleware:
 
 
 def _reason_to_end(request: HttpRequest, *, now: datetime) -> str | None:
-    """A login of an earlier release, which has no times, begins with its next request."""
+    """Return "age" or "idle" for a login that is over, else None.
+
+    A login of an earlier release has no times; they begin with its next request.
+    """
     seconds = now.timestamp()
     if seconds - request.session.setdefault(_BEGAN, seconds) >= LONGEST.total_seconds():
         return "age"

@@ -57,8 +57,8 @@ class LimitMiddleware:
 class FormMiddleware:
     """Refuses a form under /api before a view, or the check of a CSRF token, reads or acts on it.
 
-    An empty one passes. Whoever needs a token and has none is told so by the view, which comes to
-    no body then.
+    An empty form passes. Where a token is needed and missing, the view refuses the call without
+    reading its body.
     """
 
     def __init__(self, get_response: Handler) -> None:

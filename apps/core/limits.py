@@ -28,7 +28,7 @@ RETRY_AFTER_SECONDS: Final = 5
 
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Asked all day by what watches the service; never limited."""
+"""Polled by whatever monitors the service; never limited."""
 FAILURES: Final = "login-failures"
 BEFORE_A_HASH: Final[Mapping[str, str]] = {
     "/api/auth/signup": "signup",

@@ -274,7 +274,9 @@ def test_every_call_whose_answer_has_a_secret_is_tested_here() -> None:
         path
         for path, methods in document["paths"].items()
         for operation in [methods.get("post", {})]
-        if any(one["name"] == "Idempotency-Key" for one in operation.get("parameters", []))
+        if any(
+            parameter["name"] == "Idempotency-Key" for parameter in operation.get("parameters", [])
+        )
         and SHOWS_A_SECRET.search(json.dumps(operation["responses"]))
     }
     assert {re.sub(r"{\w+}", "{}", path) for path in with_secret} == {

@@ -327,14 +327,14 @@ def test_a_recalled_link_is_as_unknown_as_one_that_never_was(
     client = api(alice)
     first, second = (client.post(path(completed, "report-link")).json() for _ in range(2))
     assert first["url"] != second["url"]
-    one = path(completed, f"report-links/{first['id']}")
-    assert client.delete(one).status_code == 204
+    link = path(completed, f"report-links/{first['id']}")
+    assert client.delete(link).status_code == 204
     unknown = api().get("/reports/unknown").json()["error"]
     refused = api().get(first["url"]).json()["error"]
     assert refused | {"requestId": ""} == unknown | {"requestId": ""}
     assert api().get(second["url"]).status_code == 200
     assert client.get(path(completed, "report-links")).json()["data"] == [second]
-    assert_error(client.delete(one), 404, "NOT_FOUND")
+    assert_error(client.delete(link), 404, "NOT_FOUND")
 
 
 def test_links_are_the_business_of_their_owner(

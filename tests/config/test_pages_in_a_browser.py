@@ -38,7 +38,7 @@ def until(page: Tab, script: str) -> None:
 
 
 def assert_of_the_service_alone(page: Tab, live_server: LiveServer) -> None:
-    assert [told for told in page.complaints() if "/favicon.ico" not in told] == []
+    assert [line for line in page.complaints() if "/favicon.ico" not in line] == []
     assert [url for url in page.requests() if not url.startswith(live_server.url)] == []
 
 

@@ -29,7 +29,7 @@ _FOLDER: Final = Path(__file__).resolve().parents[1] / "templates" / "backtests"
 
 
 def make(backtest: Backtest, *, now: datetime) -> bytes:
-    """The report of a completed backtest, made at `now`, without Plotly's script."""
+    """Return the report of a completed backtest, made at `now`, without Plotly's script."""
     content, charts = content_of(backtest)
     html = render_to_string(
         TEMPLATE,
@@ -48,12 +48,12 @@ def make(backtest: Backtest, *, now: datetime) -> bytes:
 
 
 def with_script(html: bytes) -> bytes:
-    """The whole page."""
+    """Return the whole page."""
     return html.replace(b"\0", _plotly())
 
 
 def policy() -> str:
-    """The Content-Security-Policy that a page is answered with.
+    """Return the Content-Security-Policy that a page is answered with.
 
     A page that runs its scripts in an origin of its own reaches nothing of this one.
     """
@@ -62,7 +62,7 @@ def policy() -> str:
 
 @cache
 def _own_policy() -> str:
-    """What also holds for a page that was saved as a file."""
+    """Return the part that also holds for a page that was saved as a file."""
     scripts = " ".join(_hash(script) for script in (_plotly(), _own("report.js").encode()))
     return "; ".join(
         (
@@ -101,8 +101,8 @@ def _sheets_of_plotly() -> list[str]:
     """The ids of style sheets that Plotly's script would bring along (of its maps), each only where
     no element has it yet: the policy would refuse them, and browsers would report that as an error.
     """
-    found = re.findall(rb'document\.getElementById\("([0-9a-f]{64})"\)', _plotly())
-    return [name.decode() for name in found]
+    names = re.findall(rb'document\.getElementById\("([0-9a-f]{64})"\)', _plotly())
+    return [name.decode() for name in names]
 
 
 def _inside_a_script(value: dict[str, Any]) -> str:

@@ -21,7 +21,7 @@ from apps.backtests.report import page
 from apps.engine import figures
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""Of all kept pages together; a typical one has 50,000."""
+"""Of all kept pages together; a typical page has 30,000."""
 _REPORT: Final = Path(__file__).parent
 _SOURCES: Final = (
     *_REPORT.glob("*.py"),
@@ -29,7 +29,7 @@ _SOURCES: Final = (
     _REPORT.parent / "templatetags" / "report.py",
     *Path(figures.__path__[0]).glob("*.py"),
 )
-"""What a release may change so that pages come out otherwise."""
+"""The code and templates of which a new release may make other pages."""
 
 
 def read(backtest_id: str, *, now: datetime) -> bytes:
@@ -43,8 +43,10 @@ def read(backtest_id: str, *, now: datetime) -> bytes:
 
 @transaction.atomic
 def _make(backtest_id: str, *, now: datetime) -> bytes:
-    """Whoever asks for the same page meanwhile waits at the row of the backtest, as does whoever
-    renames or deletes it, and then finds the page.
+    """Make a page, keep it and return it compressed.
+
+    The lock on the backtest's row makes concurrent readers of the same page wait for this one, and
+    keeps the backtest from being renamed or deleted meanwhile.
     """
     rows = Backtest.objects.select_for_update(no_key=True, of=("self",))
     backtest = rows.select_related("algorithm").filter(pk=backtest_id).first()
@@ -74,21 +76,22 @@ def _kept(backtest_id: str) -> bytes | None:
 
 
 def _made_with(name: str, algorithm: str) -> str:
-    """Of what can change after a backtest has completed; its result cannot."""
+    """Hash what a page shows or is made with and may change; a result never does."""
     return sha256(json.dumps([_release(), name, algorithm]).encode()).hexdigest()
 
 
 @cache
 def _release() -> str:
-    """The policy stands for the scripts and the style, whose hashes it has."""
+    """Hash the code, templates, scripts and styles of this release that make a page.
+
+    The policy stands for scripts and styles, as it has their hashes.
+    """
     sources = b"".join(path.read_bytes() for path in sorted(_SOURCES))
     return sha256(sources + page.policy().encode()).hexdigest()
 
 
 def _discard_oldest() -> None:
-    """Keep the newest pages, up to MOST_BYTES; what another process discards just now is left to
-    it.
-    """
+    """Keep the newest pages, up to MOST_BYTES; skip rows that another process is deleting."""
     newest_first = [F("made_at").desc(), F("pk").desc()]
     summed = ReportPage.objects.annotate(total=Window(Sum("size"), order_by=newest_first))
     too_many = summed.filter(total__gt=MOST_BYTES).values("pk")

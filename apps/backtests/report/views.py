@@ -94,7 +94,7 @@ def _with_page(html: bytes) -> HttpResponse:
 
 
 def _without_page() -> StreamingHttpResponse:
-    """Of HEAD: a page need not be made to say of what kind it is, and its length is left out."""
+    """Answer HEAD without making a page: the length, which only a page has, is left out."""
     return StreamingHttpResponse((), headers=_headers())
 
 
