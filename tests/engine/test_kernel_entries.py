@@ -312,6 +312,20 @@ def test_rule_7_a_stop_that_an_add_puts_over_the_trailing_one_is_a_stop_again() 
     )
 
 
+def test_rule_5_a_stop_that_an_add_puts_at_the_trailing_one_is_the_stop() -> None:
+    """The trailing stop was at 99; the average of 100 and 102 less 2 is 99 too."""
+    play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 102 100 102 | long | long 101
+        3 | 102 102 99 101  |      | stop_loss 99
+        """,
+        stop_points=2.0,
+        trail_points=3.0,
+        max_entries=2,
+    )
+
+
 def test_rule_8_at_most_so_many_positions_are_open_in_the_listed_order() -> None:
     played = play(
         """

@@ -91,7 +91,53 @@ def test_rule_8_entries_of_the_breach_close_and_later_that_day_are_dropped() -> 
         """,
         max_daily_loss=10.0,
     )
-    assert played.rejected == {"daily_loss_limit": 2}
+    assert played.rejected == {"daily_loss_limit": 1}
+
+
+def test_rule_7_what_is_held_ignores_signals_at_a_breach_too() -> None:
+    """Of the first the opposite, by choice; of the second its own direction, without an add left;
+    of the third that too, signalled before the breach in a row that was its last of the day.
+    """
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long  |
+        2 | 100 100 100 100 |       | long 100
+        3 | 90 90 90 90     | short |
+        4 | 90 90 90 90     |       | daily_loss_limit 90
+        """,
+        """
+        day 1
+        1 | 50 50 50 50 | short |
+        2 | 50 50 50 50 |       | short 50
+        3 | 50 50 50 50 | short |
+        4 | 50 50 50 50 |       | daily_loss_limit 50
+        """,
+        """
+        day 1
+        1 | 50 50 50 50 | long |
+        2 | 50 50 50 50 | long | long 50
+        4 | 50 50 50 50 |      | daily_loss_limit 50
+        """,
+        max_daily_loss=10.0,
+        reverse=False,
+    )
+    assert played.rejected == {}
+
+
+def test_rule_8_an_add_that_is_left_is_refused_at_a_breach() -> None:
+    played = play(
+        """
+        day 1
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100
+        3 | 90 90 90 90     | long |
+        4 | 90 90 90 90     |      | daily_loss_limit 90
+        """,
+        max_daily_loss=10.0,
+        max_entries=2,
+    )
+    assert played.rejected == {"daily_loss_limit": 1}
 
 
 def test_rule_8_a_breach_at_the_days_last_close_enters_nothing_next_morning() -> None:

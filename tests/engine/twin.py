@@ -186,7 +186,8 @@ class Twin:
         self.halted = True
         for s in sorted(self.waiting):
             if self.waiting[s] & c.ENTER:
-                self.reject("daily_loss_limit", s, self.waiting[s], time)
+                if not self.ignores(s, self.waiting[s]):
+                    self.reject("daily_loss_limit", s, self.waiting[s], time)
                 self.waiting[s] &= ~c.ENTER
         for s in self.held:
             self.close(s, c.BY_DAILY_LOSS)
@@ -204,7 +205,8 @@ class Twin:
             self.reject("both_sides", s, signal, time)
             signal &= ~(c.ENTER | c.EXIT_LONG | c.EXIT_SHORT)
         if signal & c.ENTER and self.halted:
-            self.reject("daily_loss_limit", s, signal, time)
+            if not self.ignores(s, signal):
+                self.reject("daily_loss_limit", s, signal, time)
             signal &= ~c.ENTER
         if self.barred:
             signal = self.without_entry(s, signal, time)
@@ -228,16 +230,20 @@ class Twin:
         if not self.barred or not signal & c.ENTER:
             return signal
         held, long = self.held.get(s), bool(signal & c.ENTER_LONG)
-        ignored = False
-        if held and long == (held.side > 0):
-            ignored = held.entries >= self.plan.max_entries
-        elif held:
-            ignored = not self.plan.reverse
-            if self.plan.reverse:
+        if not self.ignores(s, signal):
+            if held and long != (held.side > 0):
                 signal |= c.EXIT_SHORT if long else c.EXIT_LONG
-        if not ignored:
             self.reject(self.barred, s, signal, time)
         return signal & ~c.ENTER
+
+    def ignores(self, s: int, signal: int) -> bool:
+        """Whether a position passes this entry over: it has no add left, or goes on by choice."""
+        held = self.held.get(s)
+        if not held:
+            return False
+        if bool(signal & c.ENTER_LONG) == (held.side > 0):
+            return held.entries >= self.plan.max_entries
+        return not self.plan.reverse
 
     def reject(self, reason: str, s: int, signal: int, time: int) -> None:
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
@@ -482,7 +488,7 @@ class Twin:
         stop = self.stop_distance(held.average, held.ranges)
         if stop > 0:
             level = self.away_from(s, held.average - held.side * stop, down=held.side > 0)
-            if isnan(held.stop) or held.better(level, held.stop):  # an add never loosens it
+            if not held.better(held.stop, level):  # an add never loosens it
                 held.stop, held.trailed = level, False
         target = plan.target_ratio * stop + plan.target_rate * held.average + plan.target_points
         target += plan.target_atr * held.ranges.target

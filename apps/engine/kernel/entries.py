@@ -183,6 +183,18 @@ def idle_signal(p: Record, plan: Plan) -> int:
 
 
 @step
+def is_ignored(p: Record, signal: int, plan: Plan) -> bool:
+    """Whether what is held ignores this entry (rule 7): no add is left in its direction, or the
+    strategy chose to ignore opposite signals.
+    """
+    if p.side == 0:
+        return False
+    if signal & (ENTER_LONG if p.side > 0 else ENTER_SHORT):
+        return bool(p.entries >= plan.max_entries)
+    return not plan.reverse
+
+
+@step
 def drop(
     account: Record, p: Record, symbol: int, signal: int, time: int, plan: Plan,
     refusals: Array, n_refused: int,
@@ -191,15 +203,10 @@ def drop(
 
     Returns it and how many refusals are written: none for an entry that would be ignored.
     """
-    if p.side == 0:
-        refused = True
-    elif signal & (ENTER_LONG if p.side > 0 else ENTER_SHORT):
-        refused = p.entries < plan.max_entries
-    else:
-        refused = plan.reverse
-        if plan.reverse:
+    if not is_ignored(p, signal, plan):
+        against = ENTER_SHORT if p.side > 0 else ENTER_LONG
+        if p.side != 0 and signal & against:
             signal |= EXIT_LONG if p.side > 0 else EXIT_SHORT
-    if refused:
         reason = account.barred - 1
         n_refused = reject(account, refusals, n_refused, time, symbol, reason, signal)
     return signal & ~ENTER, n_refused
@@ -225,7 +232,8 @@ def admit(
         n_refused = reject(account, refusals, n_refused, time, symbol, BOTH_SIDES, signal)
         signal &= ~(ENTER | EXIT_LONG | EXIT_SHORT)
     if signal & ENTER and account.halted:
-        n_refused = reject(account, refusals, n_refused, time, symbol, DAILY_LOSS_LIMIT, signal)
+        if not is_ignored(p, signal, plan):
+            n_refused = reject(account, refusals, n_refused, time, symbol, DAILY_LOSS_LIMIT, signal)
         signal &= ~ENTER
     if signal & ENTER and account.barred:
         return drop(account, p, symbol, signal, time, plan, refusals, n_refused)

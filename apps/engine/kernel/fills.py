@@ -137,7 +137,8 @@ def set_levels(p: Record, plan: Plan, contract: Record) -> None:
     if distance > 0:
         level = p.average - p.side * distance
         level = tick_down(level, tick) if p.side > 0 else tick_up(level, tick)
-        if not (p.stop - level) * p.side >= 0:  # an add never loosens a stop
+        # An add never loosens a stop; at the level of the trailing stop it is the stop (rule 5).
+        if not (p.stop - level) * p.side > 0:
             p.stop, p.trailed = level, 0
     distance = target_distance(p.average, distance, p.atr[TARGET], plan)
     if distance > 0:

@@ -229,7 +229,7 @@ def end_chunk(
     breached = account.day_start - account.equity >= plan.max_daily_loss - DUST
     if breached and account.halted == 0:
         n_wait, n_refused = halt(
-            account, positions, opened, n_open, waiting, n_wait, rows.time[t - 1], refusals,
+            account, positions, opened, n_open, waiting, n_wait, rows.time[t - 1], plan, refusals,
             n_refused,
         )  # fmt: skip
         for k in range(n_open):

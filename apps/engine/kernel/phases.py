@@ -23,7 +23,7 @@ from apps.engine.kernel.codes import (
     OPEN,
     TRADED,
 )  # fmt: skip
-from apps.engine.kernel.entries import admit, drop, enter, refusal, reject
+from apps.engine.kernel.entries import admit, drop, enter, is_ignored, refusal, reject
 from apps.engine.kernel.fills import (
     Record,
     charges_on,
@@ -115,7 +115,7 @@ def drop_waiting(
 @step
 def halt(
     account: Record, positions: Array, opened: Array, n_open: int, waiting: Array, n_wait: int,
-    time: int, refusals: Array, n_refused: int,
+    time: int, plan: Plan, refusals: Array, n_refused: int,
 ) -> tuple[int, int]:  # fmt: skip
     """A breach of the daily loss: close what is open, drop the entries that wait (rule 8).
 
@@ -133,7 +133,10 @@ def halt(
         s = waiting[k]
         p = positions[s]
         if p.pending & ENTER:
-            n_refused = reject(account, refusals, n_refused, time, s, DAILY_LOSS_LIMIT, p.pending)
+            if not is_ignored(p, p.pending, plan):
+                n_refused = reject(
+                    account, refusals, n_refused, time, s, DAILY_LOSS_LIMIT, p.pending
+                )
             p.pending &= ~ENTER
     return n_wait, n_refused
 

@@ -85,6 +85,9 @@ def verdict(
     if entered is not None:
         return Verdict("entered", side, entered)
     if _was_halted(told, bar, bar.next_time, limit=strategy.riskParameters.maxDailyLoss):
+        ignoring = _ignoring(strategy, told.trades, bar, side)
+        if ignoring is not None:
+            return Verdict("position_held", side, ignoring)
         return Verdict("daily_loss_limit", side)
     held = _held(strategy, told.trades, bar, bar.next_time, side)
     if held is not None:
@@ -134,12 +137,29 @@ def _held(strategy: Strategy, trades: Array, bar: Bar, next_time: int, side: Sid
     """The trade that still was open when the entries of the next bar were looked at, or that was
     when its opposite was signalled, where that is ignored.
     """
-    mine = trades["symbol"] == bar.symbol
-    at_close = mine & (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
     early = (trades["exit_time"] == next_time) & _at_the_open(strategy, trades, bar)
-    opposite = trades["side"] < 0 if side == "long" else trades["side"] > 0
-    ignored = opposite & (not strategy.exits_on_opposite_signal)
-    return _first(at_close & (ignored | ~early))
+    ignored = _is_opposite(trades, side) & (not strategy.exits_on_opposite_signal)
+    return _first(_held_at_close(trades, bar) & (ignored | ~early))
+
+
+def _ignoring(strategy: Strategy, trades: Array, bar: Bar, side: Side) -> int | None:
+    """The trade held at the close of the signal that ignored it, at a breach too (rule 7): by
+    choice, or as it could not be added to. Trades do not say how many adds were left to those that
+    could.
+    """
+    opposite = _is_opposite(trades, side)
+    by_choice = opposite & (not strategy.exits_on_opposite_signal)
+    full = ~opposite & (not strategy.positionSizing.pyramiding.enabled)
+    return _first(_held_at_close(trades, bar) & (by_choice | full))
+
+
+def _held_at_close(trades: Array, bar: Bar) -> NDArray[np.bool_]:
+    mine = trades["symbol"] == bar.symbol
+    return mine & (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
+
+
+def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:
+    return trades["side"] < 0 if side == "long" else trades["side"] > 0
 
 
 def _at_the_open(strategy: Strategy, trades: Array, bar: Bar) -> NDArray[np.bool_]:

@@ -71,11 +71,16 @@ class Execution(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    """Of one run and session. Times are starts of bars, epoch seconds."""
+    """Of one run and session. Times are starts of bars, epoch seconds.
+
+    `undecided` are entry signals of a last close that what was held then ignores, unless the next
+    session's open closes that: only that session tells whether there was a signal (engine rule 7).
+    """
 
     bars: dict[tuple[int, str], Bar] = field(default_factory=dict)
     signals: dict[SignalKey, Verdict] = field(default_factory=dict)
     fills: dict[FillKey, Execution] = field(default_factory=dict)
+    undecided: frozenset[SignalKey] = frozenset()
     _seen: Counter[tuple[int, str, str]] = field(default_factory=Counter)
 
     def add_fill(self, time: int, symbol: str, side: str, execution: Execution) -> None:
@@ -125,7 +130,7 @@ def _of_bars(expected: Facts, actual: Facts) -> Iterator[Difference]:
 
 
 def _of_signals(expected: Facts, actual: Facts) -> Iterator[Difference]:
-    for key in sorted({*expected.signals, *actual.signals}):
+    for key in sorted({*expected.signals, *actual.signals} - expected.undecided):
         one, other = expected.signals.get(key), actual.signals.get(key)
         settled = one is None or other is None or one.followed is not None
         if settled and one != other:

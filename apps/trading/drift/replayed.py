@@ -2,11 +2,12 @@
 began it, over the candles that are stored now, with nobody stepping in.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from apps.algorithms.lifecycle import Status
+from apps.engine.kernel.codes import ENTER, ENTER_LONG
 from apps.engine.kernel.records import save
 from apps.market import editions, store
 from apps.market.calendars import calendars_of
@@ -129,6 +130,18 @@ class _Playing:
         self._fills(outcome)
         self._verdicts(outcome)
         self._signals(outcome, row.time)
+        self.facts.undecided = frozenset(self._ignored_so_far(step))
+
+    def _ignored_so_far(self, step: Step) -> Iterator[SignalKey]:
+        """Entries that wait beside a position and are told only if that is closed first. They were
+        signalled at the position's last close.
+        """
+        symbols = step.strategy.basicInfo.symbols
+        for index in np.flatnonzero(step.state.positions["pending"] & ENTER).tolist():
+            position, symbol = step.state.positions[index], symbols[index]
+            if symbol not in self._waiting:
+                side = "long" if position["pending"] & ENTER_LONG else "short"
+                yield SignalKey(int(position["time"]), symbol, "entry", side)
 
     def _fills(self, outcome: Outcome) -> None:
         for one in outcome.executions:

@@ -1,19 +1,22 @@
 """A session that is played again: clean where nothing differs, and told by kind where it does."""
 
+import random
 from collections.abc import Mapping
+from datetime import date, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
 from apps.accounts.models import User
 from apps.core.times import moment
-from apps.engine.candles import Candles
+from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market import services as market
-from apps.market.moments import day_in_india
+from apps.market.moments import day_in_india, midnight
 from apps.market.store import PATIENCE
 from apps.trading import services
 from apps.trading.drift import checking
-from apps.trading.models import DriftReport, Fill, LaneRow, Run, Signal
+from apps.trading.models import DriftReport, Fill, LaneRow, Run, Signal, Trade
 from apps.trading.runner import Runner
 from tests import make
 from tests.conftest import Api
@@ -23,6 +26,7 @@ from tests.trading.live.market_day import (
     DAY,
     FIRST,
     SESSION,
+    backtested,
     hold,
     started,
     step,
@@ -30,12 +34,14 @@ from tests.trading.live.market_day import (
     times,
     walk,
 )
+from tests.trading.live.test_runner import expected_of, trades_of
 
 pytestmark = pytest.mark.django_db
 
 LENGTH = 1800
 SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 DAYS = 3
+ABOVE = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
 CLEAN = {"date": "2026-06-03", "status": "checked", "rows": 0, "total": 0, "differences": []}
 AFTER = FIRST + 7 * 86_400
 
@@ -58,9 +64,9 @@ def run(alice: User, series: Mapping[str, Candles]) -> Run:
     return made
 
 
-def check() -> dict[str, list[tuple[object, ...]]]:
+def check(market_now: int = AFTER) -> dict[str, list[tuple[object, ...]]]:
     """By day: each difference as its kind, symbol, and what it is of."""
-    checking.check_ended(now=make.NOW, market_now=AFTER, stopping=lambda: False)
+    checking.check_ended(now=make.NOW, market_now=market_now, stopping=lambda: False)
     return {
         str(report.day): [(one["kind"], one["symbol"], one["what"]) for one in report.differences]
         for report in DriftReport.objects.order_by("day")
@@ -111,8 +117,7 @@ def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User
 
 def test_an_entry_that_waited_beside_a_position_is_told_alike(alice: User) -> None:
     """Its signal is told once the square-off has taken the position away."""
-    always = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
-    entries = {"positionType": "long", "conditions": [always | {"value": 1}]}
+    entries = {"positionType": "long", "conditions": [ABOVE | {"value": 1}]}
     execution = {
         "mode": "paper", "exchange": "NSE", "orderType": "market", "charges": "none",
         "productType": "intraday", "initialCapital": 100_000,
@@ -123,6 +128,98 @@ def test_an_entry_that_waited_beside_a_position_is_told_alike(alice: User) -> No
     step(Runner(), [symbol], "15m", AFTER)
     assert Signal.objects.filter(reason="outside_session").exists()
     assert check() == {"2026-06-01": [], "2026-06-02": []}
+
+
+def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) -> None:
+    """Long on the first day and long again at each close, for three days at a time: the signal of
+    the third close is ignored by what is held then, and followed at the open that closes that.
+    """
+    symbol, starts = SYMBOLS[0], [midnight(day) for day in weekdays("2026-06-01", 8)]
+    hold({symbol: flat(starts, 101.0)}, "1d")
+    run = started(
+        alice,
+        steps(
+            [symbol], "1d",
+            positionSizing={"method": "fixed_quantity", "quantity": 7},
+            entryConditions={"positionType": "long", "conditions": [ABOVE | {"value": 1}]},
+            exitConditions={
+                "stopLoss": {"type": "percentage", "percentage": 12}, "maxHoldingCandles": 3,
+            },
+            executionSettings={
+                "mode": "paper", "exchange": "NSE", "orderType": "market", "charges": "none",
+                "productType": "delivery", "initialCapital": 100_000,
+            },
+        ),
+    )  # fmt: skip
+    step(Runner(), [symbol], "1d", AFTER + 7 * DAY)
+    recalled = Signal.objects.get(run=run, bar_time=moment(starts[3]), action="entry")
+    assert recalled.followed
+    assert Trade.objects.filter(exit_reason="max_holding").count() == 2
+    assert set(map(str, check(AFTER + 7 * DAY).values())) == {"[]"}
+
+
+@pytest.mark.parametrize("timeframe", ["30m", "1d"])
+def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_none(
+    alice: User, timeframe: str
+) -> None:
+    """Entries at most closes, out after some bars, with splits and adds among them."""
+    rng, length = random.Random(7), TIMEFRAMES[timeframe]
+    days = weekdays("2026-06-01", 6 if timeframe == "30m" else 30)
+    starts = (
+        [midnight(day) for day in days] if timeframe == "1d" else times(len(days), length)
+    )  # fmt: skip
+    hold({name: walk(n, starts, wild=0.01, missing=0.15) for n, name in enumerate(SYMBOLS)},
+         timeframe)  # fmt: skip
+    runs = [started(alice, drawn_to_renew(rng, timeframe)) for _ in range(24)]
+    end = midnight(days[-1]) + 3 * DAY
+    for name in SYMBOLS:
+        step(Runner(), [name], timeframe, end)
+    step(Runner(), SYMBOLS, timeframe, end)
+    assert {day: told for day, told in check(end).items() if told} == {}
+    assert DriftReport.objects.count() > 24
+    for run in runs:
+        assert trades_of(run) == expected_of(backtested(run, start=starts[0], end=end))
+    assert Trade.objects.count() > 100
+
+
+def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
+    """Strategies whose signals come while they hold, of one symbol or two."""
+    sides = [rng.choice(["above", "below"]) for _ in range(2)]
+    average = {"type": "SMA", "period": rng.randint(2, 6)}
+    conditions = [
+        {"type": "indicator_indicator", "indicator1": {"type": "PRICE"}, "operator": side,
+         "indicator2": average | {"period": rng.randint(2, 12)}}
+        for side in sides
+    ]  # fmt: skip
+    pyramiding = {"enabled": rng.random() < 0.3, "maxEntries": 2}
+    return steps(
+        rng.choice([SYMBOLS, SYMBOLS[:1], SYMBOLS[1:]]), timeframe,
+        positionSizing={"method": "fixed_quantity", "quantity": 7, "pyramiding": pyramiding},
+        entryConditions={
+            "positionType": rng.choice(["long", "short", "both"]),
+            "logicalOperator": rng.choice(["AND", "OR"]), "conditions": conditions,
+        },
+        exitConditions={
+            "stopLoss": {"type": "percentage", "percentage": rng.choice([1, 3, 12])},
+            "maxHoldingCandles": rng.randint(1, 6),
+            "exitOnOppositeSignal": rng.random() < 0.5,
+        },
+        riskParameters={
+            "maxPositionSize": 500_000, "maxDailyLoss": rng.choice([60, 100_000]),
+            "maxOpenPositions": rng.choice([1, 2]),
+        },
+        executionSettings={
+            "mode": "paper", "exchange": "NSE", "charges": "none", "initialCapital": 100_000,
+            "orderType": rng.choice(["market", "market", "limit", "stop"]), "limitOffset": 0.1,
+            "productType": "delivery" if timeframe == "1d" else rng.choice(["delivery", "intraday"]),
+        },
+    )  # fmt: skip
+
+
+def weekdays(first: str, count: int) -> list[date]:
+    """So many Mondays to Fridays from a Monday on."""
+    monday = date.fromisoformat(first)
+    return [monday + timedelta(days=n) for n in range(2 * count) if n % 7 < 5][:count]
 
 
 def tamper() -> list[tuple[object, ...]]:
