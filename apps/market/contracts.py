@@ -20,6 +20,7 @@ from apps.market import editions
 from apps.market.rulebook.book import Rulebook, bundled
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.goods import goods_of
 from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.sessions import sessions_of
@@ -46,7 +47,8 @@ _WORDS: Final[Mapping[str, str]] = {
 
 class Facts(NamedTuple):
     """What masters say of a symbol: its terms over the range, none if it is unknown, the date of
-    its last session, and of an index the future on it that expires first after the range.
+    its last session, and of an index the future on it that expires first after the range. Where no
+    master lists a contract its name tells its last session (`listed` is false).
     """
 
     terms: Sequence[Terms] = ()
@@ -54,6 +56,7 @@ class Facts(NamedTuple):
     has_derivatives: bool = True
     expiry: date | None = None
     future: str = ""
+    listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +97,16 @@ class Rules:
 
     def _end(self, symbol: str) -> int | None:
         """The close of its last session (epoch seconds)."""
-        expiry = self.facts[symbol].expiry
+        expiry = self._last_day(symbol)
         if expiry is None:
             return None
         closes = self.sessions(symbol).hours(np.array([day_number(expiry)], np.int32))[1]
         return int(closes[0]) if closes[0] >= 0 else None
+
+    def _last_day(self, symbol: str) -> date | None:
+        """The date of its last session."""
+        facts = self.facts[symbol]
+        return facts.expiry if facts.listed else expiry_of(parse(symbol), self.sessions(symbol))
 
     def _days_of_change(self, symbol: str) -> list[date]:
         """After the first day: new terms of the master, new ticks and margins of the rulebook."""
@@ -168,6 +176,14 @@ class Rules:
 
     def _on_contract(self, symbol: str) -> Iterator[Note]:
         kind, exchange = self._kind(symbol), parse(symbol).exchange
+        if not self.facts[symbol].listed and self._last_day(symbol):
+            terms = self._on(symbol, self.first, Decimal(0))
+            message = (
+                f"No instrument master lists {symbol}: a lot of {terms.lot:g} and a tick of"
+                f" {terms.tick:g} are assumed, and {self._last_day(symbol)} as its expiry, as its"
+                " name tells."
+            )
+            yield Note("assumed_contract", message)
         if kind == "share" and self.facts[symbol].on_index:
             yield Note("index_traded", self._on_index(symbol))
         margin = margin_of(self.book, exchange, kind, self.first)
@@ -201,6 +217,7 @@ def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:
             symbol in derived,
             expiries.get(symbol),
             futures.get(symbol, ""),
+            listed=symbol in expiries,
         )
         for symbol in symbols
     }
@@ -211,7 +228,7 @@ def rules_without_master(strategy: Strategy, *, first: date, last: date) -> Rule
     """By the bundled edition alone, for a simulation without a database."""
     indices = {row.code for row in instruments() if row.type == "index"}
     facts = {
-        symbol: Facts(on_index=parse(symbol).root in indices)
+        symbol: Facts(on_index=parse(symbol).root in indices, listed=False)
         for symbol in strategy.basicInfo.symbols
     }
     return Rules(bundled(), strategy, facts, first, last)

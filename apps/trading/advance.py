@@ -111,7 +111,7 @@ def _advance(rounds: Sequence[Round], now: datetime) -> Done:
     eventful = [steps[run_id] for run_id in sorted(steps) if _is_eventful(steps[run_id])]
     _lock(eventful, standings)
     _keep_rows(rounds, now)
-    _keep_session_starts(rounds, steps)
+    _keep_session_starts(rounds, steps, standings)
     books.record(eventful, now=now)
     _keep_states(steps, standings)
     _end(eventful, standings, now)
@@ -197,7 +197,8 @@ def _lock(eventful: Sequence[Step], standings: Mapping[str, Standing]) -> None:
 
 def _moves_money(step: Step, standings: Mapping[str, Standing]) -> bool:
     ended = standings[step.run.pk].ended_at is not None
-    return bool(len(step.fills) or ended or step.state.account["status"][0] == RUINED)
+    moved = len(step.fills) or step.fractions
+    return bool(moved or ended or step.state.account["status"][0] == RUINED)
 
 
 # --------------------------------------------------------------------------------------- writing
@@ -220,8 +221,12 @@ def _keep_rows(rounds: Sequence[Round], now: datetime) -> None:
         cursor.execute(_GO_ON, [list(column) for column in zip(*after, strict=True)])
 
 
-def _keep_session_starts(rounds: Sequence[Round], steps: Mapping[str, Step]) -> None:
-    """Of the runs that have not been in a row of this day."""
+def _keep_session_starts(
+    rounds: Sequence[Round], steps: Mapping[str, Step], standings: Mapping[str, Standing]
+) -> None:
+    """Of the runs that have not been in a row of this day: their states before its first row, and
+    before splits and bonuses of the day.
+    """
     befores = (
         (one.row, run_id, steps[run_id].before)
         for one in rounds
@@ -233,7 +238,7 @@ def _keep_session_starts(rounds: Sequence[Round], steps: Mapping[str, Step]) -> 
             run_id=run_id,
             day=day_in_india(row.time),
             first_row=row.time,
-            data=save(before),
+            data=standings[run_id].data,
             equity=before.account["equity"][0],
         )
         for row, run_id, before in befores

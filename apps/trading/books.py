@@ -6,13 +6,14 @@ takes a few statements.
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import connection, transaction
 
 from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.trading import achievement, capital, holdings, ledger, losses, order_book
+from apps.trading.holdings import ByPosition
 from apps.trading.ledger import Fact
 from apps.trading.models import (
     Account,
@@ -25,7 +26,7 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
-from apps.trading.money import price, rupees
+from apps.trading.money import NOTHING, price, rupees
 from apps.trading.order_book import Booked
 from apps.trading.outcome import Execution, Heard, Outcome, outcome_of
 from apps.trading.stepping import Step
@@ -71,11 +72,12 @@ def record(steps: Sequence[Step], *, now: datetime) -> None:
     """
     outcomes = [outcome_of(step) for step in steps]
     accounts = _accounts(outcomes)
+    fractions = _fractions(outcomes)
     booked = order_book.keep(outcomes)
     filled = _fills(outcomes, booked.filled)
-    _keep_money(filled, accounts, now)
-    holdings.keep(outcomes)
-    trades = Trade.objects.bulk_create(_trades(outcomes))
+    _keep_money([*fractions, *_moves(filled)], accounts, now)
+    settled = holdings.keep(outcomes)
+    trades = Trade.objects.bulk_create(_trades(outcomes, settled))
     _keep_signals(outcomes, booked)
     told = [_told(*one) for one in filled]
     told += achievement.keep(outcomes, trades, now=now)
@@ -131,26 +133,58 @@ def _told(outcome: Outcome, execution: Execution, fill: Fill) -> Draft:
 # ------------------------------------------------------------------------------------------- money
 
 
+class Move(NamedTuple):
+    """What a run won or lost, after charges, and the fact that the ledger keeps of it."""
+
+    run: Run
+    net: Decimal
+    fact: Fact
+
+
 def _accounts(outcomes: Sequence[Outcome]) -> dict[str, Account]:
-    """Of those that were filled, locked."""
-    owners = {outcome.step.run.account_id for outcome in outcomes if outcome.executions}
+    """Of those whose money moves, locked."""
+    moving = (outcome for outcome in outcomes if outcome.executions or outcome.fractions)
+    owners = {outcome.step.run.account_id for outcome in moving}
     locked = Account.objects.filter(pk__in=owners).order_by("pk").locked()
     return {account.pk: account for account in locked}
 
 
-def _keep_money(filled: Filled, accounts: dict[str, Account], now: datetime) -> None:
-    if not filled:
-        return
-    runs = {outcome.step.run.pk: outcome.step.run for outcome, _, _ in filled}
-    results = dict.fromkeys(runs, Decimal(0))
-    facts = []
+def _fractions(outcomes: Sequence[Outcome]) -> list[Move]:
+    """What splits left over of shares, settled in cash before the row."""
+    positions = holdings.settle_fractions(outcomes)
+    moves = []
+    for outcome in outcomes:
+        run = outcome.step.run
+        for one in outcome.fractions:
+            amounts = {
+                Book.CASH: one.gross - one.locked,
+                Book.LOCKED: one.locked,
+                Book.RESULT: -one.gross,
+            }
+            position = positions[run.pk, one.symbol]
+            fact = Fact(run.account_id, EntryKind.FRACTION, amounts, position=position)
+            moves.append(Move(run, one.gross, fact))
+    return moves
+
+
+def _moves(filled: Filled) -> Iterator[Move]:
     for outcome, one, fill in filled:
         run = outcome.step.run
-        facts.append(Fact(run.account_id, KINDS[one.intent], _amounts(one), fill))
-        results[run.pk] += one.gross - one.charges
+        fact = Fact(run.account_id, KINDS[one.intent], _amounts(one), fill)
+        yield Move(run, one.gross - one.charges, fact)
+
+
+def _keep_money(moves: Sequence[Move], accounts: dict[str, Account], now: datetime) -> None:
+    if not moves:
+        return
+    runs = {move.run.pk: move.run for move in moves}
+    results = dict.fromkeys(runs, Decimal(0))
+    for move in moves:
+        results[move.run.pk] += move.net
     for key, run in runs.items():
         capital.settle(accounts[run.account_id], run, results[key])
     lent = [capital.lend_what_is_missing(account) for account in accounts.values()]
+    facts = [move.fact for move in moves]
     ledger.enter_all([*facts, *(fact for fact in lent if fact is not None)], now=now)
     with connection.cursor() as cursor:
         cursor.execute(CAPITALS, [list(runs), [run.capital for run in runs.values()]])
@@ -173,12 +207,16 @@ def _sums(account: Account) -> tuple[str, Decimal, Decimal]:
 # ------------------------------------------------------------------------------- trades and signals
 
 
-def _trades(outcomes: Sequence[Outcome]) -> Iterator[Trade]:
+def _trades(outcomes: Sequence[Outcome], fractions: ByPosition) -> Iterator[Trade]:
+    """With what fractions of their shares had won or lost before, by run and symbol."""
     for outcome in outcomes:
         step = outcome.step
         exits = (one for one in outcome.executions if one.intent is Intent.EXIT)
         for trade, execution in zip(step.trades, exits, strict=True):
-            net = float(trade["gross"] - trade["charges"])
+            settled = NOTHING
+            if execution.was_held:
+                settled = fractions.get((step.run.pk, execution.symbol), NOTHING)
+            net = float(trade["gross"] - trade["charges"]) + float(settled)
             charges = rupees(float(trade["charges"]))
             yield Trade(
                 run=step.run,
@@ -191,9 +229,9 @@ def _trades(outcomes: Sequence[Outcome]) -> Iterator[Trade]:
                 exit_time=moment(int(trade["exit_time"])),
                 exit_price=price(float(trade["exit_price"])),
                 exit_reason=execution.reason,
-                gross_profit=execution.gross,
+                gross_profit=execution.gross + settled,
                 charges=charges,
-                profit=execution.gross - charges,
+                profit=execution.gross + settled - charges,
                 return_percentage=net / float(trade["value"]) * 100,
                 bars=int(trade["bars"]),
             )

@@ -16,12 +16,12 @@ from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
+from apps.market.expiries import last_days
 from apps.market.history import change_of
 from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india
 from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
-from apps.symbols.services import expiries_of
 from apps.trading.hearing import Hearing
 from apps.trading.models import Lane, Run
 from apps.trading.playing import Changes, Cue, Member
@@ -181,7 +181,7 @@ class Desk:
     def _expiring(self, row: Row) -> list[int]:
         """Contracts whose last session ends with this row, or has ended before it."""
         if self.expiries is None:
-            self.expiries = expiries_of(self.lane.symbols)
+            self.expiries = last_days(dict(zip(self.lane.symbols, self.calendars, strict=True)))
         found, day = [], day_in_india(row.closes)
         for at, symbol in enumerate(self.lane.symbols):
             expiry = self.expiries.get(symbol)

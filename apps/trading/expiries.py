@@ -16,9 +16,9 @@ from apps.engine.candles import TIMEFRAMES, buckets
 from apps.engine.sessions import Sessions
 from apps.market import clock, store
 from apps.market.calendars import calendars_of
+from apps.market.expiries import last_days
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
-from apps.symbols.models import Instrument
 from apps.trading.models import Lane, LaneRow, Position
 from apps.trading.rows import nominal_end, packed, unpacked, without_bars
 
@@ -44,22 +44,15 @@ def settle(*, now: datetime) -> int:
 
 
 def _expiries(market_now: int) -> Iterator[Expiry]:
-    held = list(_held(market_now))
-    calendars = calendars_of({symbol for lane, _, _ in held for symbol in lane.symbols})
-    for lane, symbol, day in held:
-        yield _expiry(lane, symbol, day, calendars)
-
-
-def _held(market_now: int) -> Iterator[tuple[Lane, str, int]]:
-    """Each lane on which a contract is held that has expired, that contract and its last day."""
-    expired = Instrument.objects.filter(expiry__lte=day_in_india(market_now))
+    """Of each lane on which a contract is held that has expired."""
     held = Position.objects.open()
-    of_held = expired.filter(symbol__in=held.values("symbol"))
-    for symbol, expiry in of_held.values_list("symbol", "expiry"):
-        assert expiry is not None
-        lanes = Lane.objects.filter(states__run__positions__in=held.filter(symbol=symbol))
-        for lane in lanes.distinct():
-            yield lane, symbol, day_number(expiry)
+    symbols = sorted(set(held.values_list("symbol", flat=True)))
+    today = day_in_india(market_now)
+    for symbol, day in last_days(calendars_of(symbols)).items():
+        if day <= today:
+            lanes = Lane.objects.filter(states__run__positions__in=held.filter(symbol=symbol))
+            for lane in lanes.distinct():
+                yield _expiry(lane, symbol, day_number(day), calendars_of(lane.symbols))
 
 
 def _expiry(lane: Lane, symbol: str, day: int, calendars: Mapping[str, Sessions]) -> Expiry:

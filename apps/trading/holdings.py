@@ -1,6 +1,7 @@
 """What runs hold, marked at the last closes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from math import isnan
 from typing import Any, Final
 
@@ -17,6 +18,12 @@ CLOSE: Final = """
     SET closed_at = new.at, mark = round(new.mark::numeric, 4), unrealised = 0
     FROM unnest(%s::text[], %s::text[], %s::timestamptz[], %s::float8[])
         AS new (run_id, symbol, at, mark)
+    WHERE one.run_id = new.run_id AND one.symbol = new.symbol AND one.closed_at IS NULL
+    RETURNING one.run_id, one.symbol, one.fractions
+"""
+SETTLE: Final = """
+    UPDATE trading_position AS one SET fractions = fractions + new.gross
+    FROM unnest(%s::text[], %s::text[], %s::numeric[]) AS new (run_id, symbol, gross)
     WHERE one.run_id = new.run_id AND one.symbol = new.symbol AND one.closed_at IS NULL
 """
 MARK: Final = """
@@ -37,17 +44,43 @@ MARK: Final = """
 """Each symbol has one open position in a run at most, so what is held is marked, or new."""
 
 
-def keep(outcomes: Sequence[Outcome]) -> None:
-    """Write what is held after the steps, and what has been closed in them."""
-    _run(CLOSE, [row for outcome in outcomes for row in _closed(outcome)])
+ByPosition = dict[tuple[str, str], Decimal]
+"""Rupees by run and symbol."""
+
+
+def settle_fractions(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, str], Position]:
+    """Add what fractions of shares have won or lost to their positions; returns these by run and
+    symbol.
+    """
+    rows = [
+        (outcome.step.run.pk, one.symbol, one.gross)
+        for outcome in outcomes
+        for one in outcome.fractions
+    ]
+    if not rows:
+        return {}
+    _run(SETTLE, rows)
+    held = Position.objects.open().filter(run__in=[run_id for run_id, _, _ in rows])
+    return {(one.run_id, one.symbol): one for one in held}
+
+
+def keep(outcomes: Sequence[Outcome]) -> ByPosition:
+    """Write what is held after the steps, and what has been closed in them. Returns what fractions
+    of shares had won or lost for the positions that were closed.
+    """
+    closed = _run(CLOSE, [row for outcome in outcomes for row in _closed(outcome)])
     Position.objects.bulk_create(one for outcome in outcomes for one in _passed(outcome))
     _run(MARK, [row for outcome in outcomes for row in _held(outcome)])
+    return {(run_id, symbol): fractions for run_id, symbol, fractions in closed}
 
 
-def _run(statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    if rows:
-        with connection.cursor() as cursor:
-            cursor.execute(statement, [list(column) for column in zip(*rows, strict=True)])
+def _run(statement: str, rows: Sequence[tuple[object, ...]]) -> list[Any]:
+    """What the statement returns, if anything. Any: rows of the database."""
+    if not rows:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(statement, [list(column) for column in zip(*rows, strict=True)])
+        return cursor.fetchall() if cursor.description else []
 
 
 def _closed(outcome: Outcome) -> Iterator[tuple[object, ...]]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import connection
 
-from apps.trading.models import Account, Book, EntryKind, Fill, LedgerEntry, Posting
+from apps.trading.models import Account, Book, EntryKind, Fill, LedgerEntry, Position, Posting
 
 _POST: Final = f"""
     INSERT INTO {Posting._meta.db_table} (entry_id, book, amount)
@@ -25,6 +25,7 @@ class Fact:
     kind: EntryKind
     amounts: Mapping[Book, Decimal]
     fill: Fill | None = None
+    position: Position | None = None
 
 
 def enter(
@@ -37,7 +38,13 @@ def enter(
 def enter_all(facts: Sequence[Fact], *, now: datetime) -> None:
     """The balances of the accounts are for the caller to change."""
     entries = LedgerEntry.objects.bulk_create(
-        LedgerEntry(account_id=fact.account_id, kind=fact.kind, fill=fact.fill, at=now)
+        LedgerEntry(
+            account_id=fact.account_id,
+            kind=fact.kind,
+            fill=fact.fill,
+            position=fact.position,
+            at=now,
+        )
         for fact in facts
     )
     rows = [

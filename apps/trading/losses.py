@@ -42,7 +42,7 @@ def keep(steps: Sequence[Step], *, now: datetime) -> list[Draft]:
     """Write the loss of the day where money moved or the limit was reached; returns what is to be
     told of breaches. The algorithms are locked.
     """
-    found = [_loss(step) for step in steps if len(step.trades) or _has_breached(step)]
+    found = [_loss(step) for step in steps if _has_moved(step) or _has_breached(step)]
     if not found:
         return []
     known = _breached_before([loss for loss in found if loss.breached])
@@ -73,6 +73,11 @@ def loss_of(step: Step) -> Decimal:
     """Rupees lost since the last mark before the session; 0 or more."""
     account = step.state.account[0]
     return max(NOTHING, rupees(float(account["day_start"] - account["equity"])))
+
+
+def _has_moved(step: Step) -> bool:
+    """Whether something was won or lost for good."""
+    return bool(len(step.trades) or step.fractions)
 
 
 def _has_breached(step: Step) -> bool:

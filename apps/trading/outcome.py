@@ -124,6 +124,17 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
+class FractionPaid:
+    """A part of a share that a split left over, settled in cash: the rupees that its position locks
+    less (below 0), and what the fraction has won or lost.
+    """
+
+    symbol: str
+    locked: Decimal
+    gross: Decimal
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """All of one step. `waiting` are the symbols and intents for which an order waits after it."""
 
@@ -133,6 +144,7 @@ class Outcome:
     placed: tuple[Placed, ...]
     heard: tuple[Heard, ...]
     waiting: frozenset[tuple[str, bool]]
+    fractions: tuple[FractionPaid, ...] = ()
 
 
 def outcome_of(step: Step) -> Outcome:
@@ -145,6 +157,7 @@ def outcome_of(step: Step) -> Outcome:
         placed=placed,
         heard=(*unheeded, *_followed(step)),
         waiting=frozenset(_waiting(step)),
+        fractions=tuple(_fractions(step)),
     )
 
 
@@ -176,6 +189,12 @@ def _executions(step: Step) -> Iterator[Execution]:
             yield _exit(step, fill, next(trades), position, was_held, locked=-rupees(bound))
             held.discard(index)
         locked[index] = now
+
+
+def _fractions(step: Step) -> Iterator[FractionPaid]:
+    for fraction in step.fractions:
+        before, after = map(rupees, fraction.locked)
+        yield FractionPaid(_symbol(step, fraction.symbol), after - before, rupees(fraction.gross))
 
 
 def _cost(step: Step, fill: Record) -> float:

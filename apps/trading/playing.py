@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from math import floor
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -36,12 +35,9 @@ from apps.engine.kernel.records import (
 from apps.engine.language.strategy import Strategy
 from apps.trading.models import Run
 from apps.trading.rows import Row
+from apps.trading.share_changes import convert
 from apps.trading.stepping import Barred, Step, drop_entry
 from apps.trading.terms import CLOSE, Dealing, Terms
-
-_PRICES: Final = ("stop", "target", "extreme", "order_price", "close", "atr", "order_atr")
-"""What a position remembers in rupees of a price."""
-
 
 _NO_TRADES: Final = np.empty(0, TRADE)
 
@@ -108,10 +104,10 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
     be closed is closed at the first open after somebody wanted that.
     """
     member, before = standing.member, load(standing.data)
-    broken = _convert(before, changes.ratios)
+    converted = convert(before, changes.ratios, row, member.plan, terms.units)
     state = State(before.account.copy(), before.positions.copy())
     written = _Written(len(state.positions))
-    written.settle(state, terms, broken, BY_STOPPED)
+    written.settle(state, terms, converted.too_few, BY_STOPPED)
     for symbol in standing.cancelled:
         drop_entry(state, member.strategy, symbol)
     barred = _barred(standing, stale=changes.stale)
@@ -138,6 +134,7 @@ def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes)
         fills=written.fills,
         refusals=written.refusals,
         trades=written.trades,
+        fractions=converted.fractions,
         last=row.bars[:, CLOSE],
         cancelled=standing.cancelled,
         barred=barred,
@@ -211,26 +208,3 @@ def _asked(
         elif since is not None or standing.status == Status.ARCHIVED:
             late.append(at)
     return early, late
-
-
-def _convert(state: State, ratios: Mapping[int, Fraction]) -> list[int]:
-    """A split or bonus: `ratio` shares for each, at prices divided by it. Returns the symbols of
-    which too few are held to make one share; those are as they were.
-
-    What a position cost stays what it cost. The part of a share that is left over is nobody's.
-    """
-    broken = []
-    for symbol, ratio in ratios.items():
-        position = state.positions[symbol]
-        held = float(position["quantity"])
-        whole = floor(held * ratio)
-        if position["side"] and whole < 1:
-            broken.append(symbol)
-            continue
-        if position["side"]:
-            position["average"] *= held / whole
-            position["exposure"] *= whole / held
-            position["quantity"] = whole
-        for name in _PRICES:
-            position[name] /= float(ratio)
-    return broken

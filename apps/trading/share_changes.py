@@ -15,7 +15,16 @@ from apps.engine.kernel.prices import tick_down, tick_up
 from apps.engine.kernel.records import Array, Plan, State
 from apps.trading.rows import Row
 
-_SCALED: Final = ("average", "stop", "target", "extreme", "order_price", "close", "atr", "order_atr")
+_SCALED: Final = (
+    "average",
+    "stop",
+    "target",
+    "extreme",
+    "order_price",
+    "close",
+    "atr",
+    "order_atr",
+)
 """What a position remembers in rupees of a price."""
 
 OPEN: Final = 0
@@ -72,7 +81,7 @@ def convert(
 
 
 def _settle(position: Any, held: float, ratio: Fraction, price: float) -> SettledFraction | None:
-    """Give the position its whole shares; returns what became of the rest, None where there is none.
+    """Give the position its whole shares; returns what became of the rest, if there is any.
 
     Any: a POSITION record.
     """
@@ -93,7 +102,7 @@ def _open_of(row: Row, symbol: int, position: Any) -> float:
 
 
 def _mark_at_open(position: Any, row: Row, symbol: int, ratio: Fraction) -> None:
-    """Let what is to be closed be closed at the open of the row, in the old terms. Any: as above."""
+    """Let the position be closed at the open of the row, in its old shares. Any: as above."""
     if row.has(symbol):
         position["close"] = float(row.bars[symbol, OPEN]) * float(ratio)
         position["time"], position["day"] = row.time, row.day

@@ -1,6 +1,6 @@
 """What one row did to one run, as the engine tells it: what is written down follows from this."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from apps.engine.kernel.records import Array, State
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
 from apps.trading.models import Run
+from apps.trading.share_changes import SettledFraction
 
 
 class Barred(StrEnum):
@@ -30,10 +31,11 @@ class Step:
     `time` is the start of the row's bars, `closes` their nominal end (epoch seconds). `heard` are
     the signal bits u1[symbols] of its close. `fills`, `refusals` and `trades` are FILL, REFUSAL and
     TRADE records in the order in which they happened; `state` is the state after the row, in which
-    `pending` says what waits for the next bar. `last` f8[symbols] are the closes of the row, NaN
-    without a bar. Symbols are indices into `strategy`'s. `cancelled` are the symbols whose waiting
-    entry was dropped before the row because its owner wanted that. `barred` is why the row could
-    enter nothing, for which the engine has fewer words.
+    `pending` says what waits for the next bar. `before` is in the shares of the row's day;
+    `fractions` are parts of shares that splits left over, settled before the row. `last`
+    f8[symbols] are the closes of the row, NaN without a bar. Symbols are indices into `strategy`'s.
+    `cancelled` are the symbols whose waiting entry was dropped before the row because its owner
+    wanted that. `barred` is why the row could enter nothing, for which the engine has fewer words.
     """
 
     run: Run
@@ -47,6 +49,7 @@ class Step:
     fills: Array
     refusals: Array
     trades: Array
+    fractions: Sequence[SettledFraction] = ()
     last: Array = field(default_factory=lambda: np.empty(0))
     cancelled: Collection[str] = ()
     barred: Barred | None = None

@@ -12,8 +12,8 @@ from django.db.models import F, Q
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market import store
+from apps.market.expiries import last_days
 from apps.market.live import Series
-from apps.symbols.services import expiries_of
 from apps.trading.desk import Desk
 from apps.trading.models import Lane, LaneRow, RunState
 from apps.trading.rows import (
@@ -98,7 +98,13 @@ def look(desks: Sequence[Desk], *, market_now: int) -> list[Visit]:
 
 def _tell_expiries(desks: Sequence[Desk]) -> None:
     """Anew at each look: a master may tell of a contract's last day when that is there."""
-    known = expiries_of({symbol for desk in desks for symbol in desk.lane.symbols})
+    known = last_days(
+        {
+            symbol: calendar
+            for desk in desks
+            for symbol, calendar in zip(desk.lane.symbols, desk.calendars, strict=True)
+        }
+    )
     for desk in desks:
         desk.expiries = known
 

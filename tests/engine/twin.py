@@ -185,10 +185,7 @@ class Twin:
         """A breach of the daily loss: close what is open, drop every entry that waits."""
         self.halted = True
         for s in sorted(self.waiting):
-            if self.waiting[s] & c.ENTER:
-                if not self.ignores(s, self.waiting[s]):
-                    self.reject("daily_loss_limit", s, self.waiting[s], time)
-                self.waiting[s] &= ~c.ENTER
+            self.waiting[s] = self.after_breach(s, self.waiting[s], time)
         for s in self.held:
             self.close(s, c.BY_DAILY_LOSS)
 
@@ -204,10 +201,8 @@ class Twin:
         if any(signal & pair == pair for pair in pairs):
             self.reject("both_sides", s, signal, time)
             signal &= ~(c.ENTER | c.EXIT_LONG | c.EXIT_SHORT)
-        if signal & c.ENTER and self.halted:
-            if not self.ignores(s, signal):
-                self.reject("daily_loss_limit", s, signal, time)
-            signal &= ~c.ENTER
+        if self.halted:
+            signal = self.after_breach(s, signal, time)
         if self.barred:
             signal = self.without_entry(s, signal, time)
         if held and not self.plan.reverse:  # the opposite is ignored
@@ -234,6 +229,12 @@ class Twin:
             if held and long != (held.side > 0):
                 signal |= c.EXIT_SHORT if long else c.EXIT_LONG
             self.reject(self.barred, s, signal, time)
+        return signal & ~c.ENTER
+
+    def after_breach(self, s: int, signal: int, time: int) -> int:
+        """A signal on a day whose loss is at the limit."""
+        if signal & c.ENTER and not self.ignores(s, signal):
+            self.reject("daily_loss_limit", s, signal, time)
         return signal & ~c.ENTER
 
     def ignores(self, s: int, signal: int) -> bool:

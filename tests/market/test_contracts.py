@@ -4,16 +4,23 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from django.core.management import call_command
 
 from apps.engine.simulation.plan import Contract
+from apps.engine.symbols import parse
+from apps.market.calendars import calendars_of
 from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
 from apps.market.moments import INDIA
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.dates import day_number
-from apps.symbols.models import InstrumentTerms
+from apps.market.rulebook.expiries import expiry_of
+from apps.symbols.models import Instrument, InstrumentTerms
 from apps.symbols.services import seed_sample
 from apps.symbols.terms import Terms
 from tests.engine.strategies import strategy
@@ -179,3 +186,51 @@ def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
     held = rules_without_master(asked, first=MARCH, last=MARCH)
     assert held.facts["NSE:NIFTY26MARFUT"].on_index
     assert held.contract("NSE:NIFTY26MARFUT", at(24e3)).margin == 0.12
+
+
+@pytest.mark.parametrize(
+    ("symbol", "last"),
+    [
+        ("NSE:NIFTY24JAN11FUT", "2024-01-11"),
+        ("NSE:NIFTY24JAN0421500CE", "2024-01-04"),
+        ("NSE:NIFTY24JANFUT", "2024-01-25"),
+        ("NSE:RELIANCE23MARFUT", "2023-03-29"),  # Thursday the 30th was Ram Navami
+        ("NSE:BANKNIFTY24FEB46000PE", "2024-02-29"),
+        ("NSE:BANKNIFTY24MARFUT", "2024-03-27"),
+        ("NSE:FINNIFTY24MAYFUT", "2024-05-28"),
+        ("NSE:MIDCPNIFTY24MAYFUT", "2024-05-27"),
+        ("NSE:NIFTYNXT5024MAYFUT", "2024-05-31"),
+        ("NSE:BANKNIFTY25JANFUT", "2025-01-30"),
+        ("NSE:NIFTY25AUGFUT", "2025-08-28"),
+        ("NSE:NIFTY25SEPFUT", "2025-09-30"),
+        ("BSE:SENSEX24JUNFUT", "2024-06-28"),
+        ("BSE:BANKEX24JUN60000CE", "2024-06-24"),
+        ("BSE:SENSEX25JANFUT", "2025-01-28"),
+        ("BSE:SENSEX25SEPFUT", "2025-09-25"),
+        ("MCX:CRUDEOIL25JUNFUT", "2025-06-30"),  # at the latest
+    ],
+)
+def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, last: str) -> None:
+    day = date.fromisoformat(last)
+    held = rules(symbol, Facts(listed=False), day=day - 20 * DAY)
+    found = held.contract(symbol, at(100.0))
+    closes = held.sessions(symbol).hours(np.array([day_number(day)], np.int32))[1]
+    assert found.ends == closes[0]
+    (note,) = (note for note in held.notes(symbol) if note.code == "assumed_contract")
+    assert f"No instrument master lists {symbol}: a lot of " in note.message
+    assert f"and {last} as its expiry, as its name tells." in note.message
+
+
+@pytest.mark.django_db
+def test_expiries_of_names_are_those_of_the_masters(market_data: Path) -> None:
+    """Of brokers' lists of 2024 to 2026, each index and some shares."""
+    wrong = {}
+    for file in ("kite_nfo_nse_bse_2024-04.csv.gz", "kite_nfo_bfo_2026-08.csv.gz"):
+        call_command("seed_symbols", market_data / file, "--force", stdout=StringIO())
+    contracts = Instrument.objects.filter(type="futures", exchange__in=["NSE", "BSE"])
+    calendars = calendars_of(list(contracts.values_list("symbol", flat=True)))
+    for symbol, expiry in contracts.values_list("symbol", "expiry"):
+        if (told := expiry_of(parse(symbol), calendars[symbol])) != expiry:
+            wrong[symbol] = (expiry, told)
+    assert wrong == {}
+    assert contracts.count() > 500

@@ -59,17 +59,17 @@ def _goes_on(sessions: Sequence[SessionStart]) -> bool:
 
 def _from(lane: Lane, first: int, *, goes_on: bool) -> Lane:
     """The lane as it was before its row at `first`, had its stretch begun there: what is read of
-    earlier bars is then what is stored of them. The state of a session's start is that after splits
-    and bonuses, so for the last row of the session before, if it `goes_on`, midnight stands.
+    earlier bars is then what is stored of them. Rows of earlier days came before it if it
+    `goes_on`.
     """
-    day = midnight(day_in_india(first))
-    earlier = lane.rows.filter(time__gte=day, time__lt=first).order_by("-time")
-    before = earlier.values_list("time", flat=True)
+    earlier = lane.rows.filter(time__lt=first).order_by("-time")
+    if not goes_on:
+        earlier = earlier.filter(time__gte=midnight(day_in_india(first)))
     copy = Lane(
         pk=lane.pk, symbols=lane.symbols, timeframe=lane.timeframe, key=lane.key,
         include_out_of_session=lane.include_out_of_session,
     )  # fmt: skip
-    copy.began, copy.row_time = first, next(iter(before[:1]), day if goes_on else None)
+    copy.began, copy.row_time = first, earlier.values_list("time", flat=True).first()
     return copy
 
 

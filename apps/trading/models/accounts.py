@@ -52,13 +52,15 @@ class EntryKind(StrEnum):
     RESET = "reset"
     ENTRY = "entry"
     EXIT = "exit"
+    FRACTION = "fraction"
     ADJUSTMENT = "adjustment"
 
 
 class LedgerEntry(models.Model):
     """One fact that moved money between the books of an account, as postings that add up to zero.
 
-    Of a fill, `fill_id` names it. The database refuses to rewrite an entry or a posting, and to
+    Of a fill, `fill_id` names it; of a fraction of a share that a split left over, `position_id`
+    names the position. The database refuses to rewrite an entry or a posting, and to
     take postings of an entry that do not add up to zero.
     """
 
@@ -66,6 +68,13 @@ class LedgerEntry(models.Model):
     kind = models.CharField(max_length=10, choices=[(k.value, k.value) for k in EntryKind])
     fill = models.OneToOneField(
         "trading.Fill", models.CASCADE, null=True, related_name="ledger_entry"
+    )
+    position = models.ForeignKey(
+        "trading.Position",
+        models.CASCADE,
+        null=True,
+        related_name="ledger_entries",
+        db_index=False,  # few entries have one: see below
     )
     at = models.DateTimeField()
 
@@ -80,6 +89,11 @@ class LedgerEntry(models.Model):
                 fields=["account"],
                 condition=Q(kind=EntryKind.OPENING.value),
                 name="an_account_opens_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                F("position"), name="entries_of_fractions", condition=Q(position__isnull=False)
             ),
         ]
 

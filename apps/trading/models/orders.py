@@ -124,6 +124,12 @@ class Position(models.Model):
     unrealised = models.DecimalField(
         max_digits=18, decimal_places=2, default=NOTHING, help_text="Rupees, at the last mark"
     )
+    fractions = models.DecimalField(
+        max_digits=18,
+        decimal_places=2,
+        db_default=NOTHING,
+        help_text="Rupees won or lost on parts of shares that splits left over",
+    )
     mark = models.DecimalField(max_digits=18, decimal_places=4, null=True, help_text="Last close")
     stop = models.DecimalField(max_digits=18, decimal_places=4, null=True)
     target = models.DecimalField(max_digits=18, decimal_places=4, null=True)

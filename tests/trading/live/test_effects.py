@@ -15,18 +15,23 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.lifecycle import Status
 from apps.core.times import moment
 from apps.engine.candles import Candles
+from apps.engine.kernel.records import load
 from apps.market.models import CorporateAction
 from apps.market.rulebook.book import bundled_files
 from apps.market.services import load_edition
 from apps.market.store import PATIENCE
 from apps.symbols.models import Instrument
 from apps.trading import lanes, leases, services
+from apps.trading.drift import checking
 from apps.trading.models import (
     DailyLoss,
+    DriftReport,
     Lane,
     LaneRow,
+    LedgerEntry,
     Order,
     Position,
+    Posting,
     Run,
     RunState,
     Signal,
@@ -93,9 +98,8 @@ class Market:
         step(self.runner, [self.symbol], "15m", time)
 
 
-def june_future() -> str:
+def june_future(code: str = "RELIANCE26JUNFUT") -> str:
     """Its symbol."""
-    code = "RELIANCE26JUNFUT"
     Instrument.objects.create(
         symbol=f"NSE:{code}", exchange="NSE", segment="derivatives", code=code, exchange_name=code,
         name="RELIANCE", type="futures", underlying="RELIANCE", expiry=date(2026, 6, 30),
@@ -351,19 +355,124 @@ def test_a_split_makes_more_shares_of_a_position_at_lower_prices(alice: User) ->
     market = Market([101, 101, 101])
     run = started(alice, always_in())
     market.go(3)
-    CorporateAction.objects.create(
-        symbol=SHARE, ex_date=date(2026, 6, 2), kind="split", shares_before=1, shares_after=10,
-        source="test", loaded_at=make.NOW,
-    )  # fmt: skip
+    split(1, 10)
     market.times.append(FIRST + DAY)
     market.store([FIRST + DAY], [10.2])
     market.go()
     position = Position.objects.open().get()
     assert (position.quantity, position.entry_price) == (1000, Decimal("10.1"))
-    assert position.stop == Decimal("8.08")
+    assert position.stop == Decimal("8.05")  # 8.08 is no tick
     assert position.unrealised == 100
     assert not Trade.objects.exists()
     assert RunState.objects.get(run=run).equity == pytest.approx(100_100)
+
+
+def split(before: int, after: int) -> None:
+    """From the second day on."""
+    CorporateAction.objects.create(
+        symbol=SHARE, ex_date=date(2026, 6, 2), kind="split", shares_before=before,
+        shares_after=after, source="test", loaded_at=make.NOW,
+    )  # fmt: skip
+
+
+def held_over(ratio: tuple[int, int], closes: Sequence[float], **replaced: Any) -> Run:
+    """A run that has entered on the first day at 974.30, and goes on with these closes on the
+    second, from whose first open on the split counts.
+    """
+    market = Market([974.3, 974.3, 974.3])
+    run = started(owner := User.objects.get(), always_in() | replaced)
+    assert run.account_id == owner.pk
+    market.go(3)
+    split(*ratio)
+    market.times += [FIRST + DAY + LENGTH * n for n in range(len(closes))]
+    market.store(market.times[3:], closes)
+    market.go(len(closes))
+    assert_no_drift()
+    return run
+
+
+def assert_no_drift() -> None:
+    checking.check_ended(now=make.NOW, market_now=FIRST + 2 * DAY, stopping=lambda: False)
+    assert list(DriftReport.objects.values_list("total", flat=True)) == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("side", "stop", "target"), [("long", "310.40", "341.05"), ("short", "339.15", "308.50")]
+)
+def test_levels_after_a_split_are_on_the_tick_again(
+    alice: User, side: str, stop: str, target: str
+) -> None:
+    """Rule 3. Entered at 974.30, the long's stop was 931.20, its target 1,023.05, a third of which
+    is 310.40 and 341.0166. Those of the short were 1,017.40 and 925.55: 339.1333 and 308.5166.
+    """
+    exits = {
+        "stopLoss": {"type": "points", "points": 43.07},
+        "takeProfit": {"type": "points", "points": 48.73},
+    }
+    entries = always_in()["entryConditions"] | {"positionType": side}
+    held_over((1, 3), [325.0], exitConditions=exits, entryConditions=entries)
+    position = Position.objects.open().get()
+    assert abs(position.quantity) == 300
+    assert (position.stop, position.target) == (Decimal(stop), Decimal(target))
+
+
+@pytest.mark.parametrize("side", ["long", "short"])
+def test_a_fraction_of_a_share_is_settled_in_cash_at_the_open(alice: User, side: str) -> None:
+    """Of 7 shares at 974.30 a bonus makes 10.5: half a share is worth 350 at the open of 700, that
+    has cost 324.77 (974.30 / 1.5 / 2).
+    """
+    sizing = {"method": "fixed_quantity", "quantity": 7}
+    entries = always_in()["entryConditions"] | {"positionType": side}
+    run = held_over(
+        (2, 3), [700, 700], positionSizing=sizing, entryConditions=entries,
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 50}},
+        riskParameters={
+            "maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1
+        },
+    )  # fmt: skip
+    sign = 1 if side == "long" else -1
+    won = sign * Decimal("25.23")
+    entry = LedgerEntry.objects.get(kind="fraction")
+    position = Position.objects.get(closed_at=None)
+    assert entry.position == position
+    assert (position.quantity, position.entry_price) == (sign * 10, Decimal("649.5333"))
+    amounts = dict(entry.postings.values_list("book", "amount"))
+    assert amounts == {
+        "cash": Decimal("324.77") + won, "locked": -Decimal("324.77"), "result": -won,
+    }  # fmt: skip
+    run.refresh_from_db()
+    assert run.capital == 100_000 + won
+    state = load(bytes(RunState.objects.get(run=run).data))
+    held = sign * 10 * (700 - 974.3 / 1.5)
+    assert state.account["equity"][0] == pytest.approx(100_000 + sign * 25.2333 + held, abs=0.01)
+    assert DailyLoss.objects.filter(day=date(2026, 6, 2)).exists()
+
+
+def test_what_a_fraction_won_is_of_its_position_s_trade(alice: User) -> None:
+    """7 shares of 974.30 become 10 and a half; all leave at 700: 7,350 less 6,820.10."""
+    run = held_over(
+        (2, 3), [700, 700, 700], positionSizing={"method": "fixed_quantity", "quantity": 7},
+        exitConditions={"maxHoldingCandles": 3},
+    )  # fmt: skip
+    trade = Trade.objects.get()
+    assert (trade.quantity, trade.profit, trade.exit_reason) == (
+        10,
+        Decimal("529.90"),
+        "max_holding",
+    )
+    run.refresh_from_db()
+    assert run.algorithm.performance["netProfit"] == 529.9
+    assert sum(Posting.objects.values_list("amount", flat=True)) == 0
+    assert run.capital == Decimal("100529.90")
+
+
+def test_too_few_shares_for_one_are_sold_at_the_open(alice: User) -> None:
+    """7 shares of which 10 make one: 7 at a tenth of the open of 9,800."""
+    sizing = {"method": "fixed_quantity", "quantity": 7}
+    held_over((10, 1), [9800], positionSizing=sizing)
+    trade = Trade.objects.get()
+    assert (trade.quantity, trade.exit_price, trade.exit_reason) == (7, Decimal("980"), "stopped")
+    assert trade.exit_time == moment(FIRST + DAY)
 
 
 def test_what_is_wanted_by_hand_is_done_at_the_next_row(alice: User) -> None:

@@ -113,12 +113,15 @@ def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
     assert not LaneRow.objects.filter(time__gte=CLOSE).exists()
 
 
-FUTURE = "NSE:RELIANCE26JUNFUT"
+LATER = "RELIANCE26JULFUT"
+FUTURE = f"NSE:{LATER}"
 
 
 @pytest.fixture
 def unknown(alice: User) -> Market:
-    """A session of a contract that no master has told of, and a position."""
+    """A session of a contract that no master has told of, and a position. By its name it would live
+    for four weeks more.
+    """
     made = Market([101] * 25, FUTURE, first=LAST_SESSION)
     started(alice, always_in(FUTURE, productType="carryforward"), at=LAST_SESSION)
     made.go(3)
@@ -127,14 +130,14 @@ def unknown(alice: User) -> Market:
 
 
 def test_a_master_of_the_last_day_ends_the_contract(unknown: Market) -> None:
-    june_future()
+    june_future(LATER)
     unknown.go(22)
     assert Trade.objects.get().exit_reason == "expiry"
 
 
 def test_a_master_that_comes_after_the_last_bar_settles_it(unknown: Market) -> None:
     unknown.go(22)
-    june_future()
+    june_future(LATER)
     unknown.at(CLOSE + expiries.GRACE)
     assert settle() == 1
     unknown.at(CLOSE + expiries.GRACE + 1)
@@ -149,8 +152,29 @@ def test_a_master_that_comes_after_the_last_bar_settles_it(unknown: Market) -> N
 
 def test_where_a_row_did_not_settle_it_no_other_is_put(unknown: Market) -> None:
     unknown.go(22)
-    june_future()
+    june_future(LATER)
     unknown.at(CLOSE + expiries.GRACE)
     assert settle() == 1
     Lane.objects.update(row_time=LaneRow.objects.latest("time").time)
     assert settle() == 0
+
+
+def test_a_contract_that_no_master_knows_ends_on_the_day_that_its_name_tells(alice: User) -> None:
+    """The last Tuesday of June 2026 is the 30th."""
+    symbol = "NSE:RELIANCE26JUNFUT"
+    market = Market([101] * 25, symbol, first=LAST_SESSION)
+    started(alice, always_in(symbol, productType="carryforward"), at=LAST_SESSION)
+    market.go(25)
+    trade = Trade.objects.get()
+    assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
+
+
+def test_it_settles_without_a_last_bar_too(alice: User) -> None:
+    symbol = "NSE:RELIANCE26JUNFUT"
+    market = Market([101] * 10, symbol, first=LAST_SESSION)
+    started(alice, always_in(symbol, productType="carryforward"), at=LAST_SESSION)
+    market.go(10)
+    market.at(CLOSE + expiries.GRACE)
+    assert settle() == 1
+    market.at(CLOSE + expiries.GRACE + 1)
+    assert Trade.objects.get().exit_reason == "expiry"
