@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('market', '0004_corporate_actions'),
-        ('trading', '0009_since_when_positions_are_to_be_closed'),
+        ('trading', '0010_lanes_without_bars_out_of_session'),
     ]
 
     operations = [
