@@ -155,11 +155,12 @@ def _ignoring(strategy: Strategy, trades: Array, bar: Bar, side: Side) -> int | 
 
 def _held_at_close(trades: Array, bar: Bar) -> NDArray[np.bool_]:
     mine = trades["symbol"] == bar.symbol
-    return mine & (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
+    held = (trades["entry_time"] <= bar.time) & (trades["exit_time"] > bar.time)
+    return np.asarray(mine & held)
 
 
 def _is_opposite(trades: Array, side: Side) -> NDArray[np.bool_]:
-    return trades["side"] < 0 if side == "long" else trades["side"] > 0
+    return np.asarray(trades["side"] < 0 if side == "long" else trades["side"] > 0)
 
 
 def _at_the_open(strategy: Strategy, trades: Array, bar: Bar) -> NDArray[np.bool_]:
