@@ -4,27 +4,27 @@
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11 python3.14; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: run test demo bench prove soak check install
+.PHONY: run test demo bench prove soak check install tools
 
 run: install
 	.venv/bin/python manage.py up
 
-test: install
+test: tools
 	.venv/bin/python -m pytest -q -n auto --dist worksteal
 
 demo: install
 	.venv/bin/python manage.py demo
 
-bench: install
+bench: tools
 	.venv/bin/python -m pytest tests/benchmarks -m bench -s --table README.md
 
-prove: install
+prove: tools
 	.venv/bin/python -m pytest -m "slow or proof"
 
-soak: install
+soak: tools
 	.venv/bin/python -m tests.faults.soak --minutes 30 --rate 20
 
-check: install
+check: tools
 	.venv/bin/ruff format --check . && .venv/bin/ruff check . && .venv/bin/mypy && .venv/bin/lint-imports
 	.venv/bin/python manage.py check --deploy --fail-level WARNING && .venv/bin/python manage.py makemigrations --check --dry-run
 
@@ -35,3 +35,9 @@ install: .venv/installed
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "error: $(PYTHON) cannot make virtual environments: sudo apt-get install -y python3-venv"; exit 1; }
 	$(PYTHON) -m venv .venv && .venv/bin/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch .venv/installed
+
+# What tests and checks need beside.
+tools: .venv/tools
+
+.venv/tools: .venv/installed tests/requirements.txt
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/requirements.txt && touch .venv/tools

@@ -1,5 +1,6 @@
 """Trades that are told one by one become bars of a minute; and Kite's WebSocket is followed."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -13,6 +14,7 @@ from apps.market.feeds.following import follow
 from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.ticks import GRACE, Minutes, Tick
 from apps.market.live import Row
+from apps.symbols.models import Instrument, InstrumentAlias, Source
 from tests.market.bars import at
 from tests.market.kite_stand_in import KiteStandIn, quote
 from tests.symbols.instruments import equity
@@ -133,4 +135,17 @@ def test_kite_is_off_unless_configured(settings: Any) -> None:
     settings.KITE_API_KEY = settings.KITE_ACCESS_TOKEN = "given"
     equity(SBIN)
     with pytest.raises(CommandError, match="it lacks"):
+        call_command("feed", "--kite", "--symbols", SBIN)
+
+
+@pytest.mark.django_db
+def test_a_feed_without_its_package_says_how_to_install_it(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.KITE_API_KEY = settings.KITE_ACCESS_TOKEN = "given"
+    equity(SBIN)
+    listed = Instrument.objects.get(symbol=SBIN)
+    InstrumentAlias(instrument=listed, source=Source.KITE, name="SBIN", token=str(TOKEN)).save()
+    monkeypatch.setitem(sys.modules, "kiteconnect", None)
+    with pytest.raises(CommandError, match=r"\.venv/bin/python -m pip install 'kiteconnect>=5"):
         call_command("feed", "--kite", "--symbols", SBIN)

@@ -14,6 +14,7 @@ from apps.market.feeds.protocol import FeedLost
 from apps.market.feeds.ticks import Minutes, Tick
 from apps.market.live import Row
 
+INSTALL: Final = "install it by .venv/bin/python -m pip install 'kiteconnect>=5.2.2'"
 _LOOK: Final = 0.2
 """Seconds between two looks at the clock."""
 
@@ -37,8 +38,10 @@ class KiteFeed:
         root: str | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        from kiteconnect import KiteTicker  # brings a network stack that nobody else needs
-
+        try:
+            from kiteconnect import KiteTicker  # brings a network stack that nobody else needs
+        except ImportError as error:
+            raise FeedLost(f"Kite's feed needs a package ({error}): {INSTALL}") from error
         self._tokens, self._clock, self._news = tokens, clock, SimpleQueue[News]()
         self._ticker = KiteTicker(api_key, access_token, root=root)
         self._ticker.on_connect = self._subscribe
