@@ -2,6 +2,7 @@
 first two. All are public.
 """
 
+import threading
 from functools import cache
 from typing import Final
 
@@ -16,6 +17,7 @@ from apps.webhooks import guide
 from config import openapi
 
 JSON: Final = "application/json"
+_writing = threading.Lock()  # drf-spectacular cannot write two documents at once
 
 
 @cache
@@ -40,7 +42,9 @@ def root(request: HttpRequest) -> HttpResponse:
 
 @public_page
 def document(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(_bytes(), content_type=JSON)
+    with _writing:
+        written = _bytes()
+    return HttpResponse(written, content_type=JSON)
 
 
 page = SpectacularSwaggerSplitView.as_view(url_name="openapi")

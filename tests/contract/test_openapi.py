@@ -4,6 +4,8 @@ works.
 
 import copy
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from apps.core.errors import Code
 from apps.engine.language import strategy
 from apps.symbols import openapi as symbols
 from apps.trading.models import Run
-from config import openapi
+from config import docs, openapi
 from tests import documented, make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
@@ -72,6 +74,27 @@ def test_the_document_is_public_and_the_same_every_time() -> None:
     answers = [Client().get("/openapi.json") for _ in range(2)]
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].json() == answers[1].json() == document()
+
+
+def test_the_first_readers_at_once_wait_until_it_is_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written: list[float] = []
+
+    def write() -> dict[str, Any]:
+        written.append(time.monotonic())
+        time.sleep(0.2)
+        return {}
+
+    monkeypatch.setattr(openapi, "document", write)
+    docs._bytes.cache_clear()
+    try:
+        with ThreadPoolExecutor(8) as readers:
+            answers = readers.map(lambda _: Client().get("/openapi.json").content, range(8))
+        assert set(answers) == {b"{}"}
+        assert len(written) == 1
+    finally:
+        docs._bytes.cache_clear()
 
 
 def test_the_page_is_public_and_refers_to_its_own_server_alone() -> None:
