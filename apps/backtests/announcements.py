@@ -36,6 +36,7 @@ def _write(
         data={
             "backtestId": backtest.pk,
             "algorithmId": backtest.algorithm_id,
+            "algorithmName": backtest.algorithm.name,
             "status": status,
             "error": error,
         },

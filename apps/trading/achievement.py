@@ -214,6 +214,7 @@ def _alarm(algorithm: Algorithm, record: Record, run: Run, now: datetime) -> Ite
 def _alert_told(algorithm: Algorithm, metric: str, value: float, alert: Alert) -> Draft:
     data = {
         "algorithmId": algorithm.pk,
+        "algorithmName": algorithm.name,
         "metric": metric,
         "value": value,
         "threshold": alert["threshold"],

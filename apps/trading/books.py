@@ -4,12 +4,14 @@ takes a few statements.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
 
 from django.db import connection, transaction
 
+from apps.algorithms.models import Algorithm
 from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.trading import achievement, capital, holdings, ledger, losses, order_book
@@ -84,7 +86,7 @@ def record(steps: Sequence[Step], *, now: datetime) -> None:
     told += losses.keep(steps, now=now)
     if told:
         told.sort(key=lambda draft: draft.algorithm_id)
-        events.write_all(told, now=now)
+        events.write_all(_with_names(told), now=now)
 
 
 # ------------------------------------------------------------------------------------------- fills
@@ -128,6 +130,16 @@ def _told(outcome: Outcome, execution: Execution, fill: Fill) -> Draft:
         "reason": execution.reason or execution.intent.value,
     }
     return Draft(EventType.TRADE_EXECUTED, run.account_id, run.algorithm_id, data)
+
+
+def _with_names(drafts: Sequence[Draft]) -> list[Draft]:
+    """With what their algorithms are called now."""
+    algorithms = Algorithm.objects.filter(pk__in={draft.algorithm_id for draft in drafts})
+    names = dict(algorithms.values_list("pk", "name"))
+    return [
+        replace(draft, data={"algorithmName": names[draft.algorithm_id], **draft.data})
+        for draft in drafts
+    ]
 
 
 # ------------------------------------------------------------------------------------------- money

@@ -59,6 +59,7 @@ def change(
         algorithm_id=algorithm.pk,
         data={
             "algorithmId": algorithm.pk,
+            "algorithmName": algorithm.name,
             "runId": run.pk if run else None,
             "status": algorithm.status,
             "previousStatus": before,

@@ -52,7 +52,9 @@ def mail(*, event_id: str, now: datetime) -> None:
 
 
 def _subject(event: Event) -> str:
-    return f"{event.type}: {event.algorithm_id}"
+    """A header: of a name with line breaks they are spaces."""
+    name = str(event.data.get("algorithmName") or event.algorithm_id)
+    return f"{event.type}: {' '.join(name.split())}"
 
 
 def _text(event: Event) -> str:

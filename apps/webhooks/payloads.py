@@ -1,6 +1,7 @@
 """What each type of event tells: one table, which the docs, the writer of events and a test read.
 
-Payloads are thin: ids, states and amounts. What a user's algorithm rests on is not among them.
+Payloads are thin: ids, names, states and amounts. What a user's algorithm rests on is not among
+them. A name is that of the moment of the event: a later one does not change what was delivered.
 """
 
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from apps.core.times import wire_time
 from apps.webhooks.event_types import EventType
 
 Id = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
+Name = Annotated[str, Field(description="Of the algorithm, as it was called at that moment.")]
 
 
 class Data(BaseModel):
@@ -28,6 +30,7 @@ class Data(BaseModel):
 
 class AlgorithmMoved(Data):
     algorithm_id: Id
+    algorithm_name: Name
     run_id: Id | None = Field(description="Of the run that began, goes on or ended with it.")
     status: str
     previous_status: str
@@ -36,6 +39,7 @@ class AlgorithmMoved(Data):
 
 class TradeExecuted(Data):
     algorithm_id: Id
+    algorithm_name: Name
     run_id: Id
     order_id: Id
     time: str = Field(description="Start of the bar in which it was filled.")
@@ -54,12 +58,14 @@ class Problem(Data):
 class BacktestEnded(Data):
     backtest_id: Id
     algorithm_id: Id
+    algorithm_name: Name
     status: str
     error: Problem | None
 
 
 class DailyLossReached(Data):
     algorithm_id: Id
+    algorithm_name: Name
     run_id: Id
     day: str = Field(description="In India, YYYY-MM-DD.")
     loss: float = Field(description="Rupees.")
@@ -68,6 +74,7 @@ class DailyLossReached(Data):
 
 class AlertRaised(Data):
     algorithm_id: Id
+    algorithm_name: Name
     metric: str
     value: float
     threshold: float
@@ -87,6 +94,7 @@ class Kind:
     shown: Mapping[str, object]
 
 
+_NAME: Final = "Opening breakout"
 _ID: Final = "6a0ec3f1b2d4e5f60718293a"
 _RUN: Final = "6a0ec3f2c3d4e5f60718293b"
 _ORDER: Final = "8d9c845665c78eab8facbec6"
@@ -95,6 +103,7 @@ _ORDER: Final = "8d9c845665c78eab8facbec6"
 def _moved(text: str, status: str, before: str, reason: str) -> Kind:
     shown = {
         "algorithmId": _ID,
+        "algorithmName": _NAME,
         "runId": _RUN,
         "status": status,
         "previousStatus": before,
@@ -104,7 +113,13 @@ def _moved(text: str, status: str, before: str, reason: str) -> Kind:
 
 
 def _ended(text: str, status: str, error: Mapping[str, str] | None) -> Kind:
-    shown = {"backtestId": _RUN, "algorithmId": _ID, "status": status, "error": error}
+    shown = {
+        "backtestId": _RUN,
+        "algorithmId": _ID,
+        "algorithmName": _NAME,
+        "status": status,
+        "error": error,
+    }
     return Kind(text, BacktestEnded, shown)
 
 
@@ -121,7 +136,8 @@ KINDS: Final[Mapping[EventType, Kind]] = {
     EventType.TRADE_EXECUTED: Kind(
         "An order was filled.",
         TradeExecuted,
-        {"algorithmId": _ID, "runId": _RUN, "orderId": _ORDER, "time": "2026-11-20T04:05:00.000Z",
+        {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "orderId": _ORDER,
+         "time": "2026-11-20T04:05:00.000Z",
          "symbol": "NSE:RELIANCE", "side": "buy", "quantity": 10, "price": 1412.5,
          "reason": "entry"},
     ),
@@ -133,13 +149,14 @@ KINDS: Final[Mapping[EventType, Kind]] = {
     EventType.DAILY_LOSS_LIMIT_REACHED: Kind(
         "It has lost `maxDailyLoss` or more that day, and its positions are closed.",
         DailyLossReached,
-        {"algorithmId": _ID, "runId": _RUN, "day": "2026-11-20", "loss": 10250.4, "limit": 10000.0},
+        {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "day": "2026-11-20",
+         "loss": 10250.4, "limit": 10000.0},
     ),
     EventType.PERFORMANCE_ALERT: Kind(
         "A metric has reached the threshold of a performance alert.",
         AlertRaised,
-        {"algorithmId": _ID, "metric": "maxDrawdown", "value": 12.5, "threshold": 10.0,
-         "action": "send_notification"},
+        {"algorithmId": _ID, "algorithmName": _NAME, "metric": "maxDrawdown", "value": 12.5,
+         "threshold": 10.0, "action": "send_notification"},
     ),
     EventType.WEBHOOK_TEST: Kind(
         "Its endpoint was asked to be tested. Such events count per endpoint.",

@@ -286,7 +286,7 @@ def test_whoever_asks_for_it_is_told_by_mail(api: Api, alice: User) -> None:
     tasks.mail(event.pk)
     (sent,) = mail.outbox
     assert sent.to == [alice.email]
-    assert sent.subject == f"algorithm.started: {event.algorithm_id}"
+    assert sent.subject == f"algorithm.started: {event.data['algorithmName']}"
     assert "status: active" in sent.body
 
 

@@ -34,7 +34,7 @@ def test_a_completed_one_is_told_in_the_sequence_of_its_algorithm(alice: User) -
     assert (told.owner, told.algorithm_id) == (alice, first.algorithm_id)
     assert told.data == {
         "backtestId": first.pk, "algorithmId": first.algorithm_id, "status": "completed",
-        "error": None,
+        "algorithmName": first.algorithm.name, "error": None,
     }  # fmt: skip
 
 

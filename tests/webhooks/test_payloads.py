@@ -1,13 +1,19 @@
 """The table of what events tell."""
 
 import pytest
+from django.core import mail
 
 from apps.accounts.models import User
-from apps.webhooks import payloads
+from apps.algorithms.models import Algorithm
+from apps.trading import services
+from apps.webhooks import notices, payloads
 from apps.webhooks.event_types import EventType
+from apps.webhooks.models import Event
 from apps.webhooks.payloads import KINDS
 from tests import make
 from tests.documented import document
+from tests.trading.live.test_effects import Market, always_in, started
+from tests.trading.standing import standing
 from tests.webhooks.events import emit
 
 
@@ -37,3 +43,29 @@ def test_a_body_is_the_same_bytes_each_time() -> None:
         b'{"createdAt":"2026-11-02T04:00:00.000Z","data":{"a":null,"b":1},"id":"a","sequence":7,'
         b'"type":"trade.executed"}'
     )
+
+
+def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
+    """As it was called then: what was told is not rewritten."""
+    for type, kind in KINDS.items():
+        assert ("algorithmName" in kind.shown) == ("algorithmId" in kind.shown), type
+    algorithm = standing(alice, "active")
+    Algorithm.objects.filter(pk=algorithm.pk).update(name="Called\nanew")
+    services.pause(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
+    first, second = Event.objects.order_by("sequence")
+    assert first.data["algorithmName"] == algorithm.name != "Called\nanew"
+    assert second.data["algorithmName"] == "Called\nanew"
+    notices.ask_for(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
+    notices.mail(event_id=second.pk, now=make.NOW)
+    (sent,) = mail.outbox
+    assert sent.subject == "algorithm.paused: Called anew"
+
+
+def test_a_fill_and_a_daily_loss_carry_the_name(alice: User) -> None:
+    market = Market([101, 101, 101, 80, 80])
+    run = started(alice, always_in())
+    market.go(5)
+    told = {event.type: event.data for event in Event.objects.all()}
+    name = run.algorithm.name
+    assert told["trade.executed"]["algorithmName"] == name
+    assert told["risk.daily_loss_limit_reached"]["algorithmName"] == name
