@@ -225,3 +225,24 @@ def test_a_position_filled_inside_the_last_bar_ends_with_the_session() -> None:
         **LIMIT,
         squaring=True,
     )
+
+
+def test_rule_12_the_position_limit_is_asked_before_whether_an_order_is_reached() -> None:
+    """The second limit at 50 is not reached, the third is: neither has a place beside the first."""
+    played = play(
+        """
+        1 | 100 100 100 100 | long |
+        2 | 100 100 100 100 |      | long 100, end_of_data 100
+        """,
+        """
+        1 | 50 50 50 50 | long |
+        2 | 55 56 54 55 |      |
+        """,
+        """
+        1 | 50 50 50 50 | long |
+        2 | 50 50 50 50 |      |
+        """,
+        order_by=c.AT_LIMIT,
+        max_positions=1,
+    )
+    assert played.rejected == {"position_limit": 2}

@@ -132,7 +132,16 @@ def test_two_trades_are_needed() -> None:
         told(10)
 
 
-def test_the_usual_block_grows_with_the_cube_root() -> None:
+def test_rule_19_a_block_wraps_from_the_last_trade_to_the_first() -> None:
+    """Of 1, 10 and 100 in blocks of two: 102 and 201 need one that begins at the last."""
+    found = paths(
+        np.array([1.0, 10.0, 100.0]), capital=1000.0, runs=400, method="block_bootstrap", block=2,
+        threshold=0.0, seed=11, threads=1,
+    )  # fmt: skip
+    assert set(found.last - 1000) == {12, 21, 102, 111, 120, 201, 210}
+
+
+def test_rule_19_the_usual_block_is_the_cube_root_of_the_trades() -> None:
     assert [usual_block(n) for n in (2, 27, 1000)] == [1, 3, 10]
     assert told(1, 2, method="block_bootstrap")["blockLength"] == 1
     assert told(1, 2)["blockLength"] is None

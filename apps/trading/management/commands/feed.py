@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from apps.core.errors import InvalidInput, ServiceError
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import clock, store
+from apps.market.blocks import joined
 from apps.market.calendars import calendars_of
 from apps.market.feeds import replay
 from apps.market.feeds.following import follow
@@ -24,8 +25,11 @@ from apps.market.feeds.protocol import FeedLost
 from apps.market.importers import Given, read_candle_files
 from apps.market.moments import INDIA, read_moment
 from apps.symbols.models import InstrumentAlias, Source
+from apps.trading.unfed import Unfed, unfed_by
 
 SECONDS_A_LINE: Final = 1.0
+GAP: Final = 3
+"""The exit code where candles before --from would be traded too."""
 _ALWAYS: Final = 2**62
 
 
@@ -47,6 +51,14 @@ class Command(BaseCommand):
             type=_speed,
             default=1.0,
             help="market seconds a second, 1 unless told otherwise; or max",
+        )
+        parser.add_argument(
+            "--play-gap",
+            action="store_true",
+            help=(
+                "begin where the market's time stands, and not at --from: without it a gap with"
+                f" candles is not played, and the exit code is {GAP}"
+            ),
         )
         parser.add_argument("--kite", action="store_true", help="follow Kite Connect's WebSocket")
         parser.add_argument("--end", action="store_true", help="end the replay")
@@ -73,6 +85,7 @@ class Command(BaseCommand):
             access_token=settings.KITE_ACCESS_TOKEN,
             tokens=_tokens_of(symbols),
         )
+        self._warn(unfed_by(symbols, "1m"))
         with suppress(KeyboardInterrupt):
             for bars in follow(feed, stopping=lambda: False):
                 time_of_bars = next(iter(bars.values()))[0]
@@ -81,7 +94,9 @@ class Command(BaseCommand):
     def _play(self, *, files: Sequence[Path], speed: float, **options: Any) -> None:
         timeframe, series = self._files(files, options) if files else self._stored(options)
         start, end = _range(options, stored=not files)
+        start, series = self._with_gap(series, timeframe, start, play=options["play_gap"])
         chosen = {symbol: bars.between(start, end) for symbol, bars in series.items()}
+        self._warn(unfed_by(chosen, timeframe, stored_from=start))
         moments = replay.moments_of(chosen, timeframe)
         told, reached = 0.0, None
         try:
@@ -96,6 +111,41 @@ class Command(BaseCommand):
         if reached is None:
             raise CommandError("there is no candle to play: look at --symbols, --from and --to")
         self.stdout.write(f"the market's time is {_shown(reached)}, until --end")
+
+    def _with_gap(
+        self, series: Mapping[str, Candles], timeframe: str, start: int, *, play: bool
+    ) -> tuple[int, Mapping[str, Candles]]:
+        """Return where to begin, and the candles with those stored between the market's time and
+        `start`. Raise CommandError where there are any, unless they are to be played: algorithms
+        that run would trade them.
+        """
+        standing = clock.replayed_until()
+        if standing is None or standing >= start:
+            return start, series
+        gap = {name: store.read(name, timeframe, start=standing, end=start) for name in series}
+        counts = [f"{len(bars)} of {symbol}" for symbol, bars in gap.items() if len(bars)]
+        if not counts:
+            return start, series
+        told = (
+            f"between {_shown(standing)}, where the market's time stands, and {_shown(start)}"
+            f" are stored {timeframe} candles: {', '.join(counts)}"
+        )
+        if not play:
+            message = (
+                f"{told}. Algorithms that run would trade them. Nothing was played: add --play-gap"
+                " to play them too, or --end the replay first."
+            )
+            raise CommandError(message, returncode=GAP)
+        self.stdout.write(f"{told}, which are played first")
+        later = {name: bars.between(start, _ALWAYS) for name, bars in series.items()}
+        return standing, {name: joined([gap[name], later[name]]) for name in series}
+
+    def _warn(self, unfed: Iterable[Unfed]) -> None:
+        for one in unfed:
+            self.stderr.write(
+                f"{one.name} ({one.algorithm_id}) waits for {one.timeframe} bars of"
+                f" {', '.join(one.symbols)}, which this feed does not bring"
+            )
 
     def _files(
         self, files: Sequence[Path], options: Mapping[str, Any]

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from apps.accounts.models import User
 from apps.market import clock, live, store
 from apps.market.feeds import replay, services
 from apps.market.models import LiveCandle
 from apps.market.tasks import fold
 from tests.market.bars import NOW, at, flat, hold, minutes, same, written
+from tests.trading.live.market_day import started, steps
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 SBIN, TCS = "NSE:SBIN", "NSE:TCS"
@@ -98,6 +100,62 @@ def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_played_is_told(words: list[str], told: str) -> None:
     with pytest.raises(CommandError, match=told):
         feed(*words)
+
+
+def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) -> None:
+    """Of ten minutes three were played; from the eighth on four in between are left out."""
+    hold(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
+         "--speed", "max")  # fmt: skip
+    later = ("--symbols", SBIN, "--from", "2026-10-29T09:22:00+05:30", "--speed", "max")
+    with pytest.raises(CommandError, match=r"1m candles: 4 of NSE:SBIN.*--play-gap") as refused:
+        feed(*later)
+    assert refused.value.returncode == 3
+    assert len(seen()) == 3
+    told = feed(*later, "--play-gap")
+    assert "2026-10-29 09:18:00 Thu, where the market's time stands" in told
+    assert len(seen()) == 10
+
+
+def test_a_gap_without_candles_is_no_gap() -> None:
+    hold(SBIN, "1m", minutes("2026-10-29 09:15", 3))
+    hold(SBIN, "1m", minutes("2026-10-30 09:15", 3))
+    feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29", "--speed", "max")
+    feed("--symbols", SBIN, "--from", "2026-10-30", "--speed", "max")
+    assert len(seen()) == 6
+
+
+def test_a_gap_before_the_candles_of_a_file_is_played_with_them(tmp_path: Path) -> None:
+    hold(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
+         "--speed", "max")  # fmt: skip
+    lines = [f"2026-10-29 09:{m}:00,100,101,99,100,5" for m in range(20, 30)]
+    text = "\n".join(["date,open,high,low,close,volume", *lines, ""])
+    path = written(tmp_path, text, "SBIN_1m.csv")
+    later = (path, "--symbols", SBIN, "--from", "2026-10-29T09:22:00+05:30", "--speed", "max")
+    with pytest.raises(CommandError, match="4 of NSE:SBIN"):
+        feed(*later)
+    assert LiveCandle.objects.count() == 0
+    feed(*later, "--play-gap")
+    assert len(seen()) == 15
+
+
+def test_an_algorithm_that_gets_no_bars_is_told(alice: User) -> None:
+    """The first has its bars; the second trades a symbol that no feed brings, the third minutes."""
+    hold(SBIN, "5m", flat([at("2026-10-29 09:15") + 300 * n for n in range(5)]))
+    before = at("2026-10-29 09:00")
+    fed = started(alice, steps([SBIN], "15m"), at=before)
+    missing = started(alice, steps([SBIN, TCS], "15m"), at=before)
+    finer = started(alice, steps([SBIN], "1m"), at=before)
+    errors = StringIO()
+    call_command(
+        "feed", "--symbols", SBIN, "--timeframe", "5m", "--from", "2026-10-29", "--speed", "max",
+        stdout=StringIO(), stderr=errors,
+    )  # fmt: skip
+    told = errors.getvalue()
+    assert f"({missing.algorithm_id}) waits for 15m bars of {TCS}, which this feed" in told
+    assert f"({finer.algorithm_id}) waits for 1m bars of {SBIN}, which this feed" in told
+    assert fed.algorithm_id not in told
 
 
 def test_what_came_in_before_today_is_folded() -> None:
