@@ -133,7 +133,15 @@ SCHEMAS: Final[dict[str, Schema]] = {
     **study_schemas.schemas(),
     "BacktestName": body_schema(RenameIn),
     "Backtest": record(_BACKTEST),
-    "WholeBacktest": record({**_BACKTEST, "breakdowns": nullable(ref("Breakdowns"))}),
+    "WholeBacktest": record(
+        {
+            **_BACKTEST,
+            "warnings": described(
+                array(record({"field": TEXT, "message": TEXT})), "What was probably not meant."
+            ),
+            "breakdowns": nullable(ref("Breakdowns")),
+        }
+    ),
     "Breakdowns": record(
         {
             "bySymbol": array(ref("BreakdownRow")),
@@ -270,7 +278,7 @@ _BACKTEST_SHOWN: Final = {
     "completedAt": None,
     "receipt": None,
 }
-_WHOLE_SHOWN: Final = {**_BACKTEST_SHOWN, "breakdowns": None}
+_WHOLE_SHOWN: Final = {**_BACKTEST_SHOWN, "warnings": [], "breakdowns": None}
 _CANCELLED_SHOWN: Final = {
     **_WHOLE_SHOWN, "status": "cancelled", "completedAt": MOMENT_SHOWN,
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """Backtests on the wire."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from rest_framework import serializers
@@ -9,6 +9,7 @@ from apps.algorithms.serializers import StepField
 from apps.backtests import results
 from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
+from apps.backtests.span import ends_in_future
 from apps.core.fields import UtcField
 from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
 from apps.engine.figures.metrics import METRICS
@@ -87,9 +88,22 @@ def backtest_out(backtest: Backtest) -> dict[str, Any]:
 
 
 def whole_out(backtest: Backtest) -> dict[str, Any]:
-    """As in a list, with its `breakdowns`, which are null until it is completed. Any: as above."""
+    """As in a list, with its `warnings` and its `breakdowns`, which are null until it is completed.
+    Any: as above.
+    """
     done = backtest.performance is not None
-    return {**backtest_out(backtest), "breakdowns": results.broken_down(backtest) if done else None}
+    return {
+        **backtest_out(backtest),
+        "warnings": list(_warnings(backtest)),
+        "breakdowns": results.broken_down(backtest) if done else None,
+    }
+
+
+def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
+    """What was probably not meant by the request."""
+    if ends_in_future(backtest.end, asked_at=backtest.created_at):
+        message = f"{backtest.end_date} had not come when the backtest was asked for:"
+        yield {"field": "endDate", "message": f"{message} it ends with the last bar that is held."}
 
 
 def performance_out(figures: Mapping[str, Any]) -> dict[str, Any]:

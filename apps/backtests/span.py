@@ -1,10 +1,10 @@
 """The range of a backtest: as clients write it, and in the half-open seconds the engine reads."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from apps.core.errors import Fault, InvalidInput
-from apps.market.moments import EARLIEST, read_moment
+from apps.market.moments import EARLIEST, day_in_india, midnight, read_moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,3 +32,11 @@ def read_span(start_text: str, end_text: str, *, now: datetime) -> Span:
     if end <= start:
         raise InvalidInput(Fault("endDate", "must not lie before startDate", end_text))
     return Span(start, end, start_text, end_text)
+
+
+def ends_in_future(end: int, *, asked_at: datetime) -> bool:
+    """Whether a range that ends before `end` (epoch seconds) goes on after the date in India on
+    which it was asked for.
+    """
+    tomorrow = day_in_india(int(asked_at.timestamp())) + timedelta(days=1)
+    return end > midnight(tomorrow)

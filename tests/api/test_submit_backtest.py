@@ -1,6 +1,6 @@
 """POST /api/backtests"""
 
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import changes_in
 from apps.backtests import histories, services, turns, waiting
 from apps.backtests.models import Backtest
+from apps.backtests.span import ends_in_future, read_span
 from apps.engine.candles import Candles
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS
@@ -125,6 +126,32 @@ def test_a_range_may_start_on_1990_01_01_and_no_earlier(
 
 
 @pytest.mark.usefixtures("history")
+def test_an_end_in_the_future_is_a_warning(api: Api, alice: User, body: dict[str, Any]) -> None:
+    client = api(alice)
+    created = client.post(PATH, body | {"endDate": "2098-12-31"}).json()
+    (warning,) = created["warnings"]
+    assert warning["field"] == "endDate"
+    assert "2098-12-31 had not come" in warning["message"]
+    assert client.get(f"{PATH}/{created['id']}").json()["warnings"] == [warning]
+
+
+@pytest.mark.parametrize(
+    ("end", "asked_at", "told"),
+    [
+        ("2026-11-24", "2026-11-23T19:00Z", False),  # 00:30 of the 24th in India
+        ("2026-11-24", "2026-11-23T18:00Z", True),
+        ("2026-11-25", "2026-11-23T19:00Z", True),
+        ("2026-11-24T18:30:00Z", "2026-11-23T19:00Z", False),
+        ("2026-11-24T18:31:00Z", "2026-11-23T19:00Z", True),
+    ],
+)
+def test_the_future_begins_after_today_in_india(end: str, asked_at: str, told: bool) -> None:
+    now = datetime.fromisoformat(asked_at)
+    span = read_span("2024-01-01", end, now=now)
+    assert ends_in_future(span.end, asked_at=now) == told
+
+
+@pytest.mark.usefixtures("history")
 def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str, Any]) -> None:
     client = api(alice)
     created = client.post(PATH, body)
@@ -134,8 +161,9 @@ def test_a_backtest_is_queued_run_and_read(api: Api, alice: User, body: dict[str
         "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress", "startDate",
         "endDate", "symbols", "timeframe", "initialCapital", "config", "performance",
         "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
-        "breakdowns",
+        "warnings", "breakdowns",
     }  # fmt: skip
+    assert queued["warnings"] == []
     assert (queued["status"], queued["progress"], queued["performance"]) == ("queued", 0, None)
     assert queued["breakdowns"] is None
     assert (queued["algorithmVersion"], queued["kind"]) == (1, "backtest")
