@@ -261,6 +261,9 @@ SIMPLE_JWT = {
 # ---------------------------------------------------------------------------------------- trading
 
 # What a paper account opens with and is reset to, in whole rupees.
+# Percent of the sessions since a symbol's first held day that a backtest's range must hold.
+BACKTEST_MIN_COVERAGE = env_count("BACKTEST_MIN_COVERAGE", default=5, least=0, most=100)
+
 PAPER_ACCOUNT_BALANCE = env_count(
     "PAPER_ACCOUNT_BALANCE", default=10_000_000, least=1, most=1_000_000_000_000
 )

@@ -35,6 +35,7 @@ from apps.core.openapi import (
 )
 from apps.engine.indicators.indicator import LONGER_TIMEFRAMES, SOURCES
 from apps.engine.indicators.patterns import PATTERNS
+from apps.market.openapi import COVERAGE_SHOWN
 
 _TAG: Final = "algorithms"
 _ID: Final = place("algorithm_id", "The algorithm.")
@@ -128,7 +129,13 @@ VALIDATE: Final = Operation(
         200: Answer(
             "The review; nothing is changed.",
             ref("Review"),
-            {"valid": True, "missingFields": [], "errors": [], "warnings": []},
+            {
+                "valid": True,
+                "missingFields": [],
+                "errors": [],
+                "warnings": [],
+                "coverage": [COVERAGE_SHOWN],
+            },
         )
     },
     refusals=_GONE,

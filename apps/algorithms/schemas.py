@@ -112,7 +112,17 @@ SCHEMAS: Final[dict[str, Schema]] = {
         {"from": nullable(_STATUS), "to": _STATUS, "by": TEXT, "reason": TEXT, "at": MOMENT}
     ),
     "SavedAlgorithm": record({**ALGORITHM, **_REVIEW}),
-    "Review": record({"valid": FLAG, **_REVIEW}),
+    "Review": record(
+        {
+            "valid": FLAG,
+            **_REVIEW,
+            "coverage": described(
+                array(ref("SessionCoverage")),
+                "History that is held of each symbol, from its first day to yesterday; empty where"
+                " the algorithm is not valid.",
+            ),
+        }
+    ),
     "Performance": record(dict.fromkeys(performance.BEFORE_THE_FIRST_TRADE, _FIGURE)),
     "PerformanceRecord": record({"performance": ref("Performance"), "lastUpdated": MOMENT}),
     "Alerts": {

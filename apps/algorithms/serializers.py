@@ -301,7 +301,8 @@ def version_out(version: Version) -> dict[str, object]:
 
 
 def review_out(review: Review) -> dict[str, object]:
-    return {"valid": review.valid, **_remarks(review)}
+    coverage = [coverage.to_wire() for coverage in review.coverage]
+    return {"valid": review.valid, **_remarks(review), "coverage": coverage}
 
 
 def saved_out(algorithm: Algorithm, review: Review) -> dict[str, object]:

@@ -1,7 +1,7 @@
 """What users do with what they have described."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
@@ -21,6 +21,7 @@ from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANYTHING, Expectation
 from apps.engine.language import strategy
+from apps.market.session_coverage import SessionCoverage, coverage_to
 
 LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",
@@ -329,6 +330,7 @@ class Review:
     missing: tuple[str, ...]
     errors: tuple[Fault, ...]
     warnings: tuple[Fault, ...]
+    coverage: tuple[SessionCoverage, ...] = ()
 
     @property
     def valid(self) -> bool:
@@ -336,8 +338,17 @@ class Review:
 
 
 def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
-    """Review the steps as they are stored. Raises AlgorithmNotFound."""
-    return review(algorithm=read(owner=owner, algorithm_id=algorithm_id), now=now)
+    """Review the steps as they are stored, and the history that is held of their symbols.
+
+    Raises AlgorithmNotFound.
+    """
+    algorithm = read(owner=owner, algorithm_id=algorithm_id)
+    judged = review(algorithm=algorithm, now=now)
+    if not judged.valid:
+        return judged
+    basic = strategy.parse(configuration(algorithm)).basicInfo
+    coverage = coverage_to(now, symbols=basic.symbols, timeframe=basic.timeframe)
+    return replace(judged, coverage=tuple(coverage))
 
 
 def review(*, algorithm: Algorithm, now: datetime) -> Review:

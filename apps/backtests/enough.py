@@ -1,10 +1,13 @@
 """Whether as much history is held as a backtest needs, told without running it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Final
 
 import numpy as np
+from django.conf import settings
 
+from apps.backtests.coverage import days_of, last_days_of
 from apps.backtests.histories import longer_candles
 from apps.backtests.span import Span
 from apps.core.errors import Code, ServiceError
@@ -15,7 +18,8 @@ from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
 from apps.market import store
 from apps.market.bounds import at_least
-from apps.market.calendars import calendar_of
+from apps.market.calendars import calendar_of, calendars_of
+from apps.market.session_coverage import SessionCoverage, coverage_of, holdings_of
 
 _SURELY_SEEN: Final = 2
 """So many candles more than the warm-up have begun when one more than it is over."""
@@ -28,6 +32,16 @@ class InsufficientData(ServiceError):
     message = (
         "{symbol} has {barsInRange} bars in this range that are usable after a warm-up of"
         " {warmUpBars} bars of {timeframe}; {needed} are needed."
+    )
+
+
+class TooLittleCoverage(ServiceError):
+    """Too few sessions of the asked range are held of a symbol."""
+
+    code = Code.INSUFFICIENT_DATA
+    message = (
+        "{symbol} has bars on {heldSessions} of the {sessionsSince} sessions of this range since"
+        " {since}, the first day that is held of it; {minimumPercentage} % are needed."
     )
 
 
@@ -59,8 +73,43 @@ def _too_little(symbol: str, timeframe: str, warmup: int, usable: int) -> Insuff
         barsInRange=usable,
         warmUpBars=warmup,
         needed=LEAST_BARS,
-        held=store.coverage(symbol),
+        **_held(symbol),
     )
+
+
+def _held(symbol: str) -> dict[str, object]:
+    """What is held of a symbol, as the details of a refusal say it."""
+    rows = store.coverage(symbol)
+    return {
+        "held": rows,
+        "firstBar": min((str(row["first"]) for row in rows), default=None),
+        "lastBar": max((str(row["last"]) for row in rows), default=None),
+    }
+
+
+def require_coverage(strategy: engine.Strategy, span: Span, *, now: datetime) -> None:
+    """Refuse at once a range of which a symbol holds less than BACKTEST_MIN_COVERAGE percent of
+    the sessions since the first day that is held of it.
+    """
+    basic = strategy.basicInfo
+    holdings = holdings_of(basic.symbols, basic.timeframe)
+    calendars = calendars_of(basic.symbols)
+    first, last = days_of(span.start, span.end, now=now)
+    coverages = [
+        coverage_of(
+            symbol, holdings[symbol], calendars[symbol], first_day=first, last_day=min(last, expiry)
+        )
+        for symbol, expiry in last_days_of(basic.symbols).items()
+    ]
+    require_least(coverages)
+
+
+def require_least(coverages: Iterable[SessionCoverage]) -> None:
+    """Raise TooLittleCoverage for the first coverage under BACKTEST_MIN_COVERAGE percent."""
+    minimum = settings.BACKTEST_MIN_COVERAGE
+    for coverage in coverages:
+        if coverage.is_under(minimum, coverage.sessions_since):
+            raise TooLittleCoverage(minimumPercentage=minimum, **coverage.to_wire())
 
 
 def _require_own(strategy: engine.Strategy, span: Span) -> None:

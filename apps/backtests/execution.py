@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
@@ -17,6 +18,7 @@ from django.utils import timezone
 
 from apps.algorithms import study_results
 from apps.backtests import announcements, results, turns
+from apps.backtests.coverage import coverage_of_histories, first_held_days, receipt_with
 from apps.backtests.histories import histories_of, most_bars
 from apps.backtests.kinds import Kind
 from apps.backtests.lifecycle import BEAT_SECONDS, Move, Status
@@ -123,7 +125,17 @@ def run(
         most_bars=most_bars(Kind(backtest.kind)),
         on_progress=report_read,
     )
-    return outcome_of(backtest, strategy, histories, rules.schedule, report=report_simulated)
+    outcome = outcome_of(backtest, strategy, histories, rules.schedule, report=report_simulated)
+    coverage = coverage_of_histories(
+        histories,
+        backtest.timeframe,
+        start=backtest.start,
+        end=backtest.end,
+        now=backtest.created_at,
+        include_out_of_session=strategy.executionSettings.includeOutOfSession,
+        since=first_held_days(backtest.symbols, backtest.timeframe),
+    )
+    return replace(outcome, coverage=tuple(coverage))
 
 
 @transaction.atomic
@@ -164,11 +176,12 @@ def _keep_with_algorithm(
 def _receipt(outcome: Outcome, backtest: Backtest) -> dict[str, object]:
     """What the result rests on, and its own hash: equal results can be told without reading them.
 
+    `coverage` says how much of the range is held, and a warning of too little leads the notes.
     `synthetic` names the symbols whose bars were generated: a result on those shows how the service
     works, not how a market does.
     """
     return {
-        **outcome.result.receipt,
+        **receipt_with(outcome.result.receipt, outcome.coverage),
         **outcome.hashes(backtest.study),
         "synthetic": store.synthetic_among(backtest.symbols),
     }

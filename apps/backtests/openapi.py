@@ -183,8 +183,13 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "capital": NUMBER,
             "seed": INTEGER,
             "synthetic": described(array(TEXT), "Symbols whose history was a generated sample."),
+            "coverage": described(
+                array(ref("SessionCoverage")),
+                "Of the range, by symbol; absent from results of engine version 6 and before.",
+            ),
             "notes": array(record({"code": TEXT, "message": TEXT})),
-        }
+        },
+        optional=("coverage",),
     ),
     "Trade": record(
         {

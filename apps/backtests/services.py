@@ -112,6 +112,7 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         submission.kind, sent=submission.configs, own=_own_configs(algorithm), steps=steps
     )
     enough.require_data(strategy, submission.span)
+    enough.require_coverage(strategy, submission.span, now=now)
     if isinstance(config, WalkForwardConfig):
         enough.require_sessions(strategy, submission.span, config)
     _require_room(owner)

@@ -17,6 +17,7 @@ from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, Wa
 from apps.engine.studies.monte_carlo import monte_carlo
 from apps.engine.studies.optimise import optimise
 from apps.engine.studies.walk_forward import walk_forward
+from apps.market.session_coverage import SessionCoverage
 
 THREADS: Final = os.cpu_count() or 1
 """Of a study; what it finds does not depend on their number."""
@@ -27,11 +28,13 @@ SHARE_OF_SIMULATION: Final = 0.5
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """`result`: of the one simulation, the best set of an optimisation, or the joined tests of a
-    walk-forward. `findings`: what a study tells beside it, None for a plain backtest.
+    walk-forward. `findings`: what a study tells beside it, None for a plain backtest. `coverage`:
+    of the range, by symbol.
     """
 
     result: Result
     findings: dict[str, object] | None
+    coverage: tuple[SessionCoverage, ...] = ()
 
     def hashes(self, study: object) -> dict[str, object]:
         """`result`, of all that came of it, and `study`, of what was asked; for the receipt."""

@@ -17,6 +17,7 @@ from apps.core.openapi import (
     Schema,
     array,
     described,
+    nullable,
     one_of,
     query,
     record,
@@ -29,6 +30,17 @@ from apps.market.rulebook.rows import Item, Market, Phase, Product, Segment
 from apps.market.rulebook.sessions import MARKETS, Kind
 from apps.symbols.openapi import SYMBOL
 
+COVERAGE_SHOWN: Final = {
+    "symbol": "NSE:RELIANCE",
+    "bars": 4275,
+    "firstBar": "2026-04-08T03:45:00.000Z",
+    "lastBar": "2026-06-30T09:55:00.000Z",
+    "heldSessions": 57,
+    "sessions": 57,
+    "percentage": 100,
+    "since": "2021-06-30",
+    "sessionsSince": 57,
+}
 DEFAULT_CANDLES: Final = 500
 MAX_CANDLES: Final = 5000
 MOST_UNITS: Final = 999_999_999
@@ -153,6 +165,28 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "synthetic": described(FLAG, "True where the history is a generated sample."),
         },
         optional=("dates", "adjustedFor", "synthetic"),
+    ),
+    "SessionCoverage": described(
+        record(
+            {
+                "symbol": SYMBOL,
+                "bars": described(COUNT, "Bars of the range; of an algorithm, those stored."),
+                "firstBar": nullable(MOMENT),
+                "lastBar": nullable(MOMENT),
+                "heldSessions": described(COUNT, "Sessions of the range that have bars."),
+                "sessions": described(COUNT, "Sessions of the range, by the dated calendar."),
+                "percentage": described(
+                    nullable(NUMBER), "Held sessions in percent of `sessions`; null without any."
+                ),
+                "since": described(nullable(DATE), "The first day that is held of the symbol."),
+                "sessionsSince": described(
+                    COUNT,
+                    "Sessions of the range from `since` on: a backtest needs the percentage of"
+                    " them that BACKTEST_MIN_COVERAGE says.",
+                ),
+            }
+        ),
+        "How much of a range is held of a symbol.",
     ),
     "Coverage": record(
         {

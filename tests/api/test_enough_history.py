@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
+from django.conf import LazySettings
 
 from apps.accounts.models import User
 from apps.backtests import enough
@@ -21,6 +22,12 @@ from tests.market.bars import hold
 PATH = "/api/backtests"
 MONDAY = "2024-02-05"
 STEPS = {"5m": 300, "15m": 900}
+
+
+@pytest.fixture(autouse=True)
+def any_coverage(settings: LazySettings) -> None:
+    """What is asked here is how many bars there are, in whatever few sessions."""
+    settings.BACKTEST_MIN_COVERAGE = 0
 
 
 def bars(timeframe: str, count: int) -> Candles:

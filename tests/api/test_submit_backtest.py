@@ -367,6 +367,7 @@ def test_bars_that_the_indicators_need_are_not_enough(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
     hold("NSE:NIFTY", "15m", waves("2024-02-01", 1))  # 25 bars; the EMA of 21 needs 21 of them
+    body["endDate"] = "2024-02-02"
     assert api(alice).post(PATH, body).status_code == 201
     slow = make.steps()["entryConditions"]
     slow["conditions"][0]["indicator2"]["period"] = 25

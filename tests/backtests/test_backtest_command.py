@@ -16,7 +16,7 @@ from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
-from tests.market.bars import at, hold
+from tests.market.bars import at, flat, hold
 
 
 @pytest.fixture
@@ -87,9 +87,43 @@ def test_it_is_the_simulation_of_the_service(
     path = f"/api/backtests/{created['id']}"
     config = described(tmp_path, **steps)
     told = json.loads(backtest(config, candles=candles, json=True))
-    assert told["performance"] == client.get(path).json()["performance"]
+    completed = client.get(path).json()
+    assert told["performance"] == completed["performance"]
+    assert told["receipt"]["candles"] == completed["receipt"]["candles"]
+    assert told["receipt"]["coverage"] == completed["receipt"]["coverage"]
+    assert told["notes"] == told["receipt"]["notes"]
     assert told["trades"][:100] == client.get(path + "/trades?limit=100").json()["data"]
     assert told["equity"] == client.get(path + "/equity").json()["points"]
+
+
+def scattered(count: int, *, every: int) -> Candles:
+    """Pairs of days of a share, so many dates from one to the next."""
+    first = at("2015-01-01 00:00")
+    prices = [100.0 + n % 7 for n in range(count)]
+    return flat([first + 86_400 * (every * (n // 2) + n % 2) for n in range(count)], prices)
+
+
+def test_little_history_leads_the_notes_and_too_little_is_refused(tmp_path: Path) -> None:
+    exits = {"maxHoldingCandles": 3}
+    basic = {**make.steps()["basicInfo"], "timeframe": "1d"}
+    above = {
+        "type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above",
+        "value": 104,
+    }  # fmt: skip
+    settings = make.steps()["executionSettings"] | {"productType": "delivery"}
+    config = described(
+        tmp_path, basicInfo=basic, exitConditions=exits, executionSettings=settings,
+        entryConditions={"positionType": "long", "conditions": [above]},
+        positionSizing={"method": "fixed_quantity", "quantity": 1},
+    )  # fmt: skip
+    candles = written(tmp_path / "ABC_1d.csv", scattered(60, every=14))
+    told = json.loads(backtest(config, candles=candles, json=True))
+    assert told["notes"][0]["code"] == "low_coverage"
+    (coverage,) = told["receipt"]["coverage"]
+    assert coverage["percentage"] < 25
+    candles = written(tmp_path / "ABC_1d.csv", scattered(60, every=98))
+    with pytest.raises(CommandError, match="of this range since 2015-01-01"):
+        backtest(config, candles=candles)
 
 
 def test_bars_that_finish_no_longer_one_are_too_few(tmp_path: Path) -> None:

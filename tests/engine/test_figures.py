@@ -46,8 +46,7 @@ def test_growth_a_year_is_empyricals_for_days_weeks_and_months() -> None:
         (52, 0.24690830513998208),
         (12, 0.052242061386048144),
     ):
-        days = 9 / a_year * equity_figures.DAYS_A_YEAR
-        growth = equity_figures.annual_growth(equity, days)
+        growth = equity_figures.annual_growth(equity, 9 / a_year)
         assert growth / 100 == pytest.approx(expected)
         calmar = growth / equity_figures.max_drawdown(equity)
         assert calmar == pytest.approx(expected / 0.1)

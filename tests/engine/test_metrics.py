@@ -171,23 +171,35 @@ def test_weekly_bars_make_52_returns_a_year_and_last_to_the_end_of_their_week() 
     found, spread = of_curve(weeks), returns.std(ddof=1)
     assert found["sharpeRatioAnnualized"] == pytest.approx(returns.mean() / spread * 52**0.5)
     assert found["annualVolatility"] == pytest.approx(spread * 52**0.5 * 100)
-    growth = (closes[-1] / 1000) ** (of_equity.DAYS_A_YEAR / 280) - 1
+    growth = (closes[-1] / 1000) ** (52 / 40) - 1
     assert found["cagr"] == pytest.approx(growth * 100)
     assert of_curve(weeks[:4])["cagr"] is None
     assert of_curve(weeks[:5])["cagr"] is not None  # 35 days
 
 
-def test_nothing_is_annualised_under_thirty_days() -> None:
-    short, enough = curve(*np.linspace(1000, 1010, 29)), curve(*np.linspace(1000, 1010, 30))
+def test_nothing_is_annualised_under_thirty_days_of_a_year_of_252() -> None:
+    short, enough = curve(*np.linspace(1000, 1010, 20)), curve(*np.linspace(1000, 1010, 21))
     assert of_curve(short)["sharpeRatioAnnualized"] is None
     assert of_curve(short)["cagr"] is None
     assert of_curve(enough)["sharpeRatioAnnualized"] is not None
     assert of_curve(enough)["cagr"] is not None
 
 
-def test_annual_growth_compounds_over_calendar_days() -> None:
-    two_years = curve(*[1000.0] * 730, 1210.0)
+def test_figures_of_a_year_rest_on_the_dates_that_have_a_row() -> None:
+    two_years = curve(*[1000.0] * 503, 1210.0)
     assert of_curve(two_years)["cagr"] == pytest.approx(10, abs=0.01)
+    scattered = two_years.copy()
+    scattered["time"] = two_years["time"][0] + np.arange(504) * 4 * DAY
+    told, same = of_curve(scattered), of_curve(two_years)
+    for name in ("cagr", "sharpeRatioAnnualized", "annualVolatility", "calmarRatio"):
+        assert told[name] == same[name], name
+    few = curve(*np.linspace(1000, 1010, 20))
+    few["time"] = few["time"][0] + np.arange(20) * 300 * DAY
+    assert of_curve(few)["cagr"] is None
+    assert of_curve(few)["sharpeRatioAnnualized"] is None
+
+
+def test_annual_growth_is_a_loss_of_all_at_most() -> None:
     assert of_curve(curve(*[1000.0] * 39, -5.0))["cagr"] == -100
 
 

@@ -42,6 +42,7 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
         "title": backtest.name or backtest.algorithm.name,
         "figures": backtest.performance or {},
         "receipt": backtest.receipt or {},
+        "coverage_words": _coverage_words((backtest.receipt or {}).get("coverage", [])),
         "drawn": drawn,
         "left_out": _left_out(backtest.symbols, drawn, trades),
         "years": tables.by_month(
@@ -58,6 +59,19 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
         "findings": _readable(backtest.findings) if backtest.findings else "",
     }
     return content, charts
+
+
+def _coverage_words(coverages: Sequence[dict[str, Any]]) -> str:
+    """The coverage of the symbol of which the least is held. Any: JSON."""
+    with_sessions = [one for one in coverages if one["percentage"] is not None]
+    if not with_sessions:
+        return "no session of the range is in the calendar"
+    least = min(with_sessions, key=lambda one: float(one["percentage"]))
+    of_each = "" if len(coverages) == 1 else f" of {least['symbol']}, the least of all symbols,"
+    return (
+        f"{least['heldSessions']:,} of the {least['sessions']:,} sessions of the range{of_each} are"
+        f" held ({least['percentage']:g} %)"
+    )
 
 
 def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.Share]]:

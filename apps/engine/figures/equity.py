@@ -1,8 +1,9 @@
 """Figures of equity and of its daily returns: each formula alone, on plain columns.
 
-`returns` are fractions, one a day that has a row; no risk-free rate is taken off. What is of a
-year is so for `periods` of them, SESSIONS_A_YEAR of days or WEEKS_A_YEAR of weekly bars, or for
-DAYS_A_YEAR of the calendar. A ratio whose denominator is empty is None, never NaN or infinite.
+`returns` are fractions, one a day that has a row; no risk-free rate is taken off. A year is
+`periods` of them, SESSIONS_A_YEAR of days or WEEKS_A_YEAR of weekly bars, however far apart they
+are; only counts of trades go by days of the calendar, DAYS_A_YEAR a year. A ratio whose denominator
+is empty is None, never NaN or infinite.
 """
 
 from __future__ import annotations
@@ -60,10 +61,11 @@ def returns_of(held: Floats) -> Floats:
 
 
 def days_of_a_row(days: NDArray[np.int32]) -> int:
-    """How many days of the calendar each date with a row stands for: those of a week where none is
-    nearer to the next, as of weekly bars; else 1.
+    """How many days of the calendar each date with a row stands for: those of a week where most are
+    a week apart and none is nearer, as weekly bars are; else 1.
     """
-    weekly = len(days) > 1 and int(np.diff(days).min()) >= LEAST_OF_A_WEEK
+    apart = np.diff(days)
+    weekly = len(apart) > 0 and apart.min() >= LEAST_OF_A_WEEK and np.median(apart) == DAYS_A_WEEK
     return DAYS_A_WEEK if weekly else 1
 
 
@@ -72,6 +74,16 @@ def days_covered(days: NDArray[np.int32]) -> int:
     stand for.
     """
     return int(days[-1] - days[0]) + days_of_a_row(days)
+
+
+def periods_a_year(days: NDArray[np.int32]) -> int:
+    """How many dates like these, which have rows, make a year."""
+    return SESSIONS_A_YEAR if days_of_a_row(days) == 1 else WEEKS_A_YEAR
+
+
+def years_held(days: NDArray[np.int32]) -> float:
+    """Years that the dates with a row amount to: dates without one are no time at all."""
+    return len(days) / periods_a_year(days)
 
 
 def sharpe_ratio(returns: Floats) -> float | None:
@@ -102,10 +114,11 @@ def of_a_year(of_one: float | None, periods: int) -> float | None:
     return None if of_one is None else of_one * float(periods**0.5)
 
 
-def annual_growth(equity: Floats, days: int) -> float:
-    """Percent a year that makes the first the last in so many days; -100 when nothing is left."""
+def annual_growth(equity: Floats, years: float) -> float:
+    """Percent a year that makes the first the last in so many years; -100 when nothing is left."""
     growth = max(float(equity[-1] / equity[0]), 0.0)
-    return (float(growth ** (DAYS_A_YEAR / days)) - 1) * 100
+    with np.errstate(over="ignore"):
+        return (float(np.power(growth, 1 / years)) - 1) * 100
 
 
 def deviation(returns: Floats) -> float | None:

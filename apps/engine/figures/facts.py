@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
 from apps.engine.figures.equity import (
-    SESSIONS_A_YEAR,
-    WEEKS_A_YEAR,
     Curve,
     Spells,
     daily_returns,
     day_ends,
     days_covered,
-    days_of_a_row,
     max_drawdown,
     max_drawdown_amount,
+    periods_a_year,
     sharpe_ratio,
     spells,
+    years_held,
 )
 from apps.engine.figures.paths import Excursions, buy_and_hold, excursions
 from apps.engine.figures.trades import holding_hours, net_profits, total, turnover
@@ -125,7 +124,12 @@ class Facts:
     @lazy
     def periods_a_year(self) -> int:
         """Of `daily`."""
-        return SESSIONS_A_YEAR if days_of_a_row(ist_day(self.ends)) == 1 else WEEKS_A_YEAR
+        return periods_a_year(ist_day(self.ends))
+
+    @lazy
+    def years(self) -> float:
+        """That the held sessions amount to."""
+        return years_held(ist_day(self.ends))
 
     @lazy
     def dates(self) -> NDArray[np.int32]:

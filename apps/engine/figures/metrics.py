@@ -64,8 +64,13 @@ class Metric(NamedTuple):
 
     def of(self, facts: Facts) -> Figure:
         """Rupees as people write them, ratios as they are."""
-        value = None if self.annual and facts.days < LEAST_DAYS else self.formula(facts)
+        value = None if self.annual and is_too_short(facts.years) else self.formula(facts)
         return rupees(value) if self.unit == RUPEES and value is not None else value
+
+
+def is_too_short(years: float) -> bool:
+    """Whether held sessions that amount to so many years are too few to speak of a year."""
+    return years * equity.DAYS_A_YEAR < LEAST_DAYS
 
 
 def _percent(fraction: float | None) -> float | None:
@@ -78,7 +83,7 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 
 def _growth(f: Facts) -> float:
-    return equity.annual_growth(f.equity, f.days)
+    return equity.annual_growth(f.equity, f.years)
 
 
 def _adverse(f: Facts) -> Floats:

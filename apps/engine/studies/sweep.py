@@ -20,9 +20,9 @@ import numpy as np
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
-from apps.engine.figures.equity import day_ends, days_covered
+from apps.engine.figures.equity import day_ends, years_held
 from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Figure, figures
+from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Figure, figures, is_too_short
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.lazy import lazy
 from apps.engine.signals.compiled import COMPILED
@@ -68,8 +68,9 @@ class TooShort(EngineError):
 
     def __init__(self, objective: str, days: int) -> None:
         super().__init__(
-            f"{objective} is not told of fewer than {LEAST_DAYS} days of the calendar, and the sets"
-            f" would be ranked over {days}: choose a longer range or another objective."
+            f"{objective} speaks of a year, and is null of fewer than {LEAST_DAYS} days of one (21"
+            f" dates with bars); the sets would be ranked over {days}: choose a longer range or"
+            " another objective."
         )
 
 
@@ -283,9 +284,9 @@ def require_days(market: Market, slices: Iterable[slice], objective: str) -> Non
     if METRICS[objective].annual:
         for rows in slices:
             time = market.time[rows]
-            days = days_covered(ist_day(time[day_ends(time)]))
-            if days < LEAST_DAYS:
-                raise TooShort(objective, days)
+            days = ist_day(time[day_ends(time)])
+            if is_too_short(years_held(days)):
+                raise TooShort(objective, len(days))
 
 
 def objective_of(facts: Facts, name: str) -> Figure:

@@ -7,7 +7,10 @@ from typing import Any, Final
 
 import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
+from apps.backtests.coverage import coverage_of_histories, receipt_with
+from apps.backtests.enough import TooLittleCoverage, require_least
 from apps.backtests.histories import history_of, splits_missed
 from apps.backtests.summary import summary_of
 from apps.core import strict_json
@@ -27,6 +30,7 @@ from apps.engine.simulation.simulate import Result, simulate
 from apps.market.contracts import rules_without_master
 from apps.market.importers import BadCandleFile, Given, Loaded, Part, read_one_series
 from apps.market.moments import day_in_india
+from apps.market.rulebook.dates import day_number
 
 CURVE_POINTS: Final = 500
 
@@ -47,6 +51,8 @@ class Command(BaseCommand):
             loaded, part = read_one_series(options["candles"], Given(symbol=options["symbol"]))
             strategy = _strategy(steps, part.symbol)
             result = _simulated(strategy, loaded, part)
+        except TooLittleCoverage as error:
+            raise CommandError(str(error)) from error
         except (InvalidStrategy, IncompleteStrategy) as error:
             raise CommandError(_told(error)) from error
         except (BadCandleFile, InvalidInput, EngineError) as error:
@@ -85,14 +91,26 @@ def _simulated(strategy: engine.Strategy, loaded: Loaded, part: Part) -> Result:
     }
     history = history_of(rules, part.symbol, candles, start=start)
     notes = (*splits_missed(part.symbol, candles, timeframe), *history.notes)
-    return simulate(
+    histories = [replace(history, longer=longer, notes=notes)]
+    coverage = coverage_of_histories(
+        histories,
+        timeframe,
+        start=start,
+        end=end,
+        now=timezone.now(),
+        include_out_of_session=strategy.executionSettings.includeOutOfSession,
+        since={part.symbol: day_number(first)},
+    )
+    require_least(coverage)
+    result = simulate(
         strategy,
-        [replace(history, longer=longer, notes=notes)],
+        histories,
         start=start,
         end=end,
         capital=strategy.executionSettings.initialCapital,
         schedule=rules.schedule,
     )
+    return replace(result, receipt=receipt_with(result.receipt, coverage))
 
 
 def _finished(source: str, part: Part, timeframe: str, sessions: Sessions) -> Candles:
@@ -114,6 +132,8 @@ def _json(result: Result) -> str:
     return orjson.dumps(
         {
             "performance": result.performance,
+            "notes": result.receipt["notes"],
+            "receipt": result.receipt,
             "trades": trade_dicts(result.trades, result.symbols, result.excursions, result.fills),
             "equity": curve_points(result.curve, CURVE_POINTS),
         }
