@@ -185,7 +185,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "synthetic": described(array(TEXT), "Symbols whose history was a generated sample."),
             "coverage": described(
                 array(ref("SessionCoverage")),
-                "Of the range, by symbol; absent from results of engine version 6 and before.",
+                "Of the range, by symbol; absent from results of engine version 9 and before.",
             ),
             "notes": array(record({"code": TEXT, "message": TEXT})),
         },
