@@ -75,8 +75,8 @@ def test_a_signal_of_09_20_that_is_filled_at_11_35_says_so() -> None:
     assert (trade["entryDelayBars"], trade["entryDelayMinutes"]) == (26, 130)
     assert (trade["exitDelayBars"], trade["exitDelayMinutes"]) == (0, 0)
     assert noted(result, "late_fills") == [
-        "1 entries and 0 exits of 2 trades were filled more than 3 bars after their signals, as"
-        " their symbols had no bars before; the longest wait was 26 bars."
+        "Filled more than 3 bars after their signals, as their symbols had no bars before:"
+        " 1 entries and 0 exits, of 2 trades; the longest wait was 26 bars."
     ]
 
 
@@ -114,7 +114,7 @@ def test_an_exit_that_a_close_decides_may_come_late_too() -> None:
     trade = first_trade(result)
     assert trade["exitReason"] == "max_holding"
     assert (trade["exitDelayBars"], trade["exitDelayMinutes"]) == (11, 55)
-    assert noted(result, "late_fills")[0].startswith("1 entries and 1 exits of 2 trades")
+    assert "1 entries and 1 exits, of 2 trades" in noted(result, "late_fills")[0]
 
 
 def test_a_stop_has_no_wait() -> None:
@@ -135,8 +135,8 @@ def test_a_fill_of_more_than_a_tenth_of_its_bar_is_thin() -> None:
     assert (trade["entryBarVolume"], trade["exitBarVolume"]) == (999, 1000)
     assert (trade["entryVolumeShare"], trade["exitVolumeShare"]) == (10.01, 10)
     assert noted(result, "thin_fills") == [
-        "1 entries and 0 exits of 2 trades took more than 10% of the volume of their bars; a market"
-        " may not fill them so."
+        "Of more than 10% of the volume of their bars, which a market may not fill so: 1 entries and"
+        " 0 exits, of 2 trades."
     ]
 
 
@@ -145,7 +145,7 @@ def test_a_bar_without_volume_is_thin_unless_its_symbol_never_has_any() -> None:
     share = traded(moments, "5m", volumes=[5, 0, 1000])
     trade = first_trade(share)
     assert (trade["entryBarVolume"], trade["entryVolumeShare"]) == (0, None)
-    assert noted(share, "thin_fills")[0].startswith("1 entries and 0 exits")
+    assert "1 entries and 0 exits" in noted(share, "thin_fills")[0]
     index = traded(moments, "5m", volumes=0.0)
     assert first_trade(index)["entryBarVolume"] is None
     assert noted(index, "thin_fills") == []

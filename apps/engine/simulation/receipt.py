@@ -110,17 +110,17 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
     if any(late):
         longest = int(max(np.nanmax(column, initial=0) for column in delays))
         message = (
-            f"{late[0]:,} entries and {late[1]:,} exits of {len(quantity):,} trades were filled"
-            f" more than {LATE_BARS} bars after their signals, as their symbols had no bars before;"
-            f" the longest wait was {longest:,} bars."
+            f"Filled more than {LATE_BARS} bars after their signals, as their symbols had no bars"
+            f" before: {late[0]:,} entries and {late[1]:,} exits, of {len(quantity):,} trades; the"
+            f" longest wait was {longest:,} bars."
         )
         found.append(Note("late_fills", message))
     volumes = (fills.entry_volume, fills.exit_volume)
     thin = [int(is_thin(quantity, volume).sum()) for volume in volumes]
     if any(thin):
         message = (
-            f"{thin[0]:,} entries and {thin[1]:,} exits of {len(quantity):,} trades took more than"
-            f" {THIN_SHARE:.0%} of the volume of their bars; a market may not fill them so."
+            f"Of more than {THIN_SHARE:.0%} of the volume of their bars, which a market may not fill"
+            f" so: {thin[0]:,} entries and {thin[1]:,} exits, of {len(quantity):,} trades."
         )
         found.append(Note("thin_fills", message))
     return found
