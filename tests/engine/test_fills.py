@@ -135,8 +135,8 @@ def test_a_fill_of_more_than_a_tenth_of_its_bar_is_thin() -> None:
     assert (trade["entryBarVolume"], trade["exitBarVolume"]) == (999, 1000)
     assert (trade["entryVolumeShare"], trade["exitVolumeShare"]) == (10.01, 10)
     assert noted(result, "thin_fills") == [
-        "Of more than 10% of the volume of their bars, which a market may not fill so: 1 entries and"
-        " 0 exits, of 2 trades."
+        "Of more than 10% of the volume of their bars, which a market may not fill so:"
+        " 1 entries and 0 exits, of 2 trades."
     ]
 
 

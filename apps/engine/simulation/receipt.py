@@ -119,8 +119,8 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
     thin = [int(is_thin(quantity, volume).sum()) for volume in volumes]
     if any(thin):
         message = (
-            f"Of more than {THIN_SHARE:.0%} of the volume of their bars, which a market may not fill"
-            f" so: {thin[0]:,} entries and {thin[1]:,} exits, of {len(quantity):,} trades."
+            f"Of more than {THIN_SHARE:.0%} of the volume of their bars, which a market may not"
+            f" fill so: {thin[0]:,} entries and {thin[1]:,} exits, of {len(quantity):,} trades."
         )
         found.append(Note("thin_fills", message))
     return found
