@@ -46,9 +46,9 @@ def choose(*, group: int | None) -> Identity:
     folders.keep_private(settings.DATA_DIR, group=account.group)
     # HOME: libpq looks there for certificates.
     environment = {**os.environ, "HOME": "/", "SECRET_KEY": settings.SECRET_KEY}
-    if settings.DATA_DIR.stat().st_uid != account.user:
-        _make_folder(account, settings.SERVICE_DIR)
-        environment["NUMBA_CACHE_DIR"] = str(settings.SERVICE_DIR / "numba")
+    own = settings.DATA_DIR if folders.is_guest(settings.DATA_DIR) else settings.SERVICE_DIR
+    environment["NUMBA_CACHE_DIR"] = str(own / "numba")
+    _make_folder(account, own)
     _let_count(account, settings.METRICS_DIR)
     problem = _problem(account, environment)
     if not problem:
@@ -74,7 +74,10 @@ def _problem(account: Account, environment: Mapping[str, str]) -> str:
 
 
 def _let_count(account: Account, metrics: Path) -> None:
-    metrics.parent.chmod(0o711)
+    """The folder of metrics is the account's, and the one around it is as DATA_DIR is."""
+    around, owner = metrics.parent, settings.DATA_DIR.stat()
+    os.chown(around, owner.st_uid, owner.st_gid)
+    around.chmod(0o711)
     account.own(metrics)
 
 

@@ -48,11 +48,16 @@ def open_private(path: Path, flags: int) -> int:
 
     Root follows no link in a folder of somebody else.
     """
-    owner = path.parent.stat()
-    is_guest = os.geteuid() == 0 and owner.st_uid != 0
-    descriptor = os.open(path, flags | os.O_CREAT | (os.O_NOFOLLOW if is_guest else 0), 0o600)
+    guest = is_guest(path.parent)
+    descriptor = os.open(path, flags | os.O_CREAT | (os.O_NOFOLLOW if guest else 0), 0o600)
     if os.geteuid() in (0, os.fstat(descriptor).st_uid):
         os.fchmod(descriptor, 0o600)
-    if is_guest:
+    if guest:
+        owner = path.parent.stat()
         os.fchown(descriptor, owner.st_uid, owner.st_gid)
     return descriptor
+
+
+def is_guest(directory: Path) -> bool:
+    """Whether we are root in a folder of somebody else."""
+    return os.geteuid() == 0 and directory.exists() and directory.stat().st_uid != 0

@@ -71,7 +71,10 @@ DATA_DIR = Path(os.environ.get("DATA_DIR", "").strip() or BASE_DIR / ".data").re
 # What web and workers keep of their own when root hands them to another account.
 SERVICE_DIR = DATA_DIR / "service"
 # Numba reads this when it is imported, so it is set before anything imports the engine.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(DATA_DIR / "numba"))
+# Root has one of its own in somebody else's DATA_DIR, whose owner could not write to it.
+os.environ.setdefault(
+    "NUMBA_CACHE_DIR", str(DATA_DIR / ("numba-root" if folders.is_guest(DATA_DIR) else "numba"))
+)
 
 
 def secret_key() -> str:

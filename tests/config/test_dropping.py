@@ -69,6 +69,20 @@ def test_web_and_workers_are_handed_to_an_account_that_can_run_them(
     assert writes.returncode == 0, writes.stderr
 
 
+@pytest.mark.usefixtures("anybodys_python")
+def test_what_root_makes_in_the_folder_of_an_account_can_be_used_by_it(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dropping, "PROBE", "")
+    os.chown(data_dir, 12345, 54321)
+    identity = dropping.choose(group=1)
+    assert identity.account == Account(12345, 54321)
+    assert identity.environment is not None
+    assert identity.environment["NUMBA_CACHE_DIR"] == str(data_dir / "numba")
+    for made in (data_dir / "metrics", data_dir / "metrics" / "8000"):
+        assert made.stat().st_uid == 12345
+
+
 @pytest.mark.usefixtures("anybodys_python", "data_dir")
 def test_an_account_that_cannot_run_them_is_named_with_the_reason_and_what_to_do(
     monkeypatch: pytest.MonkeyPatch,
