@@ -89,7 +89,10 @@ def secret_key() -> str:
     try:
         return kept_secret(DATA_DIR / "secret")
     except OSError as error:
-        raise ImproperlyConfigured(f"DATA_DIR={DATA_DIR}: {error.strerror}") from error
+        raise ImproperlyConfigured(
+            f"DATA_DIR={DATA_DIR}: {error.strerror}: start as the account it belongs to, or set"
+            " DATA_DIR to a directory of yours"
+        ) from error
 
 
 def kept_secret(path: Path) -> str:
