@@ -4,9 +4,12 @@ from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 
+from apps.engine.symbols import parse
 from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.charges import ChargeBasis, Note, charge_basis_of, note_of
+from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.rows import Product, Side
+from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.services import expiries_of, indices_among, terms_on
 
 
@@ -53,8 +56,14 @@ def virtual(
         product=product,
         broker=broker,
         is_index=symbol in indices_among([symbol]),
-        expiry=expiries_of([symbol]).get(symbol),
+        expiry=_last_day(book, symbol),
     )
     value = quantity * price * multiplier
     charges = note_of(book, basis, side=side, value=value, day=day)
     return VirtualNote(symbol, day, side, quantity, price, multiplier, basis, charges, book.sha256)
+
+
+def _last_day(book: Rulebook, symbol: str) -> date | None:
+    """Return the date of a contract's last session, by the master or else by its name."""
+    listed = expiries_of([symbol]).get(symbol)
+    return listed or expiry_of(parse(symbol), sessions_of(symbol, book=book))

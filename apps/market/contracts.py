@@ -144,7 +144,7 @@ class Rules:
             product=self.strategy.product,
             broker=name,
             is_index=self.facts[symbol].on_index,
-            expiry=self.facts[symbol].expiry,
+            expiry=self._last_day(symbol),
         )
 
     def _on_charges(self, symbol: str) -> Iterator[Note]:

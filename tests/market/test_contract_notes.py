@@ -1,7 +1,7 @@
 """The engine's charges beside contract notes, brokers' calculators and exchanges' circulars."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
@@ -41,7 +41,7 @@ class Vector:
     expected: dict[str, str]
     product: Product = "carryforward"
     broker: str = "none"
-    expiry: date | None = field(default=None)
+    expiry: date | None = None
 
     @property
     def basis(self) -> ChargeBasis:

@@ -244,7 +244,6 @@ def test_options_on_sensex_cost_more_in_the_week_of_their_expiry() -> None:
     assert exchange_fee(first, "2023-10-31", "2023-11-03") == 500
     assert exchange_fee(first, "2023-11-01", "2023-11-03") == 3750
     assert exchange_fee(first, "2023-11-03", "2023-11-03") == 3750
-    assert exchange_fee(first, "2023-11-01") == 3750, "without a master the day is in the name"
     assert exchange_fee(second, "2023-11-03", "2023-11-10") == 500
     assert exchange_fee(second, "2023-11-06", "2023-11-10") == 3750
     january = "BSE:SENSEX24JAN71000CE"

@@ -108,7 +108,8 @@ def charge_basis_of(
     """Return what decides the rates of a symbol's fills; a broker without prices counts as the
     default one.
 
-    `is_index` and `expiry` are what the instrument master says. Raises InvalidSymbol.
+    `is_index` is what the instrument master says, `expiry` the last session of a contract. Raises
+    InvalidSymbol.
     """
     known = parse(symbol)
     name = broker if broker in broker_names(book) else DEFAULT_BROKER
@@ -135,13 +136,10 @@ def _nearest_from(book: Rulebook, symbol: Symbol, expiry: date | None) -> str:
     """Return the first day on which an option has the nearest expiry, where a rate depends on it.
 
     Weekly options of an underlying expire once in a calendar week, so that is the Saturday before
-    the week of the expiry. Without a master the day in the symbol is the expiry.
+    the week of the expiry.
     """
-    if symbol.type != "options" or (symbol.exchange, symbol.root) not in _roots_by_expiry(book):
-        return ""
-    if expiry is None and symbol.year and symbol.month and symbol.day:
-        expiry = date(symbol.year, symbol.month, symbol.day)
-    if expiry is None:
+    depends = (symbol.exchange, symbol.root) in _roots_by_expiry(book)
+    if expiry is None or symbol.type != "options" or not depends:
         return ""
     return (expiry - timedelta(days=expiry.weekday() + 2)).isoformat()
 
