@@ -5,14 +5,16 @@ seen by others before the transaction that asked for it commits, or without it.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Final
 
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Count, Q
 from procrastinate.contrib.django.django_connector import DjangoConnector
 from procrastinate.contrib.django.models import ProcrastinateJob
+from procrastinate.exceptions import AlreadyEnqueued
 from procrastinate.jobs import Status
 from procrastinate.manager import JobManager
 from procrastinate.tasks import configure_task
@@ -44,6 +46,13 @@ def enqueue(name: str, *, queue: str, arguments: Sequence[Mapping[str, JSONValue
     """One job for each set of arguments; they commit, or not, with what else is written."""
     jobs = configure_task(name=name, job_manager=_manager, queue=queue)
     jobs.batch_defer(*(dict(one) for one in arguments))
+
+
+def enqueue_once(name: str, *, queue: str, lock: str, arguments: Mapping[str, JSONValue]) -> None:
+    """A job, unless one with this lock waits to be begun already."""
+    job = configure_task(name=name, job_manager=_manager, queue=queue, queueing_lock=lock)
+    with suppress(AlreadyEnqueued), transaction.atomic():
+        job.defer(**arguments)
 
 
 def unfinished(queue: str) -> int:

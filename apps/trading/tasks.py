@@ -1,7 +1,7 @@
 """The jobs of this app, as the workers find them."""
 
 import logging
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Final
 
 from django.utils import timezone
@@ -13,6 +13,7 @@ from apps.accounts.services import SHUT_OUT_JOB, SHUT_OUT_QUEUE
 from apps.core import audit
 from apps.market import clock
 from apps.trading import expiries, services
+from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
 
 NIGHTLY: Final = "57 20 * * *"
 """UTC: in India 02:27, when what came in by day is in its blocks."""
@@ -33,6 +34,20 @@ def check_drift(context: JobContext, timestamp: int) -> None:
         now=now, market_now=clock.market_time(now), stopping=context.should_abort
     )
     log.info("compared %d sessions with their backtests", checked)
+
+
+@app.task(name=CHECK_JOB, queue=CHECK_QUEUE)
+def check_drift_of_day(algorithm_id: str, day: str) -> None:
+    """Compare the sessions of a day whose drift somebody has asked for."""
+    from apps.trading.drift import checking
+
+    now = timezone.now()
+    checking.check_day(
+        algorithm_id=algorithm_id,
+        day=date.fromisoformat(day),
+        now=now,
+        market_now=clock.market_time(now),
+    )
 
 
 @app.periodic(cron=EVERY_FIVE_MINUTES)

@@ -1,7 +1,7 @@
-"""Checking sessions that are over. It brings the compiler along: for workers alone."""
+"""Checking sessions, over or under way. It brings the compiler along: for workers alone."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Final
 
@@ -37,7 +37,15 @@ def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool])
     return done
 
 
-def check(lane: Lane, sessions: Sequence[SessionStart], *, now: datetime) -> int:
+def check_day(*, algorithm_id: str, day: date, now: datetime, market_now: int) -> int:
+    """Check an algorithm's sessions of one day, so far if it is not over; how many."""
+    sessions = SessionStart.objects.filter(run__algorithm=algorithm_id, day=day)
+    over = day < day_in_india(market_now)
+    by_lane = _by_lane(sessions.select_related("run").order_by("run"))
+    return sum(check(lane, part, now=now, over=over) for (lane, _), part in by_lane.items())
+
+
+def check(lane: Lane, sessions: Sequence[SessionStart], *, now: datetime, over: bool = True) -> int:
     """Report on sessions of one lane and day; how many."""
     rows = {one.run_id: rows_of(lane, one, last=_last_row(one)) for one in sessions}
     traded = [one for one in sessions if rows[one.run_id]]
@@ -49,16 +57,27 @@ def check(lane: Lane, sessions: Sequence[SessionStart], *, now: datetime) -> int
     for one in traded:
         actual = recorded(one, lane, kept[one.run_id])
         found = differences(expected[one.run_id], actual)
-        reports.append(_report(one, kept[one.run_id], found, now))
-    DriftReport.objects.bulk_create(reports, ignore_conflicts=True)
+        reports.append(_report(one, kept[one.run_id], found, now, over=over))
+    DriftReport.objects.bulk_create(
+        reports,
+        update_conflicts=True,
+        unique_fields=["run", "day"],
+        update_fields=["rows", "total", "differences", "checked_at", "through"],
+    )
     return len(reports)
 
 
 def _due(today: date) -> Mapping[tuple[Lane, date], list[SessionStart]]:
-    checked = DriftReport.objects.filter(run=OuterRef("run"), day=OuterRef("day"))
+    checked = DriftReport.objects.filter(run=OuterRef("run"), day=OuterRef("day"), through=None)
     due = SessionStart.objects.filter(~Exists(checked), day__lt=today).select_related("run")
+    return _by_lane(due.order_by("day", "run"))
+
+
+def _by_lane(
+    sessions: Iterable[SessionStart],
+) -> Mapping[tuple[Lane, date], list[SessionStart]]:
     found: dict[tuple[Lane, date], list[SessionStart]] = defaultdict(list)
-    for one in due.order_by("day", "run"):
+    for one in sessions:
         strategy = parse(one.run.configuration)
         lane = lanes.lane_of(
             strategy.basicInfo.symbols,
@@ -76,7 +95,12 @@ def _last_row(session: SessionStart) -> int | None:
 
 
 def _report(
-    session: SessionStart, rows: Sequence[LaneRow], found: Sequence[Difference], now: datetime
+    session: SessionStart,
+    rows: Sequence[LaneRow],
+    found: Sequence[Difference],
+    now: datetime,
+    *,
+    over: bool,
 ) -> DriftReport:
     return DriftReport(
         run_id=session.run_id,
@@ -85,4 +109,5 @@ def _report(
         total=len(found),
         differences=[one._asdict() for one in found[:MOST_LISTED]],
         checked_at=now,
+        through=None if over else rows[-1].time,
     )

@@ -32,7 +32,13 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "date": described(nullable(DATE), "Null where the algorithm has not traded yet."),
             "status": described(
                 one_of(("checked", "waiting", "no_session")),
-                "A session waits until the night after it.",
+                "`waiting`: it is being compared, or again with the candles since `through`: ask"
+                " again in a moment.",
+            ),
+            "through": described(
+                nullable(MOMENT),
+                "Start of the last candle that was compared of a session under way; null where it"
+                " is over.",
             ),
             "rows": described(COUNT, "Rows of candles that were played again."),
             "total": described(COUNT, "Differences, of which the first 1,000 of a run are listed."),
@@ -63,7 +69,8 @@ READ: Final = Operation(
     summary="Whether paper trading did what the backtester does",
     text=(
         "Each session is played again over the candles that are stored by then, from the state in"
-        " which it began. Differences are of candles that came late or were changed (`data`), of"
+        " which it began: in the night after it, and when it is asked for, be it under way."
+        " Differences are of candles that came late or were changed (`data`), of"
         " signals, fills and charges, and of what an owner, an operator or a limit did (`risk`),"
         " with what followed from it until the end of the session."
     ),
@@ -76,7 +83,14 @@ READ: Final = Operation(
         200: Answer(
             "What was found.",
             ref("Drift"),
-            {"date": "2026-11-20", "status": "checked", "rows": 75, "total": 0, "differences": []},
+            {
+                "date": "2026-11-20",
+                "status": "checked",
+                "through": None,
+                "rows": 75,
+                "total": 0,
+                "differences": [],
+            },
         )
     },
     refusals={404: (Code.ALGORITHM_NOT_FOUND,)},

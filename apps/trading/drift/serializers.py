@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from apps.core.times import wire_time
+from apps.core.times import moment, wire_time
 from apps.trading.drift.services import Drift
 from apps.trading.models import DriftReport
 
@@ -11,6 +11,7 @@ def drift_out(drift: Drift) -> dict[str, object]:
     return {
         "date": drift.day.isoformat() if drift.day else None,
         "status": _status(drift),
+        "through": _through(drift),
         "rows": sum(report.rows for report in drift.reports),
         "total": sum(report.total for report in drift.reports),
         "differences": [one for report in drift.reports for one in _differences(report)],
@@ -21,6 +22,12 @@ def _status(drift: Drift) -> str:
     if drift.waiting:
         return "waiting"
     return "checked" if drift.reports else "no_session"
+
+
+def _through(drift: Drift) -> str | None:
+    """Of the run that has come least far."""
+    times = [report.through for report in drift.reports if report.through is not None]
+    return wire_time(moment(min(times))) if times else None
 
 
 def _differences(report: DriftReport) -> list[dict[str, object]]:

@@ -1,18 +1,24 @@
-"""Reading what was found; `checking` finds it, in workers."""
+"""Reading what was found; `checking` finds it, in workers: each night, and when it is asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Final
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
-from apps.trading.models import DriftReport, SessionStart
+from apps.core import jobs
+from apps.trading.models import DriftReport, Run, RunState, SessionStart
+
+CHECK_JOB: Final = "trading.drift_of_day"
+CHECK_QUEUE: Final = "backtests"
+"""The workers that have the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
     """Of an algorithm on one day, which is None where it has traded on none. More than one run may
-    have been there; those that are still `waiting` are checked in the night after.
+    have been there; those that are `waiting` are being compared, or are again with later rows.
     """
 
     day: date | None
@@ -29,4 +35,32 @@ def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
     if day is None:
         return Drift(None, (), 0)
     reports = list(DriftReport.objects.filter(run__algorithm=algorithm, day=day).order_by("run"))
-    return Drift(day, reports, sessions.filter(day=day).count() - len(reports))
+    checked = {report.run_id: report for report in reports}
+    started = sessions.filter(day=day).select_related("run")
+    states = dict(
+        RunState.objects.filter(run__algorithm=algorithm).values_list("run_id", "row_time")
+    )
+    waiting = [
+        session
+        for session in started
+        if not _is_current(checked.get(session.run_id), session.run, states)
+    ]
+    if waiting:
+        jobs.enqueue_once(
+            CHECK_JOB,
+            queue=CHECK_QUEUE,
+            lock=f"{CHECK_JOB} {algorithm.pk} {day}",
+            arguments={"algorithm_id": algorithm.pk, "day": day.isoformat()},
+        )
+    return Drift(day, reports, len(waiting))
+
+
+def _is_current(report: DriftReport | None, run: Run, row_times: Mapping[str, int | None]) -> bool:
+    """Whether the report has all that the run has been through. `row_times` are the last rows of
+    runs that are not done.
+    """
+    if report is None or report.through is None:
+        return report is not None
+    if run.pk in row_times:
+        return report.through == row_times[run.pk]
+    return run.released_at is None or report.checked_at >= run.released_at

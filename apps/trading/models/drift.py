@@ -15,6 +15,10 @@ class DriftReport(models.Model):
     total = models.PositiveIntegerField(help_text="Differences, of which the first are listed")
     differences = models.JSONField()
     checked_at = models.DateTimeField()
+    through = models.BigIntegerField(
+        null=True,
+        help_text="Start of the last row of a session under way; null of one that is over",
+    )
 
     class Meta:
         constraints = [

@@ -8,17 +8,20 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
-from apps.core.times import moment
+from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market import services as market
 from apps.market.moments import day_in_india, midnight
 from apps.market.store import PATIENCE
 from apps.trading import services
 from apps.trading.drift import checking
+from apps.trading.drift.services import CHECK_JOB
 from apps.trading.models import DriftReport, Fill, LaneRow, Run, Signal, Trade
 from apps.trading.runner import Runner
+from apps.trading.tasks import check_drift_of_day
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -44,7 +47,14 @@ SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 DAYS = 3
 PRODUCTS = ["delivery", "intraday"]
 ABOVE = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
-CLEAN = {"date": "2026-06-03", "status": "checked", "rows": 0, "total": 0, "differences": []}
+CLEAN = {
+    "date": "2026-06-03",
+    "status": "checked",
+    "through": None,
+    "rows": 0,
+    "total": 0,
+    "differences": [],
+}
 AFTER = FIRST + 7 * 86_400
 
 
@@ -94,6 +104,39 @@ def test_on_clean_data_there_is_none_and_each_kind_is_told(
     DriftReport.objects.all().delete()
     come_late(series[SYMBOLS[0]])
     assert ("data", SYMBOLS[0], "candle") in check()["2026-06-03"]
+
+
+def test_a_session_is_compared_when_it_is_asked_for(api: Api, alice: User, run: Run) -> None:
+    """By one job however often that is; a worker is needed, as the compiler is with them."""
+    client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
+    for _ in range(3):
+        shown = client.get(path, {"date": "2026-06-02"}).json()
+        assert (shown["status"], shown["rows"]) == ("waiting", 0)
+    (job,) = ProcrastinateJob.objects.filter(task_name=CHECK_JOB)
+    assert (job.queue_name, job.args["day"]) == ("backtests", "2026-06-02")
+    check_drift_of_day(**job.args)
+    report = DriftReport.objects.get()
+    assert (str(report.day), report.total, report.through) == ("2026-06-02", 0, None)
+    assert client.get(path, {"date": "2026-06-02"}).json()["status"] == "checked"
+
+
+def test_of_a_session_under_way_what_was_until_now_is_compared(
+    api: Api, alice: User, series: Mapping[str, Candles]
+) -> None:
+    run, runner = started(alice, steps(SYMBOLS, "30m")), Runner()
+    client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
+    for rows in (5, 8):
+        last = FIRST + (rows - 1) * LENGTH
+        step(runner, SYMBOLS, "30m", last + LENGTH + PATIENCE)
+        assert client.get(path).json()["status"] == "waiting"
+        check_drift_of_day(algorithm_id=run.algorithm_id, day="2026-06-01")
+        shown = client.get(path).json()
+        assert (shown["status"], shown["through"]) == ("checked", wire_time(moment(last)))
+        assert shown["rows"] == LaneRow.objects.filter(time__lte=last).count() > rows - 3
+        assert shown["total"] == 0
+    step(runner, SYMBOLS, "30m", AFTER)
+    assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
+    assert not DriftReport.objects.exclude(through=None).exists()
 
 
 def test_of_a_session_that_was_entered_midway_there_is_none(
