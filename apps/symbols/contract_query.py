@@ -21,7 +21,7 @@ _OPTION_TYPES: Final = {"CE": "CE", "CALL": "CE", "PE": "PE", "PUT": "PE"}
 _FUTURES: Final = ("FUTURES", "FUTURE", "FUT")
 _KNOWN: Final = sorted((*_MONTHS, *_OPTION_TYPES, *_FUTURES), key=len, reverse=True)
 _TOKEN: Final = re.compile(rf"[0-9]+|{'|'.join(_KNOWN)}")
-_WORD: Final = re.compile(rf"(?:(?:{_TOKEN.pattern})[-/'.,]*)+")
+_BETWEEN_TOKENS: Final = "-/'.,"
 
 _LARGEST_STRIKE: Final = 10**9
 # Years about today in which a contract may expire whose year is not said.
@@ -52,9 +52,9 @@ def read_contract(text: str, *, today: date) -> ContractQuery | None:
     """Return what `text`, in capitals, says of a contract; None where it describes none."""
     exchange, _, description = text.rpartition(":")
     words = description.split()
-    first = next((n for n, word in enumerate(words) if n and _WORD.fullmatch(word)), len(words))
+    first = next((n for n, word in enumerate(words) if n and _is_of_tokens(word)), len(words))
     rest = words[first:]
-    if not rest or not all(map(_WORD.fullmatch, rest)) or exchange not in ("", *EXCHANGES):
+    if not rest or not all(map(_is_of_tokens, rest)) or exchange not in ("", *EXCHANGES):
         return None
     tokens = [token for word in rest for token in _TOKEN.findall(word)]
     option_types = [_OPTION_TYPES[token] for token in tokens if token in _OPTION_TYPES]
@@ -78,6 +78,11 @@ def read_contract(text: str, *, today: date) -> ContractQuery | None:
     )
 
 
+def _is_of_tokens(word: str) -> bool:
+    rest = _TOKEN.sub("", word)
+    return rest != word and not rest.strip(_BETWEEN_TOKENS)
+
+
 def _strike_at(tokens: Sequence[str], months: Sequence[int]) -> int | None:
     """The index of the strike: the number before CE or PE, else the one after it, else the last
     one that cannot be part of a date.
@@ -85,9 +90,9 @@ def _strike_at(tokens: Sequence[str], months: Sequence[int]) -> int | None:
     for n, token in enumerate(tokens):
         if token in _OPTION_TYPES:
             neighbours = [at for at in (n - 1, n + 1) if 0 <= at < len(tokens)]
-            found = [at for at in neighbours if tokens[at].isdigit()]
-            if found:
-                return found[0]
+            strikes = [at for at in neighbours if tokens[at].isdigit()]
+            if strikes:
+                return strikes[0]
     numbers = [n for n, token in enumerate(tokens) if token.isdigit()]
     if months:
         numbers = [n for n in numbers if int(tokens[n]) > 31 and not _is_year(tokens[n])]

@@ -58,7 +58,7 @@ def steps_with(changes: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("step", "missing", "field", "message"), LACKING)
 @pytest.mark.parametrize("verb", ["post", "put", "patch"])
-def test_what_is_missing_is_told(
+def test_an_answer_says_what_is_missing(
     api: Api,
     alice: User,
     *,
@@ -76,7 +76,7 @@ def test_what_is_missing_is_told(
 
 @pytest.mark.parametrize(("changes", "field", "message"), DOUBTFUL)
 @pytest.mark.parametrize("verb", ["post", "put", "patch"])
-def test_what_is_probably_not_meant_is_told(
+def test_an_answer_says_what_is_probably_not_meant(
     api: Api, alice: User, *, verb: str, changes: dict[str, Any], field: str, message: str
 ) -> None:
     body = save(api, alice, verb, steps_with(changes))

@@ -200,6 +200,11 @@ def test_no_words_are_too_odd_to_be_read(words: list[str], between: str) -> None
         assert all(first <= last for days in contract.expiries for first, last in days)
 
 
+@pytest.mark.timeout(5)
+def test_a_long_word_is_read_in_no_time() -> None:
+    assert read_contract("NIFTY " + "1" * 93 + "X", today=date(2026, 8, 10)) is None
+
+
 def test_of_equal_contracts_that_of_nse_comes_first(contracts: Any) -> None:
     rows = services.search(
         query="qzx 100 ce", exchange=None, type=None, limit=20,

@@ -136,7 +136,7 @@ def test_an_end_in_the_future_is_a_warning(api: Api, alice: User, body: dict[str
 
 
 @pytest.mark.parametrize(
-    ("end", "asked_at", "told"),
+    ("end", "asked_at", "expected"),
     [
         ("2026-11-24", "2026-11-23T19:00Z", False),  # 00:30 of the 24th in India
         ("2026-11-24", "2026-11-23T18:00Z", True),
@@ -145,10 +145,10 @@ def test_an_end_in_the_future_is_a_warning(api: Api, alice: User, body: dict[str
         ("2026-11-24T18:31:00Z", "2026-11-23T19:00Z", True),
     ],
 )
-def test_the_future_begins_after_today_in_india(end: str, asked_at: str, told: bool) -> None:
+def test_the_future_begins_after_today_in_india(end: str, asked_at: str, expected: bool) -> None:
     now = datetime.fromisoformat(asked_at)
     span = read_span("2024-01-01", end, now=now)
-    assert ends_in_future(span.end, asked_at=now) == told
+    assert ends_in_future(span.end, asked_at=now) == expected
 
 
 @pytest.mark.usefixtures("history")

@@ -81,7 +81,7 @@ HOLIDAY = datetime(2026, 11, 24, 6, tzinfo=UTC)
 
 @pytest.mark.parametrize("now", [ORDINARY_DAY, HOLIDAY])
 @pytest.mark.parametrize(
-    ("time", "symbol", "timeframe", "told"),
+    ("time", "symbol", "timeframe", "expected"),
     [
         ("09:15", "NSE:TCS", "15m", "NSE:TCS opens at 09:15"),
         ("09:16", "NSE:TCS", "15m", None),
@@ -98,7 +98,7 @@ HOLIDAY = datetime(2026, 11, 24, 6, tzinfo=UTC)
     ],
 )
 def test_a_square_off_outside_an_ordinary_session_is_a_warning(
-    alice: User, *, now: datetime, time: str, symbol: str, timeframe: str, told: str | None
+    alice: User, *, now: datetime, time: str, symbol: str, timeframe: str, expected: str | None
 ) -> None:
     """Nothing is entered from the square-off on, and after the close there is no candle for it."""
     steps = make.steps()
@@ -107,39 +107,39 @@ def test_a_square_off_outside_an_ordinary_session_is_a_warning(
     steps["executionSettings"] |= {"exchange": symbol.partition(":")[0], "productType": "delivery"}
     steps["exitConditions"]["squareOffTime"] = time
     warnings = warnings_at(now, alice, steps)
-    assert [one.field for one in warnings] == ["exitConditions.squareOffTime"] * bool(told)
-    assert all(str(told) in one.message for one in warnings)
+    assert [one.field for one in warnings] == ["exitConditions.squareOffTime"] * bool(expected)
+    assert all(str(expected) in one.message for one in warnings)
 
 
-@pytest.mark.parametrize(("quantity", "told"), [(74, True), (75, False), (100, False)])
-def test_less_than_a_lot_is_a_warning(alice: User, quantity: int, told: bool) -> None:
+@pytest.mark.parametrize(("quantity", "expected"), [(74, True), (75, False), (100, False)])
+def test_less_than_a_lot_is_a_warning(alice: User, quantity: int, expected: bool) -> None:
     future("NSE:NIFTY27JANFUT", expiry=date(2027, 1, 26), lot_size=75)
     equity("NSE:TCS")
     steps = make.steps(positionSizing={"method": "fixed_quantity", "quantity": quantity})
     steps["basicInfo"]["symbols"] = ["NSE:NIFTY27JANFUT", "NSE:TCS"]
     warnings = warnings_at(ORDINARY_DAY, alice, steps)
-    assert [one.field for one in warnings] == ["positionSizing.quantity"] * told
+    assert [one.field for one in warnings] == ["positionSizing.quantity"] * expected
     assert all("NSE:NIFTY27JANFUT comes in lots of 75" in one.message for one in warnings)
 
 
 @pytest.mark.parametrize(
-    ("broker", "charges", "told"),
+    ("broker", "charges", "expected"),
     [("zerodhaa", "standard", True), ("zerodhaa", "none", False), ("Zerodha ", "standard", False)],
 )
 def test_a_broker_whose_prices_are_unknown_is_a_warning(
-    alice: User, broker: str, charges: str, told: bool
+    alice: User, broker: str, charges: str, expected: bool
 ) -> None:
     steps = make.steps()
     steps["basicInfo"]["symbols"] = ["NSE:TCS"]
     steps["executionSettings"] |= {"broker": broker, "charges": charges}
     warnings = warnings_at(ORDINARY_DAY, alice, steps)
-    assert [one.field for one in warnings] == ["executionSettings.broker"] * told
+    assert [one.field for one in warnings] == ["executionSettings.broker"] * expected
     assert all("charged as discount" in one.message for one in warnings)
     assert all("Known are none, discount, zerodha" in one.message for one in warnings)
 
 
 @pytest.mark.parametrize(
-    ("position", "execution", "timeframe", "told"),
+    ("position", "execution", "timeframe", "expected"),
     [
         ("short", {"productType": "delivery"}, "15m", "NSE:TCS"),
         ("both", {}, "1d", "NSE:TCS"),
@@ -149,24 +149,24 @@ def test_a_broker_whose_prices_are_unknown_is_a_warning(
     ],
 )
 def test_a_share_sold_short_in_delivery_is_a_warning(
-    alice: User, *, position: str, execution: dict[str, str], timeframe: str, told: str | None
+    alice: User, *, position: str, execution: dict[str, str], timeframe: str, expected: str | None
 ) -> None:
     steps = make.steps()
     steps["basicInfo"] |= {"symbols": ["NSE:TCS", "NSE:NIFTY99JANFUT"], "timeframe": timeframe}
     steps["entryConditions"]["positionType"] = position
     steps["executionSettings"] |= execution
     warnings = warnings_at(ORDINARY_DAY, alice, steps)
-    assert [one.field for one in warnings] == ["entryConditions.positionType"] * bool(told)
-    assert all(one.message.startswith(f"{told} sold short") for one in warnings)
+    assert [one.field for one in warnings] == ["entryConditions.positionType"] * bool(expected)
+    assert all(one.message.startswith(f"{expected} sold short") for one in warnings)
 
 
 def test_an_exchange_of_no_symbol_is_a_warning(api: Api, alice: User) -> None:
     steps = make.steps()
     steps["basicInfo"]["symbols"] = ["NSE:TCS", "BSE:TCS"]
-    for exchange, told in (("BSE", []), ("MCX", ["executionSettings.exchange"])):
+    for exchange, expected in (("BSE", []), ("MCX", ["executionSettings.exchange"])):
         steps["executionSettings"]["exchange"] = exchange
         body = validate(api, alice, make.algorithm(alice, **steps))
-        assert fields(body["warnings"]) == told
+        assert fields(body["warnings"]) == expected
 
 
 def test_it_changes_nothing(api: Api, alice: User) -> None:

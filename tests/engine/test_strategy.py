@@ -913,7 +913,7 @@ def dotted(place: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("indicator", "operator", "value", "told"),
+    ("indicator", "operator", "value", "expected"),
     [
         ("RSI", "above", 160, "RSI is from 0 to 100: above 160 is never true."),
         ("RSI", "above", 100, "never"),
@@ -941,15 +941,17 @@ def dotted(place: str) -> str:
     ],
 )
 def test_a_value_that_an_indicator_never_has_is_a_warning(
-    indicator: str, operator: str, value: float, told: str | None
+    indicator: str, operator: str, value: float, expected: str | None
 ) -> None:
     condition = {
         "type": "indicator_value", "indicator": {"type": indicator}, "operator": operator,
         "value": value,
     }  # fmt: skip
     found = warnings(parse(entering(condition)))
-    assert [fault.field for fault in found] == ["entryConditions.conditions[0].value"] * bool(told)
-    assert all(str(told) in fault.message for fault in found)
+    assert [fault.field for fault in found] == ["entryConditions.conditions[0].value"] * bool(
+        expected
+    )
+    assert all(str(expected) in fault.message for fault in found)
 
 
 def test_a_value_out_of_range_is_found_in_groups_and_exits() -> None:
@@ -962,8 +964,8 @@ def test_a_value_out_of_range_is_found_in_groups_and_exits() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("average", "told"), [("SMA", 1), ("EMA", 1), ("DEMA", 0)])
-def test_a_smoothing_that_overshoots_has_no_range(average: str, told: int) -> None:
+@pytest.mark.parametrize(("average", "expected"), [("SMA", 1), ("EMA", 1), ("DEMA", 0)])
+def test_a_smoothing_that_overshoots_has_no_range(average: str, expected: int) -> None:
     stochastic = {"type": "STOCH", "smoothingMaType": average}
     condition = {**RSI_ABOVE_50, "indicator": stochastic, "value": 100}
-    assert len(warned(entering(condition))) == told
+    assert len(warned(entering(condition))) == expected
