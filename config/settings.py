@@ -419,5 +419,7 @@ LOGGING = {
         "django.request": {"level": "ERROR"},
         "django.security.DisallowedHost": {"level": "CRITICAL"},
         "procrastinate": {"level": "WARNING"},
+        # Its warnings are of what clients sent.
+        "uvicorn": {"level": "ERROR"},
     },
 }

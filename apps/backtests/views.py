@@ -124,7 +124,7 @@ class ResultView(ViewSet):
 
 def _when_ended(request: Request, backtest: Backtest, *, status: int) -> Response:
     """The backtest now, or as it is after the wait that the client prefers."""
-    seconds = waiting.seconds_preferred(request.headers.get("Prefer"))
-    waited = waiting.until_ended(backtest, seconds=seconds) if seconds else None
-    headers = {"Preference-Applied": f"wait={seconds}"} if waited else {}
-    return Response(whole_out(waited or backtest), status=status, headers=headers)
+    response = Response(whole_out(backtest), status=status)
+    if seconds := waiting.seconds_preferred(request.headers.get("Prefer")):
+        waiting.hold(response, backtest, seconds=seconds)
+    return response

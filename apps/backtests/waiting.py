@@ -1,19 +1,20 @@
 """`Prefer: wait=N` (RFC 7240): an answer that is held until a backtest has ended."""
 
 import re
-import threading
-import time
-from collections.abc import Callable
 from typing import Final
 
-from django.conf import settings
+from django.http import HttpResponse
 
 from apps.backtests.lifecycle import ENDED
 from apps.backtests.models import Backtest
+from apps.backtests.serializers import whole_out
+from apps.core import long_poll, wire_json
+from apps.core.long_poll import LongPoll
 
 MOST_SECONDS: Final = 30
-# Half of a web process's threads at most: the others go on answering.
-_seats: Final = threading.BoundedSemaphore(max(1, settings.WEB_THREADS // 2))
+CHANNEL: Final = "backtest_ended"
+"""A trigger of the table notifies it of the id of each backtest that ends (migration 0009)."""
+APPLIED: Final = "Preference-Applied"
 _WAIT = re.compile(r'wait\s*=\s*"?([0-9]{1,9})"?')
 
 
@@ -29,22 +30,23 @@ def seconds_preferred(header: str | None) -> int:
     return 0
 
 
-def until_ended(
-    backtest: Backtest,
-    *,
-    seconds: float,
-    clock: Callable[[], float] = time.monotonic,
-    sleep: Callable[[float], None] = time.sleep,
-) -> Backtest | None:
-    """The backtest when it has ended or `seconds` have passed; None when too many wait already."""
-    if not _seats.acquire(blocking=False):
-        return None
-    try:
-        begun = clock()
+def hold(response: HttpResponse, backtest: Backtest, *, seconds: int) -> None:
+    """Have the server hold this answer until the backtest has ended, `seconds` at most.
+
+    When it is deleted meanwhile, the answer is what it was.
+    """
+    applied = f"wait={seconds}"
+    if backtest.status in ENDED:
+        response[APPLIED] = applied
+        return
+
+    def is_over() -> bool:
         unfinished = Backtest.objects.filter(pk=backtest.pk).exclude(status__in=ENDED)
-        while unfinished.exists() and (left := begun + seconds - clock()) > 0:
-            sleep(min(left, max(0.004, (clock() - begun) / 20)))
-    finally:
-        _seats.release()
-    # Whoever deletes it meanwhile need not disturb the one who waits.
-    return Backtest.objects.filter(pk=backtest.pk).first() or backtest
+        return not unfinished.exists()
+
+    def render() -> bytes:
+        current = Backtest.objects.filter(pk=backtest.pk).first() or backtest
+        return wire_json.dumps(whole_out(current))
+
+    poll = LongPoll(CHANNEL, backtest.pk, seconds, is_over, render, {APPLIED: applied})
+    long_poll.attach(response, poll)

@@ -6,7 +6,14 @@ where our own proxies have written, and what a client wrote to the left of them 
 
 from collections.abc import Sequence
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
 from typing import Final
 
 Address = IPv4Address | IPv6Address
@@ -35,6 +42,16 @@ def is_trusted(peer: str, trusted: Networks) -> bool:
     """Whether the peer, by its socket's address, is one of our proxies."""
     address = _read(peer)
     return address is not None and _is_in(address, trusted)
+
+
+@lru_cache(maxsize=1024)
+def network_of(address: str) -> str:
+    """What limits count under: an IPv4 address, and of IPv6 the network of 64 bits, as whoever has
+    one address of it has them all.
+    """
+    known = _read(address)
+    is_long = isinstance(known, IPv6Address)
+    return str(ip_network(f"{known}/64", strict=False)) if is_long else str(known or address)
 
 
 def _is_in(address: Address, networks: Networks) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from ipaddress import ip_network
 from typing import Final
 
 from django.conf import settings
@@ -19,6 +18,7 @@ from django.utils import timezone
 from django_ratelimit import core as ratelimit
 
 from apps.core import audit
+from apps.core.client_address import network_of
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import is_id
 
@@ -88,7 +88,7 @@ class Usage:
 
 def bucket_of(method: str, path: str, *, user_id: str | None, address: str) -> Bucket | None:
     """The bucket that this request counts in; None where that limit is off."""
-    name, setting, key = _place(method, path, user_id, _network(address))
+    name, setting, key = _place(method, path, user_id, network_of(address))
     rate = settings.RATE_LIMITS[setting]
     return Bucket(name, rate, key, fails_open=setting != "auth") if rate else None
 
@@ -105,15 +105,10 @@ def _place(method: str, path: str, user_id: str | None, address: str) -> tuple[s
     return "general", "general", user_id or address
 
 
-def _network(address: str) -> str:
-    """Whoever has one address of IPv6 has the 2^64 of its network."""
-    return str(ip_network(f"{address}/64", strict=False)) if ":" in address else address
-
-
 def admin_login(address: str) -> Bucket | None:
     """Passwords tried at the admin's door from one address; None where limits are off."""
     rate = settings.RATE_LIMITS["auth"]
-    return Bucket("admin-login", rate, _network(address), fails_open=False) if rate else None
+    return Bucket("admin-login", rate, network_of(address), fails_open=False) if rate else None
 
 
 def count_page(path: str, *, address: str) -> Usage | None:

@@ -22,7 +22,7 @@ from tests.config.processes import PROJECT, until
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
 WORKERS = ("small", "webhooks", "trading", "backtests")
 ROLES = ("up", "web", *WORKERS, "keeper", "postmaster", "backend")
-"""`web` are gunicorn and its processes."""
+"""`web` are the process that listens and those that serve."""
 
 
 @dataclass(slots=True)
@@ -153,7 +153,7 @@ class Service:
 
 
 def _role_of(command: list[str]) -> str | None:
-    if "gunicorn" in command:
+    if "config.web_server" in command:
         return "web"
     if "work" in command:
         return command[command.index("--queue") + 1]

@@ -156,32 +156,7 @@ def share_metrics() -> None:
 
 
 def web() -> Child:
-    """gunicorn, with bounds on what it reads before Django sees a request."""
-    arguments = {
-        "bind": f"{bracketed(settings.HOST)}:{settings.PORT}",
-        "workers": str(settings.WEB_WORKERS),
-        "worker-class": "config.web.Worker",
-        "threads": str(settings.WEB_THREADS),
-        "graceful-timeout": "5",
-        "limit-request-line": "8190",
-        "limit-request-fields": "100",
-        "limit-request-field_size": "8190",
-        "forwarded-allow-ips": trusted_proxies(),
-        "forwarder-headers": "",  # a proxy may pass on those that a client made up
-        "log-level": "warning",
-    }
-    words = [word for name, value in arguments.items() for word in (f"--{name}", value)]
-    switches = ["--preload", "--no-control-socket"]  # preload: the processes share one start
-    return Child("web", "gunicorn", [*words, *switches, "config.wsgi"])
-
-
-def trusted_proxies() -> str:
-    """Whom gunicorn believes that a request came by TLS; on :: it sees addresses of IPv4 as parts
-    of IPv6.
-    """
-    networks = settings.TRUSTED_PROXIES
-    as_seen = [f"::ffff:{n.network_address}/{96 + n.prefixlen}" for n in networks if n.version == 4]
-    return ",".join([*map(str, networks), *as_seen])
+    return Child("web", "config.web_server", [])
 
 
 def worker(queue: str) -> Child:

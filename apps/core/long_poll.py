@@ -1,0 +1,39 @@
+"""An answer that the server holds back until something has happened.
+
+A view answers with the present state and attaches a LongPoll. `config/asgi.py` then waits in a
+coroutine, so no request thread is held; a server that knows nothing of it (plain WSGI, the test
+client) sends the present state at once.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from django.http import HttpResponse
+
+_ATTRIBUTE: Final = "long_poll"
+
+
+@dataclass(frozen=True, slots=True)
+class LongPoll:
+    """`channel` and `payload` are of the PostgreSQL notification to wait for, `seconds` at most.
+
+    `is_over` asks the database whether it has happened. `render` makes the body of the answer;
+    `headers` are added to those of the first answer. Both run in a request thread.
+    """
+
+    channel: str
+    payload: str
+    seconds: float
+    is_over: Callable[[], bool]
+    render: Callable[[], bytes]
+    headers: Mapping[str, str]
+
+
+def attach(response: HttpResponse, long_poll: LongPoll) -> None:
+    setattr(response, _ATTRIBUTE, long_poll)
+
+
+def attached(response: object) -> LongPoll | None:
+    found = getattr(response, _ATTRIBUTE, None)
+    return found if isinstance(found, LongPoll) else None
