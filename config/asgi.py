@@ -43,6 +43,10 @@ PIECE: Final = 256 * 1024
 LARGE: Final = 64 * 1024
 MAX_HELD: Final = 64 * 1024 * 1024
 """Bytes of large bodies and large answers that a web process holds for one client address."""
+DOCUMENTS: Final = ("/reports/", "/static/", "/docs", "/openapi.json")
+"""Large pages that need no token: they take one request thread at a time, and so do the requests
+that a client sends before it has its answer to another one. The other threads stay free.
+"""
 MAX_POLLS: Final = 256
 """Answers of a web process that wait at once; the others are sent at once."""
 SECONDS_BETWEEN_CHECKS: Final = 5.0
@@ -84,8 +88,7 @@ class Application:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
         self._notifications = notifications
         self._transfers = Transfers()
-        self._pipelined = asyncio.Semaphore(1)
-        """Who sends many requests at once has one of them served at a time, after all others."""
+        self._side_lane = asyncio.Semaphore(1)
         self._polls = 0
         self._is_stopping = False
 
@@ -114,7 +117,8 @@ class Application:
             body = await self._read(scope, receive)
             if body is None:
                 return
-            async with self._pipelined if connection["is_pipelined"] else nullcontext():
+            is_aside = connection["is_pipelined"] or scope["path"].startswith(DOCUMENTS)
+            async with self._side_lane if is_aside else nullcontext():
                 answer = await self._answer(scope, receive, body)
         except TimeoutError:
             log.info("%s %s 408", scope["method"], scope["path"])
@@ -131,7 +135,7 @@ class Application:
         """The body, in time; None when the client has gone. Raises TimeoutError."""
         length = _declared_length(scope["headers"])
         if length == 0:
-            return Body()
+            return await _read_whole(receive)
         if length > MAX_DRAINED:
             return Body(is_read=False)
         try:

@@ -37,6 +37,10 @@ SECONDS_TO_FINISH: Final = 4
 SECONDS_TO_HANG: Final = 30.0
 SECONDS_TO_BIND: Final = 10.0
 """The forks of a server that was killed may hold the port for so long."""
+SECONDS_OF_INTERPRETER: Final = 0.0005
+"""A thread that computes lets others have the interpreter so often: the event loop needs it several
+times for each request, and would else wait 5 ms each time while a page is built.
+"""
 ROUND: Final = 0.1
 SHORT_LIFE: Final = 1.0
 """A process that lives no longer than this is forked again after as long a pause."""
@@ -121,6 +125,7 @@ class Processes:
         try:
             for stop_signal in STOP_SIGNALS:
                 signal.signal(stop_signal, signal.SIG_DFL)
+            sys.setswitchinterval(SECONDS_OF_INTERPRETER)
             server = Server(uvicorn_config())
 
             async def look_around() -> None:

@@ -223,7 +223,7 @@ class Caller:
                 text = response.read()
             except (OSError, http.client.HTTPException):
                 return Answer(0, None, {})
-        answer = Answer(response.status, json.loads(text or b"null"), dict(response.headers))
+        answer = Answer(response.status, json.loads(text or b"null"), response.headers)
         if answer.is_good and "refreshToken" in answer.headers.get("Set-Cookie", ""):
             self.cookie = answer.headers["Set-Cookie"].split(";")[0]
             self.token = str(answer["accessToken"])
