@@ -33,6 +33,8 @@ SECONDS_KEPT_ALIVE: Final = 5.0
 """From an answer to the next request."""
 SECONDS_TO_CLOSE: Final = 2.0
 """A client may take so long to read a refusal, or the end of an answer, before it is cut off."""
+SECONDS_BETWEEN_LOOKS: Final = 2.0
+"""A deadline that is nearer than the last one is kept so late at most."""
 
 MAX_URL: Final = 8190
 MAX_FIELD: Final = 8190
@@ -182,11 +184,14 @@ class HttpProtocol(HttpToolsProtocol):
         self._deadline = self.loop.time() + seconds
 
     def _watch(self) -> None:
-        """One timer a connection, which looks at its deadline when the last one it saw is due."""
+        """Look at the deadline now and then: a timer for each request would cost more."""
         now = self.loop.time()
         if self._deadline is not None and now >= self._deadline:
             self._end()
-        self._timer = self.loop.call_at(self._deadline or now + SECONDS_TO_BEGIN, self._watch)
+        next_look = now + SECONDS_BETWEEN_LOOKS
+        if self._deadline is not None and self._deadline > now:
+            next_look = min(next_look, self._deadline)
+        self._timer = self.loop.call_at(next_look, self._watch)
 
     def _end(self) -> None:
         """What is owed to a client that has let its deadline pass."""

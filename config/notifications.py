@@ -38,7 +38,7 @@ class Notifications:
                         await connection.execute(f"LISTEN {channel}")
                     is_lost = False
                     async for notice in connection.notifies():
-                        self._wake(notice.channel, notice.payload)
+                        self.wake(notice.channel, notice.payload)
             except psycopg.OperationalError as error:
                 if not is_lost:
                     log.warning("notifications are lost until the database is back: %s", error)
@@ -58,7 +58,8 @@ class Notifications:
             if not events:
                 self._events.pop(key, None)
 
-    def _wake(self, channel: str, payload: str) -> None:
+    def wake(self, channel: str, payload: str) -> None:
+        """Wake those who wait for this very notification."""
         for event in self._events.get((channel, payload), ()):
             event.set()
 

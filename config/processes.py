@@ -9,7 +9,7 @@ PROCESSES: Final = Path("/proc")
 
 def memory_of_session() -> list[int]:
     """Resident bytes of each process of our own session: the supervisor gives every child one, so
-    for a web process they are gunicorn's. Empty where there is no /proc.
+    for a web process those that serve and the one that made them. Empty where there is no /proc.
     """
     session = os.getsid(0)
     pids = (int(entry.name) for entry in PROCESSES.glob("[0-9]*"))

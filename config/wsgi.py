@@ -1,4 +1,4 @@
-"""The web application, as gunicorn loads it."""
+"""Django as a WSGI application; config/asgi.py serves it."""
 
 import os
 

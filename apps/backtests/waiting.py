@@ -13,7 +13,7 @@ from apps.core.long_poll import LongPoll
 
 MOST_SECONDS: Final = 30
 CHANNEL: Final = "backtest_ended"
-"""A trigger of the table notifies it of the id of each backtest that ends (migration 0009)."""
+"""A trigger of the table notifies it of the id of each backtest that ends (migration 0011)."""
 APPLIED: Final = "Preference-Applied"
 _WAIT = re.compile(r'wait\s*=\s*"?([0-9]{1,9})"?')
 

@@ -121,7 +121,7 @@ def count_page(path: str, *, address: str) -> Usage | None:
     rate = settings.RATE_LIMITS["pages"]
     if path in PROBES or not rate:
         return None
-    bucket = Bucket("pages", rate, _network(address))
+    bucket = Bucket("pages", rate, network_of(address))
     limit, period = ratelimit._split_rate(rate)
     name, end = _window(bucket, period)
     seconds = _seconds_until(end)

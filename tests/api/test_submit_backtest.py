@@ -1,5 +1,6 @@
 """POST /api/backtests"""
 
+import json
 from datetime import date, datetime
 from typing import Any
 
@@ -9,9 +10,10 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import changes_in
-from apps.backtests import histories, services, turns, waiting
+from apps.backtests import histories, services, turns
 from apps.backtests.models import Backtest
 from apps.backtests.span import ends_in_future, read_span
+from apps.core import long_poll
 from apps.engine.candles import Candles
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS
@@ -472,24 +474,23 @@ def test_a_full_queue_is_unavailable(
 
 
 @pytest.mark.usefixtures("history")
-def test_a_client_that_prefers_to_wait_is_answered_when_it_has_ended(
-    api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def test_a_client_that_prefers_to_wait_has_its_answer_held(
+    api: Api, alice: User, body: dict[str, Any]
 ) -> None:
+    """By a server that can (tests/config/test_asgi.py); another answers at once."""
     client = api(alice)
-    held: list[float] = []
-
-    def until_ended(backtest: Backtest, *, seconds: float) -> Backtest:
-        held.append(seconds)
-        run_queued()
-        return Backtest.objects.get(pk=backtest.pk)
-
-    monkeypatch.setattr(waiting, "until_ended", until_ended)
     response = client.post(PATH, body, headers={"Prefer": "wait=10"})
-    assert (response.status_code, response.json()["status"]) == (201, "completed")
-    assert (response["Preference-Applied"], held) == ("wait=10", [10])
+    assert (response.status_code, response.json()["status"]) == (201, "queued")
+    assert "Preference-Applied" not in response
+    poll = long_poll.attached(response)
+    assert poll is not None
+    assert (poll.payload, poll.seconds) == (response.json()["id"], 10)
+    run_queued()
+    assert poll.is_over()
+    assert json.loads(poll.render())["status"] == "completed"
     read = client.get(f"{PATH}/{response.json()['id']}", headers={"Prefer": "wait=3"})
-    assert (read.status_code, held) == (200, [10, 3])
-    assert "Preference-Applied" not in client.post(PATH, body)
+    assert (read.status_code, read["Preference-Applied"]) == (200, "wait=3")
+    assert long_poll.attached(client.post(PATH, body)) is None
 
 
 def test_a_refusal_that_is_kept_for_a_key_is_not_waited_for(

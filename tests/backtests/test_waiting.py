@@ -1,11 +1,19 @@
 """Prefer: wait, its reading and its bounds."""
 
+import json
+
+import psycopg
 import pytest
+from django.http import HttpResponse
+from procrastinate.contrib.django.utils import connector_params
 
 from apps.accounts.models import User
 from apps.backtests import waiting
-from apps.backtests.lifecycle import Status
+from apps.backtests.lifecycle import Move, Status
 from apps.backtests.models import Backtest
+from apps.core import long_poll
+from apps.core.long_poll import LongPoll
+from tests import make
 from tests.backtests.submissions import submit
 
 
@@ -22,68 +30,53 @@ def test_a_preference_is_read_as_the_rfc_has_it(header: str | None, seconds: int
     assert waiting.seconds_preferred(header) == seconds
 
 
-class Clock:
-    """Time that passes only when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.sleeps: list[float] = []
-
-    def __call__(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.sleeps.append(seconds)
-        self.now += seconds
-
-
 @pytest.fixture
 def queued(history: None, alice: User) -> Backtest:
     return submit(alice)
 
 
-def wait(backtest: Backtest, clock: Clock) -> Backtest | None:
-    return waiting.until_ended(backtest, seconds=10, clock=clock, sleep=clock.sleep)
+def held(backtest: Backtest) -> tuple[HttpResponse, LongPoll | None]:
+    response = HttpResponse()
+    waiting.hold(response, backtest, seconds=7)
+    return response, long_poll.attached(response)
 
 
-def test_it_waits_as_long_as_it_was_told_and_no_longer(queued: Backtest) -> None:
-    clock = Clock()
-    found = wait(queued, clock)
-    assert found is not None
-    assert found.status == Status.QUEUED
-    assert clock.now == pytest.approx(110)
-    assert len(clock.sleeps) < 200  # it asks less and less often
+def test_an_answer_about_one_that_is_unfinished_waits_for_its_end(queued: Backtest) -> None:
+    response, poll = held(queued)
+    assert poll is not None
+    assert (poll.channel, poll.payload, poll.seconds) == (waiting.CHANNEL, queued.pk, 7)
+    assert "Preference-Applied" not in response
+    assert not poll.is_over()
+    Backtest.objects.update(status=Status.CANCELLED)
+    assert poll.is_over()
+    assert json.loads(poll.render())["status"] == "cancelled"
+    assert poll.headers == {"Preference-Applied": "wait=7"}
 
 
-def test_it_answers_as_soon_as_it_has_ended(queued: Backtest) -> None:
-    clock = Clock()
-
-    def sleep_while_it_ends(seconds: float) -> None:
-        clock.sleep(seconds)
-        if clock.now > 102:
-            Backtest.objects.update(status=Status.CANCELLED)
-
-    found = waiting.until_ended(queued, seconds=10, clock=clock, sleep=sleep_while_it_ends)
-    assert found is not None
-    assert found.status == Status.CANCELLED
-    assert 102 < clock.now < 102.5
+def test_an_answer_about_one_that_has_ended_does_not_wait(queued: Backtest) -> None:
+    queued.status = Status.COMPLETED
+    response, poll = held(queued)
+    assert poll is None
+    assert response["Preference-Applied"] == "wait=7"
 
 
-def test_one_that_is_deleted_meanwhile_disturbs_nobody(queued: Backtest) -> None:
+def test_the_end_of_a_backtest_that_is_deleted_is_what_was_known_of_it(queued: Backtest) -> None:
+    _, poll = held(queued)
+    assert poll is not None
     Backtest.objects.all().delete()
-    assert wait(queued, Clock()) == queued
+    assert poll.is_over()
+    assert json.loads(poll.render())["status"] == "queued"
 
 
-def test_more_than_half_of_the_threads_do_not_wait(queued: Backtest) -> None:
-    clock = Clock()
-    depth: list[Backtest | None] = []
-
-    def sleep_while_another_comes(seconds: float) -> None:
-        clock.sleep(10)
-        depth.append(
-            waiting.until_ended(queued, seconds=10, clock=clock, sleep=sleep_while_another_comes)
-        )
-
-    waiting.until_ended(queued, seconds=10, clock=clock, sleep=sleep_while_another_comes)
-    assert depth[0] is None  # two of four threads wait, the third is answered at once
-    assert wait(queued, Clock()) is not None  # and the seats are free again
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("move", [Move.FAIL, Move.CANCEL])
+def test_every_end_is_notified_when_it_is_committed(queued: Backtest, move: Move) -> None:
+    begun = Backtest.objects.attempt(queued)
+    with psycopg.Connection.connect(**connector_params(), autocommit=True) as listening:
+        listening.execute(f"LISTEN {waiting.CHANNEL}")
+        assert begun.move(Move.BEGIN, started_at=make.NOW, beat_at=make.NOW)
+        assert begun.move(move, completed_at=make.NOW, error={"code": "X", "message": "y"})
+        notices = list(listening.notifies(timeout=5, stop_after=1))
+    assert [(notice.channel, notice.payload) for notice in notices] == [
+        (waiting.CHANNEL, queued.pk)
+    ]

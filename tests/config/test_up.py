@@ -171,7 +171,7 @@ def test_one_signal_ends_the_whole_service(
     service: subprocess.Popen[str], port: int, data_dir: Path
 ) -> None:
     assert status(port, "/healthz") == status(port, "/readyz") == 200
-    # gunicorn and its two processes at once, the three workers soon after
+    # the web server and its two processes at once, the three workers soon after
     until(lambda: len(descendants(service.pid)) >= 6)
     everything = {*descendants(service.pid), postmaster(data_dir)}
     service.send_signal(signal.SIGTERM)
@@ -216,8 +216,8 @@ def test_web_comes_back_after_it_and_the_database_were_killed(
     os.kill(postmaster(data_dir), signal.SIGKILL)
     wait_for(service, "database ended: starting it again")
     until(lambda: status(port, "/readyz") == 200)
-    # gunicorn itself: its processes look the same, and it would start one of those again
-    web = next(pid for pid in children({service.pid}) if b"gunicorn" in command(pid))
+    # The one that listens: those it has made look the same, and it would replace one of them.
+    web = next(pid for pid in children({service.pid}) if b"config.web_server" in command(pid))
     os.kill(web, signal.SIGKILL)
     wait_for(service, "web ended (SIGKILL)")
     until(lambda: answers(port))

@@ -213,6 +213,7 @@ def test_a_file_arrives_whole_and_in_ranges(port: int) -> None:
 def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() -> None:
     """Also with one process: connections wait at the socket until the next one takes them."""
     with serving(WEB_WORKERS="1") as (port, process):
+        until(lambda: children(process.pid))
         (first,) = children(process.pid)
         os.kill(first, signal.SIGKILL)
         status, _, _ = exchange(port, b"GET /api/x" + HEAD + b"\r\n", timeout=10)
@@ -241,6 +242,7 @@ def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
         assert process.wait(8) == 0
 
 
+@pytest.mark.slow
 def test_a_stopped_server_waits_for_nobody_longer_than_a_few_seconds() -> None:
     with ExitStack() as stack:
         port, process = stack.enter_context(serving(WEB_WORKERS="1"))

@@ -13,7 +13,7 @@ from tests.faults.service import ROLES, WORKERS, Service, service
 SEED = 20261121
 KILLS = 20
 COMPLETE = {"up": 1, "web": 3, "postmaster": 1, **dict.fromkeys(WORKERS, 1)}
-"""How many processes each role has in a service that is whole; gunicorn and two of its own."""
+"""How many processes each role has in a service that is whole; web: one listens and two serve."""
 
 
 def victims(rng: random.Random) -> list[str]:

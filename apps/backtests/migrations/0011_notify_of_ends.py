@@ -20,6 +20,6 @@ DROP = """
 class Migration(migrations.Migration):
     """Whoever waits for a backtest to end is notified, whatever ends it (apps/backtests/waiting.py)."""
 
-    dependencies = [("backtests", "0008_excursions_of_trades")]
+    dependencies = [("backtests", "0010_fills_of_trades")]
 
     operations = [migrations.RunSQL(CREATE, DROP)]
