@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day, resample
 from apps.engine.errors import InsufficientData
@@ -554,3 +555,35 @@ def test_terms_hold_from_their_day_on() -> None:
     result = run(always, History("NSE:TEST", candles, contract=terms))
     found = [(t["quantity"], t["exitPrice"]) for t in trades(result)]
     assert found == [(3.0, 98.95), (5.0, 98.5)]
+
+
+def test_rule_15_exposure_counts_the_rows_before_a_late_square_off() -> None:
+    """The first symbol has bars until minute 80 of 105, and from the third minute of the next day
+    on; the second has all, and is never bought. So 80 rows are followed by 24 and by two more.
+    """
+    hours = Sessions.build([Regime(19_000, 21_000, 9 * 3600 + 15 * 60, 11 * 3600)])
+    day = MONDAY + np.arange(105) * 60
+    times = np.concatenate([day, MONDAY + 86_400 + np.arange(5) * 60])
+    some = np.concatenate([day[:81], times[107:108]])
+
+    def flat(symbol: str, starts: NDArray[np.int64], price: float) -> History:
+        prices = np.full(len(starts), price)
+        bars = Candles.build(
+            starts, open=prices, high=prices, low=prices, close=prices,
+            volume=np.full(len(starts), 1e6),
+        )  # fmt: skip
+        return History(symbol, bars, hours)
+
+    given = strategy(
+        basicInfo={"timeframe": "1m", "symbols": ["NSE:ONE", "NSE:TWO"]},
+        entryConditions={"positionType": "long", "conditions": [price("above", 80)]},
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 50}},
+        executionSettings={"productType": "intraday", "slippage": 0},
+    )
+    histories = [flat("NSE:ONE", some, 100.0), flat("NSE:TWO", times, 50.0)]
+    result = simulate(given, histories, start=0, end=2**40, capital=100_000.0)
+    trade = result.trades[0]
+    assert (trade["entry_time"], trade["exit_time"]) == (day[1], day[80])
+    assert EXIT_REASONS[trade["reason"]] == "square_off"
+    assert result.trades["entry_time"][1:].tolist() == [some[-1]]  # anew, for its last bar
+    assert result.performance["exposure"] == pytest.approx((80 + 24 + 2 + 1) / 110 * 100)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,14 @@ from apps.engine.figures.equity import (
     years_held,
 )
 from apps.engine.figures.paths import Excursions, buy_and_hold, excursions
-from apps.engine.figures.trades import holding_hours, net_profits, total, turnover
+from apps.engine.figures.trades import (
+    exposure,
+    holding_hours,
+    late_square_offs,
+    net_profits,
+    total,
+    turnover,
+)
 from apps.engine.kernel.records import Array
 from apps.engine.lazy import lazy
 
@@ -38,8 +45,9 @@ class Facts:
     `curve` are CURVE records: equity at the close of each row. `candles` are the bars that were
     simulated, in the order of the symbols; without them nothing is known of prices beside the
     trades. A day is a date in Asia/Kolkata that has a row; `day_ends` are the last points of each,
-    where they are known. `by_limit`: entries are limit orders. A curve of days alone has all
-    figures but those of METRICS that say so.
+    where they are known. `by_limit`: entries are limit orders. `flags` u1[bars] are those of all
+    candles, one symbol after the other, where positions are squared off. A curve of days alone has
+    all figures but those of METRICS that say so.
     """
 
     trades: Array
@@ -48,6 +56,7 @@ class Facts:
     candles: Sequence[Candles] = ()
     day_ends: NDArray[np.int64] | None = None
     by_limit: bool = False
+    flags: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
     @lazy
     def profit(self) -> Floats:
@@ -80,6 +89,12 @@ class Facts:
     def turnover(self) -> float:
         """Rupees bought and sold."""
         return turnover(self.trades)
+
+    @lazy
+    def exposure(self) -> float:
+        """Percent of rows."""
+        late = late_square_offs(self.trades, self.candles, self.flags)
+        return exposure(self.trades, self.curve["time"], late)
 
     @lazy
     def equity(self) -> Floats:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,8 @@ from apps.engine.figures.equity import Curve, returns_of, sharpe_ratios
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.trades import net_profits
 from apps.engine.kernel.records import Array
+
+NO_FLAGS: Final = np.empty(0, np.uint8)
 
 
 class Told(NamedTuple):
@@ -27,6 +29,7 @@ class Told(NamedTuple):
 def facts_of(
     trades: Array, ends: Sequence[int], told: Sequence[Told], capital: float,
     candles: Sequence[Candles], *, by_limit: bool = False,
+    flags: NDArray[np.uint8] = NO_FLAGS,
 ) -> list[Facts]:  # fmt: skip
     """One of each play, as if it were alone; its trades end at its place in `ends`."""
     profit = net_profits(trades)
@@ -36,7 +39,9 @@ def facts_of(
     of_won, of_lost = (pairwise(_counted(one, ends)) for one in (gains, losses))
     found = []
     for of_all, of_gains, of_losses, one in zip(bounds, of_won, of_lost, told, strict=True):
-        facts = Facts(trades[slice(*of_all)], one.curve, capital, candles, one.day_ends, by_limit)
+        facts = Facts(
+            trades[slice(*of_all)], one.curve, capital, candles, one.day_ends, by_limit, flags
+        )
         known = profit[slice(*of_all)], won[slice(*of_gains)], lost[slice(*of_losses)]
         vars(facts).update(zip(("profit", "won", "lost"), known, strict=True))
         found.append(facts)

@@ -188,7 +188,7 @@ TRADES: Final[Mapping[str, Metric]] = {
     "turnoverRatio": Metric(RATIO, "Turnover over mean equity at the end of days.",
         lambda f: _over(f.turnover, float(f.closes[1:].mean())), falls=True),
     "exposure": Metric(PERCENT, "Bars with a position open for any part.",
-        lambda f: trade.exposure(f.trades, f.curve["time"]), within_days=True),
+        lambda f: f.exposure, within_days=True),
     "averageAdverseExcursion": Metric(PERCENT, "MAE: how far prices went against a trade.",
         lambda f: trade.mean(_adverse(f)), falls=True),
     "largestAdverseExcursion": Metric(PERCENT, "The largest MAE.",

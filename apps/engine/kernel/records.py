@@ -14,7 +14,7 @@ from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import FLATTEN
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
-ENGINE_VERSION = 10
+ENGINE_VERSION = 11
 """Goes up with every change of a rule or of a figure in a result."""
 STATE_VERSION = 5
 """Goes up with every change of what State holds, or of what a field of it means. A run that was

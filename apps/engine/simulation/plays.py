@@ -179,7 +179,7 @@ def play_all(
     trades, ends = _run(plays, sets, market, dated, written=room.written, report=report)
     told = [_told(market, parts[k % len(parts)], plays, k) for k in range(len(ends))]
     by_limit = plans[0].order_by == AT_LIMIT  # no number changes it
-    facts = facts_of(trades, ends, told, capital, candles, by_limit=by_limit)
+    facts = facts_of(trades, ends, told, capital, candles, by_limit=by_limit, flags=market.flags)
     for one in facts:
         one.curve["equity"][-1] = capital + one.net  # the account's equity but for last bits
     if room.by_days:

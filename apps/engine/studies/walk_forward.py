@@ -155,8 +155,9 @@ def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
         for name in ("time", "equity")
     }
     trades = np.concatenate([test.trades for test in tests])
-    by_limit = tests[0].facts.by_limit
-    return Played(Facts(trades, curve, capital, stage.candles, by_limit=by_limit), account)
+    by_limit, flags = tests[0].facts.by_limit, tests[0].facts.flags
+    facts = Facts(trades, curve, capital, stage.candles, by_limit=by_limit, flags=flags)
+    return Played(facts, account)
 
 
 def _trained_again(search: Search, index: int, window: Window, objective: str) -> dict[str, object]:
