@@ -14,7 +14,6 @@ from apps.engine.candles import (
     TIMEFRAMES,
     Candles,
     bar_ends,
-    day_start,
     ist_day,
     ist_days,
 )
@@ -108,8 +107,9 @@ def _of_symbol(trades: Array, bars: Candles, sessions: Sessions | None, timefram
     if sessions is None:
         unknown = np.full(len(trades), np.nan)
         return Fills(unknown, unknown, volume[entry], unknown, unknown, volume_at_exit)
-    entry_bars, entry_minutes = _delays(bars, entry, sessions, timeframe)
-    exit_bars, exit_minutes = _delays(bars, leave, sessions, timeframe)
+    clock = _SessionClock(bars, sessions, timeframe)
+    entry_bars, entry_minutes = clock.delays(entry)
+    exit_bars, exit_minutes = clock.delays(leave)
     return Fills(
         entry_bars,
         entry_minutes,
@@ -120,30 +120,6 @@ def _of_symbol(trades: Array, bars: Candles, sessions: Sessions | None, timefram
     )
 
 
-def _delays(
-    bars: Candles, filled: NDArray[np.intp], sessions: Sessions, timeframe: str
-) -> tuple[Floats, Floats]:
-    """Bars and minutes of sessions that passed before fills in the bars of these indices; NaN on
-    dates of which nobody knows the hours.
-    """
-    before, after = bars.time[np.maximum(filled - 1, 0)], bars.time[filled]
-    clock = _SessionClock(bars, sessions)
-    if TIMEFRAMES[timeframe] < DAY:
-        slots = clock.slots(after, timeframe) - clock.slots(before, timeframe) - 1
-        seconds = clock.seconds(after) - clock.seconds(bar_ends(before, timeframe, sessions))
-    else:
-        days = TIMEFRAMES[timeframe] // DAY
-        first, last = ist_day(before) + days, ist_day(after)
-        slots = clock.sessions_before(last) - clock.sessions_before(first)
-        seconds = clock.seconds(day_start(last)) - clock.seconds(day_start(first))
-        slots = slots if days == 1 else (last - first) // days
-    known = sessions.hours(ist_day(after))[0] >= 0
-    return (
-        np.where(known, np.maximum(slots, 0), np.nan),
-        np.where(known, np.maximum(seconds, 0) / 60, np.nan),
-    )
-
-
 class _SessionClock:
     """Time that stands still outside of sessions, from a symbol's first bar to its last.
 
@@ -151,36 +127,57 @@ class _SessionClock:
     where nobody knows the holidays, a date without a bar is taken for one.
     """
 
-    def __init__(self, bars: Candles, sessions: Sessions) -> None:
+    def __init__(self, bars: Candles, sessions: Sessions, timeframe: str) -> None:
+        self._time, self._sessions, self._timeframe = bars.time, sessions, timeframe
         self._first = int(ist_day(bars.time[:1])[0])
         last = int(ist_day(bars.time[-1:])[0]) + TIMEFRAMES["1w"] // DAY
         days = np.arange(self._first, last + 1, dtype=np.int32)
         has_bar = np.zeros(len(days), np.bool_)
         has_bar[ist_days(bars.time) - self._first] = True
         is_session = sessions.is_session(days) & (sessions.certain_closes(days) >= 0) | has_bar
-        opens, closes = sessions.hours(days)
-        self._opens = opens
-        self._lengths = np.where(is_session & (opens >= 0), closes - opens, 0)
-        self._is_session = is_session
+        self._opens, closes = sessions.hours(days)
+        self._seconds = np.where(is_session & (self._opens >= 0), closes - self._opens, 0)
+        self._slots = -(-self._seconds // TIMEFRAMES[timeframe])
+        self._seconds_before = _sums_before(self._seconds)
+        self._slots_before = _sums_before(self._slots)
+        self._sessions_before = _sums_before(is_session.astype(np.int64))
 
-    def seconds(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Of sessions before each moment."""
+    def delays(self, filled: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """Bars and minutes of sessions that passed before fills in the bars of these indices; NaN
+        on dates of which nobody knows the hours.
+        """
+        before, after = self._time[np.maximum(filled - 1, 0)], self._time[filled]
+        length = TIMEFRAMES[self._timeframe]
+        if length < DAY:
+            bars = self._slots_until(after) - self._slots_until(before) - 1
+            ends = bar_ends(before, self._timeframe, self._sessions)
+            seconds = self._seconds_until(after) - self._seconds_until(ends)
+        else:
+            first, last = self._day(before) + length // DAY, self._day(after)
+            bars = self._sessions_before[last] - self._sessions_before[first]
+            bars = bars if length == DAY else (last - first) * DAY // length
+            seconds = self._seconds_before[last] - self._seconds_before[first]
+        known = self._opens[self._day(after)] >= 0
+        return (
+            np.where(known, np.maximum(bars, 0), np.nan),
+            np.where(known, np.maximum(seconds, 0) / 60, np.nan),
+        )
+
+    def _seconds_until(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Of sessions, before each moment."""
         day = self._day(moments)
-        today = np.clip(moments - self._opens[day], 0, self._lengths[day])
-        return np.asarray(_sums_before(self._lengths)[day] + today)
+        today = np.clip(moments - self._opens[day], 0, self._seconds[day])
+        return np.asarray(self._seconds_before[day] + today)
 
-    def slots(self, starts: NDArray[np.int64], timeframe: str) -> NDArray[np.int64]:
+    def _slots_until(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many bars of the timeframe could have started before each bar."""
-        length, day = TIMEFRAMES[timeframe], self._day(starts)
-        of_days = -(-self._lengths // length)
-        today = np.clip((starts - self._opens[day]) // length, 0, np.maximum(of_days[day] - 1, 0))
-        return np.asarray(_sums_before(of_days)[day] + today)
-
-    def sessions_before(self, days: NDArray[np.int32]) -> NDArray[np.int64]:
-        """How many sessions there were before each day."""
-        return np.asarray(_sums_before(self._is_session.astype(np.int64))[days - self._first])
+        day = self._day(starts)
+        today = (starts - self._opens[day]) // TIMEFRAMES[self._timeframe]
+        last = np.maximum(self._slots[day] - 1, 0)
+        return np.asarray(self._slots_before[day] + np.clip(today, 0, last))
 
     def _day(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Indices of dates."""
         return (moments + IST) // DAY - self._first
 
 
