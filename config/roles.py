@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from django.db import connection
+from django.conf import settings
+from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from config.cluster import OWNER, SERVICE
@@ -20,24 +21,29 @@ ANALYZED: Final = "symbols_instrument"  # after a list of instruments was loaded
 
 @contextmanager
 def as_owner() -> Iterator[None]:
-    """Connect as the owner of the tables where the service has a role of its own."""
-    settings = connection.settings_dict
-    if settings["USER"] != SERVICE:
+    """Connect to the embedded database as the owner of the tables; to another as always."""
+    parameters = connection.settings_dict
+    if not settings.EMBEDDED_DATABASE or parameters["USER"] == OWNER:
         yield
         return
     connection.close()
-    settings["USER"] = OWNER
+    parameters["USER"] = OWNER
     try:
         yield
     finally:
         connection.close()
-        settings["USER"] = SERVICE
+        parameters["USER"] = SERVICE
 
 
 def grant() -> None:
-    """Give the service's role, if the server has it, what it needs of the tables there are."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT FROM pg_roles WHERE rolname = %s", [SERVICE])
+    """Give the service's role, if the server has it, what it needs of the tables there are.
+
+    The service itself gives nothing: it may be what DATABASE_URL names.
+    """
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT FROM pg_roles WHERE rolname = %s AND rolname <> current_user", [SERVICE]
+        )
         if cursor.rowcount == 0:
             return
         cursor.execute(

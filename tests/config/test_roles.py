@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import psycopg
 import pytest
+from django.conf import LazySettings
 from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
@@ -13,7 +14,8 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.symbols.models import Instrument
-from config import retention, settings
+from config import retention, roles
+from config import settings as service_settings
 from config.cluster import OWNER, SERVICE
 from tests import make
 
@@ -41,7 +43,37 @@ def test_the_embedded_database_is_used_as_the_services_role(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("DATABASE_URL", raising=False)
-    assert settings.database()["USER"] == SERVICE != OWNER
+    assert service_settings.database()["USER"] == SERVICE != OWNER
+
+
+@pytest.fixture
+def connected_as_service(service: psycopg.Connection) -> Iterator[None]:
+    connection.close()
+    before = connection.settings_dict["USER"]
+    connection.settings_dict["USER"] = SERVICE
+    yield
+    connection.close()
+    connection.settings_dict["USER"] = before
+
+
+def current_user() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_user")
+        return str(cursor.fetchone()[0])
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("connected_as_service")
+def test_the_embedded_database_is_migrated_as_its_owner_and_another_as_who_is_given(
+    settings: LazySettings,
+) -> None:
+    settings.EMBEDDED_DATABASE = True
+    with roles.as_owner():
+        assert current_user() == OWNER
+    assert current_user() == SERVICE
+    settings.EMBEDDED_DATABASE = False
+    call_command("migrate", verbosity=0)
+    assert current_user() == SERVICE
 
 
 def test_the_services_role_is_no_superuser_and_owns_nothing(service: psycopg.Connection) -> None:
