@@ -218,6 +218,8 @@ class Cluster:
             roles = connection.execute("SELECT rolname FROM pg_roles").fetchall()
             if (SERVICE,) not in roles:
                 connection.execute(f"CREATE ROLE {SERVICE} LOGIN")
+                self._write_access_rules()  # an older version may have started this server
+                connection.execute("SELECT pg_reload_conf()")
 
     def _prepare_socket(self) -> None:
         """/tmp is everybody's: a directory that somebody else made there first is not used."""
