@@ -218,7 +218,10 @@ class Cluster:
             roles = connection.execute("SELECT rolname FROM pg_roles").fetchall()
             if (SERVICE,) not in roles:
                 connection.execute(f"CREATE ROLE {SERVICE} LOGIN")
-                self._write_access_rules()  # an older version may have started this server
+            if not connection.execute(
+                "SELECT FROM pg_hba_file_rules WHERE %s = ANY(user_name)", [SERVICE]
+            ).rowcount:  # an older version has started this server
+                self._write_access_rules()
                 connection.execute("SELECT pg_reload_conf()")
 
     def _prepare_socket(self) -> None:
