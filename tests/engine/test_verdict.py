@@ -10,6 +10,7 @@ import pytest
 
 from apps.engine.candles import Candles
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, EXIT_LONG, EXIT_SHORT
+from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Regime, Sessions
@@ -242,3 +243,18 @@ def test_an_opposite_signal_that_is_ignored_names_the_position() -> None:
     result, found = verdicts(given, [minutes(*bars)])
     assert len(result.trades) == 2
     assert (found[1].reason, found[1].trade) == ("position_held", 0)
+
+
+def test_rule_7_at_a_breach_what_is_held_ignores_its_own_direction() -> None:
+    """The loss of the third close is the limit; no signal of it counts as rejected."""
+    given = strategy(
+        entryConditions={"positionType": "long", "conditions": [price("above", 10)]},
+        exitConditions={"stopLoss": {"type": "percentage", "percentage": 90}},
+        riskParameters={"maxDailyLoss": 1.0},
+    )
+    bars = [(100.0,) * 4, (100.0,) * 4, (100, 100, 50, 50), (50.0,) * 4]
+    result, found = verdicts(given, [minutes(*bars)])
+    assert EXIT_REASONS[result.trades[0]["reason"]] == "daily_loss_limit"
+    rejected: Any = result.performance["rejectedSignals"]
+    assert rejected["daily_loss_limit"] == 1  # of the fourth close, when nothing was held
+    assert (found[2].reason, found[2].trade) == ("position_held", 0)

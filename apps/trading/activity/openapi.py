@@ -117,7 +117,9 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "exitDate": DATE_IN_INDIA,
             "exitPrice": NUMBER,
             "exitReason": one_of([reason for reason in EXIT_REASONS if reason]),
-            "grossProfit": NUMBER,
+            "grossProfit": described(
+                NUMBER, "With what a split left over of its shares, settled in cash, won or lost."
+            ),
             "charges": NUMBER,
             "profit": described(NUMBER, "Net of charges."),
             "returnPercentage": NUMBER,
