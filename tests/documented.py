@@ -2,12 +2,16 @@
 
 import re
 import threading
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
 import jsonschema_rs
 from django.urls import Resolver404, resolve
 
+from apps.algorithms.steps import STEPS
+from apps.engine.figures.fields import UNITS
+from apps.engine.units import DECIMALS, Unit
 from config import openapi
 
 _HERE = "urn:document"
@@ -17,6 +21,8 @@ _UNTOLD = {
     "X-Frame-Options",
 }  # fmt: skip
 """Headers that HTTP and Django answer with, whatever is called."""
+WRITTEN_BY_CLIENTS = {*STEPS, "walkForwardConfig", "monteCarloConfig", "config", "alerts"}
+"""Fields that hold numbers as clients sent them."""
 _WRITING = threading.Lock()
 
 
@@ -52,9 +58,26 @@ def check(response: Any) -> None:
     if judge is None or kind != "application/json":
         assert bool(response.content) is bool(kind)
         return
-    for fault in judge.iter_errors(response.json()):
+    body = response.json()
+    long = long_numbers(body) if response.status_code < 400 else []
+    assert not long, f"{method.upper()} {path} has numbers of too many decimals: {long[:5]}"
+    for fault in judge.iter_errors(body):
         where = ".".join(map(str, fault.instance_path))
         raise AssertionError(f"{method.upper()} {path} {response.status_code} {where}: {fault}")
+
+
+def long_numbers(value: Any, name: str = "", unit: Unit = Unit.RATIO) -> list[tuple[str, float]]:
+    """Numbers with more decimals than their unit has, with their fields' names; what clients wrote
+    is told as they did.
+    """
+    if isinstance(value, float):
+        exponent = Decimal(repr(value)).normalize().as_tuple().exponent
+        return [(name, value)] if -int(exponent) > DECIMALS[unit] else []
+    if isinstance(value, dict):
+        inner = [(key, item) for key, item in value.items() if key not in WRITTEN_BY_CLIENTS]
+    else:
+        inner = [(name, item) for item in value] if isinstance(value, list) else []
+    return [found for key, item in inner for found in long_numbers(item, key, UNITS.get(key, unit))]
 
 
 def _template(path: str) -> str | None:

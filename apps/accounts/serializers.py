@@ -66,7 +66,7 @@ def key_in(data: Any) -> dict[str, Any]:
 def _faults_of(named: list[object]) -> Iterator[Fault]:
     known = [scope.value for scope in Scope]
     if not 1 <= len(named) <= len(known):
-        yield Fault("scopes", f"must name 1 to {len(known)} scopes", allowed=known)
+        yield Fault("scopes", f"must name 1 to {len(known)} scopes", named, known)
         return
     for place, scope in enumerate(named):
         if scope not in known:

@@ -17,6 +17,7 @@ from apps.algorithms.steps import STEPS
 from apps.core.errors import Fault, InvalidInput
 from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.times import wire_time
+from apps.engine.figures.fields import as_told
 from apps.engine.indicators.indicator import (
     LARGEST_OFFSET,
     LONGER_TIMEFRAMES,
@@ -168,15 +169,15 @@ def algorithm_out(algorithm: Algorithm) -> dict[str, object]:
         "exitConditions": algorithm.exit_conditions,
         "riskParameters": algorithm.risk_parameters,
         "executionSettings": algorithm.execution_settings,
-        "performance": performance.in_order(algorithm.performance),
+        "performance": as_told(performance.in_order(algorithm.performance)),
         "walkForwardConfig": algorithm.walk_forward_config,
-        "walkForwardResults": algorithm.walk_forward_results,
+        "walkForwardResults": as_told(algorithm.walk_forward_results),
         "monteCarloConfig": algorithm.monte_carlo_config,
-        "monteCarloResults": algorithm.monte_carlo_results,
+        "monteCarloResults": as_told(algorithm.monte_carlo_results),
         "isTemplate": algorithm.is_template,
         "isPublic": algorithm.is_public,
         "clonedFrom": algorithm.cloned_from_id,
-        "lastExecution": algorithm.last_execution,
+        "lastExecution": as_told(algorithm.last_execution),
         "createdAt": wire_time(algorithm.created_at),
         "updatedAt": wire_time(algorithm.updated_at),
     }
@@ -192,12 +193,14 @@ def item_out(row: Mapping[str, Any]) -> dict[str, object]:
         "strategyType": row["strategy_type"],
         "timeframe": row["timeframe"],
         "symbols": row["symbols"] or [],
-        "performance": {
-            "totalTrades": row["total_trades"],
-            "winRate": row["win_rate"],
-            "totalProfit": row["total_profit"],
-            "profitFactor": row["profit_factor"],
-        },
+        "performance": as_told(
+            {
+                "totalTrades": row["total_trades"],
+                "winRate": row["win_rate"],
+                "totalProfit": row["total_profit"],
+                "profitFactor": row["profit_factor"],
+            }
+        ),
         "createdAt": wire_time(row["created_at"]),
         "updatedAt": wire_time(row["updated_at"]),
     }
@@ -216,7 +219,7 @@ def template_out(row: Mapping[str, Any]) -> dict[str, object]:
 
 def performance_out(algorithm: Algorithm) -> dict[str, object]:
     return {
-        "performance": performance.in_order(algorithm.performance),
+        "performance": as_told(performance.in_order(algorithm.performance)),
         "lastUpdated": wire_time(algorithm.performance_at or algorithm.created_at),
     }
 

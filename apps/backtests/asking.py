@@ -24,16 +24,18 @@ def config_of(kind: Kind, *, sent: Sent, own: Sent, steps: Mapping[str, Any]) ->
     wanted = ASKED.get(kind)
     stray = [name for name in sent if wanted is None or name != wanted.field]
     if stray:
-        raise InvalidInput(*(Fault(name, f"is of no use to the kind {kind}") for name in stray))
+        message = f"is not used by kind {kind}"
+        raise InvalidInput(*(Fault(name, message, sent[name]) for name in stray))
     if wanted is None:
         return None
-    given = sent[wanted.field] if wanted.field in sent else own.get(wanted.field)
+    is_own = wanted.field not in sent and own.get(wanted.field) is not None
+    given = (own if is_own else sent).get(wanted.field)
     try:
         config = studies.parse(wanted.model, given or {})
     except InvalidStudy as refusal:
-        raise _within(wanted.field, refusal.faults) from refusal
+        raise _within(wanted.field, refusal.faults, is_own=is_own) from refusal
     if faults := _search_faults(config, steps):
-        raise _within(wanted.field, faults)
+        raise _within(wanted.field, faults, is_own=is_own)
     return config
 
 
@@ -43,6 +45,12 @@ def _search_faults(config: Config, steps: Mapping[str, Any]) -> tuple[EngineFaul
     return path_faults(steps, config.parameters) or studies.search_faults(config)
 
 
-def _within(name: str, faults: tuple[EngineFault, ...]) -> InvalidInput:
-    """The faults of a configuration under its name in the body."""
-    return InvalidInput(*(replace(one, field=f"{name}.{one.field}") for one in map(told, faults)))
+def _within(name: str, faults: tuple[EngineFault, ...], *, is_own: bool) -> InvalidInput:
+    """The faults of a configuration under its name in the body, or in the algorithm."""
+    origin = " (in the algorithm, as the request has none)" if is_own else ""
+    return InvalidInput(
+        *(
+            replace(fault, field=f"{name}.{fault.field}", message=fault.message + origin)
+            for fault in map(told, faults)
+        )
+    )

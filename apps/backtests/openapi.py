@@ -47,8 +47,9 @@ from apps.core.openapi import (
 from apps.core.tables import table_of
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.figures.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
-from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Unit
+from apps.engine.figures.metrics import LEAST_DAYS, METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.engine.units import Unit
 from apps.market.openapi import RANGE_END
 from apps.symbols.openapi import SYMBOL
 

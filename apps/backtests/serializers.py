@@ -12,6 +12,7 @@ from apps.backtests.models import Backtest
 from apps.backtests.span import ends_in_future
 from apps.core.fields import UtcField
 from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
+from apps.engine.figures.fields import as_told
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
@@ -65,7 +66,7 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
     initialCapital = serializers.FloatField(source="initial_capital")
     config = serializers.JSONField(source="study")
     performance = serializers.SerializerMethodField()
-    results = serializers.JSONField(source="findings")
+    results = serializers.SerializerMethodField()
     createdAt = UtcField(source="created_at")
     startedAt = UtcField(source="started_at", allow_null=True)
     completedAt = UtcField(source="completed_at", allow_null=True)
@@ -81,6 +82,10 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
     def get_performance(self, backtest: Backtest) -> dict[str, Any] | None:
         return None if backtest.performance is None else performance_out(backtest.performance)
 
+    def get_results(self, backtest: Backtest) -> Any:
+        """Any: JSON of many shapes."""
+        return as_told(backtest.findings)
+
 
 def backtest_out(backtest: Backtest) -> dict[str, Any]:
     """Any: JSON of many shapes."""
@@ -91,11 +96,11 @@ def whole_out(backtest: Backtest) -> dict[str, Any]:
     """As in a list, with its `warnings` and its `breakdowns`, which are null until it is completed.
     Any: as above.
     """
-    done = backtest.performance is not None
+    is_done = backtest.performance is not None
     return {
         **backtest_out(backtest),
         "warnings": list(_warnings(backtest)),
-        "breakdowns": results.broken_down(backtest) if done else None,
+        "breakdowns": as_told(results.broken_down(backtest)) if is_done else None,
     }
 
 
@@ -111,8 +116,9 @@ def performance_out(figures: Mapping[str, Any]) -> dict[str, Any]:
     told of when the result was made, and 0 of a kind. Any: numbers, None, counts, rupees by kind.
     """
     told = {name: figures.get(name) for name in METRICS}
-    return told | {
+    told |= {
         name: {kind: figures[name].get(kind, 0) for kind in kinds}
         for name, kinds in BY_KIND.items()
         if name in figures
     }
+    return dict(as_told(told))

@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
 
-from apps.core.errors import Fault, InvalidInput
-from apps.core.strict_json import UNSTORABLE
+from apps.core.errors import WITHHELD, Fault, InvalidInput
+from apps.core.strict_json import UNSTORABLE, storable
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
@@ -55,13 +55,14 @@ class Query:
         if len(values) > 1:
             raise InvalidInput(Fault(name, "stands more than once in the query", values))
         if values and UNSTORABLE.search(values[0]):
-            raise InvalidInput(Fault(name, "holds a NUL or half of a surrogate pair"))
+            message = "holds a NUL or half of a surrogate pair"
+            raise InvalidInput(Fault(name, message, storable(values[0])))
         return values[0] if values else None
 
     def required(self, name: str) -> str:
         value = self.text(name)
         if not value:
-            raise InvalidInput(Fault(name, "is required"))
+            raise InvalidInput(Fault(name, "is required", WITHHELD if value is None else value))
         return value
 
     def integer(self, name: str, *, default: int, most: int) -> int:

@@ -94,7 +94,7 @@ def _out_of_range(text: str) -> _Refused:
     return _Refused("lies outside -1e12 to 1e12", text[:_MAX_DIGITS])
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """The text with a replacement character wherever it cannot be told."""
     return UNSTORABLE.sub("\ufffd", text)
 
@@ -104,12 +104,12 @@ def _faults(value: object, path: str) -> Iterator[Fault]:
         yield Fault(path, value.reason, value.value)
     elif isinstance(value, str):
         if UNSTORABLE.search(value):
-            yield Fault(path, "holds a NUL or half of a surrogate pair", _storable(value))
+            yield Fault(path, "holds a NUL or half of a surrogate pair", storable(value))
     elif isinstance(value, dict):
         for key, inner in value.items():
             if UNSTORABLE.search(key):
                 message = "has a key that holds a NUL or half of a surrogate pair"
-                yield Fault(path, message, _storable(key))
+                yield Fault(path, message, storable(key))
             else:
                 yield from _faults(inner, f"{path}.{key}" if path else key)
     elif isinstance(value, list):

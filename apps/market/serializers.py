@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.money import all_rupees
+from apps.engine.figures.fields import as_told
 from apps.engine.simulation.results import wire_dates
+from apps.engine.units import Unit, all_rounded
 from apps.market.contract_notes import VirtualNote
 from apps.market.coverage import Gaps
 from apps.market.models import CorporateAction
@@ -35,7 +36,7 @@ def candles_out(
     answer: dict[str, object] = {
         "symbol": symbol,
         "timeframe": timeframe,
-        "candles": _rows(priced.candles, is_adjusted=bool(priced.actions)),
+        "candles": _rows(priced.candles),
     }
     if timeframe in DATED:
         answer["dates"] = wire_dates(priced.candles.time)
@@ -109,14 +110,14 @@ def _first(values: NDArray[np.int64] | NDArray[np.int32], unit: Literal["D", "s"
     return {"count": len(values), "first": texts.tolist()}
 
 
-def _rows(candles: Candles, *, is_adjusted: bool) -> list[tuple[object, ...]]:
-    """Prices as they are stored; those that were divided, as people write them."""
+def _rows(candles: Candles) -> list[tuple[object, ...]]:
     stamps = np.datetime_as_string(candles.time.astype("M8[s]"), unit="ms", timezone="UTC")
     volume = candles.volume
-    whole = volume.astype(np.int64) if (volume == np.rint(volume)).all() else volume
+    is_whole = (volume == np.rint(volume)).all()
+    volumes = volume.astype(np.int64).tolist() if is_whole else all_rounded(volume, Unit.QUANTITY)
     prices = (candles.open, candles.high, candles.low, candles.close)
-    told = (all_rupees(column) if is_adjusted else column.tolist() for column in prices)
-    return list(zip(stamps.tolist(), *told, whole.tolist(), strict=True))
+    columns = (all_rounded(column, Unit.PRICE) for column in prices)
+    return list(zip(stamps.tolist(), *columns, volumes, strict=True))
 
 
 def sessions_out(book: Rulebook, exchange: Exchange, day: date) -> dict[str, object]:
@@ -148,23 +149,27 @@ def _segment_out(
 
 def note_out(note: VirtualNote) -> dict[str, object]:
     """A virtual contract note, each item as it is and as it is paid."""
-    return {
-        "symbol": note.symbol,
-        "date": note.day.isoformat(),
-        "side": note.side,
-        "quantity": note.quantity,
-        "price": float(note.price),
-        "multiplier": float(note.multiplier),
-        "value": float(note.value),
-        "segment": note.basis.segment,
-        "instrument": note.basis.instrument,
-        "product": note.basis.product,
-        "broker": note.basis.broker,
-        "edition": note.edition,
-        "charges": [_charge_out(charge) for charge in note.charges.charges],
-        "total": float(note.charges.total),
-        "unknown": list(note.charges.unknown),
-    }
+    return dict(
+        as_told(
+            {
+                "symbol": note.symbol,
+                "date": note.day.isoformat(),
+                "side": note.side,
+                "quantity": note.quantity,
+                "price": float(note.price),
+                "multiplier": float(note.multiplier),
+                "value": float(note.value),
+                "segment": note.basis.segment,
+                "instrument": note.basis.instrument,
+                "product": note.basis.product,
+                "broker": note.basis.broker,
+                "edition": note.edition,
+                "charges": [_charge_out(charge) for charge in note.charges.charges],
+                "total": float(note.charges.total),
+                "unknown": list(note.charges.unknown),
+            }
+        )
+    )
 
 
 def _charge_out(charge: Charge) -> dict[str, object]:

@@ -84,7 +84,7 @@ def _events_in(named: Sequence[object], *, least: int) -> list[EventType]:
 
 def _faults_of(named: Sequence[object], least: int) -> Iterator[Fault]:
     if not least <= len(named) <= len(_TYPES):
-        yield Fault("events", f"must name {least} to {len(_TYPES)} types", allowed=_TYPES)
+        yield Fault("events", f"must name {least} to {len(_TYPES)} types", named, _TYPES)
         return
     for place, type in enumerate(named):
         if type not in _TYPES:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import date
 
+import numpy as np
 import pytest
 from rest_framework.test import APIClient
 
@@ -98,16 +99,19 @@ def test_prices_are_adjusted_for_a_split_unless_told_otherwise(client: APIClient
     assert "adjustedFor" not in client.get(PATH, days | {"from": "2014-11-20"}).json()
 
 
-def test_adjusted_prices_are_told_without_what_binary_fractions_owe(client: APIClient) -> None:
-    """2792.2 / 10 is 279.21999999999997 in binary; prices as they were stored stay whole."""
-    odd = 293.123456
-    hold("NSE:SBIN", "1d", flat([at("2014-11-19 00:00"), at("2014-11-20 00:00")], [2792.2, odd]))
-    days = SBIN | {"timeframe": "1d"}
-    assert client.get(PATH, days).json()["candles"][1][4] == odd
+def test_prices_and_volumes_are_told_to_four_decimals(client: APIClient) -> None:
+    """2792.2 / 10 is 279.21999999999997 in binary, and 293.12 as a single is 293.1199951171875."""
+    single = float(np.float32(293.12))
+    days = [at("2014-11-19 00:00"), at("2014-11-20 00:00")]
+    hold("NSE:SBIN", "1d", flat(days, [2792.2, single]))
+    asked = SBIN | {"timeframe": "1d"}
+    assert client.get(PATH, asked).json()["candles"][1][1:] == [293.12] * 4 + [10]
     row = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 1, 10, "NSE circular")
     actions.load(rows=[row], now=NOW)
-    assert client.get(PATH, days).json()["candles"][0][1:] == [279.22] * 4 + [100]
-    assert client.get(PATH, days | {"adjusted": "false"}).json()["candles"][1][4] == odd
+    assert client.get(PATH, asked).json()["candles"][0][1:] == [279.22] * 4 + [100]
+    consolidated = ActionRow("NSE:SBIN", date(2014, 11, 20), "split", 3, 1, "NSE circular")
+    actions.load(rows=[consolidated], now=NOW)
+    assert client.get(PATH, asked).json()["candles"][0][5] == 3.3333
 
 
 @pytest.mark.parametrize("timeframe", ["1d", "1w"])

@@ -20,6 +20,7 @@ from tests.market.bars import hold
 PATH = "/api/backtests"
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
 FAST = "entryConditions.conditions[0].indicator1.period"
+SLOW = "entryConditions.conditions[0].indicator2.period"
 STOP = "exitConditions.stopLoss.percentage"
 PARAMETERS = [
     {"path": FAST, "from": 5, "to": 9, "step": 2},
@@ -177,7 +178,53 @@ def test_a_configuration_that_would_be_passed_over_is_refused(
     client: APIClient, body: dict[str, Any]
 ) -> None:
     response = client.post(PATH, {**body, "monteCarloConfig": {"runs": 5}})
-    assert_error(response, 400, "VALIDATION_ERROR", field="monteCarloConfig")
+    assert_error(response, 400, "VALIDATION_ERROR", field="monteCarloConfig", value={"runs": 5})
+
+
+@pytest.mark.parametrize(
+    ("change", "field", "tried"),
+    [
+        ({"path": FAST, "from": 5, "to": 9, "step": 0.5}, "step", "5.5 is tried"),
+        ({"path": STOP, "from": 90, "to": 100.7, "step": 0.5}, "to", "100.5 is tried"),
+        ({"path": FAST, "from": 0, "to": 9, "step": 3}, "from", "must be at least 2"),
+    ],
+)
+def test_a_fault_of_a_range_shows_what_was_sent_and_what_it_would_try(
+    client: APIClient, body: dict[str, Any], change: dict[str, object], field: str, tried: str
+) -> None:
+    config = {"parameters": [change]}
+    response = client.post(PATH, {**body, "kind": "optimization", "optimizationConfig": config})
+    place = f"optimizationConfig.parameters[0].{field}"
+    error = assert_error(response, 400, "VALIDATION_ERROR", field=place, value=change[field])
+    assert tried in str(error["message"])
+
+
+def test_too_many_sets_show_the_parameters(client: APIClient, body: dict[str, Any]) -> None:
+    config = {"parameters": [{"path": FAST, "from": 2, "to": 900, "step": 1}, PARAMETERS[1]]}
+    many = {**config, "parameters": [*config["parameters"], PARAMETERS[0] | {"path": SLOW}]}
+    response = client.post(PATH, {**body, "kind": "walk_forward", "walkForwardConfig": many})
+    assert_error(
+        response, 400, "VALIDATION_ERROR", field="walkForwardConfig.parameters", value="list of 3"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "field"),
+    [
+        ("walk_forward", {"parameters": [{**PARAMETERS[0], "path": "a.b"}]}, "parameters[0].path"),
+        ("monte_carlo", {"runs": 0}, "runs"),
+    ],
+)
+def test_a_fault_of_the_algorithms_own_configuration_says_whose_it_is(
+    client: APIClient, body: dict[str, Any], kind: str, config: object, field: str
+) -> None:
+    Algorithm.objects.update(**{f"{kind}_config": config})
+    response = client.post(PATH, {**body, "kind": kind})
+    error = assert_error(response, 400, "VALIDATION_ERROR", field=f"{CONFIGS[kind]}.{field}")
+    assert "in the algorithm" in str(error["message"])
+    sent = client.post(PATH, {**body, "kind": kind, CONFIGS[kind]: config})
+    error = assert_error(sent, 400, "VALIDATION_ERROR", field=f"{CONFIGS[kind]}.{field}")
+    assert "in the algorithm," not in str(error["message"])
 
 
 def test_too_few_session_days_are_refused_at_once(client: APIClient, body: dict[str, Any]) -> None:

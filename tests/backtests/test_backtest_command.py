@@ -16,6 +16,7 @@ from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
+from tests.documented import long_numbers
 from tests.market.bars import at, flat, hold
 
 
@@ -87,6 +88,7 @@ def test_it_is_the_simulation_of_the_service(
     path = f"/api/backtests/{created['id']}"
     config = described(tmp_path, **steps)
     told = json.loads(backtest(config, candles=candles, json=True))
+    assert long_numbers(told) == []
     completed = client.get(path).json()
     assert told["performance"] == completed["performance"]
     assert told["receipt"]["candles"] == completed["receipt"]["candles"]

@@ -9,10 +9,10 @@ from apps.backtests.report.candles import Drawn, legible_timeframe
 from apps.backtests.report.figures import equity_figure, price_figures
 from apps.backtests.results import Trades
 from apps.engine.figures import breakdowns
-from apps.engine.figures.metrics import Unit
 from apps.engine.figures.paths import Excursions
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.units import Unit
 from tests.backtests.waves import waves
 from tests.market.bars import at
 

@@ -49,7 +49,7 @@ _OF_ALGORITHMS = (
     f"|is no symbol: .*({_HALF_A_CONTRACT})"
 )
 _OF_STUDIES = (
-    "is of no use to the kind"  # a configuration of another one
+    "is not used by kind"  # a configuration of another one
     "|leads nowhere|leads to what is no number|is no path|is no part of the strategy"
     "|must not be less than from|makes more than 10,000 values"
     "|names a path more than once|parameters make|maxRuns is less"

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day, resample
 from apps.engine.errors import InsufficientData
+from apps.engine.figures.fields import as_told
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
-from apps.engine.money import rupees
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation import plays
 from apps.engine.simulation.results import curve_points, trade_dicts
@@ -24,6 +24,7 @@ from apps.engine.simulation.simulate import (
     simulate,
     warm_up,
 )
+from apps.engine.units import Unit, rounded
 from tests.engine.strategies import price, sma_cross, strategy
 
 MONDAY = 1_704_080_700  # 2024-01-01, 09:15 in Asia/Kolkata
@@ -235,7 +236,8 @@ def test_the_last_equity_is_the_capital_and_the_net_profit() -> None:
     figures = result.performance
     assert trades(result)[-1]["exitReason"] == "end_of_data"
     net, won, lost = (float(figures[name]) for name in ("netProfit", "totalProfit", "totalLoss"))  # type: ignore[arg-type]
-    assert rupees(result.curve["equity"][-1]) == figures["finalEquity"] == rupees(10_000 + net)
+    assert figures["finalEquity"] == rounded(10_000 + net, Unit.RUPEES)
+    assert figures["finalEquity"] == rounded(result.curve["equity"][-1], Unit.RUPEES)
     assert net == pytest.approx(won - lost, abs=2e-4)
 
 
@@ -487,10 +489,13 @@ def test_rule_15_the_curve_in_buckets_keeps_its_lows_highs_and_drawdowns() -> No
     for point, first, stop in zip(points, edges[:-1], edges[1:], strict=True):
         part = equity[first:stop]
         told = (point["equity"], point["low"], point["high"])
-        assert told == tuple(map(rupees, (part[-1], part.min(), part.max())))
+        assert told == tuple(
+            rounded(equity, Unit.RUPEES) for equity in (part[-1], part.min(), part.max())
+        )
         assert point["drawdown"] == pytest.approx(under[first:stop].max() * 100)
     assert points[-1]["time"] == "2024-01-01T20:24:00.000Z"
-    assert max(p["drawdown"] for p in points) == result.performance["maxDrawdown"]  # type: ignore[type-var]
+    deepest = as_told(result.performance)["maxDrawdown"]
+    assert max(p["drawdown"] for p in points) == deepest  # type: ignore[type-var]
 
 
 def test_rule_15_a_short_curve_is_shown_row_by_row() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from apps.engine.figures.metrics import Figure
 from apps.engine.language.strategy import parse
-from apps.engine.money import rupees
 from apps.engine.simulation.simulate import Contract, History, Result, simulate
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.configs import parse as read
@@ -15,6 +14,7 @@ from apps.engine.studies.grid import Grid, applied
 from apps.engine.studies.sweep import rank
 from apps.engine.studies.walk_forward import walk_forward
 from apps.engine.studies.windows import TooFewSessions
+from apps.engine.units import Unit, rounded
 from tests.benchmarks.walks import session_bars
 from tests.engine.strategies import sma_cross, strategy
 
@@ -74,9 +74,9 @@ def test_every_window_is_simulations_of_its_days(anchored: bool) -> None:
         capital, trades = float(tested.curve["equity"][-1]), trades + len(tested.trades)
     assert len(found["windows"]) == 5
     assert len(joined.trades) == trades > 20
-    assert joined.performance["finalEquity"] == rupees(capital)
+    assert joined.performance["finalEquity"] == rounded(capital, Unit.RUPEES)
     assert capital == pytest.approx(1e6 + float(joined.performance["netProfit"]))  # type: ignore[arg-type]
-    assert found["equity"][-1]["equity"] == rupees(capital)
+    assert found["equity"][-1]["equity"] == rounded(capital, Unit.RUPEES)
     assert joined.curve["time"][0] == CANDLES.time[7 * 75]
 
 

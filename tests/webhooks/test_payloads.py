@@ -1,5 +1,7 @@
 """The table of what events tell."""
 
+import json
+
 import pytest
 from django.core import mail
 
@@ -11,7 +13,7 @@ from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
 from apps.webhooks.payloads import KINDS
 from tests import make
-from tests.documented import document
+from tests.documented import document, long_numbers
 from tests.trading.live.test_effects import Market, always_in, started
 from tests.trading.standing import standing
 from tests.webhooks.events import emit
@@ -69,3 +71,14 @@ def test_a_fill_and_a_daily_loss_carry_the_name(alice: User) -> None:
     name = run.algorithm.name
     assert told["trade.executed"]["algorithmName"] == name
     assert told["risk.daily_loss_limit_reached"]["algorithmName"] == name
+
+
+@pytest.mark.parametrize("type", [EventType.TRADE_EXECUTED, EventType.PERFORMANCE_ALERT])
+def test_numbers_have_the_decimals_of_their_units(type: EventType) -> None:
+    data = {
+        name: value + 0.1 + 0.2 if isinstance(value, float) else value
+        for name, value in KINDS[type].shown.items()
+    }
+    assert long_numbers(data | {"price": 0.1 + 0.2})
+    body = payloads.body_of(id="a", type=type, created_at=make.NOW, sequence=7, data=data)
+    assert long_numbers(json.loads(body)) == []

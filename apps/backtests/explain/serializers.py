@@ -4,6 +4,7 @@ import math
 from typing import Final
 
 from apps.backtests.explain.services import Explanation, Lived
+from apps.engine.figures.fields import as_told
 from apps.engine.simulation.explain import Finding, SideFound
 from apps.engine.simulation.levels import Levels
 
@@ -45,7 +46,7 @@ OF_POSITIONS: Final = {
 
 def explanation_out(explanation: Explanation) -> dict[str, object]:
     found = explanation.verdict
-    return {
+    told: dict[str, object] = {
         "symbol": explanation.symbol,
         "timeframe": explanation.strategy.basicInfo.timeframe,
         "candle": explanation.candle,
@@ -60,6 +61,7 @@ def explanation_out(explanation: Explanation) -> dict[str, object]:
         },
         "positions": [_position_out(lived) for lived in explanation.positions],
     }
+    return dict(as_told(told))
 
 
 def _side_out(side: SideFound) -> dict[str, object]:

@@ -20,7 +20,6 @@ from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
-from apps.engine.money import rupees
 from apps.engine.simulation.explain import (
     SideFound,
     exits_at,
@@ -208,7 +207,7 @@ def _rejected(backtest: Backtest) -> dict[str, int]:
 def _candle(seen: _Seen) -> dict[str, object]:
     one = seen.track.candles.slice(seen.place, seen.place + 1)
     names = ("open", "high", "low", "close", "volume")
-    prices = {name: rupees(float(getattr(one, name)[0])) for name in names}
+    prices = {name: float(getattr(one, name)[0]) for name in names}
     return {"time": wire_times(one.time)[0], **prices}
 
 

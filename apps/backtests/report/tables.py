@@ -13,9 +13,10 @@ from apps.backtests.report import words
 from apps.backtests.results import Trades
 from apps.engine.figures.breakdowns import Group, Period
 from apps.engine.figures.fills import unknown_fills, volume_shares
-from apps.engine.figures.metrics import BENCHMARK, EQUITY, TRADES, Unit
+from apps.engine.figures.metrics import BENCHMARK, EQUITY, TRADES
 from apps.engine.figures.trades import net_profits, trade_returns
 from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.units import Unit
 
 LARGEST: Final = 10
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from apps.engine.candles import DAY, IST
-from apps.engine.figures.metrics import Unit
+from apps.engine.units import Unit
 
 NOTHING: Final = "\N{EN DASH}"
 """For a figure that there is none of: a ratio without a denominator."""

@@ -17,7 +17,7 @@ from apps.engine.figures.equity import day_ends
 from apps.engine.figures.trades import net_profits, ratio
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
-from apps.engine.money import rupees
+from apps.engine.units import Unit, rounded
 
 WEEKDAYS: Final = (
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
@@ -149,8 +149,8 @@ def _told(group: Group) -> dict[str, object]:
         "winningTrades": group.won,
         "losingTrades": group.lost,
         "winRate": group.win_rate,
-        "grossProfit": rupees(group.gross),
-        "charges": rupees(group.charges),
-        "netProfit": rupees(group.profit),
-        "averageProfit": None if group.average is None else rupees(group.average),
+        "grossProfit": rounded(group.gross, Unit.RUPEES),
+        "charges": rounded(group.charges, Unit.RUPEES),
+        "netProfit": rounded(group.profit, Unit.RUPEES),
+        "averageProfit": None if group.average is None else rounded(group.average, Unit.RUPEES),
     }

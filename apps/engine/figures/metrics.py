@@ -11,7 +11,6 @@ marked (empyrical, backtesting.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from enum import StrEnum
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from apps.engine.figures import trades as trade
 from apps.engine.figures.facts import Facts
 from apps.engine.figures.trades import Floats, ratio, total
 from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.money import rupees
+from apps.engine.units import Unit, rounded
 
 Figure = float | int | None
 Performance = dict[str, "Figure | dict[str, int] | dict[str, float]"]
@@ -35,19 +34,8 @@ DAYS_A_MONTH = equity.DAYS_A_YEAR / 12
 _LEFT_OPEN: Final = EXIT_REASONS.index("end_of_data")
 
 
-class Unit(StrEnum):
-    """What a figure counts."""
-
-    COUNT = "count"
-    RUPEES = "rupees"
-    PERCENT = "percent"
-    RATIO = "ratio"
-    BARS = "bars"
-    HOURS = "hours"
-    DAYS = "days"
-
-
-COUNT, RUPEES, PERCENT, RATIO, BARS, HOURS, DAYS = Unit
+COUNT, RUPEES, PERCENT, RATIO = Unit.COUNT, Unit.RUPEES, Unit.PERCENT, Unit.RATIO
+BARS, HOURS, DAYS = Unit.BARS, Unit.HOURS, Unit.DAYS
 
 
 class Metric(NamedTuple):
@@ -65,7 +53,7 @@ class Metric(NamedTuple):
     def of(self, facts: Facts) -> Figure:
         """Rupees as people write them, ratios as they are."""
         value = None if self.annual and is_too_short(facts.years) else self.formula(facts)
-        return rupees(value) if self.unit == RUPEES and value is not None else value
+        return rounded(value, RUPEES) if self.unit == RUPEES and value is not None else value
 
 
 def is_too_short(years: float) -> bool:

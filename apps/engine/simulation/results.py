@@ -15,7 +15,7 @@ from apps.engine.figures.paths import Excursions
 from apps.engine.figures.trades import net_profits, trade_returns
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
-from apps.engine.money import all_rupees
+from apps.engine.units import Unit, all_rounded
 
 
 def trade_dicts(
@@ -38,18 +38,20 @@ def trade_dicts(
     columns = {
         "symbol": [symbols[index] for index in trades["symbol"]],
         "side": ["long" if side > 0 else "short" for side in trades["side"]],
-        "quantity": [_whole(quantity) for quantity in trades["quantity"].tolist()],
+        "quantity": [
+            _whole(quantity) for quantity in all_rounded(trades["quantity"], Unit.QUANTITY)
+        ],
         "entryTime": wire_times(trades["entry_time"]),
         "entryDate": wire_dates(trades["entry_time"]),
-        "entryPrice": all_rupees(trades["entry_price"]),
+        "entryPrice": all_rounded(trades["entry_price"], Unit.PRICE),
         "exitTime": wire_times(trades["exit_time"]),
         "exitDate": wire_dates(trades["exit_time"]),
-        "exitPrice": all_rupees(trades["exit_price"]),
+        "exitPrice": all_rounded(trades["exit_price"], Unit.PRICE),
         "exitReason": [EXIT_REASONS[code] for code in trades["reason"]],
-        "grossProfit": all_rupees(trades["gross"]),
-        "charges": all_rupees(trades["charges"]),
-        "profit": all_rupees(net_profits(trades)),
-        "returnPercentage": (trade_returns(trades) * 100).tolist(),
+        "grossProfit": all_rounded(trades["gross"], Unit.RUPEES),
+        "charges": all_rounded(trades["charges"], Unit.RUPEES),
+        "profit": all_rounded(net_profits(trades), Unit.RUPEES),
+        "returnPercentage": all_rounded(trade_returns(trades) * 100, Unit.PERCENT),
         "bars": trades["bars"].tolist(),
         "maxAdverseExcursion": _percents(adverse, len(trades)),
         "maxFavorableExcursion": _percents(favorable, len(trades)),
@@ -72,8 +74,7 @@ def _whole(quantity: float) -> float:
 def _percents(fractions: NDArray[np.float64] | None, count: int) -> list[float] | list[None]:
     if fractions is None:
         return [None] * count
-    percents: list[float] = (fractions * 100).tolist()
-    return percents
+    return all_rounded(fractions * 100, Unit.PERCENT)
 
 
 def _known(values: NDArray[np.float64]) -> list[float | None]:
@@ -94,10 +95,10 @@ def curve_points(curve: Array, points: int) -> list[dict[str, object]]:
     equity = curve["equity"]
     columns = {
         "time": wire_times(curve["time"][last]),
-        "equity": all_rupees(equity[last]),
-        "low": all_rupees(np.minimum.reduceat(equity, first)),
-        "high": all_rupees(np.maximum.reduceat(equity, first)),
-        "drawdown": (np.maximum.reduceat(drawdowns(equity), first) * 100).tolist(),
+        "equity": all_rounded(equity[last], Unit.RUPEES),
+        "low": all_rounded(np.minimum.reduceat(equity, first), Unit.RUPEES),
+        "high": all_rounded(np.maximum.reduceat(equity, first), Unit.RUPEES),
+        "drawdown": all_rounded(np.maximum.reduceat(drawdowns(equity), first) * 100, Unit.PERCENT),
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 

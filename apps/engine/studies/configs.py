@@ -5,7 +5,7 @@ The models read what users send, and their JSON schema is the documentation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import floor, prod
 from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 
@@ -142,6 +142,11 @@ def _everything(told: Told) -> tuple[Fault, ...]:
     return (*told.faults, *told.gaps)
 
 
+def sent_of(parameters: Sequence[Parameter]) -> list[dict[str, object]]:
+    """The parameters as JSON, which a fault shows."""
+    return [parameter.model_dump(mode="json", by_alias=True) for parameter in parameters]
+
+
 def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault, ...]:
     """Of a search that would run more sets than may be."""
     size = prod(parameter.count for parameter in config.parameters)
@@ -150,7 +155,7 @@ def search_faults(config: WalkForwardConfig | OptimizationConfig) -> tuple[Fault
         if size <= most:
             return ()
         message = f"parameters make {size:,} sets; at most {most:,} are tried in so many windows"
-        return (Fault("parameters", message),)
+        return (Fault("parameters", message, sent_of(config.parameters)),)
     if config.method == "random" or size <= config.maxRuns:
         return ()
     message = f"maxRuns is less than the {size:,} sets of the grid; method random draws from them"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from apps.engine.errors import Fault
 from apps.engine.language import strategy
 from apps.engine.lazy import lazy
-from apps.engine.studies.configs import PATH, Parameter
+from apps.engine.studies.configs import PATH, Parameter, sent_of
 
 LARGEST_GRID: Final = 2**62
 """Sets that can be numbered; a random search may draw from so many."""
@@ -132,7 +132,8 @@ def path_faults(steps: Mapping[str, Any], parameters: Sequence[Parameter]) -> tu
     ]
     if not lost and prod(parameter.count for parameter in parameters) >= LARGEST_GRID:
         sizes = " x ".join(str(parameter.count) for parameter in parameters)
-        lost = [Fault("parameters", f"parameters make {sizes} sets, too many to be numbered")]
+        message = f"parameters make {sizes} sets, too many to be numbered"
+        lost = [Fault("parameters", message, sent_of(parameters))]
     if lost:
         return tuple(lost)
     return tuple(fault for i in range(len(parameters)) for fault in _refused(steps, parameters, i))
@@ -170,7 +171,9 @@ def _refused(
     for field, i in ends.items():
         value = parameter.value(i)
         if value not in seen and (why := _never_valid(steps, parameters, tried, value)):
-            yield Fault(f"parameters[{tried}].{field}", why, value)
+            sent = getattr(parameter, "from_" if field == "from" else field)
+            message = why if value == sent else f"{value:g} is tried, and {why}"
+            yield Fault(f"parameters[{tried}].{field}", message, sent)
         seen.add(value)
 
 

@@ -22,9 +22,9 @@ from apps.engine.figures.equity import max_drawdown
 from apps.engine.figures.trades import net_profits
 from apps.engine.kernel.fills import kernel, step
 from apps.engine.kernel.records import Array
-from apps.engine.money import rupees
 from apps.engine.simulation.plays import Progress, to_nobody
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
+from apps.engine.units import Unit, rounded
 
 Floats = NDArray[np.float64]
 Path = tuple[float, float, float, bool]
@@ -212,7 +212,7 @@ def monte_carlo(
         "maxDrawdown": _spread(found.drawdown * 100),
         "riskOfRuin": float(found.ruined.mean() * 100),
         "asTraded": {
-            "finalEquity": rupees(float(traded[-1])),
+            "finalEquity": rounded(float(traded[-1]), Unit.RUPEES),
             "maxDrawdown": max_drawdown(traded),
         },
     }
@@ -233,7 +233,7 @@ def _spread(values: Floats) -> dict[str, float]:
 
 
 def _in_rupees(spread: dict[str, float]) -> dict[str, float]:
-    return {name: rupees(amount) for name, amount in spread.items()}
+    return {name: rounded(amount, Unit.RUPEES) for name, amount in spread.items()}
 
 
 def warm_up() -> None:

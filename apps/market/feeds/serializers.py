@@ -59,7 +59,7 @@ def candles_in(data: Any) -> Sent:
     if "series" in data:
         return _many(SeriesBody.read(data))
     read = CandlesBody.read(data)
-    _check_count("candles", len(read["candles"]), MOST_CANDLES)
+    _check_count("candles", read["candles"], len(read["candles"]), MOST_CANDLES)
     rows = _rows("candles", read["candles"])
     return Sent(read["timeframe"], {_symbol(read["symbol"]): rows}, many=False)
 
@@ -67,7 +67,7 @@ def candles_in(data: Any) -> Sent:
 def _many(read: Mapping[str, Any]) -> Sent:
     """Any: as of `Body.read`."""
     items: list[object] = read["series"]
-    _check_count("series", len(items), MOST_SERIES)
+    _check_count("series", items, len(items), MOST_SERIES)
     series: dict[str, Sequence[Row]] = {}
     faults: list[Fault] = []
     for index, item in enumerate(items):
@@ -84,20 +84,21 @@ def _many(read: Mapping[str, Any]) -> Sent:
         series[symbol] = rows
     if faults:
         raise InvalidInput(*faults[:_MOST_FAULTS])
-    _check_count("series", sum(map(len, series.values())), MOST_CANDLES, of="candles")
+    _check_count("series", items, sum(map(len, series.values())), MOST_CANDLES, of="candles")
     return Sent(read["timeframe"], series, many=True)
 
 
 def _one(item: Mapping[str, object]) -> tuple[str, Sequence[Row]]:
     """Raises InvalidInput."""
     read = OneOfSeriesBody.read(item)
-    _check_count("candles", len(read["candles"]), MOST_CANDLES)
+    _check_count("candles", read["candles"], len(read["candles"]), MOST_CANDLES)
     return _symbol(read["symbol"]), _rows("candles", read["candles"])
 
 
-def _check_count(field: str, count: int, most: int, *, of: str = "") -> None:
+def _check_count(field: str, sent: list[object], count: int, most: int, *, of: str = "") -> None:
     if not 1 <= count <= most:
-        raise InvalidInput(Fault(field, f"must hold 1 to {most} {of or field}, and holds {count}"))
+        message = f"must hold 1 to {most} {of or field}, and holds {count}"
+        raise InvalidInput(Fault(field, message, sent))
 
 
 def _rows(place: str, items: Sequence[object]) -> Sequence[Row]:

@@ -6,6 +6,7 @@ from typing import Final
 
 from apps.core.times import wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.units import Unit, rounded
 from apps.market.moments import INDIA
 from apps.trading.models import Order, Position, Signal, Trade
 
@@ -94,7 +95,7 @@ def trade_out(trade: Trade) -> dict[str, object]:
         "grossProfit": float(trade.gross_profit),
         "charges": float(trade.charges),
         "profit": float(trade.profit),
-        "returnPercentage": trade.return_percentage,
+        "returnPercentage": rounded(trade.return_percentage, Unit.PERCENT),
         "bars": trade.bars,
     }
 

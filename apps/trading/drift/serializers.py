@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from apps.core.times import moment, wire_time
+from apps.engine.figures.fields import as_told
 from apps.trading.drift.services import Drift
 from apps.trading.models import DriftReport
 
@@ -34,7 +35,7 @@ def _differences(report: DriftReport) -> list[dict[str, object]]:
     checked = wire_time(report.checked_at)
     return [
         {
-            **one,
+            **as_told(one),
             "reason": one.get("reason"),  # reports of before it was told have none
             "runId": report.run_id,
             "time": wire_time(datetime.fromtimestamp(one["time"], tz=UTC)),

@@ -1,0 +1,47 @@
+"""The units of the fields that hold numbers, by their names on the wire; and their rounding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from apps.engine.figures.metrics import METRICS
+from apps.engine.units import Unit, rounded
+
+_PRICES: Final = (
+    "price", "entryPrice", "exitPrice", "fillPrice", "lastPrice", "open", "high", "low", "close",
+    "candles", "stopLoss", "trailingStop", "takeProfit", "strike", "tickSize",
+)  # fmt: skip
+_RUPEES: Final = (
+    "grossProfit", "profit", "charges", "chargesByKind", "averageProfit", "unrealisedProfit",
+    "balance", "reserved", "available", "equity", "capital", "loss", "dailyLoss", "limit",
+)  # fmt: skip
+_PERCENT: Final = (
+    "returnPercentage", "drawdown", "maxAdverseExcursion", "maxFavorableExcursion", "riskOfRuin",
+    "ruinThreshold",
+)  # fmt: skip
+
+UNITS: Final[Mapping[str, Unit]] = {
+    **{name: metric.unit for name, metric in METRICS.items()},
+    **dict.fromkeys(_PRICES, Unit.PRICE),
+    **dict.fromkeys(_RUPEES, Unit.RUPEES),
+    **dict.fromkeys(_PERCENT, Unit.PERCENT),
+    "quantity": Unit.QUANTITY,
+    "volume": Unit.QUANTITY,
+    "amount": Unit.CHARGE,
+    "parameters": Unit.SETTING,
+    "percent": Unit.SETTING,
+    "threshold": Unit.SETTING,
+}
+"""Any other number is a ratio, or of the unit of the field that it stands in."""
+
+
+def as_told(value: Any, unit: Unit = Unit.RATIO) -> Any:
+    """A copy of JSON whose numbers have the decimals of their fields' units. Any: JSON."""
+    if isinstance(value, float):
+        return rounded(value, unit)
+    if isinstance(value, dict):
+        return {name: as_told(inner, UNITS.get(name, unit)) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [as_told(item, unit) for item in value]
+    return value

@@ -1,0 +1,61 @@
+"""What numbers count, and with how many decimals they leave the service.
+
+A sum of binary fractions such as 0.30000000000000004 shows digits that nobody measured. Numbers are
+computed with all of them, and rounded here once, where they leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Unit(StrEnum):
+    """What a number counts.
+
+    A charge is an item of a contract note before it is rounded to the paisa; a setting is a number
+    as it was written, such as a rate, or one that a study tries (rule 19).
+    """
+
+    COUNT = "count"
+    RUPEES = "rupees"
+    PRICE = "price"
+    QUANTITY = "quantity"
+    PERCENT = "percent"
+    RATIO = "ratio"
+    BARS = "bars"
+    HOURS = "hours"
+    DAYS = "days"
+    CHARGE = "charge"
+    SETTING = "setting"
+
+
+DECIMALS: Final[Mapping[Unit, int]] = {
+    Unit.COUNT: 0,
+    Unit.RUPEES: 4,
+    Unit.PRICE: 4,
+    Unit.QUANTITY: 4,
+    Unit.PERCENT: 6,
+    Unit.RATIO: 6,
+    Unit.BARS: 4,
+    Unit.HOURS: 4,
+    Unit.DAYS: 4,
+    Unit.CHARGE: 6,
+    Unit.SETTING: 10,
+}
+"""The most that a number of each unit has. A quantity and a volume have some after a split."""
+
+
+def rounded(value: float, unit: Unit) -> float:
+    """The number with the decimals of its unit; a negative zero is 0."""
+    return round(value, DECIMALS[unit]) + 0.0
+
+
+def all_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
+    """`rounded` of a column."""
+    column: list[float] = (np.round(values, DECIMALS[unit]) + 0.0).tolist()
+    return column

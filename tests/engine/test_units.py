@@ -1,0 +1,43 @@
+"""Numbers leave with the decimals of their units."""
+
+import numpy as np
+import pytest
+
+from apps.engine.figures.fields import UNITS, as_told
+from apps.engine.figures.metrics import METRICS
+from apps.engine.units import DECIMALS, Unit, all_rounded, rounded
+from tests.documented import long_numbers
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_a_sum_of_binary_fractions_shows_no_tail(unit: Unit) -> None:
+    told = rounded(0.1 + 0.2, unit)
+    assert told == (0.3 if DECIMALS[unit] else 0)
+    assert all_rounded(np.array([0.1 + 0.2]), unit) == [told]
+
+
+def test_no_negative_zero_is_told() -> None:
+    assert str(rounded(-1e-9, Unit.RUPEES)) == "0.0"
+    assert str(all_rounded(np.array([-1e-9]), Unit.RUPEES)[0]) == "0.0"
+
+
+def test_every_figure_is_told_with_the_decimals_of_its_unit() -> None:
+    figures = dict.fromkeys(METRICS, 2 / 3)
+    told = as_told(figures)
+    assert long_numbers(figures)
+    assert long_numbers(told) == []
+    assert told["netProfit"] == 0.6667
+    assert told["winRate"] == told["sharpeRatio"] == 0.666667
+
+
+def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() -> None:
+    told = as_told(
+        {"finalEquity": {"p5": 2 / 3}, "parameters": {"a.b": 0.1 + 0.2}, "list": [1 / 3]}
+    )
+    assert told == {"finalEquity": {"p5": 0.6667}, "parameters": {"a.b": 0.3}, "list": [0.333333]}
+    assert "p5" not in UNITS
+
+
+def test_what_is_no_fraction_stays_as_it_is() -> None:
+    values = [12, True, "0.30000000000000004", None]
+    assert str(as_told({"profit": values})) == str({"profit": values})
