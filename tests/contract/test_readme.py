@@ -1,9 +1,11 @@
 """README.md is true: its routes, settings, commands and examples are those of the service."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -117,7 +119,7 @@ def test_the_example_algorithm_is_ready_as_soon_as_it_is_created(api: Api, alice
 def test_the_example_of_a_study_tells_its_windows(api: Api, alice: User) -> None:
     hold("NSE:RELIANCE", "5m", waves("2026-04-01", 60, step=300))
     described = re.search(r"/trading/algorithms .*?-d '(.*?)' \|", shell_blocks(), re.DOTALL)
-    asked = re.search(r"/api/backtests .*?-d '(.*)'\n", shell_blocks("Studies"), re.DOTALL)
+    asked = re.search(r"/api/backtests .*?-d '(.*)' \|", shell_blocks("Studies"), re.DOTALL)
     assert described is not None
     assert asked is not None
     algorithm = api(alice).post("/api/trading/algorithms", json.loads(described[1])).json()["id"]
@@ -140,6 +142,42 @@ def test_the_example_of_the_rulebook_works(api: Api, alice: User) -> None:
     assert sent is not None
     answer = api(alice).get(sent[1])
     assert "closing_auction" in {phase["phase"] for phase in answer.json()["segments"][0]["phases"]}
+
+
+CURL = """#!{python}
+import json, sys
+from pathlib import Path
+
+address = sys.argv[2].removeprefix("localhost:8000/api")
+log = Path(__file__).with_name("log")
+asked = log.read_text().splitlines() if log.exists() else []
+log.write_text("\\n".join([*asked, address]))
+waited = min(asked.count(address), 2)
+print(json.dumps({{
+    "accessToken": "token", "id": f"id{{len(asked)}}", "data": [],
+    "status": ("queued", "running", "completed")[waited],
+}}))
+"""
+
+
+def test_nothing_of_a_backtest_is_read_before_it_has_ended(tmp_path: Path) -> None:
+    """Against a service that answers `queued`, then `running`, then `completed`."""
+    curl = tmp_path / "curl"
+    curl.write_text(CURL.format(python=sys.executable))
+    curl.chmod(0o755)
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", shell_blocks("The journey", "Studies")],
+        cwd=ROOT,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        check=True,
+    )
+    backtest, study = "/backtests/id3", "/backtests/id8"
+    assert (tmp_path / "log").read_text().splitlines() == [
+        "/auth/signup", "/symbols/validate", "/trading/algorithms",
+        "/backtests", *[backtest] * 3, f"{backtest}/trades",
+        "/backtests", *[study] * 3, study,
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
