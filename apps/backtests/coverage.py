@@ -8,6 +8,7 @@ from typing import Any, Final
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.sessions import session_bars
 from apps.engine.simulation.timeline import History, Note
+from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.market.session_coverage import (
     SessionCoverage,
@@ -55,13 +56,13 @@ def coverage_of_histories(
     symbol the first day that is held of it.
     """
     first, last = days_of(start, end, now=now)
-    found = []
+    coverages = []
     for history in histories:
         bars = history.candles.between(start, end)
         if not include_out_of_session:
             bars = session_bars(bars, timeframe, history.sessions)
         assert history.sessions is not None  # every symbol of a market has a calendar
-        found.append(
+        coverages.append(
             coverage_of(
                 history.symbol,
                 holdings_of_bars(bars, timeframe, since=since[history.symbol]),
@@ -70,7 +71,7 @@ def coverage_of_histories(
                 last_day=_last_day(bars, last, history.contract.ends),
             )
         )
-    return found
+    return coverages
 
 
 def first_held_days(symbols: Collection[str], timeframe: str) -> Mapping[str, int | None]:
@@ -80,10 +81,12 @@ def first_held_days(symbols: Collection[str], timeframe: str) -> Mapping[str, in
 
 def warning_of(coverages: Sequence[SessionCoverage]) -> list[Note]:
     """A note if of any symbol less than LEAST_PERCENT of the range's sessions are held."""
-    low = [one for one in coverages if one.is_under(LEAST_PERCENT, one.sessions)]
+    low = [
+        coverage for coverage in coverages if coverage.is_under(LEAST_PERCENT, coverage.sessions)
+    ]
     if not low:
         return []
-    named = "; ".join(_in_words(one) for one in low[:_MOST_NAMED])
+    named = "; ".join(_in_words(coverage) for coverage in low[:_MOST_NAMED])
     more = f"; and {len(low) - _MOST_NAMED} symbols more" if len(low) > _MOST_NAMED else ""
     message = (
         f"Little of the range is held: {named}{more}. The figures speak of the held sessions alone."
@@ -104,11 +107,12 @@ def receipt_with(
 
 
 def _in_words(coverage: SessionCoverage) -> str:
-    wire = coverage.to_wire()
-    first, last = (str(wire[name])[:10] for name in ("firstBar", "lastBar"))
+    times = (coverage.first_bar, coverage.last_bar)
+    dates = [day_in_india(time) for time in times if time is not None]
+    span = f", from {dates[0]} to {dates[1]}" if dates else ""
     return (
         f"{coverage.symbol} has bars on {coverage.held_sessions:,} of {coverage.sessions:,}"
-        f" sessions ({coverage.percentage:g} %), from {first} to {last}"
+        f" sessions ({coverage.percentage:g} %){span}"
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from apps.backtests import results
@@ -10,6 +11,7 @@ from apps.backtests.report import candles, figures, tables
 from apps.backtests.report.candles import Drawn
 from apps.engine.figures import breakdowns
 from apps.engine.kernel.records import Array
+from apps.market.moments import INDIA
 
 Content = dict[str, Any]
 """Any: values of many shapes, for a template."""
@@ -42,6 +44,7 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
         "title": backtest.name or backtest.algorithm.name,
         "figures": backtest.performance or {},
         "receipt": backtest.receipt or {},
+        "coverage": [_with_dates(row) for row in (backtest.receipt or {}).get("coverage", [])],
         "coverage_words": _coverage_words((backtest.receipt or {}).get("coverage", [])),
         "drawn": drawn,
         "left_out": _left_out(backtest.symbols, drawn, trades),
@@ -61,12 +64,22 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
     return content, charts
 
 
+def _with_dates(row: dict[str, Any]) -> dict[str, Any]:
+    """A coverage with the dates in India of its first and last bar. Any: JSON."""
+    times = {"first": row["firstBar"], "last": row["lastBar"]}
+    dates = {
+        name: time and datetime.fromisoformat(time).astimezone(INDIA).date()
+        for name, time in times.items()
+    }
+    return {**row, **dates}
+
+
 def _coverage_words(coverages: Sequence[dict[str, Any]]) -> str:
     """The coverage of the symbol of which the least is held. Any: JSON."""
-    with_sessions = [one for one in coverages if one["percentage"] is not None]
+    with_sessions = [row for row in coverages if row["percentage"] is not None]
     if not with_sessions:
         return "no session of the range is in the calendar"
-    least = min(with_sessions, key=lambda one: float(one["percentage"]))
+    least = min(with_sessions, key=lambda row: float(row["percentage"]))
     of_each = "" if len(coverages) == 1 else f" of {least['symbol']}, the least of all symbols,"
     return (
         f"{least['heldSessions']:,} of the {least['sessions']:,} sessions of the range{of_each} are"

@@ -105,7 +105,7 @@ def notes_on(
 
 def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
     """How many fills of the trades, whose quantities are given, came late or were thin."""
-    found, delays = [], (fills.entry_delay_bars, fills.exit_delay_bars)
+    notes, delays = list[Note](), (fills.entry_delay_bars, fills.exit_delay_bars)
     late = [int(is_late(column).sum()) for column in delays]
     if any(late):
         longest = int(max(np.nanmax(column, initial=0) for column in delays))
@@ -114,7 +114,7 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
             f" before: {late[0]:,} entries and {late[1]:,} exits, of {len(quantity):,} trades; the"
             f" longest wait was {longest:,} bars."
         )
-        found.append(Note("late_fills", message))
+        notes.append(Note("late_fills", message))
     volumes = (fills.entry_volume, fills.exit_volume)
     thin = [int(is_thin(quantity, volume).sum()) for volume in volumes]
     if any(thin):
@@ -122,8 +122,8 @@ def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
             f"Of more than {THIN_SHARE:.0%} of the volume of their bars, which a market may not"
             f" fill so: {thin[0]:,} entries and {thin[1]:,} exits, of {len(quantity):,} trades."
         )
-        found.append(Note("thin_fills", message))
-    return found
+        notes.append(Note("thin_fills", message))
+    return notes
 
 
 def _on_bars_out_of_session(strategy: Strategy, tracks: Sequence[Track]) -> list[Note]:
