@@ -21,15 +21,15 @@ def keep_private(directory: Path, *, group: int | None) -> None:
 
     A folder that everybody shares, such as /tmp, is left as it is, and so is somebody else's.
     """
-    found = directory.stat()
-    if found.st_mode & stat.S_ISVTX or os.geteuid() not in (0, found.st_uid):
+    status = directory.stat()
+    if status.st_mode & stat.S_ISVTX or os.geteuid() not in (0, status.st_uid):
         return
-    if group is None or found.st_uid != 0:
+    if group is None or status.st_uid != 0:
         mode = 0o700
     else:
         mode = 0o710
         os.chown(directory, -1, group)
-    if stat.S_IMODE(found.st_mode) != mode:
+    if stat.S_IMODE(status.st_mode) != mode:
         directory.chmod(mode)
 
 

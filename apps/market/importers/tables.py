@@ -120,9 +120,9 @@ def _parquet_rows(content: Content) -> pa.Table:
     until it is known how long all of it is.
     """
     source = pa.BufferReader(content.data)
-    said = pq.read_metadata(source)
-    leaves = [said.schema.column(index) for index in range(said.num_columns)]
-    groups = [said.row_group(index) for index in range(said.num_row_groups)]
+    metadata = pq.read_metadata(source)
+    leaves = [metadata.schema.column(index) for index in range(metadata.num_columns)]
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     rows = sum(group.num_rows for group in groups)
     check_values(content.shown, rows * len(leaves), columns=len(leaves))
     if sum(group.total_byte_size for group in groups) > MOST_BYTES:

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection, connections
 
-from config import dropping, postgres, roles
+from config import postgres, privileges, roles
 from config.supervisor import Backoff, Child, Supervisor
 
 SECONDS_FOR_WEB = 10.0
@@ -85,7 +85,7 @@ class Command(BaseCommand):
         )
         self.say("Ctrl-C stops everything")
         share_metrics()
-        identity = dropping.choose(group=self.group)
+        identity = privileges.choose_identity(group=self.group)
         if identity.warning:
             self.say(f"warning   {identity.warning}")
         queues = ["small", "webhooks", *["trading"] * trading, *["backtests"] * backtests]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from django.conf import LazySettings
 
-from config import dropping
+from config import privileges
 from config.binaries import Account
 from config.supervisor import Child
 from tests.config.processes import PROJECT
@@ -53,8 +53,8 @@ def owner(path: Path) -> str:
 def test_web_and_workers_are_handed_to_an_account_that_can_run_them(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dropping, "PROBE", "import os; assert os.geteuid() != 0")
-    identity = dropping.choose(group=None)
+    monkeypatch.setattr(privileges, "PROBE", "import os; assert os.geteuid() != 0")
+    identity = privileges.choose_identity(group=None)
     assert (identity.account, identity.warning) == (DAEMON, "")
     assert identity.environment is not None
     kernels = Path(identity.environment["NUMBA_CACHE_DIR"])
@@ -73,9 +73,9 @@ def test_web_and_workers_are_handed_to_an_account_that_can_run_them(
 def test_what_root_makes_in_the_folder_of_an_account_can_be_used_by_it(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dropping, "PROBE", "")
+    monkeypatch.setattr(privileges, "PROBE", "")
     os.chown(data_dir, 12345, 54321)
-    identity = dropping.choose(group=1)
+    identity = privileges.choose_identity(group=1)
     assert identity.account == Account(12345, 54321)
     assert identity.environment is not None
     assert identity.environment["NUMBA_CACHE_DIR"] == str(data_dir / "numba")
@@ -87,8 +87,8 @@ def test_what_root_makes_in_the_folder_of_an_account_can_be_used_by_it(
 def test_an_account_that_cannot_run_them_is_named_with_the_reason_and_what_to_do(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(dropping, "PROBE", "open('/root/secret')")
-    identity = dropping.choose(group=None)
+    monkeypatch.setattr(privileges, "PROBE", "open('/root/secret')")
+    identity = privileges.choose_identity(group=None)
     assert identity.account is identity.environment is None
     assert identity.warning.startswith(
         "web and workers run as root, as daemon cannot (PermissionError: [Errno 13] Permission"
@@ -103,7 +103,9 @@ def test_a_python_that_the_account_cannot_run_is_named(
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     (tmp_path / "python").symlink_to("/usr/bin/python3")
     tmp_path.chmod(0o700)
-    assert f"Permission denied: '{tmp_path}/python'" in dropping.choose(group=None).warning
+    assert (
+        f"Permission denied: '{tmp_path}/python'" in privileges.choose_identity(group=None).warning
+    )
 
 
 def test_the_owner_of_the_data_directory_runs_them_if_that_is_not_root(tmp_path: Path) -> None:

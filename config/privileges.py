@@ -35,21 +35,21 @@ class Identity:
     warning: str = ""
 
 
-OURS: Final = Identity(None, None)
+UNCHANGED: Final = Identity(None, None)
 
 
-def choose(*, group: int | None) -> Identity:
-    """Ours, unless we are root; `group` may enter where the embedded database is."""
+def choose_identity(*, group: int | None) -> Identity:
+    """Our own unless we are root; members of `group` may enter where the embedded database is."""
     if os.geteuid() != 0:
-        return OURS
+        return UNCHANGED
     account = Account.for_service(settings.DATA_DIR, group)
     folders.keep_private(settings.DATA_DIR, group=account.group)
     # HOME: libpq looks there for certificates.
     environment = {**os.environ, "HOME": "/", "SECRET_KEY": settings.SECRET_KEY}
-    own = settings.DATA_DIR if folders.is_guest(settings.DATA_DIR) else settings.SERVICE_DIR
-    environment["NUMBA_CACHE_DIR"] = str(own / "numba")
-    _make_folder(account, own)
-    _let_count(account, settings.METRICS_DIR)
+    folder = settings.DATA_DIR if folders.is_guest(settings.DATA_DIR) else settings.SERVICE_DIR
+    environment["NUMBA_CACHE_DIR"] = str(folder / "numba")
+    _prepare_folder(account, folder)
+    _prepare_metrics(account, settings.METRICS_DIR)
     problem = _problem(account, environment)
     if not problem:
         return Identity(account, environment)
@@ -73,16 +73,16 @@ def _problem(account: Account, environment: Mapping[str, str]) -> str:
     return "" if answer.returncode == 0 else lines[-1]
 
 
-def _let_count(account: Account, metrics: Path) -> None:
-    """The folder of metrics is the account's, and the one around it is as DATA_DIR is."""
-    around, owner = metrics.parent, settings.DATA_DIR.stat()
-    os.chown(around, owner.st_uid, owner.st_gid)
-    around.chmod(0o711)
+def _prepare_metrics(account: Account, metrics: Path) -> None:
+    """Give the folder of metrics to the account, and its parent to the owner of DATA_DIR."""
+    parent, owner = metrics.parent, settings.DATA_DIR.stat()
+    os.chown(parent, owner.st_uid, owner.st_gid)
+    parent.chmod(0o711)
     account.own(metrics)
 
 
-def _make_folder(account: Account, folder: Path) -> None:
-    """With the kernels that we have compiled, so that the account need not compile them again."""
+def _prepare_folder(account: Account, folder: Path) -> None:
+    """Make the account's folder, with what root has compiled: it need not be compiled again."""
     if folder.exists():
         return
     compiled, unfinished = Path(os.environ["NUMBA_CACHE_DIR"]), folder.with_name("service.new")
