@@ -188,7 +188,8 @@ class Application:
         status, headers = started[-1]
         poll = long_poll.attached(response)
         context = copy_context() if poll is not None else None
-        return Outcome(_answer_of(int(status[:3]), headers, body), poll, context)
+        is_head = environ["REQUEST_METHOD"] == "HEAD"
+        return Outcome(_answer_of(int(status[:3]), headers, body, is_head=is_head), poll, context)
 
     # ------------------------------------------------------------------------------------ waiting
 
@@ -323,11 +324,22 @@ def _in_time(work: Callable[[], Result]) -> Result:
     return work()
 
 
-def _answer_of(status: int, headers: Any, body: bytes, more: Headers | None = None) -> Answer:
-    """Any: pairs of text, from Django or from a mapping."""
+def _answer_of(
+    status: int,
+    headers: Any,
+    body: bytes,
+    more: Headers | None = None,
+    *,
+    is_head: bool = False,
+) -> Answer:
+    """Any: pairs of text, from Django or from a mapping.
+
+    The length that a HEAD leaves out is not that of its empty body (RFC 9110, 8.6).
+    """
     encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
     encoded += more or []
-    if status not in (204, 304) and all(name != b"content-length" for name, _ in encoded):
+    has_length = status not in (204, 304) and not is_head
+    if has_length and all(name != b"content-length" for name, _ in encoded):
         encoded.append((b"content-length", str(len(body)).encode()))
     return Answer(status, encoded, body)
 

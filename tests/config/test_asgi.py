@@ -160,6 +160,15 @@ def test_a_client_that_does_not_read_is_cut_off(size: int, monkeypatch: pytest.M
     run(play())
 
 
+def test_a_head_without_a_length_is_given_none() -> None:
+    async def serve() -> None:
+        client = Client()
+        await client.call(application(lambda environ: HttpResponse()), method="HEAD")
+        assert (client.status, client.header(b"content-length")) == (200, None)
+
+    run(serve())
+
+
 def test_a_large_answer_is_sent_in_pieces_and_whole() -> None:
     async def play() -> None:
         client = Client(b"")

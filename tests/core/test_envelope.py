@@ -14,7 +14,7 @@ def client() -> Client:
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/api", "/api/", "/api/nope", "/api/auth/login/", "/API/auth/login", "//x"]
+    "path", ["/nope", "/api", "/api/", "/api/nope", "/api/auth/login/", "/API/auth/login"]
 )
 def test_an_unknown_address_is_not_found_and_never_a_redirect(client: Client, path: str) -> None:
     assert_error(client.post(path), 404, "NOT_FOUND")
