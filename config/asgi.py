@@ -13,13 +13,14 @@ from config.wsgi import application as django
 import asyncio
 import logging
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from contextvars import Context, copy_context
 from io import BytesIO
 from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 from urllib.parse import unquote_to_bytes
+from weakref import WeakValueDictionary
 
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
@@ -47,6 +48,8 @@ DOCUMENTS: Final = ("/reports/", "/static/", "/docs", "/openapi.json")
 """Large pages that need no token: they take one request thread at a time, and so do the requests
 that a client sends before it has its answer to another one. The other threads stay free.
 """
+DOCUMENTS_OF_ADDRESS: Final = 6
+"""Of these, a web process makes and sends one client address so many at once, as many as a browser asks for."""
 MAX_POLLS: Final = 256
 """Answers of a web process that wait at once; the others are sent at once."""
 SECONDS_BETWEEN_CHECKS: Final = 5.0
@@ -61,6 +64,10 @@ Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
 log = logging.getLogger(__name__)
+
+
+class TooManyDocuments(Exception):
+    """The client's address has not read those that it was sent."""
 
 
 class Body(NamedTuple):
@@ -89,6 +96,7 @@ class Application:
         self._notifications = notifications
         self._transfers = Transfers()
         self._side_lane = asyncio.Semaphore(1)
+        self._documents: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._polls = 0
         self._is_stopping = False
 
@@ -112,21 +120,47 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        connection = scope["extensions"][CONNECTION]
+        is_aside = scope["extensions"][CONNECTION]["is_pipelined"] or scope["path"].startswith(
+            DOCUMENTS
+        )
         try:
             body = await self._read(scope, receive)
             if body is None:
                 return
-            is_aside = connection["is_pipelined"] or scope["path"].startswith(DOCUMENTS)
-            async with self._side_lane if is_aside else nullcontext():
-                answer = await self._answer(scope, receive, body)
+            async with self._document(scope) if is_aside else nullcontext():
+                async with self._side_lane if is_aside else nullcontext():
+                    answer = await self._answer(scope, receive, body)
+                await self._deliver(scope, send, answer)
+                return
         except TimeoutError:
             log.info("%s %s 408", scope["method"], scope["path"])
             answer = refusal(408)
+        except TooManyDocuments:
+            answer = refusal(503)
+        await self._deliver(scope, send, answer)
+
+    @asynccontextmanager
+    async def _document(self, scope: Scope) -> AsyncIterator[None]:
+        """From before a document is made until it is sent. Raises TooManyDocuments."""
+        places = self._documents.setdefault(
+            _address_of(scope), asyncio.Semaphore(DOCUMENTS_OF_ADDRESS)
+        )
+        try:
+            async with asyncio.timeout(SECONDS_TO_TRANSFER):
+                await places.acquire()
+        except TimeoutError as error:
+            raise TooManyDocuments from error
+        try:
+            yield
+        finally:
+            places.release()
+
+    async def _deliver(self, scope: Scope, send: Send, answer: Answer) -> None:
+        """Send an answer, or cut off a client that does not read it."""
         try:
             await self._write(scope, send, answer)
         except (TimeoutError, asyncio.CancelledError):
-            connection["abort"]()
+            scope["extensions"][CONNECTION]["abort"]()
             await asyncio.sleep(0)  # until uvicorn knows
 
     # ------------------------------------------------------------------------------------ reading

@@ -29,6 +29,7 @@ from config.supervisor import STOP_SIGNALS
 
 BACKLOG: Final = 2048
 """Connections that the kernel keeps until a process takes them."""
+SEND_BUFFER: Final = 256 * 1024
 TAKEN_AT_ONCE: Final = 8
 """Connections that a process takes before it looks at anything else, or lets others have some."""
 MOST_FILES: Final = 65_536
@@ -190,7 +191,9 @@ def listen(host: str, port: int) -> socket.socket:
                 raise
             time.sleep(ROUND)
         else:
-            # Connections inherit it: head and body of an answer leave in two parts.
+            # Connections inherit both options. A client that does not read holds no megabytes.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            # Head and body of an answer leave in two parts.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return listener
 

@@ -226,6 +226,37 @@ def test_large_documents_leave_threads_to_the_others() -> None:
     run(play())
 
 
+def test_an_address_that_reads_none_of_its_documents_is_given_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(asgi, "DOCUMENTS_OF_ADDRESS", 2)
+    monkeypatch.setattr(asgi, "SECONDS_TO_TRANSFER", 0.2)
+    made: list[str] = []
+
+    def view(environ: dict[str, Any]) -> HttpResponse:
+        made.append(environ["REMOTE_ADDR"])
+        return HttpResponse(b"a" * 100)
+
+    async def play() -> None:
+        served = application(view)
+        unread = [Client(b"", reads=0) for _ in range(2)]
+        more = Client(b"")
+        calls = [
+            asyncio.create_task(client.call(served, path=b"/static/x"))
+            for client in (*unread, more)
+        ]
+        await asyncio.sleep(0.05)
+        assert made == ["192.0.2.1"] * 2  # the third waits
+        other = Client(b"")
+        await other.call(served, path=b"/static/x", client="192.0.2.2")
+        assert other.status == 200
+        await asyncio.gather(*calls)
+        assert [client.is_aborted for client in unread] == [True, True]
+        assert more.status in (200, 503)
+
+    run(play())
+
+
 def test_what_the_service_fails_to_answer_is_an_error_in_the_envelope(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -39,7 +39,7 @@ FILE: Final = "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle
 @pytest.fixture(scope="module")
 def up() -> Iterator[Service]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-    with service(BACKTEST_WORKERS="1") as started:
+    with service(BACKTEST_WORKERS="1", RATE_LIMIT_PAGES="off") as started:
         started.manage("load_candles", "--sample")
         yield started
 
