@@ -49,7 +49,9 @@ DOCUMENTS: Final = ("/reports/", "/static/", "/docs", "/openapi.json")
 that a client sends before it has its answer to another one. The other threads stay free.
 """
 DOCUMENTS_OF_ADDRESS: Final = 6
-"""Of these, a web process makes and sends one client address so many at once, as many as a browser asks for."""
+"""Of these, a web process makes and sends one client address so many at once, as a browser asks for
+no more.
+"""
 MAX_POLLS: Final = 256
 """Answers of a web process that wait at once; the others are sent at once."""
 SECONDS_BETWEEN_CHECKS: Final = 5.0
