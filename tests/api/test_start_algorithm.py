@@ -69,7 +69,8 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
     event = Event.objects.get()
     assert (event.type, event.owner, event.sequence) == ("algorithm.started", alice, 1)
     assert event.data == {
-        "algorithmId": algorithm.pk, "runId": Run.objects.get().pk, "status": "active",
+        "algorithmId": algorithm.pk, "algorithmName": algorithm.name,
+        "runId": Run.objects.get().pk, "status": "active",
         "previousStatus": "stopped", "reason": "started",
     }  # fmt: skip
 

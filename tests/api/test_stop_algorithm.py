@@ -38,7 +38,8 @@ def test_it_is_in_the_history_and_told(api: Api, alice: User) -> None:
     event = Event.objects.get(sequence=2)
     assert event.type == "algorithm.stopped"
     assert event.data == {
-        "algorithmId": algorithm.pk, "runId": Run.objects.get().pk, "status": "stopped",
+        "algorithmId": algorithm.pk, "algorithmName": algorithm.name,
+        "runId": Run.objects.get().pk, "status": "stopped",
         "previousStatus": "active", "reason": "stopped",
     }  # fmt: skip
 
