@@ -285,7 +285,7 @@ def joined(kept: None) -> Reader:
     and an operator, for whom alone some calls are.
     """
     equity("NSE:RELIANCE")
-    hold("NSE:RELIANCE", "5m", waves("2024-01-01", 5, step=300))
+    hold("NSE:RELIANCE", "5m", waves("2024-01-01", 45, step=300))
     reader = Reader(client_of(), {})
     issued = reader.follow("signUp").json()
     reader.client.credentials(HTTP_AUTHORIZATION=f"Bearer {issued['accessToken']}")
