@@ -55,7 +55,7 @@ def _no_explanation(name: str, text: str) -> Row:
 
 
 PATHS: Final = [
-    *each("E", 1, _absent, "/api/nope", "/", "/api", "/admin"),
+    *each("E", 1, _absent, "/api/nope", "/nowhere", "/api", "/admin"),
     *each("E", 5, _log_in_at, LOG_IN + "/", "/api//auth/login", "/api/auth/./login"),
     _log_in_at("E08 /API/auth/login", "/API/auth/login"),
     Row("E09 %00 as an id", NO_ALGORITHM, "GET", ALGORITHMS + "/%00"),
