@@ -80,7 +80,8 @@ def assert_trades(
         assert trade["entryPrice"] == float(row["EntryPrice"])
         assert trade["exitPrice"] == float(row["ExitPrice"])
         assert trade["profit"] == pytest.approx(float(row["PnL"]), abs=1e-6)
-        assert trade["returnPercentage"] == pytest.approx(float(row["ReturnPct"]) * 100)
+        percent = float(row["ReturnPct"]) * 100
+        assert trade["returnPercentage"] == pytest.approx(percent, abs=5e-7)  # six decimals
         assert trade["exitReason"] == reason
         assert trade["bars"] == int(row["ExitBar"]) - int(row["EntryBar"])
 

@@ -119,8 +119,8 @@ def test_an_alert_calls_once_and_pauses(alice: User) -> None:
     assert told.keys() == wanted.keys()
     assert Event.objects.count() == 1 + 6 + 2 + 1
     assert told["winRate"].data == {
-        "algorithmId": algorithm.pk, "metric": "winRate", "value": 50.0, "threshold": 60,
-        "action": "pause_algorithm",
+        "algorithmId": algorithm.pk, "algorithmName": algorithm.name, "metric": "winRate",
+        "value": 50.0, "threshold": 60, "action": "pause_algorithm",
     }  # fmt: skip
     paused = Event.objects.get(type="algorithm.paused")
     assert paused.sequence == told["winRate"].sequence + 1

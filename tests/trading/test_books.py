@@ -355,9 +355,10 @@ def test_each_fill_is_told(alice: User) -> None:
     told = Event.objects.filter(type="trade.executed").order_by("sequence")
     assert [event.sequence for event in told] == [2, 3]
     assert told[0].data == {
-        "algorithmId": one.run.algorithm_id, "runId": one.run.pk,
-        "orderId": Order.objects.get(intent="entry").pk, "time": "2026-11-02T04:00:00.000Z",
-        "symbol": SBIN, "side": "buy", "quantity": 10, "price": 100, "reason": "entry",
+        "algorithmId": one.run.algorithm_id, "algorithmName": one.run.algorithm.name,
+        "runId": one.run.pk, "orderId": Order.objects.get(intent="entry").pk,
+        "time": "2026-11-02T04:00:00.000Z", "symbol": SBIN, "side": "buy", "quantity": 10,
+        "price": 100, "reason": "entry",
     }  # fmt: skip
     assert told[1].data["reason"] == "take_profit"
 
