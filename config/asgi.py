@@ -288,7 +288,7 @@ class Application:
 
 def _write_directly(data: bytes) -> object:
     """WSGI's old way to write, which Django never uses."""
-    raise NotImplementedError
+    raise RuntimeError("an answer is written through start_response")
 
 
 class Transfers:

@@ -17,7 +17,7 @@ from apps.algorithms.steps import STEPS
 from apps.core.errors import Fault, InvalidInput
 from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.times import wire_time
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.engine.indicators.indicator import (
     LARGEST_OFFSET,
     LONGER_TIMEFRAMES,
@@ -169,15 +169,15 @@ def algorithm_out(algorithm: Algorithm) -> dict[str, object]:
         "exitConditions": algorithm.exit_conditions,
         "riskParameters": algorithm.risk_parameters,
         "executionSettings": algorithm.execution_settings,
-        "performance": as_told(performance.in_order(algorithm.performance)),
+        "performance": round_for_wire(performance.in_order(algorithm.performance)),
         "walkForwardConfig": algorithm.walk_forward_config,
-        "walkForwardResults": as_told(algorithm.walk_forward_results),
+        "walkForwardResults": round_for_wire(algorithm.walk_forward_results),
         "monteCarloConfig": algorithm.monte_carlo_config,
-        "monteCarloResults": as_told(algorithm.monte_carlo_results),
+        "monteCarloResults": round_for_wire(algorithm.monte_carlo_results),
         "isTemplate": algorithm.is_template,
         "isPublic": algorithm.is_public,
         "clonedFrom": algorithm.cloned_from_id,
-        "lastExecution": as_told(algorithm.last_execution),
+        "lastExecution": round_for_wire(algorithm.last_execution),
         "createdAt": wire_time(algorithm.created_at),
         "updatedAt": wire_time(algorithm.updated_at),
     }
@@ -193,7 +193,7 @@ def item_out(row: Mapping[str, Any]) -> dict[str, object]:
         "strategyType": row["strategy_type"],
         "timeframe": row["timeframe"],
         "symbols": row["symbols"] or [],
-        "performance": as_told(
+        "performance": round_for_wire(
             {
                 "totalTrades": row["total_trades"],
                 "winRate": row["win_rate"],
@@ -219,7 +219,7 @@ def template_out(row: Mapping[str, Any]) -> dict[str, object]:
 
 def performance_out(algorithm: Algorithm) -> dict[str, object]:
     return {
-        "performance": as_told(performance.in_order(algorithm.performance)),
+        "performance": round_for_wire(performance.in_order(algorithm.performance)),
         "lastUpdated": wire_time(algorithm.performance_at or algorithm.created_at),
     }
 

@@ -12,7 +12,7 @@ from apps.backtests.models import Backtest
 from apps.backtests.span import ends_in_future
 from apps.core.fields import UtcField
 from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
@@ -84,7 +84,7 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
 
     def get_results(self, backtest: Backtest) -> Any:
         """Any: JSON of many shapes."""
-        return as_told(backtest.findings)
+        return round_for_wire(backtest.findings)
 
 
 def backtest_out(backtest: Backtest) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def whole_out(backtest: Backtest) -> dict[str, Any]:
     return {
         **backtest_out(backtest),
         "warnings": list(_warnings(backtest)),
-        "breakdowns": as_told(results.broken_down(backtest)) if is_done else None,
+        "breakdowns": round_for_wire(results.broken_down(backtest)) if is_done else None,
     }
 
 
@@ -121,4 +121,4 @@ def performance_out(figures: Mapping[str, Any]) -> dict[str, Any]:
         for name, kinds in BY_KIND.items()
         if name in figures
     }
-    return dict(as_told(told))
+    return dict(round_for_wire(told))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.engine.simulation.results import wire_dates
 from apps.engine.units import Unit, all_rounded
 from apps.market.contract_notes import VirtualNote
@@ -150,7 +150,7 @@ def _segment_out(
 def note_out(note: VirtualNote) -> dict[str, object]:
     """A virtual contract note, each item as it is and as it is paid."""
     return dict(
-        as_told(
+        round_for_wire(
             {
                 "symbol": note.symbol,
                 "date": note.day.isoformat(),

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from apps.core.times import wire_time
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.webhooks.event_types import EventType
 
 Id = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
@@ -180,6 +180,6 @@ def body_of(
         "type": type,
         "createdAt": wire_time(created_at),
         "sequence": sequence,
-        "data": as_told(data),
+        "data": round_for_wire(data),
     }
     return orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)

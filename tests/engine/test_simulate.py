@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day, resample
 from apps.engine.errors import InsufficientData
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Regime, Sessions
@@ -494,7 +494,7 @@ def test_rule_15_the_curve_in_buckets_keeps_its_lows_highs_and_drawdowns() -> No
         )
         assert point["drawdown"] == pytest.approx(under[first:stop].max() * 100)
     assert points[-1]["time"] == "2024-01-01T20:24:00.000Z"
-    deepest = as_told(result.performance)["maxDrawdown"]
+    deepest = round_for_wire(result.performance)["maxDrawdown"]
     assert max(p["drawdown"] for p in points) == deepest  # type: ignore[type-var]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from apps.engine.figures.fields import UNITS, as_told
+from apps.engine.figures.fields import UNITS, round_for_wire
 from apps.engine.figures.metrics import METRICS
 from apps.engine.units import DECIMALS, Unit, all_rounded, rounded
 from tests.documented import long_numbers
@@ -23,7 +23,7 @@ def test_no_negative_zero_is_told() -> None:
 
 def test_every_figure_is_told_with_the_decimals_of_its_unit() -> None:
     figures = dict.fromkeys(METRICS, 2 / 3)
-    told = as_told(figures)
+    told = round_for_wire(figures)
     assert long_numbers(figures)
     assert long_numbers(told) == []
     assert told["netProfit"] == 0.6667
@@ -31,7 +31,7 @@ def test_every_figure_is_told_with_the_decimals_of_its_unit() -> None:
 
 
 def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() -> None:
-    told = as_told(
+    told = round_for_wire(
         {"finalEquity": {"p5": 2 / 3}, "parameters": {"a.b": 0.1 + 0.2}, "list": [1 / 3]}
     )
     assert told == {"finalEquity": {"p5": 0.6667}, "parameters": {"a.b": 0.3}, "list": [0.333333]}
@@ -40,4 +40,4 @@ def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() 
 
 def test_what_is_no_fraction_stays_as_it_is() -> None:
     values = [12, True, "0.30000000000000004", None]
-    assert str(as_told({"profit": values})) == str({"profit": values})
+    assert str(round_for_wire({"profit": values})) == str({"profit": values})

@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from apps.backtests.explain.services import Explanation, Lived
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.engine.simulation.explain import Finding, SideFound
 from apps.engine.simulation.levels import Levels
 
@@ -61,7 +61,7 @@ def explanation_out(explanation: Explanation) -> dict[str, object]:
         },
         "positions": [_position_out(lived) for lived in explanation.positions],
     }
-    return dict(as_told(told))
+    return dict(round_for_wire(told))
 
 
 def _side_out(side: SideFound) -> dict[str, object]:

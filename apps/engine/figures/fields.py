@@ -36,12 +36,12 @@ UNITS: Final[Mapping[str, Unit]] = {
 """Any other number is a ratio, or of the unit of the field that it stands in."""
 
 
-def as_told(value: Any, unit: Unit = Unit.RATIO) -> Any:
+def round_for_wire(value: Any, unit: Unit = Unit.RATIO) -> Any:
     """A copy of JSON whose numbers have the decimals of their fields' units. Any: JSON."""
     if isinstance(value, float):
         return rounded(value, unit)
     if isinstance(value, dict):
-        return {name: as_told(inner, UNITS.get(name, unit)) for name, inner in value.items()}
+        return {name: round_for_wire(inner, UNITS.get(name, unit)) for name, inner in value.items()}
     if isinstance(value, list):
-        return [as_told(item, unit) for item in value]
+        return [round_for_wire(item, unit) for item in value]
     return value

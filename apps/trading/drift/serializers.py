@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from apps.core.times import moment, wire_time
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.trading.drift.services import Drift
 from apps.trading.models import DriftReport
 
@@ -35,7 +35,7 @@ def _differences(report: DriftReport) -> list[dict[str, object]]:
     checked = wire_time(report.checked_at)
     return [
         {
-            **as_told(one),
+            **round_for_wire(one),
             "reason": one.get("reason"),  # reports of before it was told have none
             "runId": report.run_id,
             "time": wire_time(datetime.fromtimestamp(one["time"], tz=UTC)),

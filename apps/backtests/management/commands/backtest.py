@@ -23,7 +23,7 @@ from apps.engine.errors import (
     InsufficientData,
     InvalidStrategy,
 )
-from apps.engine.figures.fields import as_told
+from apps.engine.figures.fields import round_for_wire
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points, trade_dicts
@@ -132,7 +132,7 @@ def _told(error: InvalidStrategy | IncompleteStrategy) -> str:
 def _json(result: Result) -> str:
     return orjson.dumps(
         {
-            "performance": as_told(result.performance),
+            "performance": round_for_wire(result.performance),
             "notes": result.receipt["notes"],
             "receipt": result.receipt,
             "trades": trade_dicts(result.trades, result.symbols, result.excursions, result.fills),
