@@ -203,9 +203,16 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
     assert set(map(str, check(AFTER + 7 * DAY).values())) == {"[]"}
 
 
-@pytest.mark.parametrize("timeframe", ["30m", "1d"])
+@pytest.mark.parametrize(
+    ("timeframe", "count"),
+    [
+        ("1d", 6),
+        pytest.param("1d", 24, marks=pytest.mark.slow),
+        pytest.param("30m", 24, marks=pytest.mark.slow),
+    ],
+)
 def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_none(
-    alice: User, timeframe: str
+    alice: User, timeframe: str, count: int
 ) -> None:
     """Entries at most closes and out after some bars. So few bars are missing that data are never
     stale, of which a backtest knows nothing.
@@ -217,17 +224,17 @@ def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_
     )  # fmt: skip
     hold({name: walk(n, starts, wild=0.01, missing=0.05) for n, name in enumerate(SYMBOLS)},
          timeframe)  # fmt: skip
-    runs = [started(alice, drawn_to_renew(rng, timeframe)) for _ in range(24)]
+    runs = [started(alice, drawn_to_renew(rng, timeframe)) for _ in range(count)]
     end = midnight(days[-1]) + 3 * DAY
     for name in SYMBOLS:
         step(Runner(), [name], timeframe, end)
     step(Runner(), SYMBOLS, timeframe, end)
     assert {day: told for day, told in check(end).items() if told} == {}
-    assert DriftReport.objects.count() > 24
+    assert DriftReport.objects.count() > count
     for run in runs:
         result = backtested(run, start=starts[0], end=end)
         assert Counter(trades_of(run)) == Counter(expected_of(result))
-    assert Trade.objects.count() > 60
+    assert Trade.objects.count() > 2 * count
 
 
 def drawn_to_renew(rng: random.Random, timeframe: str) -> dict[str, Any]:
