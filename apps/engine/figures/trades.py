@@ -32,12 +32,6 @@ def net_profits(trades: Array) -> Floats:
     return profits
 
 
-def net_profit(trades: Array) -> float:
-    """Rupees: totalProfit - totalLoss."""
-    profits = net_profits(trades)
-    return total(profits[profits > 0]) - total(-profits[profits < 0])
-
-
 def trade_returns(trades: Array) -> Floats:
     """Profit over average entry x quantity x contract multiplier, a fraction (rule 15)."""
     returns: Floats = net_profits(trades) / trades["value"]
