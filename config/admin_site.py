@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from apps.accounts import addresses
 from apps.accounts.models import User
-from apps.core import audit, limits, request_origin
+from apps.core import audit, request_origin
+from apps.core.api import limits
 from apps.core.audit import Action
 
 TITLE: Final = "Algotrade operators"

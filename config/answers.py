@@ -4,7 +4,8 @@ from contextvars import copy_context
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
-from apps.core import envelope, middleware, request_id
+from apps.core import request_id
+from apps.core.api import exceptions, middleware
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -33,7 +34,7 @@ def refusal(status: int) -> Answer:
 def _refusal(status: int) -> Answer:
     """Sets the current request id, so the caller runs it in a context that is thrown away."""
     known = request_id.begin(None)
-    response = envelope.http_response(envelope.refusal_of_http(status))
+    response = exceptions.http_response(exceptions.refusal_of_http(status))
     headers = {**response.headers, request_id.HEADER: known, **middleware.API_HEADERS}
     headers["Content-Length"] = str(len(response.content))
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]

@@ -28,9 +28,9 @@ from django.db import Error, close_old_connections
 
 from apps.backtests.waiting import CHANNEL
 from apps.core import long_poll
+from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
 from apps.core.client_address import client_address, is_trusted, network_of
 from apps.core.long_poll import LongPoll
-from apps.core.middleware import MAX_BODY, MAX_DRAINED
 from config.answers import CLOSE, Answer, Headers, refusal
 from config.http_protocol import CONNECTION
 from config.notifications import Notifications

@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
-from apps.core.public import public_page
+from apps.core.api.views import public_page
 from apps.webhooks import guide
 from config import openapi
 

@@ -4,8 +4,8 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 
+from apps.core.api.views import public_page
 from apps.core.database_errors import Meaning, meaning_of
-from apps.core.public import public_page
 
 
 @public_page

@@ -27,8 +27,8 @@ from prometheus_client.registry import Collector
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
 from apps.core import jobs, request_origin
+from apps.core.api.views import public_page
 from apps.core.client_address import client_address
-from apps.core.public import public_page
 from config.processes import memory_of_session
 from config.worker import QUEUES
 

@@ -18,10 +18,10 @@ from apps.algorithms import step_schemas
 from apps.backtests import openapi as backtests
 from apps.backtests.explain import openapi as explain
 from apps.backtests.report import openapi as report
-from apps.core.envelope import RETRY_AFTER_SECONDS
+from apps.core.api.exceptions import RETRY_AFTER_SECONDS
+from apps.core.api.idempotency import REPLAYED
+from apps.core.api.serializers import EmptyBody
 from apps.core.errors import Code
-from apps.core.idempotency import REPLAYED
-from apps.core.input import EmptyBody
 from apps.core.openapi import (
     COUNT,
     INTEGER,

@@ -152,13 +152,13 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "config.metrics.MetricsMiddleware",
-    "apps.core.middleware.EnvelopeMiddleware",
-    "apps.core.middleware.CrossOriginMiddleware",
-    "apps.core.middleware.MaintenanceMiddleware",
+    "apps.core.api.middleware.EnvelopeMiddleware",
+    "apps.core.api.middleware.CrossOriginMiddleware",
+    "apps.core.api.middleware.MaintenanceMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "apps.accounts.middleware.LimitMiddleware",
-    "apps.core.middleware.OptionsMiddleware",
-    "apps.core.middleware.BodySizeMiddleware",
+    "apps.core.api.middleware.OptionsMiddleware",
+    "apps.core.api.middleware.BodySizeMiddleware",
     "apps.accounts.middleware.FormMiddleware",
     "config.content_policy.ContentPolicyMiddleware",
     "django.middleware.security.SecurityMiddleware",
@@ -167,7 +167,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "config.admin_site.AdminSessionMiddleware",
-    "apps.core.middleware.PageMessagesMiddleware",
+    "apps.core.api.middleware.PageMessagesMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
@@ -295,7 +295,7 @@ KITE_ACCESS_TOKEN = os.environ.get("KITE_ACCESS_TOKEN", "").strip()
 _counters = "RedisCounters" if REDIS_URL else "PostgresCounters"
 CACHES = {
     "default": {"BACKEND": f"apps.core.counters.{_counters}", "LOCATION": REDIS_URL},
-    # What one web process remembers by itself: which limits are used up (apps.core.limits).
+    # What one web process remembers by itself: which limits are used up (apps.core.api.limits).
     "process": {
         "BACKEND": "django.core.cache.backends.locmem.LocMemCache",
         "OPTIONS": {"MAX_ENTRIES": 10_000},
@@ -324,10 +324,10 @@ DEFAULT_FROM_EMAIL = os.environ.get("EMAIL_FROM", "").strip() or "algotrade@loca
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps.accounts.authentication.CallerAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_PARSER_CLASSES": ["apps.core.parsers.StrictJsonParser"],
-    "DEFAULT_RENDERER_CLASSES": ["apps.core.renderers.JsonRenderer"],
-    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.renderers.Negotiation",
-    "EXCEPTION_HANDLER": "apps.core.envelope.answer_exception",
+    "DEFAULT_PARSER_CLASSES": ["apps.core.api.parsers.StrictJsonParser"],
+    "DEFAULT_RENDERER_CLASSES": ["apps.core.api.renderers.JsonRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.api.renderers.Negotiation",
+    "EXCEPTION_HANDLER": "apps.core.api.exceptions.answer_exception",
     "DEFAULT_SCHEMA_CLASS": "config.openapi.ViewSchema",
     "DEFAULT_METADATA_CLASS": None,
     "URL_FORMAT_OVERRIDE": None,

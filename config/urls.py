@@ -159,6 +159,6 @@ urlpatterns = [
     ),
 ]
 
-handler400 = "apps.core.envelope.bad_request"
-handler404 = "apps.core.envelope.not_found"
-handler500 = "apps.core.envelope.server_error"
+handler400 = "apps.core.api.exceptions.bad_request"
+handler404 = "apps.core.api.exceptions.not_found"
+handler500 = "apps.core.api.exceptions.server_error"

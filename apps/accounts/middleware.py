@@ -8,10 +8,11 @@ from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from apps.accounts.authentication import identify
-from apps.core import envelope, limits, request_origin
+from apps.core import request_origin
+from apps.core.api import exceptions, limits
+from apps.core.api.limits import Usage
+from apps.core.api.middleware import declared_length, is_under_api
 from apps.core.errors import ServiceError
-from apps.core.limits import Usage
-from apps.core.middleware import declared_length, is_under_api
 
 Handler = Callable[[HttpRequest], HttpResponseBase]
 
@@ -78,7 +79,7 @@ class FormMiddleware:
             return None
         if view.cls.permission_classes and identify(request).credential is None:
             return None
-        return envelope.http_response(envelope.refusal_of_http(415))
+        return exceptions.http_response(exceptions.refusal_of_http(415))
 
 
 def _count(request: HttpRequest) -> Usage | None:
@@ -94,4 +95,4 @@ def _count(request: HttpRequest) -> Usage | None:
 
 
 def _refused(refusal: ServiceError) -> HttpResponseBase:
-    return envelope.http_response(envelope.for_exception(refusal))
+    return exceptions.http_response(exceptions.for_exception(refusal))

@@ -8,8 +8,15 @@ from rest_framework import serializers
 from apps.accounts import addresses, passwords, tokens
 from apps.accounts.models import ApiKey, Session, User
 from apps.accounts.scopes import Scope
+from apps.core.api.serializers import (
+    Body,
+    FlagField,
+    ListField,
+    MomentField,
+    SecretField,
+    TextField,
+)
 from apps.core.errors import Fault, InvalidInput
-from apps.core.input import Body, FlagField, ListField, MomentField, SecretField, TextField
 
 
 class AddressField(serializers.Field[str, str, str, Any]):

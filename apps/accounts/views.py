@@ -17,10 +17,11 @@ from apps.accounts import (
     tokens,
 )
 from apps.accounts.authentication import bearer_token, caller, session_of_call
-from apps.core import limits, request_origin
+from apps.core import request_origin
+from apps.core.api import limits
+from apps.core.api.pagination import Query, page_of
 from apps.core.errors import Forbidden
 from apps.core.openapi import documented
-from apps.core.pages import Query, page_of
 
 _USER_AGENT_KEPT = 200
 

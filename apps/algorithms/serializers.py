@@ -14,8 +14,8 @@ from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.services import Changes, Review
 from apps.algorithms.steps import STEPS
+from apps.core.api.serializers import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.errors import Fault, InvalidInput
-from apps.core.input import Body, ChoiceField, FlagField, NumberField, TextField
 from apps.core.times import wire_time
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.indicators.indicator import (

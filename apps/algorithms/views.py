@@ -27,11 +27,11 @@ from apps.algorithms.serializers import (
     version_out,
 )
 from apps.algorithms.steps import STRATEGY_TYPES
+from apps.core.api.idempotency import idempotent
+from apps.core.api.pagination import Query, page_of, page_with
+from apps.core.api.serializers import EmptyBody
 from apps.core.etags import expected, tag_of
-from apps.core.idempotency import idempotent
-from apps.core.input import EmptyBody
 from apps.core.openapi import documented
-from apps.core.pages import Query, page_of, page_with
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 

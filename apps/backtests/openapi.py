@@ -9,6 +9,7 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn
 from apps.backtests.tables import POINT_COLUMNS, TRADE_COLUMNS
 from apps.backtests.waiting import MOST_SECONDS
+from apps.core.api.renderers import table_of
 from apps.core.errors import Code
 from apps.core.openapi import (
     COUNT,
@@ -44,7 +45,6 @@ from apps.core.openapi import (
     ref,
     sorted_by,
 )
-from apps.core.tables import table_of
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.figures.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
 from apps.engine.figures.metrics import LEAST_DAYS, METRICS

@@ -10,8 +10,8 @@ from apps.backtests import results
 from apps.backtests.kinds import Kind
 from apps.backtests.models import Backtest
 from apps.backtests.span import ends_in_future
+from apps.core.api.serializers import Body, ChoiceField, ListField, NumberField, TextField
 from apps.core.fields import UtcField
-from apps.core.input import Body, ChoiceField, ListField, NumberField, TextField
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS

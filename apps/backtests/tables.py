@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apps.core.tables import TableRenderer
+from apps.core.api.renderers import TableRenderer
 
 TRADE_COLUMNS: Final = (
     "symbol", "side", "quantity", "entryTime", "entryDate", "entryPrice", "exitTime", "exitDate",

@@ -16,11 +16,11 @@ from apps.backtests.models import Backtest
 from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out, whole_out
 from apps.backtests.span import read_span
 from apps.backtests.tables import ResultTable
-from apps.core.idempotency import idempotent
-from apps.core.input import EmptyBody
+from apps.core.api.idempotency import idempotent
+from apps.core.api.pagination import Query, page_of, page_with
+from apps.core.api.renderers import JsonRenderer
+from apps.core.api.serializers import EmptyBody
 from apps.core.openapi import documented
-from apps.core.pages import Query, page_of, page_with
-from apps.core.renderers import JsonRenderer
 from apps.engine.studies.configs import MOST_SEED
 
 

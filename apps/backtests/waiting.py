@@ -8,7 +8,8 @@ from django.http import HttpResponse
 from apps.backtests.lifecycle import ENDED
 from apps.backtests.models import Backtest
 from apps.backtests.serializers import whole_out
-from apps.core import long_poll, wire_json
+from apps.core import long_poll
+from apps.core.api import wire_json
 from apps.core.long_poll import LongPoll
 
 MOST_SECONDS: Final = 30

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 
 class Code(StrEnum):
     """Every `error.code` the service answers with. The HTTP status of each stands in
-    `envelope.STATUS`.
+    `api.exceptions.STATUS`.
     """
 
     VALIDATION_ERROR = "VALIDATION_ERROR"

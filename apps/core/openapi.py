@@ -10,10 +10,17 @@ from typing import Any, Final, TypeVar
 
 from rest_framework import serializers
 
+from apps.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
+from apps.core.api.serializers import (
+    Body,
+    ChoiceField,
+    FlagField,
+    MomentField,
+    NumberField,
+    TextField,
+)
+from apps.core.api.strict_json import MAX_DEPTH, MAX_NUMBER
 from apps.core.errors import Code
-from apps.core.input import Body, ChoiceField, FlagField, MomentField, NumberField, TextField
-from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
-from apps.core.strict_json import MAX_DEPTH, MAX_NUMBER
 
 Schema = dict[str, Any]
 """A JSON Schema of draft 2020-12. Any: JSON of any shape, as everywhere in this file."""

@@ -2,9 +2,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from apps.core.api.pagination import Query
 from apps.core.errors import Fault, InvalidInput
 from apps.core.openapi import documented
-from apps.core.pages import Query
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import contract_notes, coverage, editions, openapi, store

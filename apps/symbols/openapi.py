@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from apps.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT
 from apps.core.errors import Code
 from apps.core.openapi import (
     DATE,
@@ -24,7 +25,6 @@ from apps.core.openapi import (
     record,
     ref,
 )
-from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT
 from apps.engine.symbols import EXCHANGES, MAX_LENGTH
 from apps.symbols.models import OptionType, Source, Type
 from apps.symbols.serializers import SymbolBody

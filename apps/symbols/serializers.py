@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.core.input import Body
+from apps.core.api.serializers import Body
 from apps.symbols.models import Instrument
 from apps.symbols.services import Profile, Verdict
 

@@ -3,10 +3,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
+from apps.core.api.idempotency import idempotent
+from apps.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, Query
 from apps.core.errors import Fault, InvalidInput
-from apps.core.idempotency import idempotent
 from apps.core.openapi import documented
-from apps.core.pages import DEFAULT_LIMIT, MAX_LIMIT, Query
 from apps.engine.symbols import EXCHANGES
 from apps.symbols import openapi, services
 from apps.symbols.models import Type

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.algorithms.serializers import algorithm_out
-from apps.core.input import Body, FlagField, TextField
+from apps.core.api.serializers import Body, FlagField, TextField
 from apps.core.times import wire_time
 from apps.trading.models import MAX_REASON, KillSwitch
 from apps.trading.services import Admitted, Statement

@@ -9,9 +9,9 @@ from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
 from apps.algorithms.views import shown
+from apps.core.api.idempotency import idempotent
+from apps.core.api.serializers import EmptyBody
 from apps.core.etags import tag_of
-from apps.core.idempotency import idempotent
-from apps.core.input import EmptyBody
 from apps.core.openapi import documented
 from apps.trading import openapi, services
 from apps.trading.serializers import (

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
+from apps.core.api.serializers import Body, ChoiceField, ListField, MomentField, TextField
 from apps.core.errors import Fault, InvalidInput
-from apps.core.input import Body, ChoiceField, ListField, MomentField, TextField
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import EndpointStatus, Status
 from apps.webhooks.models import (

@@ -6,10 +6,10 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
-from apps.core.idempotency import idempotent, idempotent_with_secret
-from apps.core.input import EmptyBody
+from apps.core.api.idempotency import idempotent, idempotent_with_secret
+from apps.core.api.pagination import Query, page_of
+from apps.core.api.serializers import EmptyBody
 from apps.core.openapi import documented
-from apps.core.pages import Query, page_of
 from apps.webhooks import endpoints, notices, openapi, serializers
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import Status

@@ -18,7 +18,7 @@ from apps.accounts.models import User
 from apps.accounts.scopes import Scope
 from apps.backtests import services
 from apps.backtests.models import Backtest
-from apps.core import idempotency
+from apps.core.api import idempotency
 from apps.core.models import IdempotencyKey
 from tests import documented, make
 from tests.backtests.submissions import submit

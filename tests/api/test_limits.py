@@ -7,7 +7,7 @@ import pytest
 from pytest_django import Settings
 
 from apps.accounts.models import User
-from apps.core import limits
+from apps.core.api import limits
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error

@@ -11,8 +11,8 @@ from django.http import HttpResponse
 from pytest_django import Settings
 
 from apps.core import long_poll
+from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
 from apps.core.long_poll import LongPoll
-from apps.core.middleware import MAX_BODY, MAX_DRAINED
 from config import asgi
 from config.asgi import Application, environ_of
 from config.http_protocol import CONNECTION

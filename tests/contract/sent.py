@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from apps.core.middleware import MAX_BODY
-from apps.core.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
+from apps.core.api.middleware import MAX_BODY
+from apps.core.api.strict_json import MAX_DEPTH, MAX_NUMBER, UNSTORABLE
 from tests.contract.mutations import Json
 from tests.envelope import assert_error
 

@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from django.test import Client
 from procrastinate.exceptions import ConnectorException
 
+from apps.core.api.exceptions import answer_exception, for_exception
 from apps.core.database_errors import Meaning, meaning_of
-from apps.core.envelope import answer_exception, for_exception
 from apps.core.errors import Code, ServiceError
 from tests.envelope import assert_error
 

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from apps.core.envelope import REASONS, STATUS, refusal_of_http
+from apps.core.api.exceptions import REASONS, STATUS, refusal_of_http
 from apps.core.errors import Code, Fault, InvalidInput
 from tests.envelope import assert_error
 

@@ -5,9 +5,16 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
+from apps.core.api.pagination import Page, Query
+from apps.core.api.serializers import (
+    Body,
+    ChoiceField,
+    FlagField,
+    NumberField,
+    SecretField,
+    TextField,
+)
 from apps.core.errors import InvalidInput
-from apps.core.input import Body, ChoiceField, FlagField, NumberField, SecretField, TextField
-from apps.core.pages import Page, Query
 
 
 class Order(Body):

@@ -7,8 +7,8 @@ from django.core.cache import caches
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from apps.core import limits
-from apps.core.limits import Bucket
+from apps.core.api import limits
+from apps.core.api.limits import Bucket
 from apps.core.models import AuditRecord
 
 RATES = {

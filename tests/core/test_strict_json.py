@@ -2,7 +2,7 @@
 
 import pytest
 
-from apps.core import strict_json
+from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
 
 

@@ -15,7 +15,8 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.algorithms.lifecycle import Status
 from apps.algorithms.models import Algorithm
-from apps.core import audit, idempotency
+from apps.core import audit
+from apps.core.api import idempotency
 from apps.core.errors import ServiceError
 from apps.trading import services
 from apps.trading.models import Account, GlobalSwitch, KillSwitch, Posting, Run

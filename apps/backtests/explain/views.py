@@ -7,8 +7,8 @@ from rest_framework.viewsets import ViewSet
 from apps.accounts.authentication import caller
 from apps.backtests.explain import openapi, services
 from apps.backtests.explain.serializers import explanation_out
+from apps.core.api.pagination import Query
 from apps.core.openapi import documented
-from apps.core.pages import Query
 from apps.market.moments import read_moment
 
 

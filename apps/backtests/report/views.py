@@ -12,14 +12,14 @@ from apps.accounts.authentication import caller
 from apps.backtests import results
 from apps.backtests.models import ReportLink
 from apps.backtests.report import links, openapi, page, services
-from apps.core import envelope
+from apps.core.api import exceptions
+from apps.core.api.idempotency import idempotent_with_secret
+from apps.core.api.middleware import API_HEADERS, SIGNED
+from apps.core.api.pagination import Query, page_of
+from apps.core.api.serializers import EmptyBody
+from apps.core.api.views import public_page
 from apps.core.errors import ServiceError
-from apps.core.idempotency import idempotent_with_secret
-from apps.core.input import EmptyBody
-from apps.core.middleware import API_HEADERS, SIGNED
 from apps.core.openapi import documented
-from apps.core.pages import Query, page_of
-from apps.core.public import public_page
 
 
 class PageRenderer(BaseRenderer):
@@ -83,7 +83,7 @@ def shared_report(request: HttpRequest, signed: str) -> HttpResponseBase:
         else:
             answer = _with_page(services.read_shared(signed=signed, now=timezone.now()))
     except ServiceError as refusal:
-        answer = envelope.http_response(envelope.render_service_error(refusal))
+        answer = exceptions.http_response(exceptions.render_service_error(refusal))
     for name, value in API_HEADERS.items():
         answer[name] = value
     return answer

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
+from apps.core.api.serializers import Body, ChoiceField, ListField, TextField
+from apps.core.api.strict_json import MAX_NUMBER
 from apps.core.errors import Fault, InvalidInput
-from apps.core.input import Body, ChoiceField, ListField, TextField
-from apps.core.strict_json import MAX_NUMBER
 from apps.core.times import wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse

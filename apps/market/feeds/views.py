@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.authentication import operator_of
-from apps.core.idempotency import idempotent
+from apps.core.api.idempotency import idempotent
 from apps.core.openapi import documented
 from apps.market.feeds import openapi, services
 from apps.market.feeds.serializers import candles_in, sent_out

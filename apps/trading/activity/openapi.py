@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from apps.core.api.renderers import table_of
 from apps.core.errors import Code
 from apps.core.openapi import (
     COUNT,
@@ -34,7 +35,6 @@ from apps.core.openapi import (
     ref,
     sorted_by,
 )
-from apps.core.tables import table_of
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
 from apps.symbols.openapi import SYMBOL
 from apps.trading.activity.serializers import (

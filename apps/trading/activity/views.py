@@ -6,13 +6,12 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
+from apps.core.api.idempotency import idempotent
+from apps.core.api.pagination import Query, page_of
+from apps.core.api.renderers import JsonRenderer, TableRenderer
+from apps.core.api.serializers import EmptyBody
 from apps.core.errors import Fault, InvalidInput
-from apps.core.idempotency import idempotent
-from apps.core.input import EmptyBody
 from apps.core.openapi import documented
-from apps.core.pages import Query, page_of
-from apps.core.renderers import JsonRenderer
-from apps.core.tables import TableRenderer
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.trading.activity import openapi, services
 from apps.trading.activity.serializers import (

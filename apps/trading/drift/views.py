@@ -5,8 +5,8 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
+from apps.core.api.pagination import Query
 from apps.core.openapi import documented
-from apps.core.pages import Query
 from apps.trading.drift import openapi, services
 from apps.trading.drift.serializers import drift_out
 

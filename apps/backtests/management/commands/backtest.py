@@ -13,7 +13,7 @@ from apps.backtests.coverage import coverage_of_histories, receipt_with
 from apps.backtests.enough import TooLittleCoverage, require_least
 from apps.backtests.histories import history_of, splits_missed
 from apps.backtests.summary import summary_of
-from apps.core import strict_json
+from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
 from apps.engine.candles import TIMEFRAMES, Candles, resample
 from apps.engine.errors import (

@@ -21,10 +21,11 @@ from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core import envelope, request_origin, sealing
+from apps.core import request_origin, sealing
+from apps.core.api import exceptions
+from apps.core.api.renderers import JsonRenderer
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.models import IdempotencyKey
-from apps.core.renderers import JsonRenderer
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
@@ -175,7 +176,7 @@ def _answer(operation: Callable[[], Response]) -> Response:
         with transaction.atomic():
             return operation()
     except ServiceError as refusal:
-        body = envelope.render_service_error(refusal)
+        body = exceptions.render_service_error(refusal)
         status = int(str(body["error"]["status"]))
         if status not in REFUSALS_STORED:
             raise

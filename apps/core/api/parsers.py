@@ -8,7 +8,7 @@ from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from apps.core import strict_json
+from apps.core.api import strict_json
 from apps.core.errors import Fault, InvalidInput
 
 CUT: Final = Fault("", "The body ended before its Content-Length, or came too slowly.")

@@ -15,9 +15,10 @@ from django.http import HttpRequest, HttpResponse, UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from apps.core import envelope, request_id, request_origin
+from apps.core import request_id, request_origin
+from apps.core.api import exceptions
+from apps.core.api.limits import PROBES
 from apps.core.errors import Code, ServiceError
-from apps.core.limits import PROBES
 
 log = logging.getLogger("request")
 
@@ -86,7 +87,7 @@ def _in_envelope(request: HttpRequest, response: HttpResponseBase) -> HttpRespon
     ):
         return response
     kept = {name: response[name] for name in ("Allow", "WWW-Authenticate") if name in response}
-    return envelope.http_response(envelope.refusal_of_http(response.status_code), kept)
+    return exceptions.http_response(exceptions.refusal_of_http(response.status_code), kept)
 
 
 class CrossOriginMiddleware(CorsMiddleware):
@@ -109,7 +110,7 @@ class BodySizeMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if "Transfer-Encoding" in request.headers:
-            return envelope.http_response(envelope.refusal_of_http(411))
+            return exceptions.http_response(exceptions.refusal_of_http(411))
         length = declared_length(request)
         limit = MAX_AUTH_BODY if request.path.startswith("/api/auth/") else MAX_BODY
         if length <= limit:
@@ -130,7 +131,7 @@ def _too_large(request: HttpRequest, length: int) -> HttpResponse:
     with suppress(UnreadablePostError):  # the client may be gone
         while left > 0 and (piece := request.read(min(left, 64 * 1024))):
             left -= len(piece)
-    return envelope.http_response(envelope.refusal_of_http(413), {"Connection": "close"})
+    return exceptions.http_response(exceptions.refusal_of_http(413), {"Connection": "close"})
 
 
 class PageMessagesMiddleware(MessageMiddleware):
@@ -182,5 +183,5 @@ class MaintenanceMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         if settings.MAINTENANCE and is_under_api(request.path):
             refusal = UnderMaintenance(retryAfter=self.SECONDS_TO_RETRY)
-            return envelope.http_response(envelope.for_exception(refusal))
+            return exceptions.http_response(exceptions.for_exception(refusal))
         return self.get_response(request)

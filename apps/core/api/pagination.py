@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
 
+from apps.core.api.strict_json import UNSTORABLE, storable
 from apps.core.errors import WITHHELD, Fault, InvalidInput
-from apps.core.strict_json import UNSTORABLE, storable
 
 DEFAULT_LIMIT: Final = 20
 MAX_LIMIT: Final = 100
