@@ -1,4 +1,4 @@
-"""Runs a runner (apps/trading/runner.py) until it is told to stop, whatever the database does.
+"""Runs a runner (apps/trading/live/runner.py) until it is told to stop, whatever the database does.
 
 What wakes it is a notice that bars came in. It also looks once a second, so a notice that was lost
 costs a second.
@@ -22,8 +22,8 @@ from procrastinate.contrib.django.utils import connector_params
 from apps.core.database_errors import is_passing
 from apps.market import clock
 from apps.market.live import CHANNEL
-from apps.trading import lanes
-from apps.trading.runner import Runner
+from apps.trading import bar_streams
+from apps.trading.live.runner import Runner
 from config.supervisor import Backoff
 
 POLL: Final = 1.0
@@ -78,15 +78,15 @@ def _listening() -> Iterator[psycopg.Connection]:
 
 def _serve(runner: Runner, notices: psycopg.Connection, signals: Signals) -> None:
     news = News()
-    lanes.wake_all(now=timezone.now())
+    bar_streams.wake_all(now=timezone.now())
     while not signals.stopping:
-        lanes.adopt(now=timezone.now())
+        bar_streams.adopt(now=timezone.now())
         while not signals.stopping and runner.work(now=timezone.now()):
             pass
         told = [notice.payload for notice in notices.notifies(timeout=POLL, stop_after=1)]
         told += [notice.payload for notice in notices.notifies(timeout=0)]
         for timeframe, symbols in _by_timeframe(told).items():
-            lanes.wake(symbols, timeframe, now=timezone.now())
+            bar_streams.wake(symbols, timeframe, now=timezone.now())
         news.look()
 
 
@@ -109,8 +109,8 @@ class News:
         now = timezone.now()
         if (now - self._looked_at).total_seconds() < POLL:
             return
-        lanes.wake_for_news(since=self._looked_at - MARGIN, now=now)
+        bar_streams.wake_for_news(since=self._looked_at - MARGIN, now=now)
         if (moment := clock.replayed_until()) != self._replayed_until:
             self._replayed_until = moment
-            lanes.wake_all(now=now)
+            bar_streams.wake_all(now=now)
         self._looked_at = now

@@ -23,10 +23,10 @@ from apps.core.errors import Code, Fault, ServiceError
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.market import clock
-from apps.trading import admission, capital, lanes, moves, switches
-from apps.trading.admission import Candidate
+from apps.trading import bar_streams, capital, kill_switches, start_checks, status_changes
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import NOTHING, rupees
+from apps.trading.start_checks import Candidate
 
 
 class AlreadyActive(ServiceError):
@@ -51,22 +51,22 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
     Raises AlgorithmNotFound, AlreadyActive, WrongStatus, AlgorithmIncomplete, then what the kill
     switches, `admission` and `capital` refuse.
     """
-    switched = switches.share_of_user(owner), switches.share_of_all()
+    switched = kill_switches.share_of_user(owner), kill_switches.share_of_all()
     account = capital.account_of(owner, now=now)
     algorithm = _locked(owner, algorithm_id)
     _require_startable(algorithm)
     candidate = Candidate(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
-    switches.require_off(*switched)
+    kill_switches.require_off(*switched)
     market_now = clock.market_moment(now=now)
-    warnings = admission.check_symbols(candidate, now=market_now)
-    admission.check_loss(candidate, now=market_now)
-    admission.check_positions(candidate)
+    warnings = start_checks.check_symbols(candidate, now=market_now)
+    start_checks.check_loss(candidate, now=market_now)
+    start_checks.check_positions(candidate)
     required = rupees(candidate.strategy.executionSettings.initialCapital)
     capital.reserve(account, required)
-    admission.check_broker(candidate)
+    start_checks.check_broker(candidate)
     run = _begin_run(candidate, account, required, now)
-    lanes.attach(run, candidate.strategy, since=int(market_now.timestamp()))
-    moves.make(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
+    bar_streams.attach(run, candidate.strategy, since=int(market_now.timestamp()))
+    status_changes.make(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
     return Admitted(algorithm, warnings)
 
 
@@ -119,21 +119,21 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
 
     Raises AlgorithmNotFound, WrongStatus, then what the kill switches and `admission` refuse.
     """
-    switched = switches.share_of_user(owner), switches.share_of_all()
+    switched = kill_switches.share_of_user(owner), kill_switches.share_of_all()
     algorithm = _locked(owner, algorithm_id)
     if algorithm.status not in MOVES[Move.RESUME][0]:
         raise _wrong_status(algorithm, Move.RESUME)
     run = algorithm.runs.live().get()
-    switches.require_off(*switched)
+    kill_switches.require_off(*switched)
     candidate = Candidate(algorithm, _strategy_of(run.configuration), resumed=run)
     market_now = clock.market_moment(now=now)
-    warnings = admission.check_symbols(candidate, now=market_now)
-    admission.check_loss(candidate, now=market_now)
-    admission.check_positions(candidate)
-    admission.check_broker(candidate)
+    warnings = start_checks.check_symbols(candidate, now=market_now)
+    start_checks.check_loss(candidate, now=market_now)
+    start_checks.check_positions(candidate)
+    start_checks.check_broker(candidate)
     run.close_asked_at = None
     run.save(update_fields=["close_asked_at"])
-    moves.make(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
+    status_changes.make(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
     return Admitted(algorithm, warnings)
 
 
@@ -144,7 +144,7 @@ def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
     """
     algorithm = _locked(owner, algorithm_id)
     run = algorithm.runs.live().first()
-    moves.make(Move.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now)
+    status_changes.make(Move.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now)
     return algorithm
 
 
@@ -161,7 +161,7 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
     if run is not None:
         run.close_asked_at = (run.close_asked_at or now) if close_positions else None
         _end(run, EndReason.STOPPED, account, now)
-    moves.make(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
+    status_changes.make(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
     return algorithm
 
 
@@ -173,7 +173,7 @@ def fail(*, algorithm: Algorithm, reason: str, now: datetime) -> Algorithm:
     run = locked.runs.live().first()
     if run is not None:
         _end(run, EndReason.ERROR, account, now)
-    moves.make(Move.FAIL, locked, run=run, actor=None, reason=reason, now=now)
+    status_changes.make(Move.FAIL, locked, run=run, actor=None, reason=reason, now=now)
     return locked
 
 
@@ -181,14 +181,14 @@ def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
     run.end(reason, now=now)
     if not run.positions.open().exists():
         capital.release(account, run, now=now)
-        lanes.detach(run, now=now)
+        bar_streams.detach(run, now=now)
     run.save(update_fields=["close_asked_at", "ended_at", "end_reason", "released_at"])
 
 
 def release(*, run: Run, now: datetime) -> None:
     """What has ended holds nothing any more: its capital is free. The account is locked."""
     capital.release(run.account, run, now=now)
-    lanes.detach(run, now=now)
+    bar_streams.detach(run, now=now)
     run.save(update_fields=["released_at"])
 
 
@@ -265,7 +265,7 @@ def stop_everything(
     for all positions to be closed. One that is on stays as it was turned on; each use is on
     record. `operator`: who does it in the place of the owner.
     """
-    switch = switches.lock_of_user(owner)
+    switch = kill_switches.lock_of_user(owner)
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
@@ -275,7 +275,9 @@ def stop_everything(
     active = Algorithm.objects.owned_by(owner).filter(status=Status.ACTIVE)
     for algorithm in list(active.order_by("pk").locked()):
         run = algorithm.runs.live().first()
-        moves.make(Move.PAUSE, algorithm, run=run, actor=actor, reason="kill switch", now=now)
+        status_changes.make(
+            Move.PAUSE, algorithm, run=run, actor=actor, reason="kill switch", now=now
+        )
     if close_positions:
         holding = Run.objects.holding().filter(account__owner=owner, close_asked_at=None)
         holding.update(close_asked_at=now)
@@ -285,7 +287,7 @@ def stop_everything(
 @transaction.atomic
 def allow_again(*, owner: User, now: datetime) -> KillSwitch:
     """Turn the owner's switch off. What it has paused stays paused."""
-    switch = switches.lock_of_user(owner)
+    switch = kill_switches.lock_of_user(owner)
     if switch.active:
         _record(Action.KILL_SWITCH_OFF, audit.user(owner), switch, now)
         switch.turn_off()
@@ -303,7 +305,7 @@ class NotHalted(ServiceError):
 @transaction.atomic
 def read_global_switch() -> GlobalSwitch:
     """There from the first look at it on."""
-    return switches.share_of_all()
+    return kill_switches.share_of_all()
 
 
 @transaction.atomic
@@ -311,7 +313,7 @@ def halt(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
     """Nothing of anybody's starts, resumes or enters until `lift`; no status changes, so that
     afterwards all goes on. One that is on stays as it was turned on; each use is on record.
     """
-    switch = switches.lock_of_all()
+    switch = kill_switches.lock_of_all()
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
@@ -322,7 +324,7 @@ def halt(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
 @transaction.atomic
 def lift(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
     """Let trading go on for everybody. Raises NotHalted."""
-    switch = switches.lock_of_all()
+    switch = kill_switches.lock_of_all()
     if not switch.active:
         raise NotHalted
     switch.turn_off()

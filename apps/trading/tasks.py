@@ -12,8 +12,9 @@ from apps.accounts.models import User
 from apps.accounts.services import SHUT_OUT_JOB, SHUT_OUT_QUEUE
 from apps.core import audit
 from apps.market import clock
-from apps.trading import expiries, services
+from apps.trading import services
 from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
+from apps.trading.live import expiry
 
 NIGHTLY: Final = "57 20 * * *"
 """UTC: in India 02:27, when what came in by day is in its blocks."""
@@ -54,7 +55,7 @@ def check_drift_of_day(algorithm_id: str, day: str) -> None:
 @app.task(name="trading.expiries", queue="small", queueing_lock="trading.expiries")
 def settle_expired(timestamp: int) -> None:
     """`timestamp`: when it was due."""
-    if rows := expiries.settle(now=datetime.fromtimestamp(timestamp, tz=UTC)):
+    if rows := expiry.settle(now=datetime.fromtimestamp(timestamp, tz=UTC)):
         log.info("settled contracts that had no last bar on %d lanes", rows)
 
 

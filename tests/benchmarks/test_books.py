@@ -3,7 +3,7 @@
 import pytest
 
 from apps.engine.kernel.codes import ENTER_LONG
-from apps.trading import books
+from apps.trading.booking.record import book_steps
 from tests import make
 from tests.benchmarks.side_by_side import compare
 from tests.trading.stepped import BAR, Stepper, stepper
@@ -18,7 +18,7 @@ FLAT, UP = {SBIN: (100.0, 101.0, 99.0, 100.0)}, {SBIN: (103.0, 105.0, 103.0, 105
 def trade(steppers: list[Stepper]) -> None:
     """Three rows: a signal, its fill, and the target that is reached."""
     for row in ((FLAT, {SBIN: ENTER_LONG}), (FLAT, {}), (UP, {})):
-        books.record([one.step(*row) for one in steppers], now=steppers[0].now)
+        book_steps([one.step(*row) for one in steppers], now=steppers[0].now)
         for one in steppers:
             one.time += BAR
 

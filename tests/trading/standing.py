@@ -68,7 +68,7 @@ def place(run: Run, **fields: Any) -> Order:
 def lose(algorithm: Algorithm, loss: int, *, now: datetime, breached: bool = False) -> DailyLoss:
     """On the date of `now` in India; the limit of the day is 10,000."""
     return algorithm.daily_losses.create(
-        day=now.astimezone(services.admission.INDIA).date(),
+        day=now.astimezone(services.start_checks.INDIA).date(),
         loss=loss,
         limit=10_000,
         breached_at=now if breached else None,

@@ -13,9 +13,9 @@ from apps.engine.kernel import kernel, records
 from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
-from apps.trading import books
+from apps.trading.booking.record import book_steps
 from apps.trading.models import Lane, Run, RunState
-from apps.trading.stepping import Step
+from apps.trading.step_result import Step
 from tests import make
 from tests.trading.standing import start
 
@@ -165,6 +165,6 @@ def record(
 ) -> None:
     """One row of several runs at once."""
     steps = [one.step(*row) for one, row in zip(steppers, rows, strict=True)]
-    books.record(steps, now=steppers[0].now)
+    book_steps(steps, now=steppers[0].now)
     for one in steppers:
         one.store()

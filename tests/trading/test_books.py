@@ -26,7 +26,8 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Plan, bar_entries
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract
-from apps.trading import books
+from apps.trading.booking.interpret import Leg, client_order_id, exit_that_waits
+from apps.trading.booking.record import book_steps
 from apps.trading.models import (
     Account,
     Fill,
@@ -37,8 +38,7 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
-from apps.trading.outcome import Leg, client_order_id, exit_that_waits
-from apps.trading.stepping import drop_entry
+from apps.trading.step_result import drop_entry
 from apps.webhooks.models import Event
 from tests.trading.stepped import OPENING, play, record, stepper
 
@@ -317,7 +317,7 @@ def test_a_contract_is_settled_when_it_expires(alice: User) -> None:
     one = stepper(alice, contract=Contract(multiplier=5, margin=0.2))
     play(one, (row(FLAT), LONG), row((100, 103, 99, 102)))
     assert balances()["locked"] == 10 * 100 * 5 * Decimal("0.2")
-    books.record([one.expire(SBIN)], now=one.now)
+    book_steps([one.expire(SBIN)], now=one.now)
     trade = Trade.objects.get()
     assert (trade.exit_reason, trade.exit_price, trade.gross_profit) == ("expiry", 102, 100)
     assert balances()["locked"] == 0
@@ -369,7 +369,7 @@ def test_many_runs_take_as_many_statements_as_one(alice: User, bob: User) -> Non
         record(steppers, [(row(FLAT), {})] * len(steppers))
         steps = [one.step(row((103, 105, 103, 105)), LONG) for one in steppers]
         with CaptureQueriesContext(connection) as captured:
-            books.record(steps, now=steppers[0].now)
+            book_steps(steps, now=steppers[0].now)
         return len(captured)
 
     few = statements([stepper(alice)])

@@ -13,6 +13,7 @@ from apps.accounts.models import User
 from apps.engine.kernel.codes import CLOSE_LONG, CLOSE_SHORT, ENTER, ENTER_LONG, ENTER_SHORT
 from apps.engine.kernel.reasons import REJECTIONS
 from apps.engine.simulation.plan import Contract
+from apps.trading.booking.interpret import exit_that_waits
 from apps.trading.models import (
     Account,
     Fill,
@@ -23,7 +24,6 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.money import rupees
-from apps.trading.outcome import exit_that_waits
 from tests.trading.stepped import Bar, Stepper, play, stepper
 
 SYMBOLS = ("NSE:ONE", "NSE:TWO", "NSE:SIX")

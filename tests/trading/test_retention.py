@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from apps.accounts.models import User
-from apps.trading import lanes, retention
+from apps.trading import bar_streams, retention
 from apps.trading.models import Lane, LaneRow, Run, RunState, Signal
 from tests import make
 from tests.trading.standing import ready, start
@@ -39,8 +39,8 @@ def test_an_old_signal_goes_unless_it_is_of_a_replay_by_a_young_run(alice: User,
 
 def test_an_old_row_goes_unless_a_run_is_in_its_stretch(alice: User) -> None:
     start(ready(alice))
-    lanes.adopt(now=make.NOW)
-    held, free = RunState.objects.get().lane, lanes.lane_of(["NSE:TCS"], "1m")
+    bar_streams.adopt(now=make.NOW)
+    held, free = RunState.objects.get().lane, bar_streams.lane_of(["NSE:TCS"], "1m")
     assert held is not None
     Lane.objects.update(began=1_000)
     for lane in (held, free):

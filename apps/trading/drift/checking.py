@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef
 
 from apps.engine.language.strategy import parse
 from apps.market.moments import day_in_india
-from apps.trading import lanes
+from apps.trading import bar_streams
 from apps.trading.drift.facts import Difference, differences
 from apps.trading.drift.recorded import recorded, rows_of
 from apps.trading.drift.replayed import replayed
@@ -79,7 +79,7 @@ def _by_lane(
     found: dict[tuple[Lane, date], list[SessionStart]] = defaultdict(list)
     for one in sessions:
         strategy = parse(one.run.configuration)
-        lane = lanes.lane_of(
+        lane = bar_streams.lane_of(
             strategy.basicInfo.symbols,
             strategy.basicInfo.timeframe,
             include_out_of_session=strategy.executionSettings.includeOutOfSession,

@@ -7,7 +7,7 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from apps.trading.stepping import Barred
+from apps.trading.step_result import Barred
 
 
 class Kind(StrEnum):

@@ -6,9 +6,9 @@ import numpy as np
 
 from apps.core.times import moment
 from apps.market.moments import midnight
+from apps.trading.bar_rows import unpacked
 from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
 from apps.trading.models import Fill, Intent, Lane, LaneRow, SessionStart, Signal
-from apps.trading.rows import unpacked
 
 _DAY = 86_400
 

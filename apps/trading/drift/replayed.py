@@ -12,15 +12,15 @@ from apps.engine.kernel.records import save
 from apps.market import editions, store
 from apps.market.calendars import calendars_of
 from apps.market.moments import day_in_india, midnight
-from apps.trading.books import SIDES
-from apps.trading.desk import Desk
+from apps.trading.bar_rows import PRICES, Row, nominal_end, unpacked, visible_bars
+from apps.trading.booking.interpret import Outcome, outcome_of
+from apps.trading.booking.record import SIDES
 from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
+from apps.trading.live.step import Member, Standing, play
+from apps.trading.live.stream_cache import Desk
 from apps.trading.models import Intent, Lane, LaneRow, SessionStart
 from apps.trading.money import price
-from apps.trading.outcome import Outcome, outcome_of
-from apps.trading.playing import Member, Standing, play
-from apps.trading.rows import PRICES, Row, nominal_end, unpacked, visible_bars
-from apps.trading.stepping import Step
+from apps.trading.step_result import Step
 
 
 def replayed(

@@ -19,8 +19,8 @@ from apps.market.store import PATIENCE
 from apps.trading import services
 from apps.trading.drift import checking
 from apps.trading.drift.services import CHECK_JOB
+from apps.trading.live.runner import Runner
 from apps.trading.models import DriftReport, Fill, LaneRow, Run, Signal, Trade
-from apps.trading.runner import Runner
 from apps.trading.tasks import check_drift_of_day
 from tests import make
 from tests.conftest import Api

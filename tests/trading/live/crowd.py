@@ -7,7 +7,7 @@ from apps.accounts.models import User
 from apps.algorithms.lifecycle import Status
 from apps.algorithms.models import Algorithm
 from apps.engine.kernel.records import new_state, save
-from apps.trading import switches
+from apps.trading import kill_switches
 from apps.trading.models import Account, Run, RunState
 from tests import make
 
@@ -39,7 +39,7 @@ def crowd(
     ]
     Account.objects.bulk_create(accounts)
     for owner in owners:
-        switches.share_of_user(owner)
+        kill_switches.share_of_user(owner)
     runs = [
         Run(
             algorithm=algorithm,

@@ -16,9 +16,9 @@ from apps.market import services as market
 from apps.market.contracts import rules_of
 from apps.market.moments import day_in_india
 from apps.market.store import PATIENCE
-from apps.trading import lanes, services
+from apps.trading import bar_streams, services
+from apps.trading.live.runner import Runner
 from apps.trading.models import Run
-from apps.trading.runner import Runner
 from tests import make
 
 FIRST: Final = 1_780_285_500  # Monday, 2026-06-01, 09:15 in Asia/Kolkata
@@ -87,8 +87,8 @@ def replay(series: Series, timeframe: str, length: int, runner: Runner, *, since
 def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> None:
     """Have everybody see what is over by then, and do what follows."""
     clock.move(at, symbols=symbols, timeframe=timeframe, now=make.NOW)
-    lanes.adopt(now=make.NOW)
-    lanes.wake(symbols, timeframe, now=make.NOW)
+    bar_streams.adopt(now=make.NOW)
+    bar_streams.wake(symbols, timeframe, now=make.NOW)
     while runner.work(now=make.NOW):
         pass
 

@@ -8,9 +8,9 @@ import pytest
 
 from apps.accounts.models import User
 from apps.market.feeds import services as feeds
+from apps.trading.bar_rows import unpacked
+from apps.trading.live.runner import Runner
 from apps.trading.models import Lane, LaneRow, Position, Run, Signal, Trade
-from apps.trading.rows import unpacked
-from apps.trading.runner import Runner
 from tests import make
 from tests.market.bars import at
 from tests.symbols.instruments import master_of_derivatives

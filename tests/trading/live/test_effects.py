@@ -21,8 +21,10 @@ from apps.market.rulebook.book import bundled_files
 from apps.market.services import load_edition
 from apps.market.store import PATIENCE
 from apps.symbols.models import Instrument
-from apps.trading import lanes, leases, services
+from apps.trading import bar_streams, services
 from apps.trading.drift import checking
+from apps.trading.live import leases
+from apps.trading.live.runner import Runner
 from apps.trading.models import (
     DailyLoss,
     DriftReport,
@@ -37,7 +39,6 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
-from apps.trading.runner import Runner
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import Event
 from tests import make
@@ -507,7 +508,7 @@ def test_runners_in_turn_keep_the_capital_of_a_run(alice: User) -> None:
 
 def test_a_runner_that_was_given_up_on_writes_nothing(alice: User) -> None:
     started(alice, always_in())
-    lanes.adopt(now=make.NOW)
+    bar_streams.adopt(now=make.NOW)
     taken = leases.take(had=[], now=make.NOW)
     assert len(taken) == 1
     assert leases.hold(taken, now=make.NOW) == {taken[0].pk}

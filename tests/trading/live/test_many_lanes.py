@@ -12,13 +12,14 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.market import clock
-from apps.trading import advance, lanes, leases
-from apps.trading.desk import Desk
+from apps.trading import bar_streams
+from apps.trading.bar_rows import Row
+from apps.trading.live import leases
+from apps.trading.live.runner import Runner
+from apps.trading.live.step import Standing, play
+from apps.trading.live.stream_cache import Desk
 from apps.trading.models import Fill, Lane, RunState, Trade
-from apps.trading.playing import Standing, play
-from apps.trading.rows import Row
-from apps.trading.runner import Runner
-from apps.trading.stepping import Step
+from apps.trading.step_result import Step
 from tests import make
 from tests.trading.live.crowd import crowd
 from tests.trading.live.market_day import (
@@ -70,7 +71,7 @@ def test_runners_that_take_turns_leave_the_books_of_one(alice: User) -> None:
 
 def test_a_runner_takes_a_share_of_what_waits_and_first_what_it_had_before() -> None:
     for first, second in product("ABCDEF", "ABCDE"):
-        lanes.lane_of([f"NSE:WALK{first}{second}"], "15m")
+        bar_streams.lane_of([f"NSE:WALK{first}{second}"], "15m")
     Lane.objects.update(wake_at=make.NOW)
     taken = [leases.take(had=[], now=make.NOW) for _ in range(4)]
     assert [len(some) for some in taken] == [10, leases.FEWEST, leases.FEWEST, 4]
@@ -90,7 +91,7 @@ def test_rows_of_many_lanes_take_as_many_statements_as_those_of_few(alice: User)
 
     def statements(symbols: Sequence[str], row: int) -> int:
         clock.move(FIRST + LENGTH * row, symbols=symbols, timeframe="15m", now=make.NOW)
-        lanes.wake(symbols, "15m", now=make.NOW)
+        bar_streams.wake(symbols, "15m", now=make.NOW)
         with CaptureQueriesContext(connection) as captured:
             assert runner.work(now=make.NOW)
         return len(captured)
@@ -117,7 +118,7 @@ def test_what_goes_wrong_with_one_lane_stops_no_other(
         open_window(desk, row)
 
     open_window = Desk.open_window
-    monkeypatch.setattr(advance, "play", played)
+    monkeypatch.setattr(commit, "play", played)
     monkeypatch.setattr(Desk, "open_window", opened)
     last = int(series[SYMBOLS[0]].time[5])
     replay({name: bars.between(0, last) for name, bars in series.items()}, "15m", LENGTH, Runner())

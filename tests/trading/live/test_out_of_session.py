@@ -7,8 +7,8 @@ from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.trading.drift import checking
+from apps.trading.live.runner import Runner
 from apps.trading.models import DriftReport, Lane, LaneRow, Trade
-from apps.trading.runner import Runner
 from tests import make
 from tests.trading.live.market_day import (
     DAY,

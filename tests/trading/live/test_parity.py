@@ -26,14 +26,14 @@ from apps.market.importers.candle_file import Given, read_one_series
 from apps.market.moments import day_in_india
 from apps.market.rulebook.book import bundled
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.desk import Desk, member_of
-from apps.trading.hearing import Hearing
+from apps.trading.bar_rows import Row, closed
+from apps.trading.live.contract_terms import Terms
+from apps.trading.live.indicator_window import Window
+from apps.trading.live.signals import Hearing
+from apps.trading.live.step import Changes, Member, Standing, play
+from apps.trading.live.stream_cache import Desk, member_of
 from apps.trading.models import Lane, Run
-from apps.trading.playing import Changes, Member, Standing, play
-from apps.trading.rows import Row, closed
-from apps.trading.stepping import Step
-from apps.trading.terms import Terms
-from apps.trading.windows import Window
+from apps.trading.step_result import Step
 from tests.trading.live.drawn import LONGER, drawn
 
 CASES, ROWS = 200, 300

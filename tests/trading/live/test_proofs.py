@@ -18,13 +18,14 @@ from apps.engine.candles import Candles, frozen, ist_day
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
 from apps.engine.kernel.records import RATE, Bars, Market, new_state, save
 from apps.engine.simulation.plan import Contract, contract_rows
-from apps.trading import leases, services
-from apps.trading.desk import member_of
+from apps.trading import services
+from apps.trading.bar_rows import Row
+from apps.trading.live import leases
+from apps.trading.live.contract_terms import Terms
+from apps.trading.live.runner import Runner
+from apps.trading.live.step import Changes, Cue, play
+from apps.trading.live.stream_cache import member_of
 from apps.trading.models import Fill, Intent, Lane, Order, Posting, Run, RunState
-from apps.trading.playing import Changes, Cue, play
-from apps.trading.rows import Row
-from apps.trading.runner import Runner
-from apps.trading.terms import Terms
 from tests import make
 from tests.trading.live.crowd import crowd
 from tests.trading.live.market_day import (

@@ -8,7 +8,7 @@ from apps.engine.candles import Candles
 from apps.market.moments import INDIA
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.store import PATIENCE
-from apps.trading.rows import Row, closed, packed, silent_at, unpacked
+from apps.trading.bar_rows import Row, closed, packed, silent_at, unpacked
 from tests.market.bars import at
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata

@@ -9,8 +9,8 @@ from apps.core.times import moment
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.simulation.simulate import Result
 from apps.trading import services
+from apps.trading.live.runner import Runner
 from apps.trading.models import LaneRow, Order, Posting, Run, RunState, SessionStart, Trade
-from apps.trading.runner import Runner
 from tests import make
 from tests.trading.live.market_day import (
     FIRST,

@@ -11,11 +11,12 @@ from apps.engine.candles import Candles
 from apps.market import clock, writing
 from apps.market import services as market
 from apps.market.models import CorporateAction
-from apps.trading import lanes, turn
+from apps.trading import bar_streams
+from apps.trading.bar_rows import Row, unpacked
+from apps.trading.live import turn
+from apps.trading.live.indicator_window import Window, window_of
+from apps.trading.live.runner import Runner
 from apps.trading.models import Lane, LaneRow, Run, Signal
-from apps.trading.rows import Row, unpacked
-from apps.trading.runner import Runner
-from apps.trading.windows import Window, window_of
 from tests import make
 from tests.market.bars import at, flat
 from tests.trading.live.market_day import DAY, FIRST, backtested, hold, started, step, times
@@ -205,7 +206,7 @@ def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
         hurried.setattr(turn, "RUNS_AT_ONCE", 1)
         hurried.setattr(turn, "SECONDS", -1.0)
         clock.move(starts[1] + LENGTH, symbols=both, timeframe="15m", now=make.NOW)
-        lanes.wake(both, "15m", now=make.NOW)
+        bar_streams.wake(both, "15m", now=make.NOW)
         one.work(now=make.NOW)
     assert Lane.objects.get(row_time=starts[0]).symbols == [SHARE]
     corrected_for(other, starts[1])

@@ -10,8 +10,8 @@ from apps.engine.kernel.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, 
 from apps.engine.kernel.records import Array, State
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
+from apps.trading.live.share_changes import SettledFraction
 from apps.trading.models import Run
-from apps.trading.share_changes import SettledFraction
 
 
 class Barred(StrEnum):

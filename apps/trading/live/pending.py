@@ -14,9 +14,7 @@ from apps.engine.errors import EngineError
 from apps.market import store
 from apps.market.expiries import last_days
 from apps.market.live import Series
-from apps.trading.desk import Desk
-from apps.trading.models import Lane, LaneRow, RunState
-from apps.trading.rows import (
+from apps.trading.bar_rows import (
     GIVEN_UP_AFTER,
     Outlook,
     Row,
@@ -26,6 +24,8 @@ from apps.trading.rows import (
     unpacked,
     visible_bars,
 )
+from apps.trading.live.stream_cache import Desk
+from apps.trading.models import Lane, LaneRow, RunState
 
 _EVER: Final = 2**62
 _NOTHING: Final = Outlook([], None)

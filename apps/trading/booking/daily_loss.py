@@ -11,7 +11,7 @@ from django.db import connection
 from apps.market.moments import day_in_india
 from apps.trading.models import DailyLoss, Run
 from apps.trading.money import NOTHING, rupees
-from apps.trading.stepping import Step
+from apps.trading.step_result import Step
 from apps.webhooks.event_types import EventType
 from apps.webhooks.services import Draft
 
@@ -38,7 +38,7 @@ class Loss:
     breached: bool
 
 
-def keep(steps: Sequence[Step], *, now: datetime) -> list[Draft]:
+def update_daily_losses(steps: Sequence[Step], *, now: datetime) -> list[Draft]:
     """Write the loss of the day where money moved or the limit was reached; returns what is to be
     told of breaches. The algorithms are locked.
     """

@@ -33,11 +33,11 @@ from apps.engine.kernel.records import (
     load,
 )
 from apps.engine.language.strategy import Strategy
+from apps.trading.bar_rows import Row
+from apps.trading.live.contract_terms import CLOSE, Dealing, Terms
+from apps.trading.live.share_changes import convert
 from apps.trading.models import Run
-from apps.trading.rows import Row
-from apps.trading.share_changes import convert
-from apps.trading.stepping import Barred, Step, drop_entry
-from apps.trading.terms import CLOSE, Dealing, Terms
+from apps.trading.step_result import Barred, Step, drop_entry
 
 _NO_TRADES: Final = np.empty(0, TRADE)
 

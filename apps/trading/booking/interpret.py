@@ -32,7 +32,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.language.strategy import Strategy
 from apps.trading.models import Intent
 from apps.trading.money import NOTHING, rupees
-from apps.trading.stepping import Barred, Step
+from apps.trading.step_result import Barred, Step
 
 Record = Any
 """A NumPy record, whose fields no type knows."""

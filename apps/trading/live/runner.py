@@ -12,10 +12,10 @@ from apps.engine.sessions import Sessions
 from apps.market import editions
 from apps.market.calendars import calendars_of
 from apps.market.rulebook.book import Rulebook
-from apps.trading import leases
-from apps.trading.desk import Desk
+from apps.trading.live import leases
+from apps.trading.live.stream_cache import Desk
+from apps.trading.live.turn import Turn
 from apps.trading.models import Lane
-from apps.trading.turn import Turn
 
 DESKS: Final = 500
 """Lanes whose windows are kept in memory, those that were worked on last."""

@@ -22,12 +22,12 @@ from apps.market.models import CorporateAction
 from apps.market.moments import day_in_india
 from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
-from apps.trading.hearing import Hearing
+from apps.trading.bar_rows import Row
+from apps.trading.live.contract_terms import Dealing, Terms, dealing_of, terms_of
+from apps.trading.live.indicator_window import Window, window_of
+from apps.trading.live.signals import Hearing
+from apps.trading.live.step import Changes, Cue, Member
 from apps.trading.models import Lane, Run
-from apps.trading.playing import Changes, Cue, Member
-from apps.trading.rows import Row
-from apps.trading.terms import Dealing, Terms, dealing_of, terms_of
-from apps.trading.windows import Window, window_of
 
 STALE_AFTER: Final = 3
 """So many bars may be missing before nothing is entered any more."""

@@ -14,8 +14,12 @@ from django.db import connection, transaction
 from apps.algorithms.models import Algorithm
 from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
-from apps.trading import achievement, capital, holdings, ledger, losses, order_book
-from apps.trading.holdings import ByPosition
+from apps.trading import capital, ledger
+from apps.trading.booking.daily_loss import update_daily_losses
+from apps.trading.booking.interpret import Execution, Heard, Outcome, outcome_of
+from apps.trading.booking.orders import Booked, book_orders
+from apps.trading.booking.performance import update_performance
+from apps.trading.booking.positions import ByPosition, book_positions, settle_fractions
 from apps.trading.ledger import Fact
 from apps.trading.models import (
     Account,
@@ -29,9 +33,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.money import NOTHING, price, rupees
-from apps.trading.order_book import Booked
-from apps.trading.outcome import Execution, Heard, Outcome, outcome_of
-from apps.trading.stepping import Step
+from apps.trading.step_result import Step
 from apps.webhooks import services as events
 from apps.webhooks.event_types import EventType
 from apps.webhooks.services import Draft
@@ -65,7 +67,7 @@ Filled = list[tuple[Outcome, Execution, Fill]]
 
 
 @transaction.atomic(savepoint=False)
-def record(steps: Sequence[Step], *, now: datetime) -> None:
+def book_steps(steps: Sequence[Step], *, now: datetime) -> None:
     """Write what the steps did; at most one step of a run, the caller holds their lanes, and has
     not yet stored the states after them.
 
@@ -75,15 +77,15 @@ def record(steps: Sequence[Step], *, now: datetime) -> None:
     outcomes = [outcome_of(step) for step in steps]
     accounts = _accounts(outcomes)
     fractions = _fractions(outcomes)
-    booked = order_book.keep(outcomes)
+    booked = book_orders(outcomes)
     filled = _fills(outcomes, booked.filled)
     _keep_money([*fractions, *_moves(filled)], accounts, now)
-    settled = holdings.keep(outcomes)
+    settled = book_positions(outcomes)
     trades = Trade.objects.bulk_create(_trades(outcomes, settled))
     _keep_signals(outcomes, booked)
     told = [_told(*one) for one in filled]
-    told += achievement.keep(outcomes, trades, now=now)
-    told += losses.keep(steps, now=now)
+    told += update_performance(outcomes, trades, now=now)
+    told += update_daily_losses(steps, now=now)
     if told:
         told.sort(key=lambda draft: draft.algorithm_id)
         events.write_all(_with_names(told), now=now)
@@ -163,7 +165,7 @@ def _accounts(outcomes: Sequence[Outcome]) -> dict[str, Account]:
 
 def _fractions(outcomes: Sequence[Outcome]) -> list[Move]:
     """What splits left over of shares, settled in cash before the row."""
-    positions = holdings.settle_fractions(outcomes)
+    positions = settle_fractions(outcomes)
     moves = []
     for outcome in outcomes:
         run = outcome.step.run

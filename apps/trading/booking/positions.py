@@ -9,9 +9,9 @@ import numpy as np
 from django.db import connection
 
 from apps.core.times import moment
+from apps.trading.booking.interpret import Execution, Outcome
 from apps.trading.models import Intent, Position
 from apps.trading.money import price
-from apps.trading.outcome import Execution, Outcome
 
 CLOSE: Final = """
     UPDATE trading_position AS one
@@ -64,7 +64,7 @@ def settle_fractions(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, str], Po
     return {(one.run_id, one.symbol): one for one in held}
 
 
-def keep(outcomes: Sequence[Outcome]) -> ByPosition:
+def book_positions(outcomes: Sequence[Outcome]) -> ByPosition:
     """Write what is held after the steps, and what has been closed in them. Returns what fractions
     of shares had won or lost for the positions that were closed.
     """

@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 
 from apps.core.database_errors import is_passing
 from apps.market import clock
-from apps.trading import lanes
-from apps.trading.advance import Done, Round, advance, give_up
-from apps.trading.desk import Desk
+from apps.trading import bar_streams
+from apps.trading.bar_rows import Row
+from apps.trading.live.commit import Done, Round, advance, give_up
+from apps.trading.live.pending import Visit, look, stands_on
+from apps.trading.live.step import Member
+from apps.trading.live.stream_cache import Desk
 from apps.trading.models import Lane
-from apps.trading.playing import Member
-from apps.trading.rows import Row
-from apps.trading.visits import Visit, look, stands_on
 
 RUNS_AT_ONCE: Final = 500
 """Of one transaction."""
@@ -55,7 +55,9 @@ class Turn:
                 desk.drop_unused()
 
     def _work(self) -> Mapping[Lane, datetime | None]:
-        lanes.begin_with_replay([desk.lane for desk in self._desks], market_now=self._market_now)
+        bar_streams.begin_with_replay(
+            [desk.lane for desk in self._desks], market_now=self._market_now
+        )
         visits = self._look()
         self._go_on(visits)
         next_looks: dict[Lane, datetime | None] = {}

@@ -19,10 +19,10 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.performance import Achieved, Record
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
-from apps.trading import moves
+from apps.trading import status_changes
+from apps.trading.booking.interpret import Outcome
 from apps.trading.models import Run, RunState, Tally, Trade
 from apps.trading.money import rupees
-from apps.trading.outcome import Outcome
 from apps.webhooks.event_types import EventType
 from apps.webhooks.services import Draft
 
@@ -65,7 +65,9 @@ class News:
         return bool(self.trades) or self.fall is not None
 
 
-def keep(outcomes: Sequence[Outcome], trades: Iterable[Trade], *, now: datetime) -> list[Draft]:
+def update_performance(
+    outcomes: Sequence[Outcome], trades: Iterable[Trade], *, now: datetime
+) -> list[Draft]:
     """Write performance and last execution of the algorithms of these steps, and do what their
     alerts ask for; returns what is to be told of it.
     """
@@ -208,7 +210,9 @@ def _alarm(algorithm: Algorithm, record: Record, run: Run, now: datetime) -> Ite
         yield _alert_told(algorithm, metric, value, alert)
         if alert["action"] == "pause_algorithm" and algorithm.status == Status.ACTIVE:
             reason = f"alert: {metric} is {value:.4g}"
-            yield moves.change(Move.PAUSE, algorithm, run=run, actor=None, reason=reason, now=now)
+            yield status_changes.change(
+                Move.PAUSE, algorithm, run=run, actor=None, reason=reason, now=now
+            )
 
 
 def _alert_told(algorithm: Algorithm, metric: str, value: float, alert: Alert) -> Draft:

@@ -19,8 +19,8 @@ from apps.market.calendars import calendars_of
 from apps.market.expiries import last_days
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
+from apps.trading.bar_rows import nominal_end, packed, unpacked, without_bars
 from apps.trading.models import Lane, LaneRow, Position
-from apps.trading.rows import nominal_end, packed, unpacked, without_bars
 
 GRACE: Final = 300
 """Seconds after the end of the row in which its bars may still come."""

@@ -9,11 +9,7 @@ from typing import Any, Final
 from django.db import connection
 
 from apps.core.times import moment
-from apps.trading.brokers.paper import PaperBroker
-from apps.trading.brokers.protocol import place_surely
-from apps.trading.models import Intent, Order, OrderStatus, Run
-from apps.trading.money import price
-from apps.trading.outcome import (
+from apps.trading.booking.interpret import (
     FROM_OUTSIDE,
     Execution,
     Leg,
@@ -22,7 +18,11 @@ from apps.trading.outcome import (
     Refused,
     client_order_id,
 )
-from apps.trading.stepping import Step, drop_entry
+from apps.trading.brokers.paper import PaperBroker
+from apps.trading.brokers.protocol import place_surely
+from apps.trading.models import Intent, Order, OrderStatus, Run
+from apps.trading.money import price
+from apps.trading.step_result import Step, drop_entry
 
 WITHDRAWN: Final = FROM_OUTSIDE | {"limit_not_reached", "daily_loss_limit"}
 """Reasons for which an order is taken back; of the others it is rejected."""
@@ -58,7 +58,7 @@ class Booked:
     recalled: list[Order] = field(default_factory=list)
 
 
-def keep(outcomes: Sequence[Outcome]) -> Booked:
+def book_orders(outcomes: Sequence[Outcome]) -> Booked:
     """Write the orders; the caller holds the lanes of their runs. All that a row does to them has
     happened at its close, by the market's time, however late somebody came to it.
     """

@@ -19,12 +19,14 @@ from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.records import save
 from apps.market.moments import day_in_india
-from apps.trading import books, leases, services, switches, wishes
+from apps.trading import kill_switches, services, wishes
+from apps.trading.bar_rows import Row, packed
+from apps.trading.booking.record import book_steps
+from apps.trading.live import leases
+from apps.trading.live.contract_terms import Terms
+from apps.trading.live.step import Changes, Cue, Member, Standing, play
 from apps.trading.models import Account, Lane, LaneRow, Run, RunState, SessionStart
-from apps.trading.playing import Changes, Cue, Member, Standing, play
-from apps.trading.rows import Row, packed
-from apps.trading.stepping import Step
-from apps.trading.terms import Terms
+from apps.trading.step_result import Step
 
 ATTEMPTS: Final = 5
 _ADVANCE: Final = f"""
@@ -112,7 +114,7 @@ def _advance(rounds: Sequence[Round], now: datetime) -> Done:
     _lock(eventful, standings)
     _keep_rows(rounds, now)
     _keep_session_starts(rounds, steps, standings)
-    books.record(eventful, now=now)
+    book_steps(eventful, now=now)
     _keep_states(steps, standings)
     _end(eventful, standings, now)
     return Done(held, faults)
@@ -141,7 +143,7 @@ def _standings(rounds: Sequence[Round]) -> dict[str, Standing]:
     members = {member.run.pk: member for one in rounds for member in one.members}
     rows = {member.run.pk: one.row.time for one in rounds for member in one.members}
     owners = sorted({member.run.account_id for member in members.values()})
-    halted_all, halted = switches.share_since(owners)
+    halted_all, halted = kill_switches.share_since(owners)
     closing, cancelled = wishes.closing(members), wishes.cancelled(members)
     states = RunState.objects.filter(run__in=list(members)).values_list(
         "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from apps.engine.kernel.codes import AT_LIMIT, ENTER_LONG
 from apps.engine.kernel.prices import tick_down, tick_up
 from apps.engine.kernel.records import Array, Plan, State
-from apps.trading.rows import Row
+from apps.trading.bar_rows import Row
 
 _SCALED: Final = (
     "average",

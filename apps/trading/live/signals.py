@@ -15,10 +15,10 @@ from apps.engine.signals.values import ColumnCache
 from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import square_off_flags, squares_off
 from apps.engine.simulation.timeline import cues_at
-from apps.trading.playing import Cue, Member
-from apps.trading.rows import Row
-from apps.trading.terms import Terms
-from apps.trading.windows import Window
+from apps.trading.bar_rows import Row
+from apps.trading.live.contract_terms import Terms
+from apps.trading.live.indicator_window import Window
+from apps.trading.live.step import Cue, Member
 
 COLUMN_BYTES: Final = 64 * 1024 * 1024
 """Of indicators' columns that runs share while one row of one symbol is evaluated."""

@@ -35,8 +35,8 @@ from apps.market.history import change_of
 from apps.market.models import CandleBlock, CorporateAction
 from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
+from apps.trading.bar_rows import PRICES, Row, unpacked, visible_bars
 from apps.trading.models import Lane, LaneRow
-from apps.trading.rows import PRICES, Row, unpacked, visible_bars
 
 _ROWS_FIRST: Final = 3 * WARMUP_BARS
 """Rows read for a window; more, if a symbol was missing in many of them."""

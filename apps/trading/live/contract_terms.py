@@ -12,8 +12,8 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
 from apps.market.contracts import rules_of
 from apps.market.moments import day_in_india, midnight
+from apps.trading.bar_rows import Row, unpacked
 from apps.trading.models import Lane
-from apps.trading.rows import Row, unpacked
 
 CLOSE: Final = 3
 """Its place among the prices of a bar."""
