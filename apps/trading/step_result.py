@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from apps.engine.kernel.codes import ENTER, ENTER_LONG, ENTER_SHORT, EXIT_LONG, 
 from apps.engine.kernel.records import Array, State
 from apps.engine.language.strategy import Strategy
 from apps.engine.simulation.plan import Contract
-from apps.trading.live.share_changes import SettledFraction
 from apps.trading.models import Run
 
 
@@ -22,6 +22,18 @@ class Barred(StrEnum):
     KILL_SWITCH = "kill_switch"
     PAUSED = "paused"
     STALE_DATA = "stale_data"
+
+
+class SettledFraction(NamedTuple):
+    """A part of a share that a split left over, settled in cash.
+
+    `locked` are the rupees that the position locked before and after, `gross` what the fraction won
+    or lost, below 0. Charges there are none: the company pays for fractions.
+    """
+
+    symbol: int
+    locked: tuple[float, float]
+    gross: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)

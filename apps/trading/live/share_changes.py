@@ -14,6 +14,7 @@ from apps.engine.kernel.codes import AT_LIMIT, ENTER_LONG
 from apps.engine.kernel.prices import tick_down, tick_up
 from apps.engine.kernel.records import Array, Plan, State
 from apps.trading.bar_rows import Row
+from apps.trading.step_result import SettledFraction
 
 _SCALED: Final = (
     "average",
@@ -29,18 +30,6 @@ _SCALED: Final = (
 
 OPEN: Final = 0
 """The place of the open among the prices of a bar."""
-
-
-class SettledFraction(NamedTuple):
-    """A part of a share that a split left over, settled in cash.
-
-    `locked` are the rupees that the position locked before and after, `gross` what the fraction won
-    or lost, below 0. Charges there are none: the company pays for fractions.
-    """
-
-    symbol: int
-    locked: tuple[float, float]
-    gross: float
 
 
 class Converted(NamedTuple):

@@ -14,7 +14,7 @@ from apps.engine.candles import Candles
 from apps.market import clock
 from apps.trading import bar_streams
 from apps.trading.bar_rows import Row
-from apps.trading.live import leases
+from apps.trading.live import commit, leases
 from apps.trading.live.runner import Runner
 from apps.trading.live.step import Standing, play
 from apps.trading.live.stream_cache import Desk
