@@ -13,14 +13,14 @@ from django.utils import timezone
 
 from apps.accounts import services
 from apps.accounts.models import ApiKey, EndReason, Session, User
-from apps.core.operator_pages import BoundedPaginator, OnRecord, OperatorAdmin, operator_of
+from apps.core.operator_pages import AuditedAdmin, BoundedPaginator, OperatorAdmin, operator_of
 
 # Roles are flags of the user; Django's groups would say nothing here.
 admin.site.unregister(Group)
 
 
 @admin.register(User)
-class UserAdmin(OnRecord, DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at run time
+class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at run time
     """Accounts are made by signing up and are switched off, not deleted: their algorithms stay.
 
     Operators change users; only admins change operators and admins, and who is one.

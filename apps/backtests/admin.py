@@ -11,7 +11,7 @@ from apps.backtests import services
 from apps.backtests.lifecycle import MOVES, Move
 from apps.backtests.models import Backtest
 from apps.core import audit
-from apps.core.operator_pages import OperatorAdmin, Verb
+from apps.core.operator_pages import AdminAction, OperatorAdmin
 
 
 def _cancel(backtest: Backtest, operator: audit.Actor, reason: str, now: datetime) -> None:
@@ -24,9 +24,9 @@ def _retry(backtest: Backtest, operator: audit.Actor, reason: str, now: datetime
 
 @admin.register(Backtest)
 class BacktestAdmin(OperatorAdmin):
-    verbs = (
-        Verb("cancel", "Cancel", _cancel, lambda one: one.status in MOVES[Move.CANCEL][0]),
-        Verb("retry", "Try again", _retry, lambda one: one.status in MOVES[Move.RETRY][0]),
+    object_actions = (
+        AdminAction("cancel", "Cancel", _cancel, lambda one: one.status in MOVES[Move.CANCEL][0]),
+        AdminAction("retry", "Try again", _retry, lambda one: one.status in MOVES[Move.RETRY][0]),
     )
     list_display = (
         "id", "owner", "name", "status", "progress", "attempt", "losses", "timeframe", "created_at",

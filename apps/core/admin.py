@@ -52,7 +52,7 @@ class AuditRecordAdmin(OperatorAdmin):
 
 @admin.register(ProcrastinateJob)
 class JobAdmin(OperatorAdmin):
-    """The queue's own rows, to be looked at. What they run has a page of its own, with verbs."""
+    """The queue's own rows, read-only. What they run has a page of its own, with actions."""
 
     list_display = ("id", "task_name", "queue_name", "status", "attempts", "scheduled_at", "args")
     list_filter = ("status",)

@@ -1,7 +1,7 @@
-"""What all pages of the admin have in common: they show, and whatever they change is on record.
+"""The base classes of the admin's pages: they are read-only, and every change is audited.
 
-Nothing is added, edited or deleted by a form unless a page says so. What an operator may do to a
-thing is a verb of its own, with a page that asks for the reason.
+Nothing is added, edited or deleted by a form unless a page allows it. What an operator may do to an
+object is an AdminAction with a page of its own, which asks for the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +30,7 @@ MOST_COUNTED: Final = 10_000
 
 
 class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at run time
-    """Counts no further than MOST_COUNTED: in a table of millions one searches and filters."""
+    """Count no further than MOST_COUNTED rows: a table of millions is searched and filtered."""
 
     @cached_property
     def count(self) -> int:
@@ -40,12 +40,12 @@ class BoundedPaginator(Paginator):  # type: ignore[type-arg]  # not generic at r
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
-    """Something an operator may do to one thing.
+class AdminAction:
+    """Something an operator may do to one object.
 
-    `do(thing, operator, reason, now)` calls a service, which puts it on record and raises
-    ServiceError when it cannot be done. Any: each page has a model of its own. What concerns
-    everybody has words that must be `typed` first.
+    `do(object, operator, reason, now)` calls a service, which writes the audit record and raises
+    ServiceError when the action is not possible. An action that concerns every user has a text in
+    `typed`, which the operator must type first.
     """
 
     name: str
@@ -63,7 +63,7 @@ class ReasonForm(Form):
 
 
 class TypedForm(ReasonForm):
-    """For what a stray click must not do."""
+    """The form of an action that a stray click must not trigger."""
 
     confirmation = forms.CharField(max_length=50, strip=False)
 
@@ -78,15 +78,13 @@ class TypedForm(ReasonForm):
         return self._wanted
 
 
-class OnRecord(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """What its forms change is on record; the history of a thing is what is on record of it."""
+class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at run time
+    """Every change by a form is audited; the history of an object is its audit records."""
 
     def construct_change_message(
         self, request: HttpRequest, form: Any, formsets: Any, add: bool = False
     ) -> list[dict[str, Any]]:
-        """Django names the fields alone; here each has its values before and after. Any: as Django
-        has it.
-        """
+        """Add the values before and after to the names of the changed fields."""
         message: list[dict[str, Any]] = super().construct_change_message(
             request, form, formsets, add
         )
@@ -107,38 +105,39 @@ class OnRecord(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic at ru
         return super().log_change(request, obj, message)
 
     def log_deletions(self, request: HttpRequest, queryset: QuerySet[Any]) -> Any:
-        for thing in queryset:
-            self._record(request, Action.ADMIN_DELETED, thing, {})
+        for deleted in queryset:
+            self._record(request, Action.ADMIN_DELETED, deleted, {})
         return super().log_deletions(request, queryset)
 
     def _record(
-        self, request: HttpRequest, action: Action, thing: Model, details: Mapping[str, object]
+        self, request: HttpRequest, action: Action, subject: Model, details: Mapping[str, object]
     ) -> None:
-        by = operator_of(request)
-        audit.record(action, actor=by, subject=thing, details=details, now=timezone.now())
+        operator = operator_of(request)
+        audit.record(action, actor=operator, subject=subject, details=details, now=timezone.now())
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None
     ) -> HttpResponse:
-        """Any: as Django has it."""
+        """Show the audit records of the object instead of Django's own history."""
         return redirect(f"{reverse('admin:core_auditrecord_changelist')}?q={unquote(object_id)}")
 
 
 def _change(form: Any, name: str) -> object:
-    """Any: each page has a form of its own."""
+    """Return the field's value before and after; a password is never shown."""
     if "password" in name:
         return "changed"
     return [form.initial.get(name), form.cleaned_data.get(name)]
 
 
 def operator_of(request: HttpRequest) -> audit.Actor:
+    """Return the operator who uses the admin, as the actor of an audit record."""
     user = request.user
     assert isinstance(user, Model), "the admin opens to users alone"
     return audit.operator(user)
 
 
-class Shown(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
-    """What belongs to a thing, on its page, to be looked at."""
+class ReadOnlyInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
+    """Rows that belong to an object, shown on its page."""
 
     extra = 0
     can_delete = False
@@ -150,16 +149,16 @@ class Shown(admin.TabularInline):  # type: ignore[type-arg]  # not generic at ru
         return False
 
 
-class OperatorAdmin(OnRecord):
-    """A page to look at, with verbs; its lists stay quick however many rows there are."""
+class OperatorAdmin(AuditedAdmin):
+    """A read-only page with actions; its lists stay quick however many rows there are."""
 
-    verbs: ClassVar[Sequence[Verb]] = ()
+    object_actions: ClassVar[Sequence[AdminAction]] = ()
 
     list_per_page = 50
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-    change_form_template = "operators/thing.html"
+    change_form_template = "operators/change_form.html"
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False
@@ -171,58 +170,56 @@ class OperatorAdmin(OnRecord):
         return False
 
     def matching(self, term: str) -> Q:
-        """What a search finds, by columns with an index; for pages that have `search_fields`."""
+        """Return the filter of a search by indexed columns, for pages that have `search_fields`."""
         return Q()
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Django would look for every word anywhere in every column. Any: as Django has it."""
+        """Search by `matching`; Django would look for each word anywhere in each column."""
         term = search_term.strip()
         return (queryset.filter(self.matching(term)) if term else queryset), False
 
     def get_urls(self) -> list[URLPattern]:
-        """Each verb has the address `<id>/do/<verb>/`."""
-        name = f"{self.opts.app_label}_{self.opts.model_name}_verb"
-        view = self.admin_site.admin_view(self.verb_view)
-        return [path("<path:object_id>/do/<str:verb>/", view, name=name), *super().get_urls()]
+        """Add the address `<id>/do/<action>/` of the object's actions."""
+        name = f"{self.opts.app_label}_{self.opts.model_name}_action"
+        view = self.admin_site.admin_view(self.action_view)
+        return [path("<path:object_id>/do/<str:action>/", view, name=name), *super().get_urls()]
 
     def render_change_form(
         self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
     ) -> HttpResponse:
-        """Any: as Django has it."""
-        thing = context["original"]
-        context["verbs"] = [verb for verb in self.verbs if thing and verb.offered(thing)]
+        """Offer the actions that are possible for the object now."""
+        shown = context["original"]
+        context["object_actions"] = [
+            action for action in self.object_actions if shown and action.offered(shown)
+        ]
         return super().render_change_form(request, context, *args, **kwargs)
 
-    def verb_view(self, request: HttpRequest, object_id: str, verb: str) -> HttpResponse:
+    def action_view(self, request: HttpRequest, object_id: str, action: str) -> HttpResponse:
         """Ask for the reason, then do it."""
-        chosen = next((one for one in self.verbs if one.name == verb), None)
-        thing = self.get_object(request, unquote(object_id))
-        if chosen is None or thing is None:
+        chosen = next((known for known in self.object_actions if known.name == action), None)
+        obj = self.get_object(request, unquote(object_id))
+        if chosen is None or obj is None:
             raise Http404
+        change_page = reverse(
+            f"admin:{self.opts.app_label}_{self.opts.model_name}_change", args=[obj.pk]
+        )
         form = chosen.form(request.POST if request.method == "POST" else None)
         if not form.is_valid():
-            return self._ask(request, chosen, thing, form)
+            context = {
+                **self.admin_site.each_context(request),
+                "title": f"{chosen.label}: {obj}",
+                "action": chosen,
+                "object": obj,
+                "back": change_page,
+                "form": form,
+                "opts": self.opts,
+            }
+            return TemplateResponse(request, "operators/action.html", context)
         try:
-            chosen.do(thing, operator_of(request), form.cleaned_data["reason"], timezone.now())
-            messages.success(request, f"Done. {chosen.label}: {thing}.")
+            chosen.do(obj, operator_of(request), form.cleaned_data["reason"], timezone.now())
+            messages.success(request, f"Done. {chosen.label}: {obj}.")
         except ServiceError as refusal:
             messages.error(request, str(refusal))
-        return redirect(self._address_of(thing))
-
-    def _ask(self, request: HttpRequest, verb: Verb, thing: Model, form: Form) -> HttpResponse:
-        context = {
-            **self.admin_site.each_context(request),
-            "title": f"{verb.label}: {thing}",
-            "verb": verb,
-            "thing": thing,
-            "back": self._address_of(thing),
-            "form": form,
-            "opts": self.opts,
-        }
-        return TemplateResponse(request, "operators/verb.html", context)
-
-    def _address_of(self, thing: Model) -> str:
-        page = f"admin:{self.opts.app_label}_{self.opts.model_name}_change"
-        return reverse(page, args=[thing.pk])
+        return redirect(change_page)

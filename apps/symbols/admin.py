@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from apps.core import audit
-from apps.core.operator_pages import OperatorAdmin, Verb
+from apps.core.operator_pages import AdminAction, OperatorAdmin
 from apps.symbols import services
 from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
 from apps.symbols.search import search
@@ -48,9 +48,9 @@ class TermsInline(_ShownInline):
 
 @admin.register(Instrument)
 class InstrumentAdmin(OperatorAdmin):
-    verbs = (
-        Verb("enable", "Switch on", _enable, lambda one: not one.enabled),
-        Verb("disable", "Switch off", _disable, lambda one: one.enabled),
+    object_actions = (
+        AdminAction("enable", "Switch on", _enable, lambda one: not one.enabled),
+        AdminAction("disable", "Switch off", _disable, lambda one: one.enabled),
     )
     list_display = ("symbol", "name", "type", "expiry", "lot_size", "enabled", "sample")
     list_filter = ("exchange", "type", "enabled", "sample")

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.core import audit
-from apps.core.operator_pages import OperatorAdmin, Shown, Verb
+from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
 from apps.core.times import moment
 from apps.trading import services
 from apps.trading.brokers import health
@@ -46,9 +46,9 @@ def _lift(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetim
 class GlobalSwitchAdmin(OperatorAdmin):
     """One thing, over everybody: to turn it, one types what that does."""
 
-    verbs = (
-        Verb("halt", "Turn on", _halt, lambda one: not one.active, typed="HALT EVERYBODY"),
-        Verb("lift", "Turn off", _lift, lambda one: one.active, typed="LET TRADE AGAIN"),
+    object_actions = (
+        AdminAction("halt", "Turn on", _halt, lambda one: not one.active, typed="HALT EVERYBODY"),
+        AdminAction("lift", "Turn off", _lift, lambda one: one.active, typed="LET TRADE AGAIN"),
     )
     list_display = ("__str__", "active", "since", "reason")
     ordering = ("id",)
@@ -78,10 +78,10 @@ def _is_out(row: BrokerHealth) -> bool:
 class BrokerHealthAdmin(OperatorAdmin):
     """What an operator declares holds until an operator declares another state."""
 
-    verbs = (
-        Verb("restore", "Take orders again", _declare(BrokerState.OK), _is_out),
-        Verb("limit", "Take no more orders", _declare(BrokerState.LIMITED), _is_well),
-        Verb("cut", "Count as unreachable", _declare(BrokerState.UNREACHABLE), _is_well),
+    object_actions = (
+        AdminAction("restore", "Take orders again", _declare(BrokerState.OK), _is_out),
+        AdminAction("limit", "Take no more orders", _declare(BrokerState.LIMITED), _is_well),
+        AdminAction("cut", "Count as unreachable", _declare(BrokerState.UNREACHABLE), _is_well),
     )
     list_display = ("name", "state", "detail", "since", "checked_at")
     ordering = ("name",)
@@ -121,7 +121,7 @@ def _of_owner(term: str) -> Q:
     return Q(owner__email=term.lower()) if "@" in term else Q(owner_id=term)
 
 
-class PostingInline(Shown):
+class PostingInline(ReadOnlyInline):
     model = Posting
     fields = ("book", "amount")
 
@@ -168,7 +168,7 @@ class PositionAdmin(OperatorAdmin):
         return Q(run_id=term)
 
 
-class FillInline(Shown):
+class FillInline(ReadOnlyInline):
     model = Fill
     fields = ("quantity", "price", "charges", "charges_by_kind", "at")
 

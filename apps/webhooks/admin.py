@@ -8,7 +8,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from apps.core import audit
-from apps.core.operator_pages import OperatorAdmin, Verb
+from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
 from apps.webhooks import endpoints
 from apps.webhooks.lifecycle import EndpointStatus, Status
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
@@ -52,9 +52,9 @@ def _on(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -
 class EndpointAdmin(OperatorAdmin):
     """The secrets are not shown."""
 
-    verbs = (
-        Verb("off", "Switch off", _off, lambda one: one.status == EndpointStatus.ENABLED),
-        Verb("on", "Switch on", _on, lambda one: one.status == EndpointStatus.DISABLED),
+    object_actions = (
+        AdminAction("off", "Switch off", _off, lambda one: one.status == EndpointStatus.ENABLED),
+        AdminAction("on", "Switch on", _on, lambda one: one.status == EndpointStatus.DISABLED),
     )
     exclude = ("secret", "previous_secret")
     list_display = (
@@ -70,15 +70,10 @@ class EndpointAdmin(OperatorAdmin):
         return Q(owner__email=term.lower()) if "@" in term else Q(pk=term) | Q(owner_id=term)
 
 
-class AttemptInline(admin.TabularInline):  # type: ignore[type-arg]  # not generic at run time
+class AttemptInline(ReadOnlyInline):
     model = Attempt
-    fields = readonly_fields = ("number", "at", "http_status", "seconds", "error")
+    fields = ("number", "at", "http_status", "seconds", "error")
     ordering = ("number",)
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Delivery | None = None) -> bool:
-        return False
 
 
 def _replay(delivery: Delivery, operator: audit.Actor, reason: str, now: datetime) -> None:
@@ -87,7 +82,9 @@ def _replay(delivery: Delivery, operator: audit.Actor, reason: str, now: datetim
 
 @admin.register(Delivery)
 class DeliveryAdmin(OperatorAdmin):
-    verbs = (Verb("replay", "Send again", _replay, lambda one: one.status != Status.SENDING),)
+    object_actions = (
+        AdminAction("replay", "Send again", _replay, lambda one: one.status != Status.SENDING),
+    )
     inlines: ClassVar = [AttemptInline]
     list_display = ("id", "status", "event", "attempts", "failures", "due_at", "endpoint")
     list_filter = ("status",)

@@ -1,4 +1,4 @@
-"""What operators do to things: each verb asks for a reason, acts once, and is on record."""
+"""The actions of operators: each asks for a reason, acts once, and is audited."""
 
 import pytest
 from django.test import Client
@@ -21,21 +21,23 @@ def backtest(alice: User) -> Backtest:
     return submit(alice)
 
 
-def address(backtest: Backtest, verb: str) -> str:
-    return f"/admin/backtests/backtest/{backtest.pk}/do/{verb}/"
+def address(backtest: Backtest, action: str) -> str:
+    return f"/admin/backtests/backtest/{backtest.pk}/do/{action}/"
 
 
 def only_record() -> AuditRecord:
     return AuditRecord.objects.filter(actor_kind="operator").get()
 
 
-def test_a_verb_is_offered_only_where_it_can_be_done(operator: Client, backtest: Backtest) -> None:
+def test_an_action_is_offered_only_where_it_can_be_done(
+    operator: Client, backtest: Backtest
+) -> None:
     shown = operator.get(f"/admin/backtests/backtest/{backtest.pk}/change/").text
     assert "../do/cancel/" in shown
     assert "../do/retry/" not in shown
 
 
-def test_a_verb_asks_for_the_reason_and_does_nothing_without(
+def test_an_action_asks_for_the_reason_and_does_nothing_without(
     operator: Client, backtest: Backtest
 ) -> None:
     assert "reason" in operator.get(address(backtest, "cancel")).text
@@ -66,7 +68,7 @@ def test_what_a_service_refuses_is_told_and_not_on_record(
 
 
 @pytest.mark.parametrize("path", ["{}/do/explode", "000000000000000000000000/do/cancel", "x/do/x"])
-def test_unknown_verbs_and_things_are_not_there(
+def test_unknown_actions_and_objects_are_not_there(
     operator: Client, backtest: Backtest, path: str
 ) -> None:
     place = f"/admin/backtests/backtest/{path.format(backtest.pk)}/"
