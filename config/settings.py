@@ -7,6 +7,7 @@ import hashlib
 import os
 import re
 import secrets
+import tomllib
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
@@ -20,6 +21,8 @@ from config.mail import mail_server
 from config.postgres import DATABASE, SERVICE, socket_directory
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+# The one version number; the OpenAPI document shows it.
+VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 
 
 def env_flag(name: str, *, default: bool) -> bool:
@@ -336,7 +339,7 @@ REST_FRAMEWORK = {
 
 SPECTACULAR_SETTINGS = {
     "TITLE": "algotrade",
-    "VERSION": "1.0.0",
+    "VERSION": VERSION,
     "DESCRIPTION": "Algorithmic trading in India: describe an algorithm in five steps, without "
     "code, and backtest it on real history. Every refusal is one envelope, `Error`; every list is "
     "`data` and `pagination`; times are ISO 8601 in UTC. An unknown address is a 404, a wrong "
