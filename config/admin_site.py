@@ -61,7 +61,7 @@ class LoginForm(AdminAuthenticationForm):
     def _record(self, action: Action, actor: audit.Actor) -> None:
         """Not what was typed as the address of nobody: people type passwords there."""
         tried = User.objects.filter(email=self._email()).first()
-        audit.record(action, actor=actor, subject=tried, now=timezone.now())
+        audit.record(action, tried, actor=actor, now=timezone.now())
 
 
 class OperatorSite(AdminSite):
@@ -86,7 +86,7 @@ class OperatorSite(AdminSite):
         """Any: as Django has it."""
         if isinstance(request.user, User):
             actor = audit.operator(request.user)
-            audit.record(Action.ADMIN_LOGOUT, actor=actor, subject=request.user, now=timezone.now())
+            audit.record(Action.ADMIN_LOGOUT, request.user, actor=actor, now=timezone.now())
         return super().logout(request, extra_context)
 
 
@@ -124,13 +124,7 @@ def _reason_to_end(request: HttpRequest, *, now: datetime) -> str | None:
 
 def _end(request: HttpRequest, *, reason: str, now: datetime) -> None:
     if isinstance(request.user, User):
-        audit.record(
-            Action.ADMIN_LOGOUT,
-            actor=audit.SYSTEM,
-            subject=request.user,
-            details={"reason": reason},
-            now=now,
-        )
+        audit.record(Action.ADMIN_LOGOUT, request.user, actor=audit.SYSTEM, now=now, reason=reason)
     for name in (SESSION_KEY, BACKEND_SESSION_KEY, HASH_SESSION_KEY, _BEGAN, _USED):
         request.session.pop(name, None)
     request.user = AnonymousUser()

@@ -92,7 +92,7 @@ def sign_up(
     try:
         with transaction.atomic():
             user = User.objects.create_user(email=email, password=password, name=name, now=now)
-            audit.record(Action.SIGNUP, actor=audit.user(user), subject=user, now=now)
+            audit.record(Action.SIGNUP, user, actor=audit.user(user), now=now)
             return tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
     except IntegrityError:
         # The unique address is the only rule here that another request can break.
@@ -115,13 +115,13 @@ def log_in(
     if not isinstance(user, User):
         # Not what was typed as the address of nobody: people type passwords there.
         tried = User.objects.filter(email=addresses.folded(email)).first()
-        audit.record(Action.LOGIN_FAILED, actor=audit.STRANGER, subject=tried, now=now)
+        audit.record(Action.LOGIN_FAILED, tried, actor=audit.STRANGER, now=now)
         raise WrongCredentials
     with transaction.atomic():
         _still_the_same(user)
         issued = tokens.issue(user=user, now=now, address=address, user_agent=user_agent)
         _end_surplus(issued.session, now=now)
-        audit.record(Action.LOGIN, actor=audit.user(user), subject=issued.session, now=now)
+        audit.record(Action.LOGIN, issued.session, actor=audit.user(user), now=now)
     return issued
 
 
@@ -264,11 +264,10 @@ def _note_use(credential: Credential, *, now: datetime) -> None:
 def change_profile(*, user: User, name: str | None = None, now: datetime) -> User:
     """Change what is given of the user's own description."""
     if name is not None:
-        details = {"name": [user.name, name]}
-        user.name = name
+        before, user.name = user.name, name
         user.save(update_fields=["name"])
         actor = audit.user(user)
-        audit.record(Action.PROFILE_CHANGED, actor=actor, subject=user, details=details, now=now)
+        audit.record(Action.PROFILE_CHANGED, user, actor=actor, now=now, name=[before, name])
     return user
 
 
@@ -284,7 +283,7 @@ def change_password(
     unchanged = User.objects.filter(pk=user.pk, password=user.password)
     if not unchanged.update(password=make_password(new_password)):
         raise _wrong_current_password()
-    audit.record(Action.PASSWORD_CHANGED, actor=audit.user(user), subject=user, now=now)
+    audit.record(Action.PASSWORD_CHANGED, user, actor=audit.user(user), now=now)
     end(user.sessions.exclude(pk=session.pk), reason=EndReason.PASSWORD, now=now)
 
 
@@ -320,15 +319,10 @@ def end(
     mine = Session.objects.filter(pk__in=[session.pk for session in ended])
     mine.update(ended_at=now, end_reason=reason)
     for session in ended:
-        _record(ACTION_OF.get(reason, Action.SESSION_ENDED), by, session, now, reason=reason)
+        action = ACTION_OF.get(reason, Action.SESSION_ENDED)
+        actor = by or audit.Actor(audit.Kind.USER, session.user_id)
+        audit.record(action, session, actor=actor, now=now, reason=reason)
     return len(ended)
-
-
-def _record(
-    action: Action, by: audit.Actor | None, what: Credential, now: datetime, **details: object
-) -> None:
-    actor = by or audit.Actor(audit.Kind.USER, what.user_id)
-    audit.record(action, actor=actor, subject=what, details=details, now=now)
 
 
 # -------------------------------------------------------------------------------------------- keys
@@ -361,7 +355,8 @@ def create_key(
         created_at=now,
         expires_at=expires_at,
     )
-    _record(Action.KEY_CREATED, None, key, now, name=name, scopes=key.scopes)
+    actor = audit.user(user)
+    audit.record(Action.KEY_CREATED, key, actor=actor, now=now, name=name, scopes=key.scopes)
     return key, text
 
 
@@ -382,7 +377,8 @@ def revoke(chosen: QuerySet[ApiKey], *, now: datetime, by: audit.Actor | None = 
     revoked = list(chosen.filter(revoked_at=None).order_by("pk").select_for_update())
     ApiKey.objects.filter(pk__in=[key.pk for key in revoked]).update(revoked_at=now)
     for key in revoked:
-        _record(Action.KEY_REVOKED, by, key, now, name=key.name)
+        actor = by or audit.Actor(audit.Kind.USER, key.user_id)
+        audit.record(Action.KEY_REVOKED, key, actor=actor, now=now, name=key.name)
     return len(revoked)
 
 

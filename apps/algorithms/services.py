@@ -98,7 +98,8 @@ def create(*, owner: User, changes: Changes, now: datetime) -> Algorithm:
     algorithm = Algorithm(owner=owner, created_at=now, updated_at=now)
     algorithm.name = changes.get("name") or numbered(_next_number(owner))
     _begin(algorithm, _apply(algorithm, changes), reason="created", now=now)
-    _record(Action.ALGORITHM_CREATED, algorithm, owner, now, name=algorithm.name)
+    actor = audit.user(owner)
+    audit.record(Action.ALGORITHM_CREATED, algorithm, actor=actor, now=now, name=algorithm.name)
     return algorithm
 
 
@@ -122,7 +123,7 @@ def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) ->
     algorithm.number = number_in(algorithm.name) or None
     _begin(algorithm, _move_of_save(algorithm, sent=()), reason=f"cloned from {source.pk}", now=now)
     details = {"name": algorithm.name, "from": source.pk}
-    _record(Action.ALGORITHM_CLONED, algorithm, owner, now, **details)
+    audit.record(Action.ALGORITHM_CLONED, algorithm, actor=audit.user(owner), now=now, **details)
     return algorithm
 
 
@@ -165,7 +166,7 @@ def update(
         _keep_version(algorithm, now=now)
     renamed = {"name": [called, algorithm.name]} if algorithm.name != called else {}
     details = {"fields": sorted(changes), "version": algorithm.version, **renamed}
-    _record(Action.ALGORITHM_UPDATED, algorithm, owner, now, **details)
+    audit.record(Action.ALGORITHM_UPDATED, algorithm, actor=audit.user(owner), now=now, **details)
     return algorithm
 
 
@@ -193,8 +194,13 @@ def move(
     before = algorithm.status
     _turn(algorithm, move, actor=actor, reason=reason, now=now)
     _write(algorithm, ["status", "active"], now=now)
-    details = {"status": [before, algorithm.status], "reason": reason}
-    _record(RECORDED.get(move, Action.ALGORITHM_UPDATED), algorithm, actor, now, **details)
+    by = audit.SYSTEM
+    if actor is not None:
+        # Whoever acts on another's algorithm does so as an operator.
+        by = audit.user(actor) if actor.pk == algorithm.owner_id else audit.operator(actor)
+    action = RECORDED.get(move, Action.ALGORITHM_UPDATED)
+    status = [before, algorithm.status]
+    audit.record(action, algorithm, actor=by, now=now, status=status, reason=reason)
 
 
 def _turn(
@@ -243,16 +249,6 @@ def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> No
         raise ChangedMeanwhile(algorithmId=algorithm.pk)
 
 
-def _record(
-    action: Action, algorithm: Algorithm, actor: User | None, now: datetime, **details: object
-) -> None:
-    """Whoever acts on another's algorithm does so as an operator."""
-    by = audit.SYSTEM
-    if actor is not None:
-        by = audit.user(actor) if actor.pk == algorithm.owner_id else audit.operator(actor)
-    audit.record(action, actor=by, subject=algorithm, details=details, now=now)
-
-
 def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
     algorithm.versions.create(
         number=algorithm.version, configuration=configuration(algorithm), created_at=now
@@ -279,7 +275,8 @@ def set_alerts(*, owner: User, algorithm_id: str, alerts: Alerts, now: datetime)
     algorithm = Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
     algorithm.alerts = alerts
     algorithm.save(update_fields=["alerts"])
-    _record(Action.ALGORITHM_UPDATED, algorithm, owner, now, fields=["alerts"])
+    actor = audit.user(owner)
+    audit.record(Action.ALGORITHM_UPDATED, algorithm, actor=actor, now=now, fields=["alerts"])
     return algorithm
 
 

@@ -137,8 +137,15 @@ def submit(*, owner: User, submission: Submission, seed: int, now: datetime) -> 
         created_at=now,
     )
     turns.grant()
-    details = {"algorithm": algorithm.pk, "version": algorithm.version, "kind": backtest.kind}
-    _record(Action.BACKTEST_SUBMITTED, audit.user(owner), backtest, now, **details)
+    audit.record(
+        Action.BACKTEST_SUBMITTED,
+        backtest,
+        actor=audit.user(owner),
+        now=now,
+        algorithm=algorithm.pk,
+        version=algorithm.version,
+        kind=backtest.kind,
+    )
     return backtest
 
 
@@ -153,12 +160,6 @@ def _seed_of(config: Config | None, drawn: int) -> int:
     if isinstance(config, MonteCarloConfig | OptimizationConfig) and config.seed is not None:
         return config.seed
     return drawn
-
-
-def _record(
-    action: Action, actor: audit.Actor, backtest: Backtest, now: datetime, **details: object
-) -> None:
-    audit.record(action, actor=actor, subject=backtest, details=details, now=now)
 
 
 def _require_room(owner: User) -> None:
@@ -230,7 +231,7 @@ def cancel(*, owner: User, backtest_id: str, now: datetime) -> Backtest:
     Raises BacktestNotFound, BacktestEnded.
     """
     backtest = _cancel(_locked(owner, backtest_id), now=now)
-    _record(Action.BACKTEST_CANCELLED, audit.user(owner), backtest, now)
+    audit.record(Action.BACKTEST_CANCELLED, backtest, actor=audit.user(owner), now=now)
     return backtest
 
 
@@ -247,7 +248,8 @@ def rename(*, owner: User, backtest_id: str, name: str, now: datetime) -> Backte
     backtest = _ended(owner, backtest_id)
     before, backtest.name = backtest.name, name
     backtest.save(update_fields=["name"])
-    _record(Action.BACKTEST_RENAMED, audit.user(owner), backtest, now, name=[before, name])
+    actor = audit.user(owner)
+    audit.record(Action.BACKTEST_RENAMED, backtest, actor=actor, now=now, name=[before, name])
     return backtest
 
 
@@ -255,7 +257,8 @@ def rename(*, owner: User, backtest_id: str, name: str, now: datetime) -> Backte
 def delete(*, owner: User, backtest_id: str, now: datetime) -> None:
     """It and its result, for good. Raises BacktestNotFound, BacktestRunning."""
     backtest = _ended(owner, backtest_id)
-    _record(Action.BACKTEST_DELETED, audit.user(owner), backtest, now, name=backtest.name)
+    actor = audit.user(owner)
+    audit.record(Action.BACKTEST_DELETED, backtest, actor=actor, now=now, name=backtest.name)
     backtest.delete()
 
 
@@ -298,7 +301,7 @@ def cancel_for_operator(
 ) -> Backtest:
     """Raises BacktestNotFound, BacktestEnded."""
     backtest = _cancel(_locked_of_anybody(backtest_id), now=now)
-    _record(Action.BACKTEST_CANCELLED, operator, backtest, now, reason=reason)
+    audit.record(Action.BACKTEST_CANCELLED, backtest, actor=operator, now=now, reason=reason)
     return backtest
 
 
@@ -315,7 +318,9 @@ def retry(*, backtest_id: str, operator: audit.Actor, reason: str, now: datetime
     if not again:
         raise BacktestNotFailed(backtestId=backtest.pk, currentStatus=backtest.status)
     turns.grant()
-    _record(Action.BACKTEST_RETRIED, operator, backtest, now, reason=reason, before=before)
+    audit.record(
+        Action.BACKTEST_RETRIED, backtest, actor=operator, now=now, reason=reason, before=before
+    )
     backtest.refresh_from_db()
     return backtest
 

@@ -6,7 +6,6 @@ never a password, token or key.
 
 import os
 import pwd
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -121,14 +120,11 @@ def command_line() -> Actor:
 
 
 def record(
-    action: Action,
-    *,
-    actor: Actor,
-    subject: Model | None,
-    now: datetime,
-    details: Mapping[str, object] | None = None,
+    action: Action, subject: Model | None, /, *, actor: Actor, now: datetime, **details: object
 ) -> None:
-    """`subject` is what it was done to, while it still has its key; `details` are for JSON."""
+    """Write the record of what `actor` has done to `subject`, which still has its key; `details`
+    are JSON.
+    """
     origin = request_origin.current()
     AuditRecord.objects.create(
         at=now,
@@ -140,5 +136,5 @@ def record(
         request_id=request_id.current(),
         object_type=str(subject._meta.model_name) if subject is not None else "",
         object_id=subject.pk if subject is not None else "",
-        details=dict(details or {}),
+        details=details,
     )

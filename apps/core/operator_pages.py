@@ -113,7 +113,7 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic a
         self, request: HttpRequest, action: Action, subject: Model, details: Mapping[str, object]
     ) -> None:
         operator = operator_of(request)
-        audit.record(action, actor=operator, subject=subject, details=details, now=timezone.now())
+        audit.record(action, subject, actor=operator, now=timezone.now(), **details)
 
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: Any = None

@@ -283,8 +283,9 @@ def switch(
     if not rows.update(enabled=enabled):
         raise AlreadySwitched(symbol=instrument.symbol, state="on" if enabled else "off")
     action = audit.Action.INSTRUMENT_ENABLED if enabled else audit.Action.INSTRUMENT_DISABLED
-    details = {"symbol": instrument.symbol, "reason": reason}
-    audit.record(action, actor=operator, subject=instrument, details=details, now=now)
+    audit.record(
+        action, instrument, actor=operator, now=now, symbol=instrument.symbol, reason=reason
+    )
     instrument.enabled = enabled
     return instrument
 

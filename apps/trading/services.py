@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from django.db import transaction
-from django.db.models import F, Model, OuterRef, Subquery, Sum
+from django.db.models import F, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
@@ -224,8 +224,8 @@ def reset_account(*, owner: User, now: datetime) -> Statement:
     account = capital.account_of(owner, now=now)
     before = account.balance
     capital.reset(account, now=now)
-    details = {"balance": [before, account.balance]}
-    _record(Action.ACCOUNT_RESET, audit.user(owner), account, now, **details)
+    balance = [before, account.balance]
+    audit.record(Action.ACCOUNT_RESET, account, actor=audit.user(owner), now=now, balance=balance)
     return _statement(owner)
 
 
@@ -236,12 +236,6 @@ def _statement(owner: User) -> Statement:
     unrealised = Coalesce(Subquery(totals.values("total")), NOTHING)
     mine = Account.objects.filter(owner=owner).annotate(equity=F("balance") + unrealised)
     return Statement(*mine.values_list("balance", "reserved", "equity").get())
-
-
-def _record(
-    action: Action, actor: audit.Actor, subject: Model, now: datetime, **details: object
-) -> None:
-    audit.record(action, actor=actor, subject=subject, details=details, now=now)
 
 
 # ----------------------------------------------------------------------------- the kill switches
@@ -269,8 +263,14 @@ def stop_everything(
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
-    details = {"reason": reason, "closePositions": close_positions}
-    _record(Action.KILL_SWITCH_ON, operator or audit.user(owner), switch, now, **details)
+    audit.record(
+        Action.KILL_SWITCH_ON,
+        switch,
+        actor=operator or audit.user(owner),
+        now=now,
+        reason=reason,
+        closePositions=close_positions,
+    )
     actor = None if operator else owner
     active = Algorithm.objects.owned_by(owner).filter(status=Status.ACTIVE)
     for algorithm in list(active.order_by("pk").locked()):
@@ -289,7 +289,7 @@ def allow_again(*, owner: User, now: datetime) -> KillSwitch:
     """Turn the owner's switch off. What it has paused stays paused."""
     switch = kill_switches.lock_of_user(owner)
     if switch.active:
-        _record(Action.KILL_SWITCH_OFF, audit.user(owner), switch, now)
+        audit.record(Action.KILL_SWITCH_OFF, switch, actor=audit.user(owner), now=now)
         switch.turn_off()
         switch.save()
     return switch
@@ -317,7 +317,7 @@ def halt(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
-    _record(Action.KILL_SWITCH_ON, operator, switch, now, reason=reason)
+    audit.record(Action.KILL_SWITCH_ON, switch, actor=operator, now=now, reason=reason)
     return switch
 
 
@@ -329,5 +329,5 @@ def lift(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
         raise NotHalted
     switch.turn_off()
     switch.save()
-    _record(Action.KILL_SWITCH_OFF, operator, switch, now, reason=reason)
+    audit.record(Action.KILL_SWITCH_OFF, switch, actor=operator, now=now, reason=reason)
     return switch

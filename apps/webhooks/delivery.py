@@ -262,13 +262,8 @@ def _has_failed_long(endpoint: Endpoint, now: datetime) -> bool:
 def _switch_off(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> None:
     mine = Endpoint.objects.filter(pk=endpoint.pk)
     if mine.move(EndpointMove.DISABLE, disabled_reason=reason, changed_at=now):
-        audit.record(
-            audit.Action.WEBHOOK_DISABLED,
-            actor=audit.SYSTEM,
-            subject=endpoint,
-            details={"reason": reason},
-            now=now,
-        )
+        action = audit.Action.WEBHOOK_DISABLED
+        audit.record(action, endpoint, actor=audit.SYSTEM, now=now, reason=reason)
 
 
 # ---------------------------------------------------------------------------------------- put back

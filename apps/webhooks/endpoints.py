@@ -95,7 +95,14 @@ def create(
         created_at=now,
         changed_at=now,
     )
-    _record(Action.WEBHOOK_CREATED, owner, endpoint, now, url=url, events=endpoint.events)
+    audit.record(
+        Action.WEBHOOK_CREATED,
+        endpoint,
+        actor=audit.user(owner),
+        now=now,
+        url=url,
+        events=endpoint.events,
+    )
     return endpoint, secret
 
 
@@ -126,7 +133,7 @@ def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: da
         _enable(endpoint, now)
     elif status == EndpointStatus.DISABLED:
         _disable(endpoint, DisabledReason.OWNER, now)
-    _record(Action.WEBHOOK_CHANGED, owner, endpoint, now, **changes)
+    audit.record(Action.WEBHOOK_CHANGED, endpoint, actor=audit.user(owner), now=now, **changes)
     endpoint.refresh_from_db()
     return endpoint
 
@@ -149,7 +156,7 @@ def switch(
     changed = _enable(endpoint, now) if on else _disable(endpoint, DisabledReason.OPERATOR, now)
     if changed:
         action = Action.WEBHOOK_ENABLED if on else Action.WEBHOOK_DISABLED
-        audit.record(action, actor=operator, subject=endpoint, details={"reason": reason}, now=now)
+        audit.record(action, endpoint, actor=operator, now=now, reason=reason)
 
 
 @transaction.atomic
@@ -164,7 +171,9 @@ def delete(*, owner: User, endpoint_id: str, now: datetime) -> None:
         previous_until=None,
         changed_at=now,
     )
-    _record(Action.WEBHOOK_DELETED, owner, endpoint, now, url=endpoint.url)
+    audit.record(
+        Action.WEBHOOK_DELETED, endpoint, actor=audit.user(owner), now=now, url=endpoint.url
+    )
 
 
 @transaction.atomic
@@ -179,14 +188,8 @@ def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endp
     endpoint.previous_until = now + ROTATION
     endpoint.secret = sealing.seal(secret.encode())
     endpoint.save(update_fields=["secret", "previous_secret", "previous_until"])
-    _record(Action.WEBHOOK_SECRET_ROTATED, owner, endpoint, now)
+    audit.record(Action.WEBHOOK_SECRET_ROTATED, endpoint, actor=audit.user(owner), now=now)
     return endpoint, secret
-
-
-def _record(
-    action: Action, owner: User, endpoint: Endpoint, now: datetime, **details: object
-) -> None:
-    audit.record(action, actor=audit.user(owner), subject=endpoint, details=details, now=now)
 
 
 # -------------------------------------------------------------------------------------- deliveries
@@ -215,7 +218,7 @@ def test(*, owner: User, endpoint_id: str, now: datetime) -> Delivery:
     draft = events.Draft(EventType.WEBHOOK_TEST, owner.pk, endpoint.pk, data)
     event = events.note([draft], now=now)[0]
     delivery_id = fan_out.to_one(event, endpoint, now=now)
-    _record(Action.WEBHOOK_TESTED, owner, endpoint, now)
+    audit.record(Action.WEBHOOK_TESTED, endpoint, actor=audit.user(owner), now=now)
     return _with_attempts(Delivery.objects.all()).get(pk=delivery_id)
 
 
@@ -233,7 +236,7 @@ def redeliver(*, owner: User, delivery_id: str, now: datetime) -> Delivery:
     found = Delivery.objects.owned_by(owner).fetch(delivery_id)
     _switched_on(owner, found.endpoint_id)
     _send_again(found, now)
-    audit.record(Action.WEBHOOK_REDELIVERED, actor=audit.user(owner), subject=found, now=now)
+    audit.record(Action.WEBHOOK_REDELIVERED, found, actor=audit.user(owner), now=now)
     return _with_attempts(Delivery.objects.all()).get(pk=found.pk)
 
 
@@ -242,13 +245,7 @@ def replay(*, delivery: Delivery, operator: audit.Actor, reason: str, now: datet
     """By an operator. Raises SwitchedOff, BeingSent."""
     _switched_on(delivery.endpoint.owner, delivery.endpoint_id)
     _send_again(delivery, now)
-    audit.record(
-        Action.WEBHOOK_REDELIVERED,
-        actor=operator,
-        subject=delivery,
-        details={"reason": reason},
-        now=now,
-    )
+    audit.record(Action.WEBHOOK_REDELIVERED, delivery, actor=operator, now=now, reason=reason)
 
 
 def _send_again(delivery: Delivery, now: datetime) -> None:
@@ -275,5 +272,12 @@ def recover(*, owner: User, endpoint_id: str, since: datetime, now: datetime) ->
     again = Delivery.objects.filter(pk__in=chosen[:MOST_RECOVERED])
     queued = again.move(Move.SEND_AGAIN, due_at=now, failures=0, queue=Queue.PATIENT)
     turns.grant_if_none_waits()
-    _record(Action.WEBHOOK_RECOVERED, owner, endpoint, now, since=wire_time(since), queued=queued)
+    audit.record(
+        Action.WEBHOOK_RECOVERED,
+        endpoint,
+        actor=audit.user(owner),
+        now=now,
+        since=wire_time(since),
+        queued=queued,
+    )
     return queued, len(chosen) > MOST_RECOVERED

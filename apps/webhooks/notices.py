@@ -30,10 +30,10 @@ def ask_for(*, owner: User, events: Sequence[EventType], now: datetime) -> Email
     )
     audit.record(
         audit.Action.NOTICES_CHANGED,
+        notices,
         actor=audit.user(owner),
-        subject=notices,
-        details={"events": notices.events},
         now=now,
+        events=notices.events,
     )
     return notices
 

@@ -101,7 +101,7 @@ def test_the_history_of_a_thing_is_what_is_on_record_of_it(
 ) -> None:
     for user in (alice, bob):
         action = audit.Action.PROFILE_CHANGED
-        audit.record(action, actor=audit.user(user), subject=user, now=make.NOW)
+        audit.record(action, user, actor=audit.user(user), now=make.NOW)
     answer = operator.get(page(User, "history", alice.pk), follow=True)
     assert answer.redirect_chain == [(f"{page(AuditRecord, 'changelist')}?q={alice.pk}", 302)]
     assert alice.pk in answer.text
@@ -109,7 +109,7 @@ def test_the_history_of_a_thing_is_what_is_on_record_of_it(
 
 
 def test_times_are_shown_in_utc_to_the_second(operator: Client, alice: User) -> None:
-    audit.record(audit.Action.LOGIN, actor=audit.user(alice), subject=alice, now=make.NOW)
+    audit.record(audit.Action.LOGIN, alice, actor=audit.user(alice), now=make.NOW)
     assert "2026-11-02 04:00:00" in operator.get(page(AuditRecord, "changelist")).text
 
 

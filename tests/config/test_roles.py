@@ -133,7 +133,7 @@ def test_the_services_role_cannot_give_itself_rights(service: psycopg.Connection
 
 @pytest.mark.usefixtures("as_service")
 def test_the_services_role_adds_to_the_record_and_reads_it() -> None:
-    audit.record(Action.ALGORITHM_FAILED, actor=audit.SYSTEM, subject=None, now=make.NOW)
+    audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=make.NOW)
     assert AuditRecord.objects.get().action == Action.ALGORITHM_FAILED
 
 

@@ -14,10 +14,10 @@ from tests import make
 def recorded(user: User) -> AuditRecord:
     audit.record(
         Action.PROFILE_CHANGED,
+        user,
         actor=audit.user(user),
-        subject=user,
-        details={"name": ["Alice", "Alicia"]},
         now=make.NOW,
+        name=["Alice", "Alicia"],
     )
     return AuditRecord.objects.latest("id")
 
@@ -48,7 +48,7 @@ def test_the_session_of_one_request_is_forgotten_by_the_next(alice: User) -> Non
 
 @pytest.mark.django_db
 def test_what_the_service_does_by_itself_names_nobody() -> None:
-    audit.record(Action.ALGORITHM_FAILED, actor=audit.SYSTEM, subject=None, now=make.NOW)
+    audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=make.NOW)
     record = AuditRecord.objects.get()
     assert (record.actor_kind, record.actor, record.object_type) == ("system", "", "")
 

@@ -33,7 +33,8 @@ def share(*, owner: User, backtest_id: str, now: datetime) -> ReportLink:
     backtest = results.completed(owner=owner, backtest_id=backtest_id)
     link = ReportLink(backtest=backtest, expires_at=(now + links.LIFETIME).replace(microsecond=0))
     link.save(force_insert=True)
-    _record(Action.REPORT_SHARED, owner, link, now=now)
+    details = {"link": link.pk, "expiresAt": link.expires_at}
+    audit.record(Action.REPORT_SHARED, backtest, actor=audit.user(owner), now=now, **details)
     return link
 
 
@@ -54,10 +55,7 @@ def recall(*, owner: User, backtest_id: str, link_id: str, now: datetime) -> Non
     )
     if link is None:
         raise NotFound
-    _record(Action.REPORT_LINK_RECALLED, owner, link, now=now)
-    link.delete()
-
-
-def _record(action: Action, owner: User, link: ReportLink, *, now: datetime) -> None:
     details = {"link": link.pk, "expiresAt": link.expires_at}
-    audit.record(action, actor=audit.user(owner), subject=link.backtest, details=details, now=now)
+    actor = audit.user(owner)
+    audit.record(Action.REPORT_LINK_RECALLED, link.backtest, actor=actor, now=now, **details)
+    link.delete()

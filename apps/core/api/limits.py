@@ -184,8 +184,8 @@ def _put_on_record(bucket: Bucket, *, now: datetime) -> None:
     """
     by_user = is_id(bucket.key) and bucket.name != FAILURES
     actor = audit.Actor(audit.Kind.USER, bucket.key) if by_user else audit.STRANGER
-    details = {"bucket": bucket.name, "rate": bucket.rate}
-    audit.record(audit.Action.LIMIT_HIT, actor=actor, subject=None, details=details, now=now)
+    action = audit.Action.LIMIT_HIT
+    audit.record(action, None, actor=actor, now=now, bucket=bucket.name, rate=bucket.rate)
 
 
 def refuse_exceeded(usage: Usage | None) -> None:

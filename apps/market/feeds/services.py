@@ -54,7 +54,7 @@ def receive_from(
         "changed": sum(each.changed for each in received.values()),
     }  # fmt: skip
     actor = audit.user(operator)
-    audit.record(Action.CANDLES_RECEIVED, actor=actor, subject=None, details=details, now=now)
+    audit.record(Action.CANDLES_RECEIVED, None, actor=actor, now=now, **details)
     return received
 
 

@@ -84,13 +84,13 @@ def close_position(*, owner: User, algorithm_id: str, symbol: str, now: datetime
     if position.close_asked_at is None:
         position.close_asked_at = now
         position.save(update_fields=["close_asked_at"])
-        details = {"symbol": symbol, "quantity": position.quantity}
         audit.record(
             Action.POSITION_CLOSE_ASKED,
+            algorithm,
             actor=audit.user(owner),
-            subject=algorithm,
-            details=details,
             now=now,
+            symbol=symbol,
+            quantity=position.quantity,
         )
     return position
 
@@ -121,7 +121,7 @@ def cancel_order(*, owner: User, order_id: str, now: datetime) -> Order:
     if order.cancel_asked_at is None:
         order.cancel_asked_at = now
         order.save(update_fields=["cancel_asked_at"])
-        audit.record(Action.ORDER_CANCEL_ASKED, actor=audit.user(owner), subject=order, now=now)
+        audit.record(Action.ORDER_CANCEL_ASKED, order, actor=audit.user(owner), now=now)
     return order
 
 

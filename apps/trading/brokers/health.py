@@ -23,9 +23,14 @@ def declare(
 ) -> BrokerHealth:
     """Let a broker count as this, on record."""
     row = _keep(name, state, "" if state is BrokerState.OK else reason, now)
-    details = {"broker": name, "state": state.value, "reason": reason}
     audit.record(
-        audit.Action.BROKER_DECLARED, actor=operator, subject=row, details=details, now=now
+        audit.Action.BROKER_DECLARED,
+        row,
+        actor=operator,
+        now=now,
+        broker=name,
+        state=state.value,
+        reason=reason,
     )
     return row
 
