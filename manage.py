@@ -41,7 +41,7 @@ def main() -> None:
         from django.db import ProgrammingError
         from psycopg import errors
 
-        from config.postgres import NoDatabase
+        from apps.ops.embedded_postgres.shared_server import NoDatabase
     except ImportError as error:
         sys.exit(f"error: {error}: run this with .venv/bin/python, which `make install` fills")
     try:
@@ -69,14 +69,14 @@ def database(arguments: list[str]) -> AbstractContextManager[object]:
     """Attached for the command's time, when it needs a database and DATABASE_URL names none."""
     from django.conf import settings
 
-    from config import postgres
+    from apps.ops.embedded_postgres import shared_server
 
     asks = {"-h", "--help", "--version"}.intersection(arguments)
     if len(arguments) < 2 or arguments[1] in WITHOUT_DATABASE or asks:
         return nullcontext()
     if not settings.EMBEDDED_DATABASE:
         return nullcontext()
-    return postgres.attached(settings.DATA_DIR)
+    return shared_server.attached(settings.DATA_DIR)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from config import folders
+from apps.ops import private_files
+from apps.ops.embedded_postgres.shared_server import DATABASE, SERVICE, socket_directory
 from config.mail import mail_server
-from config.postgres import DATABASE, SERVICE, socket_directory
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The one version number; the OpenAPI document shows it.
@@ -76,7 +76,8 @@ SERVICE_DIR = DATA_DIR / "service"
 # Numba reads this when it is imported, so it is set before anything imports the engine.
 # Root has one of its own in somebody else's DATA_DIR, whose owner could not write to it.
 os.environ.setdefault(
-    "NUMBA_CACHE_DIR", str(DATA_DIR / ("numba-root" if folders.is_guest(DATA_DIR) else "numba"))
+    "NUMBA_CACHE_DIR",
+    str(DATA_DIR / ("numba-root" if private_files.is_guest(DATA_DIR) else "numba")),
 )
 
 
@@ -99,10 +100,10 @@ def secret_key() -> str:
 
 
 def kept_secret(path: Path) -> str:
-    folders.make(path.parent)
+    private_files.make(path.parent)
     if not path.exists():
         draft = path.with_name(f"secret.{os.getpid()}")
-        with folders.private_file(draft, os.O_WRONLY) as file:
+        with private_files.private_file(draft, os.O_WRONLY) as file:
             os.write(file, secrets.token_hex(32).encode())
         # Of two processes that start at once, the first to link gives the key to both.
         try:
@@ -131,7 +132,7 @@ SECRET_KEY = secret_key()
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", default=f"localhost,127.0.0.1,[::1],{HOST}")
 
 INSTALLED_APPS = [
-    "config.apps.ServiceConfig",
+    "apps.ops.apps.OpsConfig",
     "apps.core",
     "apps.accounts",
     "apps.symbols",
@@ -140,7 +141,7 @@ INSTALLED_APPS = [
     "apps.algorithms",
     "apps.backtests",
     "apps.trading",
-    "config.apps.OperatorsConfig",
+    "apps.ops.apps.OperatorsConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -154,7 +155,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
-    "config.metrics.MetricsMiddleware",
+    "apps.ops.metrics.MetricsMiddleware",
     "apps.core.api.middleware.EnvelopeMiddleware",
     "apps.core.api.middleware.CrossOriginMiddleware",
     "apps.core.api.middleware.MaintenanceMiddleware",
@@ -169,13 +170,14 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "config.admin_site.AdminSessionMiddleware",
+    "apps.ops.admin_site.AdminSessionMiddleware",
     "apps.core.api.middleware.PageMessagesMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
 WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
 APPEND_SLASH = False
 DATA_UPLOAD_MAX_NUMBER_FIELDS = 100
 

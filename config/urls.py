@@ -18,6 +18,7 @@ from apps.backtests.report.views import ReportLinkView, ReportView, shared_repor
 from apps.backtests.views import BacktestView, ResultView
 from apps.market.feeds.views import CandlesView
 from apps.market.views import MarketView, RulebookView
+from apps.ops import health, metrics
 from apps.symbols.views import SymbolView
 from apps.trading.activity.views import (
     OrdersView,
@@ -29,7 +30,7 @@ from apps.trading.activity.views import (
 from apps.trading.drift.views import DriftView
 from apps.trading.views import AccountView, KillSwitchView, TradingView
 from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
-from config import docs, health, metrics
+from config import docs
 
 urlpatterns = [
     path("", docs.root),

@@ -4,8 +4,8 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from config import limits
+from apps.ops import database_timeouts
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 application = get_wsgi_application()
-limits.apply(limits.WEB)
+database_timeouts.apply(database_timeouts.WEB)

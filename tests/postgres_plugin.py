@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 import pytest
 
-from config.postgres import DATABASE, OWNER, attached, socket_directory
+from apps.ops.embedded_postgres.shared_server import DATABASE, OWNER, attached, socket_directory
 
 ROOT = Path(__file__).resolve().parents[1]
 _NOTE = "TEST_DATABASE_NOTE"

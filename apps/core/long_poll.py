@@ -1,8 +1,8 @@
 """An answer that the server holds back until something has happened.
 
-A view answers with the present state and attaches a LongPoll. `config/asgi.py` then waits in a
-coroutine, so no request thread is held; a server that knows nothing of it (plain WSGI, the test
-client) sends the present state at once.
+A view answers with the present state and attaches a LongPoll. The web application (`apps/ops/web`)
+then waits in a coroutine, so no request thread is held; a server that knows nothing of it (plain
+WSGI, the test client) sends the present state at once.
 """
 
 from collections.abc import Callable, Mapping

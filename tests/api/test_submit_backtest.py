@@ -480,7 +480,7 @@ def test_a_full_queue_is_unavailable(
 def test_a_client_that_prefers_to_wait_has_its_answer_held(
     api: Api, alice: User, body: dict[str, Any]
 ) -> None:
-    """By a server that can (tests/config/test_asgi.py); another answers at once."""
+    """By a server that can (tests/ops/test_asgi.py); another answers at once."""
     client = api(alice)
     response = client.post(PATH, body, headers={"Prefer": "wait=10"})
     assert (response.status_code, response.json()["status"]) == (201, "queued")

@@ -25,8 +25,8 @@ from apps.webhooks.payloads import KINDS
 from apps.webhooks.services import Draft
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
-from tests.config.processes import until
 from tests.faults.workers import working
+from tests.processes import until
 from tests.webhooks.counting_receiver import Counted, counting
 from tests.webhooks.events import endpoint_of
 

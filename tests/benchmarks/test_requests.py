@@ -17,9 +17,9 @@ import numpy as np
 import psycopg
 import pytest
 
-from config.journey.client import Client
-from config.journey.research import ALGORITHM
-from config.postgres import socket_directory
+from apps.ops.demo.client import Client
+from apps.ops.demo.research import ALGORITHM
+from apps.ops.embedded_postgres.shared_server import socket_directory
 from tests.benchmarks.load import CONNECTIONS, ask, request
 from tests.benchmarks.peers.environments import PeersMissing
 from tests.benchmarks.peers.web import fastapi

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from config import folders, settings
+from apps.ops import private_files
+from config import settings
 
 
 @pytest.fixture(autouse=True)
@@ -32,23 +33,23 @@ def test_the_data_directory_is_made_for_its_owner_alone_and_so_is_its_secret(
 
 def test_a_folder_that_is_there_is_tightened(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    folders.keep_private(tmp_path, group=None)
+    private_files.keep_private(tmp_path, group=None)
     assert mode(tmp_path) == 0o700
 
 
 def test_a_folder_that_everybody_shares_is_left_as_it_is(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
-    folders.keep_private(tmp_path, group=None)
+    private_files.keep_private(tmp_path, group=None)
     assert mode(tmp_path) == 0o1777
 
 
 def test_a_group_passes_through_a_folder_of_root_and_lists_nothing(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root hands folders to another account")
-    folders.keep_private(tmp_path, group=12345)
+    private_files.keep_private(tmp_path, group=12345)
     assert (mode(tmp_path), tmp_path.stat().st_gid) == (0o710, 12345)
     os.chown(tmp_path, 12345, 12345)
-    folders.keep_private(tmp_path, group=12345)
+    private_files.keep_private(tmp_path, group=12345)
     assert mode(tmp_path) == 0o700
 
 
@@ -56,7 +57,7 @@ def test_a_file_that_others_could_read_is_tightened(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.touch()
     log.chmod(0o644)
-    with folders.private_file(log, os.O_WRONLY | os.O_APPEND) as file:
+    with private_files.private_file(log, os.O_WRONLY | os.O_APPEND) as file:
         os.write(file, b"x")
     assert mode(log) == 0o600
 
@@ -65,8 +66,8 @@ def test_what_root_makes_in_a_folder_belongs_to_the_owner_of_the_folder(tmp_path
     if os.geteuid() != 0:
         pytest.skip("only root makes files of others")
     os.chown(tmp_path, 12345, 12345)
-    with folders.private_file(tmp_path / "lock", os.O_RDWR):
+    with private_files.private_file(tmp_path / "lock", os.O_RDWR):
         assert (tmp_path / "lock").stat().st_uid == 12345
     (tmp_path / "link").symlink_to("/tmp/elsewhere")
     with pytest.raises(OSError, match="symbolic links"):
-        folders.open_private(tmp_path / "link", os.O_RDWR)
+        private_files.open_private(tmp_path / "link", os.O_RDWR)

@@ -60,7 +60,9 @@ def test_every_route_is_documented_and_none_is_invented() -> None:
 
 
 def test_every_setting_is_documented_and_none_is_invented() -> None:
-    sources = [ROOT / "config" / name for name in ("settings.py", "binaries.py")]
+    sources = [
+        ROOT / name for name in ("config/settings.py", "apps/ops/embedded_postgres/binaries.py")
+    ]
     text = "\n".join(path.read_text() for path in sources)
     read = set(re.findall(r'(?:environ(?:\.get\(|\[)|env_[a-z]+\(\s*)"([A-Z_]+)"', text))
     rows = re.findall(r"^\| (`[A-Z_]+`[^|]*) \|", table("Settings"), re.MULTILINE)

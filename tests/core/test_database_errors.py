@@ -145,7 +145,7 @@ def readiness(monkeypatch: pytest.MonkeyPatch, error: Exception) -> str:
     def ask(connection: object) -> None:
         raise error
 
-    monkeypatch.setattr("config.health.MigrationExecutor", ask)
+    monkeypatch.setattr("apps.ops.health.MigrationExecutor", ask)
     answer = Client().get("/readyz")
     assert answer.status_code == 503
     return str(answer.json()["checks"]["database"])

@@ -16,12 +16,12 @@ from socket import create_server
 
 import psycopg
 
-from config.postgres import socket_directory
-from tests.config.processes import PROJECT, until
+from apps.ops.embedded_postgres.shared_server import socket_directory
+from tests.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
 WORKERS = ("small", "webhooks", "trading", "backtests")
-ROLES = ("up", "web", *WORKERS, "keeper", "postmaster", "backend")
+ROLES = ("up", "web", *WORKERS, "launcher", "postmaster", "backend")
 """`web` are the process that listens and those that serve."""
 
 
@@ -144,7 +144,11 @@ class Service:
             return None
         data = os.path.realpath(next(self.directory.glob("pg[0-9]*"), self.directory / "pg"))
         if "-D" in command and data in command:
-            return "keeper" if any(word.endswith("keeper.py") for word in command) else "postmaster"
+            return (
+                "launcher"
+                if any(word.endswith("launcher.py") for word in command)
+                else "postmaster"
+            )
         if place == data:
             return "backend"
         if f"DATA_DIR={self.directory}".encode() not in surroundings:
@@ -153,7 +157,7 @@ class Service:
 
 
 def _role_of(command: list[str]) -> str | None:
-    if "config.web_server" in command:
+    if "apps.ops.web" in command:
         return "web"
     if "work" in command:
         return command[command.index("--queue") + 1]

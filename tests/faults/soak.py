@@ -32,7 +32,7 @@ SECONDS_TO_SETTLE: Final = 300.0
 SECONDS_A_SAMPLE: Final = 10.0
 MOST_GROWTH: Final = 5.0  # percent
 OURS: Final = ("up", "web", *WORKERS)
-DATABASE: Final = ("keeper", "postmaster", "backend")
+DATABASE: Final = ("launcher", "postmaster", "backend")
 Memory = Mapping[str, float]
 """Megabytes by role."""
 

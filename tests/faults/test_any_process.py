@@ -5,10 +5,10 @@ import time
 
 import pytest
 
-from config.postgres import socket_directory
-from tests.config.processes import is_alive, until
+from apps.ops.embedded_postgres.shared_server import socket_directory
 from tests.faults.clients import writing
 from tests.faults.service import ROLES, WORKERS, Service, service
+from tests.processes import is_alive, until
 
 SEED = 20261121
 KILLS = 20
@@ -29,8 +29,8 @@ def is_whole(up: Service) -> bool:
 
 
 def kill_one(up: Service, role: str, rng: random.Random) -> None:
-    """One of a role, if there is one: a server that has lost its keeper goes on without."""
-    until(lambda: up.running()[role] or role == "keeper")
+    """One of a role, if there is one: a server that has lost its launcher goes on without."""
+    until(lambda: up.running()[role] or role == "launcher")
     if found := up.running()[role]:
         victim = found[0] if role in ("up", "postmaster") else rng.choice(found)
         up.kill(victim)
@@ -38,7 +38,7 @@ def kill_one(up: Service, role: str, rng: random.Random) -> None:
 
 
 def what_stays(up: Service, *, guarded: bool) -> set[int]:
-    """A server that has lost its keeper outlives `up`; the next one takes it over."""
+    """A server that has lost its launcher outlives `up`; the next one takes it over."""
     server = set() if guarded else {"postmaster", "backend"}
     return {pid for role, pids in up.running().items() if role not in server for pid in pids}
 
@@ -63,7 +63,7 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
         with writing(up.port, count=1, seed=SEED) as (writer,):
             print()
             for number, role in enumerate(victims(rng)):
-                guarded, gone = bool(up.running()["keeper"]), 0.0
+                guarded, gone = bool(up.running()["launcher"]), 0.0
                 kill_one(up, role, rng)
                 killed = time.monotonic()
                 if role == "up":
@@ -83,10 +83,10 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_a_server_that_lost_its_keeper_is_taken_over_and_stopped_by_the_next_up() -> None:
+def test_a_server_that_lost_its_launcher_is_taken_over_and_stopped_by_the_next_up() -> None:
     with service(BACKTEST_WORKERS="1") as up:
         server = up.postmaster()
-        up.kill(up.running()["keeper"][0])
+        up.kill(up.running()["launcher"][0])
         up.kill(up.running()["up"][0])
         until(lambda: not what_stays(up, guarded=False))
         assert is_alive(server)

@@ -15,9 +15,9 @@ from urllib.parse import urlencode
 import psycopg
 import pytest
 
-from tests.config.processes import is_alive, until
 from tests.faults.clients import DAYS, PASSWORD, writing
 from tests.faults.service import Answer, Caller, Service, service
+from tests.processes import is_alive, until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

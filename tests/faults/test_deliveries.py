@@ -33,8 +33,8 @@ from apps.webhooks.payloads import KINDS
 from apps.webhooks.sending import Answer
 from tests import make
 from tests.backtests.running import never
-from tests.config.processes import until
 from tests.faults.workers import working
+from tests.processes import until
 from tests.trading.standing import standing
 from tests.webhooks.counting_receiver import Answer as ReceiverAnswer
 from tests.webhooks.counting_receiver import Counted, counting, well

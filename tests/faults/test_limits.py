@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.config.processes import line, python
+from tests.processes import line, python
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ WORKER = """
 import django; django.setup()
 from django.core.management import call_command
 from procrastinate.contrib.django.utils import connector_params
-from config import worker
+from apps.ops import worker
 worker.work = lambda queue: show(connector_params())
 call_command("work", "--queue", "small"); show()
 """

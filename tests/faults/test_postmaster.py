@@ -9,9 +9,9 @@ from statistics import median
 import psycopg
 import pytest
 
-from tests.config.processes import is_alive, until
 from tests.faults.clients import Writer, writing
 from tests.faults.service import Service, service
+from tests.processes import is_alive, until
 
 SEED = 20261121
 

@@ -10,8 +10,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.market import clock
 from apps.trading.models import LaneRow, Posting, RunState
-from tests.config.processes import until
 from tests.faults.workers import working
+from tests.processes import until
 from tests.trading.live.market_day import FIRST, backtested, hold, started, steps, times, walk
 from tests.trading.live.test_runner import expected_of, trades_of
 

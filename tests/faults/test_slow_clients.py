@@ -1,4 +1,4 @@
-"""Clients that are slow on purpose do not hold up others (config/asgi.py, config/http_protocol.py).
+"""Clients that are slow on purpose do not hold up others (apps/ops/web).
 
 The service is a started one; the slow connections are kept up by a process of their own while
 another client asks as usual, each time over a new connection.
@@ -20,10 +20,10 @@ from typing import Final
 import numpy as np
 import pytest
 
-from tests.config.processes import PROJECT
 from tests.faults.clients import DAYS
 from tests.faults.everyday import Client
 from tests.faults.service import Caller, Service, service
+from tests.processes import PROJECT
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -23,9 +23,9 @@ from apps.backtests.services import Submission
 from apps.backtests.span import read_span
 from tests import make
 from tests.backtests.running import never
-from tests.config.processes import until
 from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
 from tests.faults.workers import Run, Worker, foreign_writes, recorded, working
+from tests.processes import until
 
 pytestmark = [
     pytest.mark.slow,

@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode
 from django.conf import settings
 from django.db import connection
 
-from tests.config.processes import PROJECT
 from tests.faults.service import COMPILED
+from tests.processes import PROJECT
 
 RECORD: Final = """
 CREATE TABLE record (

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.config.processes import PROJECT
 from tests.market.bombs import CANDLES, MASTERS
+from tests.processes import PROJECT
 
 MOST_MEMORY = 700
 """MB of a process: 160 are Python and its libraries, 256 a file that is as long as may be."""

@@ -17,7 +17,7 @@ from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import Queue, Status
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 from tests import make
-from tests.config.processes import until
+from tests.processes import until
 from tests.webhooks.events import ONE, attempt, emit, endpoint_of
 
 OTHER = "2" * 24

@@ -10,7 +10,7 @@ from socket import create_connection, create_server
 from typing import NamedTuple
 
 from tests.benchmarks.peers.environments import HERE, PROJECT, python_of
-from tests.config.processes import until
+from tests.processes import until
 
 ENVIRONMENT = PROJECT / ".data" / "peers_web"
 

@@ -1,0 +1,121 @@
+"""The whole journey against a fresh service that leaves nothing behind."""
+
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from apps.ops.demo.client import Client, JourneyFailed
+from apps.ops.demo.listener import listening
+from apps.ops.demo.walk import walk
+
+SECONDS_TO_BE_READY: Final = 90.0
+LINES_SHOWN: Final = 20
+
+
+class Command(BaseCommand):
+    help = "Start a fresh service beside any other, walk the main job over HTTP, and clean up."
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with tempfile.TemporaryDirectory(prefix="algotrade-demo-") as directory:
+            environment = _environment(directory)
+            self.say(f"Start a fresh service at port {environment['PORT']}")
+            with _running(environment) as service:
+                address = f"http://127.0.0.1:{environment['PORT']}"
+                _wait_until_ready(service, address)
+                self.say("Load sample candles (generated, not market data)")
+                _run(environment, "load_candles", "--sample")
+                self._walk(Client(address, self.say), environment)
+        self.say("Done: the service is stopped and its files are gone")
+
+    def _walk(self, client: Client, environment: dict[str, str]) -> None:
+        def feed(symbol: str, timeframe: str, first: date) -> None:
+            past = ("--symbols", symbol, "--timeframe", timeframe, "--from", str(first))
+            _run(environment, "feed", *past, "--speed", "max")
+
+        try:
+            with listening() as listener:
+                walk(client, password=secrets.token_urlsafe(), feed=feed, listener=listener)
+        except JourneyFailed as error:
+            raise CommandError(str(error)) from error
+
+    def say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+def _environment(directory: str) -> dict[str, str]:
+    """Ours, less what would point the service at somebody's real data.
+
+    NUMBA_CACHE_DIR, which the settings have set, stays: a kernel is the same for every service.
+    """
+    ours = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    ours |= {"DATA_DIR": directory, "PORT": str(_free_port()), "HOST": "127.0.0.1"}
+    return ours | {
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "WEB_WORKERS": "1",
+        "BACKTEST_WORKERS": "1",
+        "WEBHOOK_ALLOW_CIDRS": "127.0.0.1/32",
+        "WEBHOOK_ALLOW_HTTP": "1",
+    }
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _command(*arguments: str) -> list[str]:
+    return [sys.executable, str(settings.BASE_DIR / "manage.py"), *arguments]
+
+
+@contextmanager
+def _running(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
+    """`manage.py up`; the end of what it said is shown when something goes wrong."""
+    path = Path(environment["DATA_DIR"]) / "up.log"
+    with path.open("wb") as log:
+        service = subprocess.Popen(_command("up"), env=environment, stdout=log, stderr=log)
+        try:
+            yield service
+        except CommandError as error:
+            said = path.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+            raise CommandError("\n".join([str(error), *said])) from error
+        finally:
+            service.send_signal(signal.SIGTERM)
+            service.wait(30)
+
+
+def _wait_until_ready(service: subprocess.Popen[bytes], address: str) -> None:
+    begun = time.monotonic()
+    while time.monotonic() - begun < SECONDS_TO_BE_READY:
+        if service.poll() is not None:
+            raise CommandError(f"the service ended with exit code {service.returncode}")
+        try:
+            with urllib.request.urlopen(address + "/readyz", timeout=5):
+                return
+        except OSError:
+            time.sleep(0.2)
+    raise CommandError(f"the service was not ready after {SECONDS_TO_BE_READY:.0f} s")
+
+
+def _run(environment: dict[str, str], *arguments: str) -> None:
+    done = subprocess.run(
+        _command(*arguments), env=environment, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise CommandError(f"manage.py {' '.join(arguments)} failed:\n{done.stderr}")

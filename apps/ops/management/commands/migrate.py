@@ -1,0 +1,15 @@
+"""Django's migrate, as the owner of the tables."""
+
+from typing import Any
+
+from django.core.management.commands import migrate
+
+from apps.ops.embedded_postgres import roles
+
+
+class Command(migrate.Command):
+    # Any: the options as Django passes them.
+    def handle(self, *args: Any, **options: Any) -> None:
+        with roles.as_owner():
+            super().handle(*args, **options)
+            roles.grant()

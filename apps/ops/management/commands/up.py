@@ -1,0 +1,209 @@
+"""The whole service on one machine: database, web, workers; one Ctrl-C ends all."""
+
+import errno
+import http.client
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError
+from django.db import OperationalError, connection, connections
+
+from apps.ops import privileges
+from apps.ops.embedded_postgres import roles, shared_server
+from apps.ops.supervisor import Backoff, Child, Supervisor
+
+SECONDS_FOR_WEB = 10.0
+MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates and the rest wait
+
+
+class Command(BaseCommand):
+    help = "Run everything: database, web and workers. Ctrl-C stops it, a second Ctrl-C at once."
+    requires_system_checks = []
+    group: int | None = None
+    """Who may enter where the embedded database is, beside its account."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        with suppress(KeyboardInterrupt):
+            require_free_port()
+            with self.database() as keep_database:
+                self.prepare()
+                self.supervise(keep_database)
+        self.say("stopped")
+
+    def say(self, line: str) -> None:
+        """The terminal may be gone; the service need not be."""
+        with suppress(OSError):
+            self.stdout.write(line)
+            self.stdout.flush()
+
+    @contextmanager
+    def database(self) -> Iterator[Callable[[], None]]:
+        """The database for as long as we run, and what to call now and then to keep it running."""
+        if not settings.EMBEDDED_DATABASE:
+            self.say("database  DATABASE_URL")
+            yield lambda: None
+            return
+        with shared_server.attached(settings.DATA_DIR) as cluster:
+            self.say(f"database  PostgreSQL {cluster.binaries.major} in {cluster.data}")
+            self.group = cluster.account.group
+            yield DatabaseWatch(cluster, self.say).look
+            connections.close_all()
+
+    def prepare(self) -> None:
+        with roles.as_owner():
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute("SELECT pg_advisory_lock(%s)", [MIGRATING])
+            except OperationalError as error:
+                first_line = str(error).strip().splitlines()[0]
+                raise CommandError(f"the database cannot be reached: {first_line}") from error
+            call_command("migrate", interactive=False, verbosity=0)
+            self.seed()
+            connections.close_all()  # lets go of the lock
+
+    def seed(self) -> None:
+        from apps.symbols.models import Instrument
+
+        if not Instrument.objects.exists():
+            self.say("symbols   none yet: loading the list that ships with the service")
+            call_command("seed_symbols", stdout=self.stdout)
+
+    def supervise(self, keep_database: Callable[[], None]) -> None:
+        backtests, trading = settings.BACKTEST_WORKERS, settings.TRADING_WORKERS
+        self.say(f"web       {settings.WEB_WORKERS} processes at {address()}")
+        self.say(
+            f"workers   1 for small jobs, 1 for webhooks, {trading} for trading,"
+            f" {backtests} for backtests"
+        )
+        self.say("Ctrl-C stops everything")
+        share_metrics()
+        identity = privileges.choose_identity(group=self.group)
+        if identity.warning:
+            self.say(f"warning   {identity.warning}")
+        queues = ["small", "webhooks", *["trading"] * trading, *["backtests"] * backtests]
+        workers = [worker(queue) for queue in queues]
+        children = [web(), *workers]
+        for child in children:
+            child.account, child.environment = identity.account, identity.environment
+        announce = Announcement(self.say, workers)
+
+        def each_round() -> None:
+            keep_database()
+            announce.look()
+
+        Supervisor([children[:1], workers], directory=settings.BASE_DIR, say=self.say).run(
+            each_round=each_round
+        )
+
+
+class DatabaseWatch:
+    """Starts the embedded server again when it has ended."""
+
+    def __init__(self, cluster: shared_server.Cluster, say: Callable[[str], None]) -> None:
+        self.cluster = cluster
+        self.say = say
+        self.started = time.monotonic()
+        self.backoff = Backoff(good_run=10.0)
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if now < self.backoff.due or self.cluster.process() is not None:
+            return
+        wait = self.backoff.ended(started=self.started, now=now)
+        self.say("database ended: starting it again")
+        try:
+            shared_server.revive(self.cluster)
+            self.started = time.monotonic()
+        except shared_server.NoDatabase as error:
+            self.say(f"{error}: trying again in {wait:g} s")
+
+
+class Announcement:
+    """Says once that the service is ready, when its own /readyz says so.
+
+    The workers start then, or soon: on a small machine web would otherwise start at half the speed.
+    """
+
+    def __init__(self, say: Callable[[str], None], workers: Sequence[Child]) -> None:
+        self.say = say
+        self.workers = workers
+        self.said = False
+        for child in workers:
+            child.backoff.due = time.monotonic() + SECONDS_FOR_WEB
+
+    def look(self) -> None:
+        if self.said or not is_ready():
+            return
+        self.said = True
+        self.say(f"ready: {address()}")
+        for child in self.workers:
+            child.backoff.due = 0.0
+
+
+def share_metrics() -> None:
+    """Web processes count in files of this directory, from zero (apps/ops/metrics.py)."""
+    shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
+    settings.METRICS_DIR.mkdir(parents=True)
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(settings.METRICS_DIR)
+
+
+def web() -> Child:
+    return Child("web", "apps.ops.web", [])
+
+
+def worker(queue: str) -> Child:
+    return Child(f"worker ({queue})", "django", ["work", "--queue", queue])
+
+
+def require_free_port() -> None:
+    host, port = settings.HOST, settings.PORT
+    try:
+        family, kind, protocol, _, target = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[
+            0
+        ]
+        with closing(socket.socket(family, kind, protocol)) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(target)
+    except OSError as error:
+        raise CommandError(port_problem(error, host, port)) from error
+
+
+def port_problem(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} is taken: stop what uses it, or set PORT to another"
+    if error.errno == errno.EACCES:
+        return f"port {port} is reserved for root: set PORT to 1024 or higher"
+    return f"HOST={host}: not an address of this machine ({error.strerror})"
+
+
+def local_host() -> str:
+    """Where this machine reaches a server that listens on HOST."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.HOST, settings.HOST)
+
+
+def bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def address() -> str:
+    return f"http://{bracketed(local_host())}:{settings.PORT}"
+
+
+def is_ready() -> bool:
+    named = settings.ALLOWED_HOSTS[0].lstrip(".*") or local_host()
+    request = http.client.HTTPConnection(local_host(), settings.PORT, timeout=2)
+    with closing(request):
+        try:
+            request.request("GET", "/readyz", headers={"Host": named})
+            return request.getresponse().status == http.HTTPStatus.OK
+        except (OSError, http.client.HTTPException):
+            return False

@@ -1,0 +1,53 @@
+"""A worker: takes jobs from a queue, or bars to runs, until it is stopped."""
+
+import argparse
+import importlib
+import os
+import signal
+from contextlib import suppress
+from types import ModuleType
+from typing import Any, Final
+
+from django.core.management.base import BaseCommand
+
+from apps.engine import memory
+from apps.ops import database_timeouts, worker
+from apps.ops.reaper import SWEEPS, sweeping
+
+TRADING: Final = "trading"
+"""No queue of jobs: bars are what there is to do (apps/ops/runners.py)."""
+
+
+class Command(BaseCommand):
+    help = "Do the jobs of one queue, or trade, until SIGTERM or Ctrl-C."
+    requires_system_checks = []
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        parser.add_argument("--queue", choices=[*worker.QUEUES, TRADING], required=True)
+
+    def handle(self, *args: Any, queue: str, **options: Any) -> None:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        database_timeouts.apply(database_timeouts.WORKER)
+        with suppress(KeyboardInterrupt), sweeping(*SWEEPS):
+            if queue == "backtests":
+                os.nice(5)  # on a small machine, web answers first
+                memory.keep_freed()
+                self.prepare("apps.backtests.execution")
+            if queue == TRADING:
+                self.prepare("apps.ops.runners").work()
+            else:
+                worker.work(queue)
+
+    def prepare(self, module: str) -> ModuleType:
+        """Bring in what simulates, compiled, so that the first bar does not wait for it."""
+        from apps.engine import compilation
+
+        found = importlib.import_module(module)
+        compilation.prepare(self.say)
+        return found
+
+    def say(self, line: str) -> None:
+        """The terminal may be gone; the worker need not be."""
+        with suppress(OSError):
+            self.stdout.write(f"simulation  {line}")
+            self.stdout.flush()

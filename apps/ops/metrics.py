@@ -1,0 +1,166 @@
+"""What the service measures of itself, in Prometheus's text form.
+
+Requests are counted by each web process in a file of its own, and whichever of them is asked adds
+the files up: prometheus_client's multiprocess mode, in a directory that `up` makes anew. What
+stands in the database is read when it is asked for.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import cache
+from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Final
+
+from django.conf import settings
+from django.db import Error
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest, values
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
+
+from apps.backtests.lifecycle import Status
+from apps.backtests.models import Backtest
+from apps.core import jobs, request_origin
+from apps.core.api.views import public_page
+from apps.core.client_address import client_address
+from apps.ops.processes import memory_of_session
+from apps.ops.worker import QUEUES
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+OTHER: Final = "other"
+"""The label of what clients choose freely: labels without bound would fill the memory."""
+BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Seconds; a client may ask to wait for up to thirty."""
+_PLACE: Final = re.compile(r"<(?:\w+:)?(\w+)>")
+
+OWN: Final = CollectorRegistry()
+REQUESTS: Final = Counter(
+    "algotrade_http_requests",
+    "Requests answered, by route, method and status.",
+    ("route", "method", "status"),
+    registry=OWN,
+)
+SECONDS: Final = Histogram(
+    "algotrade_http_request_seconds",
+    "Time from a request to its answer, by route.",
+    ("route",),
+    buckets=BUCKETS,
+    registry=OWN,
+)
+
+
+class MetricsMiddleware:
+    """Counts every request under its route, whatever answered it."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        begun = time.monotonic()
+        response = self.get_response(request)
+        route = _route_of(request)
+        method = request.method if request.method in METHODS else OTHER
+        REQUESTS.labels(route, method, response.status_code).inc()
+        SECONDS.labels(route).observe(time.monotonic() - begun)
+        return response
+
+
+def _route_of(request: HttpRequest) -> str:
+    """The route as `/api/backtests/{backtest_id}`; OTHER for what never came to one."""
+    found = request.resolver_match
+    return _template(found.route) if found else OTHER
+
+
+@cache
+def _template(route: str) -> str:
+    return "/" + _PLACE.sub(r"{\1}", route)
+
+
+@public_page
+def show(request: HttpRequest) -> HttpResponse:
+    """`/metrics`; for addresses that METRICS_ALLOW does not name there is no such page."""
+    if not _may_read(request):
+        raise Http404
+    observed = CollectorRegistry()
+    observed.register(ServiceCollector())
+    body = generate_latest(_counted()) + generate_latest(observed)
+    return HttpResponse(body, content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_read(request: HttpRequest) -> bool:
+    """A request that was forwarded, without a trusted proxy telling from where, may be anybody's: a
+    proxy on this machine would otherwise show the page to the world.
+    """
+    address = request_origin.current().address
+    peer = client_address(request.META.get("REMOTE_ADDR", ""), "", settings.TRUSTED_PROXIES)
+    if address is None or (address == peer and request_origin.is_forwarded(request)):
+        return False
+    allowed: list[IPv4Network | IPv6Network] = settings.METRICS_ALLOW
+    return any(ip_address(address) in network for network in allowed)
+
+
+def _counted() -> CollectorRegistry:
+    """What all web processes have counted, or this one alone when they share no directory."""
+    if values.ValueClass is values.MutexValue:
+        return OWN
+    together = CollectorRegistry()
+    MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # the library left it untyped
+    return together
+
+
+class ServiceCollector(Collector):
+    """What can be seen at this moment: of the processes, of the database and what waits in it."""
+
+    def collect(self) -> Iterator[Metric]:
+        yield from _memory()
+        up = GaugeMetricFamily("algotrade_database_up", "Whether the database answers.")
+        try:
+            found = [_jobs(), _backtests(), _oldest_queued(now=timezone.now())]
+            up.add_metric([], 1)
+        except Error:
+            found = []
+            up.add_metric([], 0)
+        yield from (up, *found)
+
+
+def _memory() -> Iterator[Metric]:
+    """Nothing where the system does not tell."""
+    if memory := memory_of_session():
+        text = "Resident memory of the web processes together; shared pages count in each."
+        yield GaugeMetricFamily("algotrade_web_memory_bytes", text, value=sum(memory))
+        text = "Web processes, the one that starts the others included."
+        yield GaugeMetricFamily("algotrade_web_processes", text, value=len(memory))
+
+
+def _jobs() -> Metric:
+    counts = jobs.counts()
+    metric = GaugeMetricFamily(
+        "algotrade_jobs", "Jobs of the queues, by queue and state.", labels=("queue", "state")
+    )
+    for queue in QUEUES:
+        for state in jobs.State:
+            metric.add_metric([queue, state.name.lower()], counts.get((queue, state.value), 0))
+    return metric
+
+
+def _backtests() -> Metric:
+    counts = Backtest.objects.count_by_status()
+    metric = GaugeMetricFamily("algotrade_backtests", "Backtests by status.", labels=("status",))
+    for status in Status:
+        metric.add_metric([status], counts.get(status, 0))
+    return metric
+
+
+def _oldest_queued(*, now: datetime) -> Metric:
+    since = Backtest.objects.waiting_since()
+    return GaugeMetricFamily(
+        "algotrade_backtest_oldest_queued_seconds",
+        "For how long the oldest queued backtest waits; 0 when none does.",
+        value=(now - since).total_seconds() if since else 0,
+    )

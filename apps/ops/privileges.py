@@ -1,0 +1,97 @@
+"""Started by root, web and workers run as another account, if that one can run them.
+
+What they write lies in a folder of their own: what such an account has written, above all compiled
+kernels, is never loaded by root.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from django.conf import settings
+
+from apps.ops import private_files
+from apps.ops.embedded_postgres.binaries import Account
+
+PROBE: Final = """
+from django.db import connection
+from apps.ops.management.commands.up import require_free_port
+require_free_port()
+connection.ensure_connection()
+"""
+"""What the account must be able to do: read project and environment, listen, reach the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """As whom children run. `warning` says why that is root."""
+
+    account: Account | None
+    environment: Mapping[str, str] | None
+    warning: str = ""
+
+
+UNCHANGED: Final = Identity(None, None)
+
+
+def choose_identity(*, group: int | None) -> Identity:
+    """Our own unless we are root; members of `group` may enter where the embedded database is."""
+    if os.geteuid() != 0:
+        return UNCHANGED
+    account = Account.for_service(settings.DATA_DIR, group)
+    private_files.keep_private(settings.DATA_DIR, group=account.group)
+    # HOME: libpq looks there for certificates.
+    environment = {**os.environ, "HOME": "/", "SECRET_KEY": settings.SECRET_KEY}
+    folder = (
+        settings.DATA_DIR if private_files.is_guest(settings.DATA_DIR) else settings.SERVICE_DIR
+    )
+    environment["NUMBA_CACHE_DIR"] = str(folder / "numba")
+    _prepare_folder(account, folder)
+    _prepare_metrics(account, settings.METRICS_DIR)
+    problem = _problem(account, environment)
+    if not problem:
+        return Identity(account, environment)
+    return Identity(
+        None,
+        None,
+        f"web and workers run as root, as {account.name} cannot ({problem}): start as an ordinary"
+        f" user, or let others read {settings.BASE_DIR} and {sys.executable}",
+    )
+
+
+def _problem(account: Account, environment: Mapping[str, str]) -> str:
+    """Why the account cannot run web and workers; empty when it can."""
+    try:
+        answer = account.run(
+            *(sys.executable, "-c", PROBE), environment=environment, directory=settings.BASE_DIR
+        )
+    except OSError as error:
+        return str(error)
+    lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+    return "" if answer.returncode == 0 else lines[-1]
+
+
+def _prepare_metrics(account: Account, metrics: Path) -> None:
+    """Give the folder of metrics to the account, and its parent to the owner of DATA_DIR."""
+    parent, owner = metrics.parent, settings.DATA_DIR.stat()
+    os.chown(parent, owner.st_uid, owner.st_gid)
+    parent.chmod(0o711)
+    account.own(metrics)
+
+
+def _prepare_folder(account: Account, folder: Path) -> None:
+    """Make the account's folder, with what root has compiled: it need not be compiled again."""
+    if folder.exists():
+        return
+    compiled, unfinished = Path(os.environ["NUMBA_CACHE_DIR"]), folder.with_name("service.new")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    if compiled.is_dir():
+        shutil.copytree(compiled, unfinished / "numba")
+    for path in (unfinished, *unfinished.rglob("*")):
+        account.own(path)
+    unfinished.rename(folder)

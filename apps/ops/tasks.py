@@ -1,0 +1,18 @@
+"""The jobs that belong to no app, as the workers find them."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from procrastinate.contrib.django import app
+
+from apps.ops import retention
+
+NIGHTLY: Final = "17 21 * * *"
+"""UTC: in India a quarter to three, between one trading day and the next."""
+
+
+@app.periodic(cron=NIGHTLY)
+@app.task(name="config.purge", queue="small", queueing_lock="config.purge")
+def purge(timestamp: int) -> None:
+    """`timestamp`: when it was due. Many workers ask for it each night; the queue takes it once."""
+    retention.purge_all(now=datetime.fromtimestamp(timestamp, tz=UTC))

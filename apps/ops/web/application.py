@@ -1,0 +1,430 @@
+"""The service as uvicorn serves it: Django's WSGI application behind coroutines.
+
+A coroutine reads the whole body and writes the whole answer, each under a deadline; a request
+thread is taken only for Django's own work. So a client that is slow to send or to read holds a
+connection and nothing else. An answer that waits (apps/core/long_poll.py) is a coroutine too.
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
+from contextvars import Context, copy_context
+from io import BytesIO
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
+from urllib.parse import unquote_to_bytes
+from weakref import WeakValueDictionary
+
+from django.conf import settings
+from django.core.handlers.wsgi import WSGIHandler
+from django.db import Error, close_old_connections
+
+from apps.core import long_poll
+from apps.core.api.middleware import MAX_BODY, MAX_DRAINED
+from apps.core.client_address import client_address, is_trusted, network_of
+from apps.core.long_poll import LongPoll
+from apps.ops.web.http_protocol import CONNECTION
+from apps.ops.web.notifications import Notifications
+from apps.ops.web.responses import CLOSE, Answer, Headers, refusal
+
+SECONDS_TO_TRANSFER: Final = 10.0
+"""A body may take so long to come, and each piece of an answer to be read..."""
+SLOWEST_RATE: Final = 32 * 1024
+"""... and a second more for so many bytes."""
+PIECE: Final = 256 * 1024
+"""Bytes of an answer that are handed to the kernel at a time."""
+LARGE: Final = 64 * 1024
+MAX_HELD: Final = 64 * 1024 * 1024
+"""Bytes of large bodies and large answers that a web process holds for one client address."""
+DOCUMENTS: Final = ("/reports/", "/static/", "/docs", "/openapi.json")
+"""Large pages that need no token: they take one request thread at a time, and so do the requests
+that a client sends before it has its answer to another one. The other threads stay free.
+"""
+DOCUMENTS_OF_ADDRESS: Final = 6
+"""Of these, a web process makes and sends one client address so many at once, as a browser asks for
+no more.
+"""
+MAX_POLLS: Final = 256
+"""Answers of a web process that wait at once; the others are sent at once."""
+SECONDS_BETWEEN_CHECKS: Final = 5.0
+"""A notification may be lost with the database, or in a pooler of connections."""
+
+# Any: ASGI's messages.
+Message = dict[str, Any]
+Scope = dict[str, Any]
+Receive = Callable[[], Any]
+Send = Callable[[Message], Any]
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+log = logging.getLogger(__name__)
+
+
+class TooManyDocuments(Exception):
+    """The client's address has not read those that it was sent."""
+
+
+class Body(NamedTuple):
+    """What was kept of a request's body; one that is too large is thrown away as it comes."""
+
+    content: bytes = b""
+    is_read: bool = True
+    """To its end: else the connection cannot go on."""
+
+
+class Outcome(NamedTuple):
+    """What Django makes of a request."""
+
+    answer: Answer
+    poll: LongPoll | None
+    context: Context | None
+    """Of the request, for what is done for it later."""
+
+
+class Application:
+    """ASGI's callable for one web process."""
+
+    def __init__(self, wsgi: WSGIHandler, *, threads: int, notifications: Notifications) -> None:
+        self._wsgi = wsgi
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
+        self._notifications = notifications
+        self._transfers = Transfers()
+        self._side_lane = asyncio.Semaphore(1)
+        self._documents: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._polls = 0
+        self._is_stopping = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await self._serve(scope, receive, send)
+
+    def stop(self) -> None:
+        """Send what waits now: the process is about to end."""
+        self._is_stopping = True
+        self._notifications.wake_all()
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        listening = asyncio.create_task(self._notifications.listen())
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        listening.cancel()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_aside = scope["extensions"][CONNECTION]["is_pipelined"] or scope["path"].startswith(
+            DOCUMENTS
+        )
+        try:
+            body = await self._read(scope, receive)
+            if body is None:
+                return
+            async with self._document(scope) if is_aside else nullcontext():
+                async with self._side_lane if is_aside else nullcontext():
+                    answer = await self._answer(scope, receive, body)
+                await self._deliver(scope, send, answer)
+                return
+        except TimeoutError:
+            log.info("%s %s 408", scope["method"], scope["path"])
+            answer = refusal(408)
+        except TooManyDocuments:
+            answer = refusal(503)
+        await self._deliver(scope, send, answer)
+
+    @asynccontextmanager
+    async def _document(self, scope: Scope) -> AsyncIterator[None]:
+        """From before a document is made until it is sent. Raises TooManyDocuments."""
+        places = self._documents.setdefault(
+            _address_of(scope), asyncio.Semaphore(DOCUMENTS_OF_ADDRESS)
+        )
+        try:
+            async with asyncio.timeout(SECONDS_TO_TRANSFER):
+                await places.acquire()
+        except TimeoutError as error:
+            raise TooManyDocuments from error
+        try:
+            yield
+        finally:
+            places.release()
+
+    async def _deliver(self, scope: Scope, send: Send, answer: Answer) -> None:
+        """Send an answer, or cut off a client that does not read it."""
+        try:
+            await self._write(scope, send, answer)
+        except (TimeoutError, asyncio.CancelledError):
+            scope["extensions"][CONNECTION]["abort"]()
+            await asyncio.sleep(0)  # until uvicorn knows
+
+    # ------------------------------------------------------------------------------------ reading
+
+    async def _read(self, scope: Scope, receive: Receive) -> Body | None:
+        """The body, in time; None when the client has gone. Raises TimeoutError."""
+        length = _declared_length(scope["headers"])
+        if length == 0:
+            return await _read_whole(receive)
+        if length > MAX_DRAINED:
+            return Body(is_read=False)
+        try:
+            async with asyncio.timeout(seconds_for(length)) as timeout:
+                with self._transfers.counted(scope, length if length <= MAX_BODY else 0, timeout):
+                    return await _read_whole(receive)
+        except TimeoutError:
+            if length <= MAX_BODY:
+                raise
+            return Body(is_read=False)
+
+    # ---------------------------------------------------------------------------------- answering
+
+    async def _answer(self, scope: Scope, receive: Receive, body: Body) -> Answer:
+        environ = environ_of(scope, body.content)
+        try:
+            outcome = await self._run(self._call, environ)
+        except Exception as error:
+            log.error("a request could not be served", exc_info=error)
+            return refusal(500)
+        answer = outcome.answer
+        if outcome.poll is not None and outcome.context is not None:
+            answer = await self._hold(outcome, outcome.poll, outcome.context, receive)
+        return answer if body.is_read else answer._replace(headers=[*answer.headers, CLOSE])
+
+    async def _run(
+        self,
+        function: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **_: Arguments.kwargs,
+    ) -> Result:
+        """In a request thread."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
+
+    def _call(self, environ: dict[str, Any]) -> Outcome:
+        """Any: WSGI's own environment."""
+        started: list[tuple[str, list[tuple[str, str]]]] = []
+
+        def start_response(
+            status: str, headers: list[tuple[str, str]], exc_info: object = None
+        ) -> Callable[[bytes], object]:
+            started.append((status, headers))
+            return _write_directly
+
+        response = self._wsgi(environ, start_response)
+        try:
+            body = b"".join(response)
+        finally:
+            response.close()
+        status, headers = started[-1]
+        poll = long_poll.attached(response)
+        context = copy_context() if poll is not None else None
+        is_head = environ["REQUEST_METHOD"] == "HEAD"
+        return Outcome(_answer_of(int(status[:3]), headers, body, is_head=is_head), poll, context)
+
+    # ------------------------------------------------------------------------------------ waiting
+
+    async def _hold(
+        self, outcome: Outcome, poll: LongPoll, context: Context, receive: Receive
+    ) -> Answer:
+        """The answer when what it waits for has happened, or the time is over, or the client says
+        no more; the first answer when too many wait or the database cannot say.
+        """
+        if self._polls >= MAX_POLLS:
+            return outcome.answer
+        self._polls += 1
+        client = asyncio.ensure_future(receive())
+        try:
+            await self._wait(poll, context, client)
+            body = await self._run(context.run, _in_time, poll.render)
+        except Error as error:
+            log.warning("an answer did not wait: %s", error)
+            return outcome.answer
+        finally:
+            self._polls -= 1
+            client.cancel()
+        status, headers, _ = outcome.answer
+        kept = [header for header in headers if header[0] != b"content-length"]
+        return _answer_of(status, poll.headers.items(), body, kept)
+
+    async def _wait(self, poll: LongPoll, context: Context, client: asyncio.Future[object]) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.time() + poll.seconds
+        with self._notifications.subscription(poll.channel, poll.payload) as event:
+            client.add_done_callback(lambda _: event.set())
+            while not await self._run(context.run, _in_time, poll.is_over):
+                left = end - loop.time()
+                if left <= 0 or self._is_stopping or client.done():
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, SECONDS_BETWEEN_CHECKS)):
+                        await event.wait()
+                event.clear()
+
+    # ------------------------------------------------------------------------------------ writing
+
+    async def _write(self, scope: Scope, send: Send, answer: Answer) -> None:
+        """Raises TimeoutError when the client does not read."""
+        status, headers, body = answer
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        async with asyncio.timeout_at(begun + SECONDS_TO_TRANSFER) as timeout:
+            await send({"type": "http.response.start", "status": status, "headers": headers})
+            if len(body) > LARGE:
+                end = begun + seconds_for(len(body))
+                with self._transfers.counted(scope, len(body), timeout):
+                    for start in range(0, len(body), PIECE):
+                        piece = body[start : start + PIECE]
+                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+                        timeout.reschedule(min(loop.time() + SECONDS_TO_TRANSFER, end))
+                body = b""
+            await send({"type": "http.response.body", "body": body})
+
+
+def _write_directly(data: bytes) -> object:
+    """WSGI's old way to write, which Django never uses."""
+    raise RuntimeError("an answer is written through start_response")
+
+
+class Transfers:
+    """Large bodies and answers under way, by client address. Of an address that has more than
+    MAX_HELD bytes of them, the one that has lasted longest is ended: it is the slowest.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[str, dict[asyncio.Timeout, int]] = {}
+
+    @contextmanager
+    def counted(self, scope: Scope, size: int, timeout: asyncio.Timeout) -> Iterator[None]:
+        """For as long as this lasts; ends early by `timeout`."""
+        if size <= LARGE:
+            yield
+            return
+        address = _address_of(scope)
+        transfers = self._of.setdefault(address, {})
+        transfers[timeout] = size
+        held = sum(transfers.values())
+        while held > MAX_HELD:
+            longest = next(iter(transfers))
+            held -= transfers.pop(longest)
+            longest.reschedule(asyncio.get_running_loop().time())
+        try:
+            yield
+        finally:
+            transfers.pop(timeout, None)
+            if not transfers:
+                self._of.pop(address, None)
+
+
+def seconds_for(size: int) -> float:
+    return SECONDS_TO_TRANSFER + size / SLOWEST_RATE
+
+
+async def _read_whole(receive: Receive) -> Body | None:
+    pieces: list[bytes] = []
+    total = 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        piece = message.get("body", b"")
+        total += len(piece)
+        if total <= MAX_BODY:
+            pieces.append(piece)
+        else:
+            pieces.clear()
+        if not message.get("more_body", False):
+            return Body(b"".join(pieces))
+        if total > MAX_DRAINED:
+            return Body(is_read=False)
+
+
+def _declared_length(headers: Headers) -> int:
+    """What Content-Length says, which the parser has checked; of chunks, the most that is read."""
+    for name, value in headers:
+        if name == b"content-length":
+            return int(value)
+        if name == b"transfer-encoding":
+            return MAX_DRAINED
+    return 0
+
+
+def _in_time(work: Callable[[], Result]) -> Result:
+    """Between requests, with a connection to the database that is good."""
+    close_old_connections()
+    return work()
+
+
+def _answer_of(
+    status: int,
+    headers: Any,
+    body: bytes,
+    more: Headers | None = None,
+    *,
+    is_head: bool = False,
+) -> Answer:
+    """Any: pairs of text, from Django or from a mapping.
+
+    The length that a HEAD leaves out is not that of its empty body (RFC 9110, 8.6).
+    """
+    encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
+    encoded += more or []
+    has_length = status not in (204, 304) and not is_head
+    if has_length and all(name != b"content-length" for name, _ in encoded):
+        encoded.append((b"content-length", str(len(body)).encode()))
+    return Answer(status, encoded, body)
+
+
+def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
+    """WSGI's environment of a request (PEP 3333). Any: values of many types.
+
+    A header whose name has an underscore is left out: it could pass for another one. No header
+    says where the service is mounted.
+    """
+    peer = scope["client"][0] if scope["client"] else ""
+    server, port = scope["server"] or ("", None)
+    environ: dict[str, Any] = {
+        "REQUEST_METHOD": scope["method"],
+        "SCRIPT_NAME": "",
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "QUERY_STRING": scope["query_string"].decode("latin-1"),
+        "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
+        "SERVER_NAME": server,
+        "SERVER_PORT": str(port or ""),
+        "REMOTE_ADDR": peer,
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": BytesIO(body),
+        "wsgi.errors": sys.stderr,
+        "wsgi.multithread": True,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+    }
+    for name, value in scope["headers"]:
+        if b"_" in name:
+            continue
+        key = _key_of(name)
+        text = value.decode("latin-1")
+        if key in environ:
+            text = f"{environ[key]}{'; ' if key == 'HTTP_COOKIE' else ','}{text}"
+        environ[key] = text
+    if _came_by_tls(environ):
+        environ["wsgi.url_scheme"] = "https"
+    return environ
+
+
+def _key_of(name: bytes) -> str:
+    key = name.decode("latin-1").upper().replace("-", "_")
+    return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
+
+
+def _came_by_tls(environ: Mapping[str, Any]) -> bool:
+    """Whether a proxy that we trust says so."""
+    protocol = environ.get("HTTP_X_FORWARDED_PROTO", "")
+    return protocol == "https" and is_trusted(environ["REMOTE_ADDR"], settings.TRUSTED_PROXIES)
+
+
+def _address_of(scope: Scope) -> str:
+    peer = scope["client"][0] if scope["client"] else ""
+    lines = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
+    forwarded = b",".join(lines).decode("latin-1")
+    return network_of(client_address(peer, forwarded, settings.TRUSTED_PROXIES) or peer)

@@ -1,0 +1,220 @@
+"""The web processes: one listening socket, Django loaded once, and forks of it that serve.
+
+What ends is forked again at once, so others go on meanwhile; what hangs is killed. On SIGTERM each
+answers what it has begun, in a few seconds. A fork ends when the process that made it is gone.
+"""
+
+import errno
+import gc
+import logging
+import mmap
+import os
+import resource
+import signal
+import socket
+import struct
+import sys
+import time
+from types import FrameType
+from typing import Final
+
+import uvicorn
+from django.conf import settings
+
+from apps.ops.supervisor import STOP_SIGNALS
+from apps.ops.web.application import Application
+from apps.ops.web.http_protocol import SECONDS_KEPT_ALIVE, HttpProtocol
+
+BACKLOG: Final = 2048
+"""Connections that the kernel keeps until a process takes them."""
+SEND_BUFFER: Final = 256 * 1024
+TAKEN_AT_ONCE: Final = 8
+"""Connections that a process takes before it looks at anything else, or lets others have some."""
+MOST_FILES: Final = 65_536
+SECONDS_TO_FINISH: Final = 4
+"""For the requests that are being answered when the service stops."""
+SECONDS_TO_HANG: Final = 30.0
+SECONDS_TO_BIND: Final = 10.0
+"""The forks of a server that was killed may hold the port for so long."""
+SECONDS_OF_INTERPRETER: Final = 0.0005
+"""A thread that computes lets others have the interpreter so often: the event loop needs it several
+times for each request, and would else wait 5 ms each time while a page is built.
+"""
+ROUND: Final = 0.1
+SHORT_LIFE: Final = 1.0
+"""A process that lives no longer than this is forked again after as long a pause."""
+
+log = logging.getLogger(__name__)
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, on a socket that several processes share."""
+
+    def __init__(self, application: Application) -> None:
+        super().__init__(uvicorn_config(application))
+        self.application = application
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """uvicorn's `backlog` is also how many connections asyncio takes at once."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(BACKLOG)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.application.stop()
+        await super().shutdown(sockets)
+
+
+class Processes:
+    """The forks that serve."""
+
+    def __init__(self, listener: socket.socket, *, application: Application, count: int) -> None:
+        self._listener = listener
+        self._application = application
+        self._parent = os.getpid()
+        self._started: dict[int, float] = {}
+        """By number; of one that has ended, when it may be forked again."""
+        self._pids: dict[int, int] = {}
+        self._signs = mmap.mmap(-1, 8 * count)
+        """Of life: of each process, when it last gave one. All of them share this memory."""
+        self._count = count
+        self._is_stopping = False
+
+    def run(self) -> None:
+        """Until SIGTERM, SIGINT or SIGHUP; returns when all have ended."""
+        for stop_signal in STOP_SIGNALS:
+            signal.signal(stop_signal, self._on_signal)
+        while not self._is_stopping:
+            self._reap()
+            for number in range(self._count):
+                self._tend(number)
+            time.sleep(ROUND)
+        self._listener.close()
+        self._send(signal.SIGTERM)
+        while self._pids:
+            self._reap()
+            time.sleep(ROUND)
+
+    def _tend(self, number: int) -> None:
+        now = time.monotonic()
+        if number not in self._pids:
+            if now >= self._started.get(number, 0.0):
+                self._fork(number, now)
+        elif now - self._sign(number) > SECONDS_TO_HANG:
+            log.error("a web process hangs: it is killed")
+            os.kill(self._pids[number], signal.SIGKILL)
+
+    def _fork(self, number: int, now: float) -> None:
+        self._give_sign(number)
+        pid = os.fork()
+        if not pid:
+            self._serve(number)
+        self._pids[number], self._started[number] = pid, now
+
+    def _reap(self) -> None:
+        """Take leave of those that have ended."""
+        for number, pid in list(self._pids.items()):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if not ended:
+                continue
+            del self._pids[number]
+            if not self._is_stopping:
+                log.error("a web process ended (%d): another takes its place", status)
+                lived = time.monotonic() - self._started[number]
+                pause = SHORT_LIFE if lived < SHORT_LIFE else 0.0
+                self._started[number] = time.monotonic() + pause
+
+    def _serve(self, number: int) -> None:
+        """The life of a fork; does not return."""
+        try:
+            for stop_signal in STOP_SIGNALS:
+                signal.signal(stop_signal, signal.SIG_DFL)
+            sys.setswitchinterval(SECONDS_OF_INTERPRETER)
+            server = Server(self._application)
+
+            async def look_around() -> None:
+                self._give_sign(number)
+                if os.getppid() != self._parent:
+                    server.should_exit = True
+
+            server.config.callback_notify = look_around
+            server.run(sockets=[self._listener])
+        except BaseException:
+            log.exception("a web process failed")
+            os._exit(1)
+        os._exit(0)
+
+    def _sign(self, number: int) -> float:
+        (moment,) = struct.unpack_from("d", self._signs, 8 * number)
+        return float(moment)
+
+    def _give_sign(self, number: int) -> None:
+        struct.pack_into("d", self._signs, 8 * number, time.monotonic())
+
+    def _send(self, number: signal.Signals) -> None:
+        for pid in self._pids.values():
+            os.kill(pid, number)
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        self._is_stopping = True
+
+
+def uvicorn_config(application: Application) -> uvicorn.Config:
+    """Logging is the settings' own; who a request comes from is for the application to say."""
+    return uvicorn.Config(
+        application,
+        http=HttpProtocol,
+        ws="none",
+        loop="auto",
+        interface="asgi3",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        backlog=TAKEN_AT_ONCE,
+        timeout_keep_alive=int(SECONDS_KEPT_ALIVE),
+        timeout_notify=1,
+        timeout_graceful_shutdown=SECONDS_TO_FINISH,
+    )
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """The socket that all processes take connections from. Raises OSError when it stays taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    takes_both = host == "::" and socket.has_dualstack_ipv6()
+    until = time.monotonic() + SECONDS_TO_BIND
+    while True:
+        try:
+            listener = socket.create_server(
+                (host, port), family=family, backlog=BACKLOG, dualstack_ipv6=takes_both
+            )
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > until:
+                raise
+            time.sleep(ROUND)
+        else:
+            # Connections inherit both options. A client that does not read holds no megabytes.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
+            # Head and body of an answer leave in two parts.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return listener
+
+
+def allow_many_files() -> None:
+    """Every connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def serve(application: Application) -> None:
+    """Serve the application at HOST and PORT until the process is told to stop."""
+    allow_many_files()
+    try:
+        listener = listen(settings.HOST, settings.PORT)
+    except OSError as error:
+        sys.exit(f"error: {settings.HOST}:{settings.PORT}: {error.strerror}")
+    gc.freeze()  # what the processes share stays shared: the collector of garbage passes it by
+    Processes(listener, application=application, count=settings.WEB_WORKERS).run()

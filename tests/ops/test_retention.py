@@ -1,0 +1,43 @@
+"""The nightly purge: who is asked, and when."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from croniter import croniter
+from django.core.management import call_command
+from procrastinate.contrib.django import app
+
+from apps.core.models import Counter
+from apps.ops import retention, tasks
+from apps.ops.worker import QUEUES
+from tests import make
+
+
+@pytest.mark.django_db
+def test_the_clock_of_the_purge_is_when_it_was_due() -> None:
+    for key, expires in (("old", make.NOW - timedelta(seconds=1)), ("new", make.NOW)):
+        Counter.objects.create(key=key, count=1, expires_at=expires)
+    tasks.purge(int(make.NOW.timestamp()))
+    assert Counter.objects.get().key == "new"
+
+
+@pytest.mark.django_db
+def test_every_app_is_asked_and_says_how_many_went() -> None:
+    assert retention.purge_all(now=make.NOW) == {
+        "accounts": 0, "backtests": 0, "core": 0, "trading": 0, "webhooks": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.django_db
+def test_the_command_says_what_went(capsys: pytest.CaptureFixture[str]) -> None:
+    call_command("purge")
+    apps = ("accounts", "backtests", "core", "trading", "webhooks")
+    assert capsys.readouterr().out.splitlines() == [f"{app:<10} 0 rows" for app in apps]
+
+
+def test_it_comes_at_night_in_india_to_a_queue_that_is_worked() -> None:
+    registry = app.periodic_registry.periodic_tasks
+    periodic = registry[tasks.purge.name, ""]
+    assert periodic.task.queue in QUEUES["small"]
+    due = croniter(periodic.cron, datetime(2026, 11, 2, tzinfo=UTC)).get_next(datetime)
+    assert due == datetime(2026, 11, 2, 21, 17, tzinfo=UTC)

@@ -1,0 +1,234 @@
+import http.client
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import urlencode
+
+import psycopg
+import pytest
+from django.db import connection
+
+from apps.ops.embedded_postgres.shared_server import socket_directory
+from tests.processes import PROJECT, is_alive, line, until
+
+NO_SERVER = "postgresql://nobody@127.0.0.1:1/nothing"
+
+
+def manage(*words: str, **environment: str) -> subprocess.Popen[str]:
+    inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    inherited |= {"DJANGO_SETTINGS_MODULE": "config.settings", **environment}
+    return subprocess.Popen(
+        [sys.executable, "manage.py", *words],
+        cwd=PROJECT,
+        env=inherited,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def refusal(**environment: str) -> str:
+    """What `up` says when it cannot start: one line, and exit code 1."""
+    process = manage("up", **environment)
+    said, _ = process.communicate()
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    return said.strip().splitlines()[-1]
+
+
+@pytest.fixture
+def port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        return int(server.getsockname()[1])
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    directory = Path(tempfile.mkdtemp(prefix="algotrade-test-"))
+    directory.chmod(0o711)
+    yield directory
+    shutil.rmtree(directory)
+    shutil.rmtree(socket_directory(directory), ignore_errors=True)
+
+
+def test_a_port_that_is_taken_is_named(data_dir: Path) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+        said = refusal(PORT=str(port), DATA_DIR=str(data_dir))
+    assert said == f"CommandError: port {port} is taken: stop what uses it, or set PORT to another"
+
+
+@pytest.mark.slow
+def test_a_host_that_is_not_ours_is_named(data_dir: Path) -> None:
+    said = refusal(HOST="192.0.2.1", DATA_DIR=str(data_dir))
+    assert "HOST=192.0.2.1: not an address of this machine" in said
+
+
+@pytest.mark.slow
+def test_a_database_that_cannot_be_reached_is_named(port: int, data_dir: Path) -> None:
+    said = refusal(PORT=str(port), DATA_DIR=str(data_dir), DATABASE_URL=NO_SERVER)
+    assert "the database cannot be reached" in said
+    assert "127.0.0.1" in said
+
+
+@pytest.mark.slow
+def test_a_data_directory_that_cannot_be_written_is_named(port: int) -> None:
+    said = refusal(PORT=str(port), DATA_DIR="/dev/null/x")
+    assert "DATA_DIR" in said
+    assert "/dev/null/x: Not a directory" in said
+
+
+@pytest.mark.slow
+def test_missing_postgres_programs_are_named(port: int, data_dir: Path) -> None:
+    said = refusal(PORT=str(port), DATA_DIR=str(data_dir), PG_BIN="/nowhere")
+    assert said == "error: PG_BIN=/nowhere holds no working postgres and initdb"
+
+
+@pytest.mark.parametrize("words", [["load_candles", "--sample"], ["seed_symbols"], ["purge"]])
+def test_a_command_before_the_first_start_says_what_to_do(
+    words: list[str], never_started: str
+) -> None:
+    process = manage(*words, DATABASE_URL=never_started)
+    said, _ = process.communicate()
+    assert process.returncode == 1
+    assert "Traceback" not in said
+    told = said.strip().splitlines()[-1]
+    assert told.startswith('error: the database is not set up for this version (relation "')
+    assert "start the service once (make run), or run .venv/bin/python manage.py migrate" in told
+
+
+@pytest.fixture
+def never_started(db: None) -> Iterator[str]:
+    """The URL of an empty database on the tests' server."""
+    params = connection.get_connection_params()
+    name = f"never_started_{os.getpid()}"
+    url = psycopg.conninfo.make_conninfo(
+        **{key: params[key] for key in ("host", "port", "user", "password") if params.get(key)}
+    )
+    with psycopg.connect(url, dbname="postgres", autocommit=True) as server:
+        server.execute(f"CREATE DATABASE {name}")
+        values = psycopg.conninfo.conninfo_to_dict(url)
+        yield f"postgresql:///{name}?{urlencode(values)}"
+        server.execute(f"DROP DATABASE {name}")
+
+
+def status(port: int, path: str) -> int:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", path)
+        return connection.getresponse().status
+
+
+def children(parents: set[int]) -> set[int]:
+    listing = subprocess.run(
+        ["ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+    ).stdout
+    pairs = re.findall(r"(\d+)\s+(\d+)", listing)
+    return {int(child) for child, parent in pairs if int(parent) in parents}
+
+
+def descendants(pid: int) -> set[int]:
+    """Of the supervisor: web and workers with what they started."""
+    found = {pid}
+    while grown := children(found) - found:
+        found |= grown
+    return found - {pid}
+
+
+def wait_for(process: subprocess.Popen[str], words: str) -> str:
+    """Read what it prints until these words are there."""
+    said = [line(process)]
+    while words not in said[-1]:
+        assert said[-1] or process.poll() is None, "\n".join(said)
+        said.append(line(process))
+    return said[-1]
+
+
+@pytest.fixture
+def service(port: int, data_dir: Path) -> Iterator[subprocess.Popen[str]]:
+    with manage("up", PORT=str(port), DATA_DIR=str(data_dir), BACKTEST_WORKERS="1") as process:
+        wait_for(process, f"ready: http://127.0.0.1:{port}")
+        yield process
+        process.terminate()
+
+
+def postmaster(data_dir: Path) -> int:
+    (note,) = data_dir.glob("pg*/postmaster.pid")
+    return int(note.read_text().split()[0])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_one_signal_ends_the_whole_service(
+    service: subprocess.Popen[str], port: int, data_dir: Path
+) -> None:
+    assert status(port, "/healthz") == status(port, "/readyz") == 200
+    # the web server and its two processes at once, the three workers soon after
+    until(lambda: len(descendants(service.pid)) >= 6)
+    everything = {*descendants(service.pid), postmaster(data_dir)}
+    service.send_signal(signal.SIGTERM)
+    wait_for(service, "stopped")
+    assert service.wait() == 0
+    assert not {pid for pid in everything if is_alive(pid)}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+@pytest.mark.usefixtures("service")
+def test_whichever_web_process_is_asked_tells_what_all_have_counted(port: int) -> None:
+    for _ in range(40):
+        assert status(port, "/healthz") == 200
+    told = {counted(port, "/healthz") for _ in range(20)}
+    assert told == {40}
+
+
+def counted(port: int, route: str) -> int:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    (found,) = re.findall(
+        rf'^algotrade_http_requests_total.*"{route}".* (\S+)$', text, re.MULTILINE
+    )
+    return int(float(found))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_nothing_outlives_a_killed_service(service: subprocess.Popen[str], data_dir: Path) -> None:
+    everything = {*descendants(service.pid), postmaster(data_dir)}
+    service.kill()
+    until(lambda: not {pid for pid in everything if is_alive(pid)}, seconds=60)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(180)
+def test_web_comes_back_after_it_and_the_database_were_killed(
+    service: subprocess.Popen[str], port: int, data_dir: Path
+) -> None:
+    os.kill(postmaster(data_dir), signal.SIGKILL)
+    wait_for(service, "database ended: starting it again")
+    until(lambda: status(port, "/readyz") == 200)
+    # The one that listens: those it has made look the same, and it would replace one of them.
+    web = next(pid for pid in children({service.pid}) if b"apps.ops.web" in command(pid))
+    os.kill(web, signal.SIGKILL)
+    wait_for(service, "web ended (SIGKILL)")
+    until(lambda: answers(port))
+
+
+def command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def answers(port: int) -> bool:
+    try:
+        return status(port, "/readyz") == 200
+    except OSError:
+        return False

@@ -1,0 +1,284 @@
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from apps.ops.management.commands.up import web
+from tests.processes import PROJECT, is_alive, until
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    """The web server as `up` starts it, on its own."""
+    with serving(WEB_WORKERS="2") as (port, _):
+        yield port
+
+
+@contextmanager
+def serving(**settings: str) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = int(server.getsockname()[1])
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "HOST": "127.0.0.1",
+        "PORT": str(port),
+        **settings,
+    }
+    child = web()
+    with subprocess.Popen(
+        [sys.executable, "-m", child.module, *child.arguments], cwd=PROJECT, env=environment
+    ) as process:
+        try:
+            until(lambda: listens(port))
+            yield port, process
+        finally:
+            process.terminate()
+
+
+def listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def exchange(
+    port: int, request: bytes, *, ended: bool = False, timeout: float = 30
+) -> tuple[int, dict[str, str], dict[str, object]]:
+    """Status, headers and JSON of the answer to these very bytes; `ended`: none will follow."""
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=timeout)) as connection:
+        connection.sendall(request)
+        if ended:
+            connection.shutdown(socket.SHUT_WR)
+        answer = connection.makefile("rb").read()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    first, *lines = head.decode().split("\r\n")
+    headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
+    return int(first.split()[1]), headers, json.loads(body)["error"]
+
+
+HEAD = b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+GET = b"GET /api/x" + HEAD
+LOG_IN = b"POST /api/auth/login" + HEAD + b"Content-Type: application/json\r\n"
+CHUNKS = b"2\r\n{}\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "status", "reason"),
+    [
+        (
+            GET + b"".join(b"X-%d: a\r\n" % n for n in range(120)) + b"\r\n",
+            431,
+            "headers_too_large",
+        ),
+        (GET + b"Cookie: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
+        (GET + b"Accept-Language: " + b"a," * 50_000 + b"\r\n\r\n", 431, "headers_too_large"),
+        (b"GET /api/x HTTP/1.1\r\n\r\n", 400, "bad_request"),
+        (LOG_IN + b"Content-Length: -1\r\n\r\n{}", 400, "bad_request"),
+        (LOG_IN + b"Content-Length: abc\r\n\r\n{}", 400, "bad_request"),
+        (
+            LOG_IN + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n" + CHUNKS,
+            400,
+            "bad_request",
+        ),
+        (LOG_IN + b"Transfer-Encoding: xchunked\r\n\r\n{}", 400, "bad_request"),
+        (b"GET /api/x HTTP/1.1\r\nX-Long: " + b"a" * 9000 + b"\r\n\r\n", 431, "headers_too_large"),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n", 414, "uri_too_long"),
+        (b"GET / HTTP/1.1\r\nBad Header: x\r\n\r\n", 400, "bad_request"),
+        (b"nonsense\r\n\r\n", 400, "bad_request"),
+    ],
+)
+def test_what_the_web_server_refuses_leaves_in_the_envelope(
+    port: int, request_bytes: bytes, status: int, reason: str
+) -> None:
+    found, headers, error = exchange(port, request_bytes)
+    assert found == error["status"] == status
+    assert error["code"] == "VALIDATION_ERROR"
+    assert error["details"] == {"reason": reason}
+    assert headers["x-request-id"] == error["requestId"]
+    assert headers["content-type"] == "application/json"
+    assert headers["connection"] == "close"
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize("body", [b'{"email":', b"{}"])
+def test_half_a_body_is_not_read_as_a_whole_one(port: int, body: bytes) -> None:
+    sent = LOG_IN + b"Content-Length: 40\r\n\r\n" + body
+    status, _, error = exchange(port, sent, ended=True)
+    assert (status, error["code"]) == (400, "VALIDATION_ERROR")
+    assert "Content-Length" in str(error["message"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("length", "status"), [(10, b"408"), (2_000_000, b"413")])
+def test_a_client_that_falls_silent_is_answered_in_time(
+    port: int, length: int, status: bytes
+) -> None:
+    sent = LOG_IN + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n{" % length
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=90)) as connection:
+        connection.sendall(sent)
+        lines = connection.makefile("rb").read().split(b"\r\n")
+    assert [line.split()[1] for line in lines if line.startswith(b"HTTP/")] == [b"100", status]
+
+
+@pytest.mark.parametrize(
+    "half",
+    [b"", b"GET /api/x HTTP/1.1\r\nHost:", LOG_IN + b"Content-Length: 40\r\n\r\n{"],
+    ids=["nothing", "half a head", "half a body"],
+)
+def test_requests_that_do_not_come_hold_up_no_others(port: int, half: bytes) -> None:
+    with ExitStack() as held:
+        for _ in range(30):
+            connection = socket.create_connection(("127.0.0.1", port))
+            held.enter_context(connection).sendall(half)
+        status, _, _ = exchange(port, b"GET /api/x" + HEAD + b"\r\n", timeout=4)
+    assert status == 404
+
+
+def test_a_body_that_is_too_large_is_read_before_it_is_refused(port: int) -> None:
+    body = b"a" * 8_000_000
+    sent = LOG_IN + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    status, _, error = exchange(port, sent)
+    assert (status, error["details"]) == (413, {"reason": "payload_too_large"})
+
+
+def test_a_body_in_chunks_is_read_before_it_is_refused(port: int) -> None:
+    body = b"".join(b"10000\r\n" + b"a" * 65536 + b"\r\n" for _ in range(40)) + b"0\r\n\r\n"
+    status, _, error = exchange(port, LOG_IN + b"Transfer-Encoding: chunked\r\n\r\n" + body)
+    assert (status, error["details"]) == (411, {"reason": "length_required"})
+
+
+def test_a_body_beyond_all_bounds_is_refused_unread(port: int) -> None:
+    sent = LOG_IN + b"Expect: 100-continue\r\nContent-Length: 9000000000\r\n\r\n"
+    status, headers, _ = exchange(port, sent)
+    assert (status, headers["connection"]) == (413, "close")
+
+
+def test_requests_sent_at_once_on_one_connection_are_answered_in_turn(port: int) -> None:
+    first, last = (b"GET /api/%d HTTP/1.1\r\nHost: localhost\r\n" % n for n in (1, 2))
+    sent = first + b"\r\n" + last + b"Connection: close\r\n\r\n"
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+        connection.sendall(sent)
+        answers = connection.makefile("rb").read()
+    assert answers.count(b"HTTP/1.1 404") == 2
+    assert answers.lower().count(b"connection: close") == 1
+
+
+def test_a_client_that_ends_its_half_of_the_connection_is_still_answered(port: int) -> None:
+    status, _, _ = exchange(port, b"GET /api/x HTTP/1.1\r\nHost: localhost\r\n\r\n", ended=True)
+    assert status == 404
+
+
+def test_what_cannot_be_read_is_refused_after_the_answers_before_it(port: int) -> None:
+    good = b"GET /api/x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+        connection.sendall(good + b"nonsense\r\n\r\n")
+        answers = connection.makefile("rb").read()
+    assert re.findall(rb"HTTP/1.1 (\d+)", answers) == [b"404", b"400"]
+
+
+def test_a_head_request_is_answered_without_a_body(port: int) -> None:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        for path in ("/healthz", "/static/admin/css/base.css", "/healthz"):
+            connection.request("HEAD", path, headers={"Host": "localhost"})
+            answer = connection.getresponse()
+            assert (answer.status, answer.read()) == (200, b"")
+            assert int(answer.headers["Content-Length"]) > 10
+
+
+def test_a_file_arrives_whole_and_in_ranges(port: int) -> None:
+    path = "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js"
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("GET", path, headers={"Host": "localhost"})
+        answer = connection.getresponse()
+        content = answer.read()
+        assert len(content) == int(answer.headers["Content-Length"]) > 1_000_000
+        connection.request("GET", path, headers={"Host": "localhost", "Range": "bytes=100-199"})
+        part = connection.getresponse()
+        assert (part.status, part.read()) == (206, content[100:200])
+
+
+def test_a_process_that_is_killed_is_replaced_and_none_is_refused_meanwhile() -> None:
+    """Also with one process: connections wait at the socket until the next one takes them."""
+    with serving(WEB_WORKERS="1") as (port, process):
+        until(lambda: children(process.pid))
+        (first,) = children(process.pid)
+        os.kill(first, signal.SIGKILL)
+        status, _, _ = exchange(port, b"GET /api/x" + HEAD + b"\r\n", timeout=10)
+        assert status == 404
+        (second,) = children(process.pid)
+        assert second != first
+
+
+def test_the_processes_end_when_the_one_that_made_them_is_killed() -> None:
+    with serving(WEB_WORKERS="2") as (_, process):
+        until(lambda: len(children(process.pid)) == 2)
+        processes = children(process.pid)
+        process.kill()
+        until(lambda: not any(is_alive(pid) for pid in processes), seconds=10)
+
+
+def test_what_is_being_sent_when_the_server_is_stopped_is_answered() -> None:
+    with serving(WEB_WORKERS="1") as (port, process):
+        with closing(socket.create_connection(("127.0.0.1", port), timeout=30)) as connection:
+            connection.sendall(LOG_IN + b"Content-Length: 2\r\n\r\n{")
+            time.sleep(0.2)
+            process.terminate()
+            time.sleep(0.2)
+            connection.sendall(b"}")
+            assert connection.makefile("rb").read().startswith(b"HTTP/1.1 400")
+        assert process.wait(8) == 0
+
+
+@pytest.mark.slow
+def test_a_stopped_server_waits_for_nobody_longer_than_a_few_seconds() -> None:
+    with ExitStack() as stack:
+        port, process = stack.enter_context(serving(WEB_WORKERS="1"))
+        connection = stack.enter_context(socket.create_connection(("127.0.0.1", port)))
+        connection.sendall(LOG_IN + b"Content-Length: 2\r\n\r\n{")
+        time.sleep(0.2)
+        process.terminate()
+        begun = time.monotonic()
+        assert process.wait(15) == 0
+        assert time.monotonic() - begun < 7
+
+
+def children(pid: int) -> list[int]:
+    listing = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in listing.split()]
+
+
+def test_slashes_are_not_taken_together(port: int) -> None:
+    status, _, error = exchange(port, b"GET //api/auth/login" + HEAD + b"\r\n")
+    assert (status, error["code"]) == (404, "NOT_FOUND")
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="needs IPv6")
+def test_every_address_of_both_families_is_served() -> None:
+    with serving(HOST="::", ALLOWED_HOSTS="localhost") as (port, _):
+        status, _, _ = exchange(port, b"GET /api/x" + HEAD + b"\r\n")
+        assert status == 404
+
+
+def test_a_web_process_imports_neither_the_compiler_nor_plotly() -> None:
+    """Each would cost every one of them seconds and tens of megabytes."""
+    code = (
+        "import config.asgi, apps.ops.web.server, sys; from django.urls import get_resolver;"
+        "assert get_resolver().url_patterns; print({'numba', 'plotly'} & set(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,214 @@
+"""A worker outlives its database, and ends when it is told to, whatever it is doing."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+from procrastinate import App, testing
+
+from apps.ops import worker
+from apps.ops.embedded_postgres.cluster import Cluster
+from apps.ops.embedded_postgres.shared_server import attached, revive, socket_directory
+from apps.ops.worker import WatchedWorker
+from tests.processes import PROJECT, is_alive, until
+
+pytestmark = pytest.mark.timeout(180)
+
+STOPS = (signal.SIGINT, signal.SIGTERM)
+WORK = [sys.executable, "manage.py", "work", "--queue", "small"]
+A_JOB = """
+    INSERT INTO procrastinate_jobs (queue_name, task_name, args)
+    VALUES ('builtin', 'builtin:procrastinate.builtin_tasks.remove_old_jobs', '{"max_hours": 72}')
+"""
+OTHERS = """
+    FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A database of its own, and where its workers write their log."""
+
+    directory: Path
+    cluster: Cluster
+
+    @property
+    def log(self) -> Path:
+        return self.directory / "worker.log"
+
+    def environment(self) -> dict[str, str]:
+        inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        mine = {"DATA_DIR": str(self.directory), "DJANGO_SETTINGS_MODULE": "config.settings"}
+        return inherited | mine
+
+    def manage(self, *words: str) -> None:
+        command = [sys.executable, "manage.py", *words]
+        subprocess.run(command, cwd=PROJECT, env=self.environment(), check=True)
+
+    def times_said(self, words: str) -> int:
+        return self.log.read_text().count(words)
+
+    def kill_database(self) -> None:
+        pid = self.cluster.process()
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not is_alive(pid))
+
+    def ask(self, question: str) -> list[tuple[object, ...]]:
+        with self.cluster.connect() as connection:
+            return connection.execute(question).fetchall()
+
+    def listeners(self) -> int:
+        return len(self.ask(f"SELECT 1 {OTHERS} AND query LIKE 'LISTEN%'"))
+
+    def does_a_job(self) -> None:
+        """Put one in the queue and wait until it is done, which is when its row is gone."""
+        with self.cluster.connect() as connection:
+            connection.execute(A_JOB)
+        until(lambda: not self.ask("SELECT 1 FROM procrastinate_jobs"))
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    directory = Path(tempfile.mkdtemp(prefix="algotrade-test-"))
+    directory.chmod(0o711)
+    with attached(directory, durable=False) as cluster:
+        made = Place(directory, cluster)
+        made.manage("migrate", "--verbosity", "0")
+        yield made
+    shutil.rmtree(directory)
+    shutil.rmtree(socket_directory(directory), ignore_errors=True)
+
+
+@contextmanager
+def working(place: Place) -> Iterator[subprocess.Popen[bytes]]:
+    """Killed at the end if it has not ended."""
+    with (
+        place.log.open("wb") as log,
+        subprocess.Popen(WORK, cwd=PROJECT, env=place.environment(), stderr=log) as worker,
+    ):
+        try:
+            yield worker
+        finally:
+            worker.kill()
+
+
+@pytest.mark.slow
+def test_it_works_on_when_each_of_its_connections_is_cut(place: Place) -> None:
+    with working(place) as worker:
+        until(place.listeners)
+        place.does_a_job()
+        for (pid,) in place.ask(f"SELECT pid {OTHERS}"):
+            place.ask(f"SELECT pg_terminate_backend({pid})")
+            until(lambda pid=pid: (pid,) not in place.ask(f"SELECT pid {OTHERS}"))
+            until(place.listeners)
+            place.does_a_job()
+        assert worker.poll() is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [0.0, 4.0])
+def test_it_waits_for_a_database_that_is_away(place: Place, seconds: float) -> None:
+    with working(place) as worker:
+        until(place.listeners)
+        place.kill_database()
+        time.sleep(seconds)
+        revive(place.cluster)
+        until(place.listeners)
+        place.does_a_job()
+        assert worker.poll() is None
+        assert place.times_said("the database is lost") <= 1
+        assert place.times_said("the database is back") == place.times_said("the database is lost")
+        assert "Traceback" not in place.log.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", STOPS)
+@pytest.mark.parametrize("seconds", [0.5, 5.0])
+def test_it_ends_well_when_it_is_told_to_while_the_database_is_away(
+    place: Place, number: signal.Signals, seconds: float
+) -> None:
+    with working(place) as worker:
+        until(place.listeners)
+        place.kill_database()
+        time.sleep(seconds)
+        worker.send_signal(number)
+        try:
+            assert worker.wait(20) == 0
+        finally:
+            revive(place.cluster)
+
+
+@pytest.mark.slow
+def test_it_ends_well_when_it_never_had_a_database(place: Place) -> None:
+    environment = place.environment() | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
+    with subprocess.Popen(
+        WORK, cwd=PROJECT, env=environment, stderr=subprocess.PIPE, text=True
+    ) as worker:
+        assert worker.stderr is not None
+        assert "the database is lost" in worker.stderr.readline()
+        worker.terminate()
+        assert worker.wait(20) == 0
+
+
+class Deaf(testing.InMemoryConnector):
+    """The queue answers, but nobody can listen to it."""
+
+    async def listen_notify(self, on_notification: object, channels: object) -> None:
+        await asyncio.sleep(0.01)  # as long as others of its kind take to end
+        raise psycopg.OperationalError("the listener's connection is gone")
+
+
+def test_a_worker_that_cannot_listen_ends_and_says_why() -> None:
+    async def work() -> None:
+        async with App(connector=Deaf()).open_async() as app:
+            await WatchedWorker(app, install_signal_handlers=False).run()
+
+    with pytest.raises(psycopg.OperationalError, match="listener's connection is gone"):
+        asyncio.run(work())
+
+
+def test_memory_is_given_back_when_no_job_has_run_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[object] = []
+    monkeypatch.setattr(worker, "SECONDS_IDLE", 0.3)
+    monkeypatch.setattr(worker.memory, "give_back", lambda: done.append("given back"))
+
+    async def job(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        done.append(seconds)
+
+    async def work() -> None:
+        app, gives_back = App(connector=testing.InMemoryConnector()), worker.giving_back()
+        app.task(name="job")(job)
+
+        async def do(*jobs: float) -> None:
+            for seconds in jobs:
+                await app.configure_task("job").defer_async(seconds=seconds)
+            await WatchedWorker(
+                app,
+                concurrency=4,
+                install_signal_handlers=False,
+                listen_notify=False,
+                wait=False,
+                worker_middleware=[gives_back],
+            ).run()
+
+        await do(0.0, 0.7)  # side by side
+        await do(0.6)  # by another worker, as after an outage
+        await asyncio.sleep(0.5)
+
+    asyncio.run(work())
+    assert done == [0.0, 0.7, 0.6, "given back"]
