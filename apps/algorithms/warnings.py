@@ -9,13 +9,13 @@ from apps.core.errors import Fault
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.steps import FixedQuantity
 from apps.engine.language.strategy import Strategy
-from apps.market import editions
+from apps.market import rule_sets
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
-from apps.market.moments import INDIA
-from apps.market.rulebook.book import Rulebook
+from apps.market.dates import INDIA
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
 from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.rule_set import Rulebook
 from apps.symbols import services as symbols
 from apps.symbols.services import Verdict
 
@@ -25,7 +25,7 @@ def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
 
     However many symbols it trades, by the same few statements.
     """
-    today, book = now.astimezone(INDIA).date(), editions.current()
+    today, book = now.astimezone(INDIA).date(), rule_sets.current()
     verdicts = symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)
     yield from _square_offs_out_of_session(strategy, book, today)
     yield from _less_than_lots(strategy, book, verdicts, today)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.sessions import session_bars
 from apps.engine.simulation.timeline import History, Note
-from apps.market.moments import day_in_india
+from apps.market.dates import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.market.session_coverage import (
     SessionCoverage,

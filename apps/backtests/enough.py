@@ -17,7 +17,7 @@ from apps.engine.language import strategy as engine
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
 from apps.market import store
-from apps.market.bounds import at_least
+from apps.market.bar_counts import at_least
 from apps.market.calendars import calendar_of, calendars_of
 from apps.market.session_coverage import SessionCoverage, coverage_of, holdings_of
 

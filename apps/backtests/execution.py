@@ -29,7 +29,7 @@ from apps.core.times import wire_time
 from apps.engine.language import strategy as engine
 from apps.market import store
 from apps.market.contracts import rules_of
-from apps.market.moments import day_in_india
+from apps.market.dates import day_in_india
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ from apps.engine.simulation.timeline import History, Note
 from apps.engine.symbols import parse
 from apps.market import store
 from apps.market.contracts import Rules
-from apps.market.moments import midnight
+from apps.market.dates import midnight
 from apps.market.store import Priced
 from apps.market.suggestions import suggestions_of
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from apps.core.errors import Fault, InvalidInput
-from apps.market.moments import EARLIEST, day_in_india, midnight, read_moment
+from apps.market.dates import EARLIEST, day_in_india, midnight, read_moment
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from django.db import transaction
 
 from apps.engine.candles import TIMEFRAMES
-from apps.market import live
+from apps.market import intraday_buffer
 from apps.market.models import Replay
 
 
@@ -45,7 +45,7 @@ def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) 
         replay.began = begins if moment < replay.moment else replay.began
         replay.moment, replay.moved_at = moment, now
         replay.save()
-    live.tell(symbols, timeframe)
+    intraday_buffer.tell(symbols, timeframe)
 
 
 def end_replay() -> bool:

@@ -5,10 +5,10 @@ from datetime import date
 from decimal import Decimal
 
 from apps.engine.symbols import parse
-from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.charges import ChargeBasis, Note, charge_basis_of, note_of
 from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.rows import Product, Side
+from apps.market.rulebook.rule_set import Rulebook
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.services import expiries_of, indices_among, terms_on
 

@@ -16,13 +16,13 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import Note
 from apps.engine.symbols import parse
-from apps.market import editions
-from apps.market.rulebook.book import Rulebook, bundled
+from apps.market import rule_sets
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.goods import goods_of
 from apps.market.rulebook.rows import ContractKind
+from apps.market.rulebook.rule_set import Rulebook, bundled
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.rulebook.terms import dates_of, kind_of, margin_of, tick_of
 from apps.symbols.sample import instruments
@@ -221,7 +221,7 @@ def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:
         )
         for symbol in symbols
     }
-    return Rules(editions.current(), strategy, facts, first, last)
+    return Rules(rule_sets.current(), strategy, facts, first, last)
 
 
 def rules_without_master(strategy: Strategy, *, first: date, last: date) -> Rules:

@@ -12,10 +12,10 @@ import numpy as np
 
 from apps.engine.candles import TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
-from apps.market import blocks, live, store
+from apps.market import candle_chunks, intraday_buffer, store
 from apps.market.calendars import calendar_of
+from apps.market.dates import midnight
 from apps.market.models import CandleBlock
-from apps.market.moments import midnight
 from apps.market.quality import Days, Quality, inspect, missing_days, year_of
 
 MOST_GAPS: Final = 100
@@ -69,8 +69,10 @@ def _days_held(symbol: str) -> Mapping[str, list[Days]]:
     rows = CandleBlock.objects.filter(symbol=symbol).exclude(timeframe="1w").order_by()
     held: dict[str, list[Days]] = defaultdict(list)
     for timeframe, start, bits in rows.values_list("timeframe", "block_start", "days"):
-        held[timeframe].append(blocks.days_of(bytes(bits), midnight(start)))
-    for timeframe, bars in live.held(symbol, [name for name in TIMEFRAMES if name != "1w"]).items():
+        held[timeframe].append(candle_chunks.days_of(bytes(bits), midnight(start)))
+    for timeframe, bars in intraday_buffer.held(
+        symbol, [name for name in TIMEFRAMES if name != "1w"]
+    ).items():
         held[timeframe].append(ist_days(bars.time))
     return held
 

@@ -19,13 +19,13 @@ from apps.engine.candles import (
     resample,
 )
 from apps.engine.sessions import Sessions
-from apps.market import adjustment, live
+from apps.market import adjustment, intraday_buffer
 from apps.market.adjustment import Adjustment, Change
-from apps.market.blocks import decode, joined, overlaid
 from apps.market.calendars import calendar_of, calendars_of
-from apps.market.live import Series
+from apps.market.candle_chunks import decode, joined, overlaid
+from apps.market.chunk_slices import Days, Part, data_of, parts_of, parts_since
+from apps.market.intraday_buffer import Series
 from apps.market.models import CandleBlock, CorporateAction
-from apps.market.parts import Days, Part, data_of, parts_of, parts_since
 from apps.market.rulebook.dates import day_number
 
 _WEEK: Final = TIMEFRAMES["1w"]
@@ -93,7 +93,7 @@ def _sources(since: Mapping[Series, int]) -> Mapping[Series, int]:
     """Of all that the series are made from, the earliest moment that is needed."""
     found: dict[Series, int] = {}
     for (symbol, timeframe), start in since.items():
-        for source in live.sources_of(timeframe):
+        for source in intraday_buffer.sources_of(timeframe):
             found[symbol, source] = min(start, found.get((symbol, source), start))
     return found
 
@@ -108,7 +108,7 @@ _Parts = Mapping[str, dict[int, list[Part]]]
 
 
 def _parts(symbol: str, timeframe: str, until: int) -> _Parts:
-    return _parts_of(timeframe, parts_of(symbol, live.sources_of(timeframe), until))
+    return _parts_of(timeframe, parts_of(symbol, intraday_buffer.sources_of(timeframe), until))
 
 
 def _parts_of(timeframe: str, stored: Sequence[Part]) -> _Parts:
@@ -141,7 +141,7 @@ def _newest_day(symbol: str, until: int) -> int:
     """
     held = CandleBlock.objects.filter(symbol=symbol).aggregate(last=Max("last_time"))["last"]
     in_blocks = int(held.timestamp()) if held is not None else 0
-    last = min(until - 1, max(in_blocks, live.newest(symbol) or 0))
+    last = min(until - 1, max(in_blocks, intraday_buffer.newest(symbol) or 0))
     return int(ist_day(np.array([last], dtype=np.int64))[0])
 
 
@@ -279,7 +279,9 @@ def _planned(timeframe: str, stored: Iterable[Part]) -> dict[int, list[Part]]:
         by_source[part.timeframe].append(part)
     served = np.empty(0, dtype=np.int32)
     chosen: list[Part] = []
-    for source in reversed([name for name in live.sources_of(timeframe) if name in by_source]):
+    for source in reversed(
+        [name for name in intraday_buffer.sources_of(timeframe) if name in by_source]
+    ):
         fresh = [part.serving(part.days[~np.isin(part.days, served)]) for part in by_source[source]]
         chosen += [part for part in fresh if len(part.days)]
         served = np.concatenate([served, *(part.days for part in fresh)])

@@ -12,7 +12,7 @@ from apps.engine.candles import IST
 from apps.engine.symbols import parse
 from apps.market.calendars import calendar_of
 from apps.market.importers import Loaded, Part, Report
-from apps.market.importers.checks import REPAIRABLE
+from apps.market.importers.cleaner import REPAIRABLE
 from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
 from apps.market.suggestions import suggestions_of
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, day_start, resample
 from apps.engine.sessions import Sessions
-from apps.market.blocks import joined
+from apps.market.candle_chunks import joined
 from apps.market.rulebook.sessions import sessions_of
 
 SESSIONS: Final = 56

@@ -15,9 +15,9 @@ from apps.market.contract_notes import VirtualNote
 from apps.market.coverage import Gaps
 from apps.market.models import CorporateAction
 from apps.market.quality import Quality
-from apps.market.rulebook.book import Rulebook, file_of
 from apps.market.rulebook.charges import Charge
 from apps.market.rulebook.rows import DepositoryRow, Exchange, Market, Row
+from apps.market.rulebook.rule_set import Rulebook, file_of
 from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.store import Priced
 

@@ -8,11 +8,11 @@ from django.db import connection, transaction
 
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import Candles
-from apps.market import editions, writing
+from apps.market import candle_writer, rule_sets
+from apps.market.candle_writer import REAL, Appended, Kind
 from apps.market.importers import Loaded
 from apps.market.models import CandleFile, Edition
-from apps.market.rulebook.book import FILES, read_rulebook
-from apps.market.writing import REAL, Appended, Kind
+from apps.market.rulebook.rule_set import FILES, read_rulebook
 
 
 class UnknownFile(ServiceError):
@@ -44,9 +44,9 @@ def append_all(
     symbol is generated or real as a whole: its first real bars end its sample. What is held in this
     timeframe of the symbols of `replace` is dropped first. Raises RealHistoryHeld, OtherPricesHeld.
     """
-    writing.lock(series)
-    writing.fold(series, now=now)
-    return writing.append(series, timeframe, kind, replace, now=now)
+    candle_writer.lock(series)
+    candle_writer.fold(series, now=now)
+    return candle_writer.append(series, timeframe, kind, replace, now=now)
 
 
 def record(*, loaded: Loaded, now: datetime) -> CandleFile:
@@ -76,7 +76,7 @@ def load_edition(*, files: Mapping[str, str], source: str, now: datetime) -> Edi
     with connection.cursor() as cursor:  # one load after the other: each is built on the one before
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('rulebook', 0))")
     newest = Edition.objects.first()
-    held = editions.files_of(newest)
+    held = rule_sets.files_of(newest)
     whole = {**held, **files}
     book = read_rulebook(whole)
     if whole == held:

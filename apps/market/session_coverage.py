@@ -12,10 +12,10 @@ from django.db.models import F, Max, Min
 from apps.core.times import moment, wire_time
 from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
-from apps.market import blocks, live
+from apps.market import candle_chunks, intraday_buffer
 from apps.market.calendars import calendars_of
+from apps.market.dates import midnight
 from apps.market.models import CandleBlock, LiveCandle
-from apps.market.moments import midnight
 from apps.market.quality import Days, Flags
 
 _NO_DAYS: Final = np.empty(0, np.int32)
@@ -128,7 +128,7 @@ def holdings_of(symbols: Collection[str], timeframe: str) -> Mapping[str, Holdin
 
     It takes two statements, however many symbols there are, and reads no bar.
     """
-    sources = set(live.sources_of(timeframe))
+    sources = set(intraday_buffer.sources_of(timeframe))
     days: dict[str, list[Days]] = defaultdict(list)
     bars: dict[str, Counter[str]] = defaultdict(Counter)
     starts: dict[str, list[int]] = defaultdict(list)
@@ -139,7 +139,9 @@ def holdings_of(symbols: Collection[str], timeframe: str) -> Mapping[str, Holdin
         times = int(first.timestamp()), int(last.timestamp())
         since[symbol].append(times[0])
         if source in sources:
-            days[symbol].append(_covered(blocks.days_of(bytes(bits), midnight(start)), source))
+            days[symbol].append(
+                _covered(candle_chunks.days_of(bytes(bits), midnight(start)), source)
+            )
             bars[symbol][source] += count
             starts[symbol] += times
     for symbol, source, day, first_time, last_time in _live_days(symbols):

@@ -26,12 +26,12 @@ from apps.engine.candles import (
     start_of_block,
 )
 from apps.engine.sessions import in_session
-from apps.market import live
+from apps.market import intraday_buffer
 from apps.market.adjustment import NONE, Adjustment
-from apps.market.blocks import EMPTY, joined
-from apps.market.bounds import at_least
+from apps.market.bar_counts import at_least
+from apps.market.candle_chunks import EMPTY, joined
 from apps.market.history import History, adjusted_history_of, history_of, recent_histories
-from apps.market.live import Series
+from apps.market.intraday_buffer import Series
 from apps.market.models import CandleBlock, CorporateAction
 from apps.market.rulebook.dates import day_number
 
@@ -223,7 +223,7 @@ def coverage(symbol: str) -> Sequence[Mapping[str, object]]:
     `synthetic: True` stands only on bars that were generated, `adjusted: True` only on prices that
     their source had adjusted.
     """
-    came_in = dict(live.held(symbol, list(TIMEFRAMES)))
+    came_in = dict(intraday_buffer.held(symbol, list(TIMEFRAMES)))
     stored = CandleBlock.objects.filter(symbol=symbol).order_by()
     found = stored.values_list("timeframe", "synthetic", "adjusted").annotate(
         Min("first_time"), Max("last_time"), Sum("bars")

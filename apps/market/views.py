@@ -7,8 +7,8 @@ from apps.core.errors import Fault, InvalidInput
 from apps.core.openapi import documented
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
-from apps.market import contract_notes, coverage, editions, openapi, store
-from apps.market.moments import read_moment
+from apps.market import contract_notes, coverage, openapi, rule_sets, store
+from apps.market.dates import read_moment
 from apps.market.rulebook import charges, sessions
 from apps.market.serializers import candles_out, coverage_out, note_out, sessions_out
 
@@ -39,13 +39,13 @@ class MarketView(ViewSet):
 class RulebookView(ViewSet):
     @documented(openapi.READ_SESSIONS)
     def sessions(self, request: Request) -> Response:
-        query, book = Query(request.query_params), editions.current()
+        query, book = Query(request.query_params), rule_sets.current()
         exchange, day = query.one_of("exchange", list(sessions.MARKETS)), query.date("date")
         return Response(sessions_out(book, exchange, day))
 
     @documented(openapi.READ_CHARGES)
     def charges(self, request: Request) -> Response:
-        query, book = Query(request.query_params), editions.current()
+        query, book = Query(request.query_params), rule_sets.current()
         note = contract_notes.virtual(
             book,
             symbol=_symbol(query),

@@ -21,7 +21,7 @@ from procrastinate.contrib.django.utils import connector_params
 
 from apps.core.database_errors import is_passing
 from apps.market import clock
-from apps.market.live import CHANNEL
+from apps.market.intraday_buffer import CHANNEL
 from apps.ops.supervisor import Backoff
 from apps.trading import bar_streams
 from apps.trading.live.runner import Runner

@@ -16,8 +16,8 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import new_state, save
 from apps.engine.language.strategy import Strategy
 from apps.market import clock
+from apps.market.dates import day_in_india
 from apps.market.models import LiveCandle
-from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
 

@@ -7,8 +7,8 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.market import actions, coverage
-from apps.market.importers.actions import ActionRow
+from apps.market import corporate_actions, coverage
+from apps.market.importers.corporate_actions import ActionRow
 from tests.envelope import assert_error
 from tests.market.bars import NOW, at, flat, hold, minutes
 
@@ -93,7 +93,7 @@ def test_the_quality_of_a_timeframe(client: APIClient) -> None:
         "runsWithoutVolume": nothing,
     }
     row = ActionRow("NSE:SBIN", date(2024, 1, 18), "split", 1, 10, "a test")
-    actions.load(rows=[row], now=NOW)
+    corporate_actions.load(rows=[row], now=NOW)
     answer = client.get(PATH, SBIN | {"timeframe": "1d"}).json()
     assert answer["quality"]["jumps"] == nothing  # explained by the split
     assert "quality" not in client.get(PATH, SBIN | {"timeframe": "1m"}).json()

@@ -12,8 +12,8 @@ from apps.backtests.explain.serializers import HELD, MESSAGES, OF_POSITIONS
 from apps.backtests.models import Backtest
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
-from apps.market import actions
-from apps.market.importers.actions import ActionRow
+from apps.market import corporate_actions
+from apps.market.importers.corporate_actions import ActionRow
 from apps.market.models import CandleBlock
 from tests import make
 from tests.backtests.running import run_queued
@@ -141,7 +141,7 @@ def test_adjusted_prices_of_the_candle_are_told_as_those_of_trades_are(
     client = api(alice)
     before = ask(client, completed).json()["candle"]
     row = ActionRow(SYMBOL, date(2024, 2, 6), "split", 1, 3, "NSE circular")
-    actions.load(rows=[row], now=make.NOW)
+    corporate_actions.load(rows=[row], now=make.NOW)
     found = ask(client, completed).json()["candle"]
     for name in ("open", "high", "low", "close"):
         assert found[name] == round(before[name] / 3, 4)

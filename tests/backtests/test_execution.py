@@ -13,8 +13,8 @@ from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, BacktestResult, TradeBlock
 from apps.backtests.studies import Outcome
 from apps.core import request_id
-from apps.market import actions
-from apps.market.importers.actions import ActionRow
+from apps.market import corporate_actions
+from apps.market.importers.corporate_actions import ActionRow
 from tests import make
 from tests.backtests.running import never, run_queued, turns_waiting
 from tests.backtests.submissions import submit
@@ -78,7 +78,7 @@ def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> 
     raw = run(backtest).result
     row = ActionRow("NSE:NIFTY", date(2024, 2, 15), "bonus", 1, 2, "a test")
     later = replace(row, ex_date=date(2024, 3, 15))
-    actions.load(rows=[row, later], now=make.NOW)
+    corporate_actions.load(rows=[row, later], now=make.NOW)
     adjusted = run(backtest).result
     message = "Prices of NSE:NIFTY are adjusted for: bonus 1:1 of 2024-02-15."
     assert {"code": "adjusted_prices", "message": message} in adjusted.receipt["notes"]

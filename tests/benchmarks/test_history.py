@@ -15,12 +15,12 @@ from django.db import connection
 from django.db.models import Sum
 
 from apps.engine.candles import Candles
-from apps.market import blocks, services, store
+from apps.market import candle_chunks, services, store
 from apps.market.models import CandleBlock
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import session_bars
 from tests.market.bars import NOW, hold
-from tests.market.reading import OneSeries
+from tests.market.candle_files import OneSeries
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 
@@ -125,8 +125,8 @@ def compare_loads(path: Path, read_plainly: Callable[[Path], Iterable[Row]]) -> 
 
 
 def print_sizes(name: str, candles: Candles, timeframe: str) -> None:
-    cut = blocks.split(candles, timeframe)
-    stored = sum(len(blocks.encode(block.candles)) for block in cut) / len(candles)
+    cut = candle_chunks.split(candles, timeframe)
+    stored = sum(len(candle_chunks.encode(block.candles)) for block in cut) / len(candles)
     load_rows(rows_of(candles))
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_total_relation_size('one_candle_a_row')")

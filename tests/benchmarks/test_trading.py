@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.times import moment
-from apps.market import clock, live
+from apps.market import clock, intraday_buffer
 from apps.trading.models import Order, RunState
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
@@ -58,7 +58,7 @@ class Market:
         with transaction.atomic():
             for symbol, bars in self._series.items():
                 bar = bars.slice(self._next, self._next + 1)
-                live.keep({symbol: bar}, "5m", now=now)
+                intraday_buffer.keep({symbol: bar}, "5m", now=now)
             clock.move(start + LENGTH, symbols=SYMBOLS, timeframe="5m", now=now)
         self._next += 1
 

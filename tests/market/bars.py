@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.market import services, writing
+from apps.market import candle_writer, services
 
 NOW = datetime(2026, 11, 2, 4, 0, tzinfo=UTC)
 
@@ -31,7 +31,7 @@ def minutes(start: str, count: int, *, step: int = 60, first_price: float = 100.
 
 
 def hold(symbol: str, timeframe: str, candles: Candles, *, synthetic: bool = False) -> None:
-    kind = writing.Kind(synthetic=synthetic)
+    kind = candle_writer.Kind(synthetic=synthetic)
     services.append(symbol=symbol, timeframe=timeframe, candles=candles, kind=kind, now=NOW)
 
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.candles import Candles, ist_day
-from apps.market import actions, services, store, writing
+from apps.market import candle_writer, corporate_actions, services, store
 from apps.market.adjustment import Adjustment, Change
-from apps.market.importers.actions import ActionRow
+from apps.market.importers.corporate_actions import ActionRow
 from apps.market.rulebook.dates import day_number
 from apps.market.suggestions import RATIOS, suggestions_of
 from tests.market.bars import NOW, at, flat, hold, same
-from tests.market.reading import OneSeries
+from tests.market.candle_files import OneSeries
 
 SBIN = "NSE:SBIN"
 
@@ -29,7 +29,7 @@ def days(first: str, *prices: float) -> Candles:
 
 def act(ex_date: str, after: int, before: int = 1, *, kind: str = "split") -> None:
     row = ActionRow(SBIN, date.fromisoformat(ex_date), kind, before, after, "a test")
-    actions.load(rows=[row], now=NOW)
+    corporate_actions.load(rows=[row], now=NOW)
 
 
 def adjusted(timeframe: str, end: str = "2030-01-01") -> store.Priced:
@@ -124,7 +124,7 @@ def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
 
 @pytest.mark.django_db
 def test_prices_that_their_source_adjusted_are_left_alone() -> None:
-    kind = writing.Kind(adjusted=True)
+    kind = candle_writer.Kind(adjusted=True)
     bars = days("2024-01-01", 100, 101, 102)
     services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)
     act("2024-01-03", 10)

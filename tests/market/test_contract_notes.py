@@ -9,10 +9,10 @@ import pytest
 
 from apps.engine.kernel.fills import charges_on
 from apps.engine.simulation.plan import rate_rows
-from apps.market.rulebook.book import bundled
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, note_of, schedule_of
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
+from apps.market.rulebook.rule_set import bundled
 
 pytestmark = pytest.mark.proof
 

@@ -16,10 +16,10 @@ from apps.engine.simulation.plan import Contract
 from apps.engine.symbols import parse
 from apps.market.calendars import calendars_of
 from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
-from apps.market.moments import INDIA
-from apps.market.rulebook.book import bundled
+from apps.market.dates import INDIA
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.expiries import expiry_of
+from apps.market.rulebook.rule_set import bundled
 from apps.symbols.models import Instrument, InstrumentTerms
 from apps.symbols.services import seed_sample
 from apps.symbols.terms import Terms

@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.market import store
-from apps.market.feeds.following import follow
+from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.ticks import GRACE, Minutes, Tick
-from apps.market.live import Row
+from apps.market.intraday_buffer import Row
 from apps.symbols.models import Instrument, InstrumentAlias, Source
 from tests.market.bars import at
 from tests.market.kite_stand_in import KiteStandIn, quote

@@ -10,7 +10,7 @@ import pytest
 
 from apps.market.importers import BadCandleFile, Given, Loaded, read_candle_files
 from tests.market.bars import at, written
-from tests.market.reading import OneSeries
+from tests.market.candle_files import OneSeries
 
 UDIFF = (
     "TradDt,BizDt,Sgmt,Src,FinInstrmTp,FinInstrmId,ISIN,TckrSymb,SctySrs,XpryDt,FininstrmActlXpryDt,"

@@ -11,7 +11,7 @@ import pytest
 
 from apps.market.importers import BadCandleFile
 from tests.market.bars import at, written
-from tests.market.reading import OneSeries, dates
+from tests.market.candle_files import OneSeries, dates
 
 HEADER = "Date,Open,High,Low,Close,Volume\n"
 MINUTES = [

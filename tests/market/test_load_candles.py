@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.market import loading, store
+from apps.market import candle_loader, store
 from apps.market.models import CandleBlock, CandleFile
-from apps.market.rulebook.book import bundled_files
+from apps.market.rulebook.rule_set import bundled_files
 from apps.market.services import load_edition
 from tests import make
 from tests.market.bars import hold, minutes, written
@@ -96,7 +96,7 @@ def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) 
 def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loading, "_GATHERED_AT_MOST", 1)
+    monkeypatch.setattr(candle_loader, "_GATHERED_AT_MOST", 1)
     hold("NSE:SBIN", "1m", minutes("2023-12-29 09:15", 10))
     first = written(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = written(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")

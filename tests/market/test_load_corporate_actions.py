@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from apps.market.importers.actions import read_actions
+from apps.market.importers.corporate_actions import read_actions
 from apps.market.models import CorporateAction
 from tests.market.bars import NOW, at, flat, hold, written
 

@@ -7,7 +7,7 @@ from apps.engine.candles import Candles
 from apps.market.quality import Quality, inspect
 from apps.market.rulebook.sessions import sessions_of
 from tests.market.bars import at, flat, minutes
-from tests.market.reading import dates
+from tests.market.candle_files import dates
 
 
 def quality(candles: Candles, timeframe: str = "1d", symbol: str = "NSE:SBIN") -> Quality:

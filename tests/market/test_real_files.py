@@ -12,7 +12,7 @@ from django.db.models import Sum
 from apps.market.importers import BadCandleFile, Given, Loaded, Side, read_candle_files
 from apps.market.models import CandleBlock
 from tests.market.bars import at
-from tests.market.reading import OneSeries, dates
+from tests.market.candle_files import OneSeries, dates
 
 BSE_RELIANCE = {"symbol": "BSE:RELIANCE"}
 DECIMAL = "strike with decimals, which symbols have no form for"

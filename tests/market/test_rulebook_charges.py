@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from apps.engine.kernel import fills
 from apps.engine.simulation.plan import rate_rows
-from apps.market.rulebook.book import bundled
 from apps.market.rulebook.charges import (
     ChargeBasis,
     Note,
@@ -21,6 +20,7 @@ from apps.market.rulebook.charges import (
 )
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
+from apps.market.rulebook.rule_set import bundled
 
 BOOK = bundled()
 

@@ -12,11 +12,11 @@ from apps.engine.candles import IST
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import square_off_flags
+from apps.market.dates import midnight
 from apps.market.importers import read_candle_files
-from apps.market.moments import midnight
-from apps.market.rulebook.book import bundled
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Exchange, Market
+from apps.market.rulebook.rule_set import bundled
 from apps.market.rulebook.sessions import MARKETS, Day, day_of, market_sessions, sessions_of
 from tests.engine.strategies import strategy
 

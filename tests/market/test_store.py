@@ -5,11 +5,11 @@ import pytest
 
 from apps.engine.candles import WARMUP_BARS, resample
 from apps.engine.sessions import in_session
-from apps.market import blocks, store
+from apps.market import candle_chunks, store
+from apps.market.candle_writer import Appended, RealHistoryHeld
 from apps.market.models import CandleBlock
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.services import append
-from apps.market.writing import Appended, RealHistoryHeld
 from tests.market.bars import NOW, at, flat, hold, minutes, same
 
 SBIN = "NSE:SBIN"
@@ -87,19 +87,19 @@ def test_nothing_is_held_of_an_unknown_symbol() -> None:
 
 @pytest.mark.parametrize("timeframe", ["5m", "15m", "30m", "1h", "4h", "1d"])
 def test_longer_bars_are_made_from_minutes(timeframe: str) -> None:
-    held = blocks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    held = candle_chunks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     hold(SBIN, "1m", held)
     assert same(everything(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
 
 
 def test_a_stored_day_beats_one_made_from_minutes() -> None:
-    hold(SBIN, "1m", blocks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
+    hold(SBIN, "1m", candle_chunks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
     hold(SBIN, "1d", flat(days("2024-01-30", 1), 777.0))
     assert everything("1d").close.tolist() == [777.0, 118.7]
 
 
 def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
-    hold(SBIN, "1m", blocks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
+    hold(SBIN, "1m", candle_chunks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
     hold(SBIN, "5m", minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
     quarters = everything("15m")
     assert quarters.open.tolist()[0] == 100.0
@@ -137,7 +137,7 @@ def test_an_unfinished_week_is_not_seen_and_a_stored_one_is() -> None:
 
 
 def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
-    held = blocks.joined(
+    held = candle_chunks.joined(
         minutes(f"2024-{month}-{day:02} 09:15", 375)
         for month in ("01", "02")
         for day in range(1, 9)
@@ -160,7 +160,9 @@ def test_warmup_is_all_there_is_when_that_is_less() -> None:
 
 
 def test_count_says_what_read_would_give() -> None:
-    hold(SBIN, "1m", blocks.joined(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4)))
+    hold(
+        SBIN, "1m", candle_chunks.joined(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4))
+    )
     start, end = at("2024-01-05 09:20"), at("2024-04-05 09:20")
     for timeframe in ("1m", "15m", "1d"):
         read = store.read(SBIN, timeframe, start=start, end=end, warmup=True)
@@ -173,7 +175,7 @@ def page(**span: int | None) -> "store.Candles":
 
 
 def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None:
-    held = blocks.joined(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
+    held = candle_chunks.joined(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
     hold(SBIN, "1m", held)
     end = at("2024-03-05 09:17")
     assert same(page(start=None, end=None, limit=15), held.slice(15, 30))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.symbols import seeding
+from apps.symbols import master_import
 from apps.symbols.importers import Refusals, read_master
 from apps.symbols.models import Instrument
 from apps.symbols.naming import last_expiries, name_all
@@ -37,10 +37,10 @@ MASTERS = {
 }
 
 
-def seed(path: Path) -> tuple[seeding.Brought, float]:
+def seed(path: Path) -> tuple[master_import.Brought, float]:
     begun = time.perf_counter()
     master = read_master(path, today=NOW.date())
-    brought = seeding.seed_master(master=master, now=NOW, force=True)
+    brought = master_import.seed_master(master=master, now=NOW, force=True)
     return brought, time.perf_counter() - begun
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.accounts.models import User
-from apps.market import clock, live, store
+from apps.market import clock, intraday_buffer, store
 from apps.market.feeds import replay, services
 from apps.market.models import LiveCandle
 from apps.market.tasks import fold
@@ -160,7 +160,7 @@ def test_an_algorithm_that_gets_no_bars_is_told(alice: User) -> None:
 
 def test_what_came_in_before_today_is_folded() -> None:
     yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
-    live.keep({SBIN: yesterday, TCS: today}, "1m", now=NOW)
+    intraday_buffer.keep({SBIN: yesterday, TCS: today}, "1m", now=NOW)
     fold(timestamp=int(NOW.timestamp()))
     assert set(LiveCandle.objects.values_list("symbol", flat=True)) == {TCS}
     assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)

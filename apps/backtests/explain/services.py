@@ -34,7 +34,7 @@ from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.timeline import Track, track_of
 from apps.engine.simulation.verdict import Bar, Told, Verdict, lived_at, verdict
 from apps.market.contracts import rules_of
-from apps.market.moments import day_in_india
+from apps.market.dates import day_in_india
 
 KINDS: Final = (Kind.BACKTEST, Kind.MONTE_CARLO)
 """The others try many configurations: their trades are not those of one."""

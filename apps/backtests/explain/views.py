@@ -9,7 +9,7 @@ from apps.backtests.explain import openapi, services
 from apps.backtests.explain.serializers import explanation_out
 from apps.core.api.pagination import Query
 from apps.core.openapi import documented
-from apps.market.moments import read_moment
+from apps.market.dates import read_moment
 
 
 class ExplainView(ViewSet):

@@ -11,7 +11,7 @@ from apps.backtests.report import candles, figures, tables
 from apps.backtests.report.candles import Drawn
 from apps.engine.figures import breakdowns
 from apps.engine.kernel.records import Array
-from apps.market.moments import INDIA
+from apps.market.dates import INDIA
 
 Content = dict[str, Any]
 """Any: values of many shapes, for a template."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from apps.market.feeds.protocol import FeedLost
 from apps.market.feeds.ticks import Minutes, Tick
-from apps.market.live import Row
+from apps.market.intraday_buffer import Row
 
 INSTALL: Final = "install it by .venv/bin/python -m pip install 'kiteconnect>=5.2.2'"
 _LOOK: Final = 0.2

@@ -19,8 +19,8 @@ from apps.core.openapi import (
     ref,
 )
 from apps.engine.candles import TIMEFRAMES
-from apps.market.feeds.incoming import SKEW, Flaw
 from apps.market.feeds.serializers import MOST_CANDLES, MOST_RUPEES, MOST_SERIES, MOST_VOLUME
+from apps.market.feeds.validation import SKEW, Flaw
 from apps.market.openapi import RANGE_END
 from apps.symbols.openapi import SYMBOL
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from apps.market.live import Row
+from apps.market.intraday_buffer import Row
 
 
 class Feed(Protocol):

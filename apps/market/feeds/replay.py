@@ -16,7 +16,7 @@ from apps.engine.candles import TIMEFRAMES, Candles, buckets, ist_day
 from apps.market import clock
 from apps.market.calendars import calendars_of
 from apps.market.feeds.services import receive
-from apps.market.live import Row, columns_of
+from apps.market.intraday_buffer import Row, columns_of
 
 FASTEST: Final = float("inf")
 

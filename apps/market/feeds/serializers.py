@@ -12,9 +12,9 @@ from apps.core.errors import Fault, InvalidInput
 from apps.core.times import wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
-from apps.market.feeds.incoming import Received, Refused
-from apps.market.live import Row
-from apps.market.moments import EARLIEST, read_moment
+from apps.market.dates import EARLIEST, read_moment
+from apps.market.feeds.validation import Received, Refused
+from apps.market.intraday_buffer import Row
 
 MOST_CANDLES: Final = 5000
 MOST_SERIES: Final = 100

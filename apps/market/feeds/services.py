@@ -14,13 +14,13 @@ from apps.core.audit import Action
 from apps.core.errors import Code, ServiceError
 from apps.core.times import wire_time
 from apps.engine.candles import Candles, ist_day
-from apps.market import blocks, live, writing
-from apps.market.blocks import overlaid
+from apps.market import candle_chunks, candle_writer, intraday_buffer
 from apps.market.calendars import calendars_of
-from apps.market.feeds.incoming import Received, Sifted, sift
-from apps.market.live import Row
+from apps.market.candle_chunks import overlaid
+from apps.market.dates import day_in_india, midnight
+from apps.market.feeds.validation import Received, Sifted, sift
+from apps.market.intraday_buffer import Row
 from apps.market.models import CandleBlock, LiveCandle, Replay
-from apps.market.moments import day_in_india, midnight
 from apps.market.quality import Flags
 
 _MANY: Final = 1000
@@ -74,8 +74,8 @@ def receive(
     sifted = {
         symbol: sift(rows, timeframe, calendars[symbol], now=at) for symbol, rows in series.items()
     }
-    writing.lock(series)
-    dropped = writing.admit(series, timeframe)
+    candle_writer.lock(series)
+    dropped = candle_writer.admit(series, timeframe)
     bars = {symbol: one.candles for symbol, one in sifted.items()}
     compared = _compared(bars, timeframe)
     _write(bars, compared, timeframe, now=now)
@@ -98,12 +98,12 @@ class _Compared(NamedTuple):
 
 
 def _compared(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, _Compared]:
-    in_blocks, came_in = _in_blocks(series, timeframe), live.held_at(series, timeframe)
+    in_blocks, came_in = _in_blocks(series, timeframe), intraday_buffer.held_at(series, timeframe)
     last = _last(series, timeframe)
     found = {}
     for symbol, bars in series.items():
         held = overlaid([in_blocks[symbol], came_in[symbol]])
-        fresh, changed, repeated = writing.compared(held, bars)
+        fresh, changed, repeated = candle_writer.compared(held, bars)
         corrected = changed & np.isin(bars.time, in_blocks[symbol].time)
         found[symbol] = _Compared(fresh, changed, corrected, repeated, last.get(symbol, 0))
     return found
@@ -128,13 +128,15 @@ def _write(
     }
     history = {symbol: bars for symbol, bars in new.items() if len(bars) > _MANY}
     if corrections:
-        writing.append(corrections, timeframe, now=now)
+        candle_writer.append(corrections, timeframe, now=now)
     if history:
-        writing.fold(history, now=now)
-        writing.append(history, timeframe, now=now)
-    live.keep({symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now)
+        candle_writer.fold(history, now=now)
+        candle_writer.append(history, timeframe, now=now)
+    intraday_buffer.keep(
+        {symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now
+    )
     if told := [symbol for symbol, one in compared.items() if (one.fresh | one.changed).any()]:
-        live.tell(told, timeframe)
+        intraday_buffer.tell(told, timeframe)
 
 
 def _received(sifted: Sifted, compared: _Compared, dropped: int) -> Received:
@@ -153,8 +155,8 @@ def _received(sifted: Sifted, compared: _Compared, dropped: int) -> Received:
 @transaction.atomic
 def fold(*, symbols: Collection[str], now: datetime) -> int:
     """Put the bars that came in into their blocks; readers see no difference. How many."""
-    writing.lock(symbols)
-    return writing.fold(symbols, now=now)
+    candle_writer.lock(symbols)
+    return candle_writer.fold(symbols, now=now)
 
 
 def fold_ended(*, now: datetime) -> int:
@@ -175,7 +177,7 @@ def _in_blocks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Ca
     days = {
         (symbol, day_in_india(block.start)): ist_day(block.candles.time)
         for symbol, bars in series.items()
-        for block in blocks.split(bars, timeframe)
+        for block in candle_chunks.split(bars, timeframe)
     }
     stored = CandleBlock.objects.filter(timeframe=timeframe)
     asked = stored.filter(symbol__in=series, block_start__in={start for _, start in days})
@@ -183,20 +185,20 @@ def _in_blocks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Ca
         key
         for key, symbol, first, bits in asked.values_list("pk", "symbol", "block_start", "days")
         if (symbol, first) in days
-        and np.isin(days[symbol, first], blocks.days_of(bytes(bits), midnight(first))).any()
+        and np.isin(days[symbol, first], candle_chunks.days_of(bytes(bits), midnight(first))).any()
     ]
     found: dict[str, list[bytes]] = {symbol: [] for symbol in series}
     rows = stored.filter(pk__in=wanted).order_by("symbol", "block_start")
     for symbol, data in rows.values_list("symbol", "data"):
         found[symbol].append(bytes(data))
-    return {symbol: blocks.decode(*data) for symbol, data in found.items()}
+    return {symbol: candle_chunks.decode(*data) for symbol, data in found.items()}
 
 
 def _last(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
     """The start of the newest bar of this timeframe, of those alone that have any."""
     stored = CandleBlock.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
     newest = stored.values("symbol").annotate(last=Max("last_time"))
-    found = dict(live.newest_of(symbols, timeframe))
+    found = dict(intraday_buffer.newest_of(symbols, timeframe))
     for symbol, last in newest.values_list("symbol", "last"):
         found[symbol] = max(found.get(symbol, 0), int(last.timestamp()))
     return found

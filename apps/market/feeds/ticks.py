@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from apps.market.live import Row
+from apps.market.intraday_buffer import Row
 
 MINUTE: Final = 60
 GRACE: Final = 2

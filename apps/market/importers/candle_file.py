@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.market.importers.checks import Calendars, Part, Report, judge
+from apps.market.importers.bar_columns import Instruments, Rows
+from apps.market.importers.cleaner import Calendars, Part, Report, judge
 from apps.market.importers.content import BadCandleFile, Content, contents_of
 from apps.market.importers.documents import json_table
+from apps.market.importers.file_format import Profile, Side
 from apps.market.importers.formats import broker_json, format_of
+from apps.market.importers.instrument_names import named
 from apps.market.importers.layout import Layout, layout_of, number_columns
-from apps.market.importers.naming import named
-from apps.market.importers.profile import Profile, Side
-from apps.market.importers.rows import Instruments, Rows
 from apps.market.importers.sides import starts_of
 from apps.market.importers.tables import Column, Table, csv_table, parquet_table
 from apps.market.importers.timeframes import timeframe_of

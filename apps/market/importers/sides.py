@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, ist_day
 from apps.engine.sessions import Sessions
-from apps.market.importers.profile import Side
+from apps.market.importers.file_format import Side
 
 _NEARLY_ALL: Final = 0.8
 _HARDLY_ANY: Final = 0.1

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from apps.engine.candles import IST
+from apps.market.dates import EARLIEST
 from apps.market.importers.layout import Layout
 from apps.market.importers.tables import Column, Table
-from apps.market.moments import EARLIEST
 
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,10}")
 _EPOCH_MILLISECONDS: Final = re.compile(r"[0-9]{12,13}")

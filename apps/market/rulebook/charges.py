@@ -16,7 +16,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from apps.engine import charges as engine
 from apps.engine.symbols import Symbol, parse
-from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.etfs import etf_kind_of
 from apps.market.rulebook.goods import group_of
@@ -30,6 +29,7 @@ from apps.market.rulebook.rows import (
     Segment,
     Side,
 )
+from apps.market.rulebook.rule_set import Rulebook
 
 PAISA: Final = Decimal("0.01")
 DEFAULT_BROKER: Final = "discount"

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import cast
 
 from apps.engine.symbols import Symbol
-from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.rows import EtfKind
+from apps.market.rulebook.rule_set import Rulebook
 
 
 def etf_kind_of(book: Rulebook, symbol: Symbol) -> EtfKind | None:

@@ -5,8 +5,8 @@ from functools import lru_cache
 from typing import Final
 
 from apps.engine.symbols import Symbol
-from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.rows import CommodityRow, Group
+from apps.market.rulebook.rule_set import Rulebook
 
 _UNLISTED: Final[Mapping[str, Group]] = {"MCX": "non_agri", "NCDEX": "agri"}
 """What most goods of an exchange are: those that are something else are listed."""

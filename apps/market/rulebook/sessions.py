@@ -18,10 +18,10 @@ from zoneinfo import ZoneInfo
 
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.symbols import parse
-from apps.market.rulebook.book import Rulebook, bundled
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.goods import group_of
 from apps.market.rulebook.rows import DayRow, Exchange, HoursRow, Market, Phase
+from apps.market.rulebook.rule_set import Rulebook, bundled
 
 MARKETS: Final[dict[Exchange, tuple[Market, ...]]] = {
     "NSE": ("shares_with_derivatives", "other_shares", "derivatives"),

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import TypeVar
 
 from apps.engine.symbols import Symbol
-from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.rows import ContractKind, MarginRow, TickRow
+from apps.market.rulebook.rule_set import Rulebook
 
 Dated = TypeVar("Dated", TickRow, MarginRow)
 

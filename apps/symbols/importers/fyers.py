@@ -8,7 +8,16 @@ from collections.abc import Sequence
 from typing import Final
 
 from apps.symbols.importers import contract_names, rows, shares
-from apps.symbols.importers.rows import Market, Record, Row, market, number, positive, text, whole
+from apps.symbols.importers.rows import (
+    Market,
+    Record,
+    Row,
+    market,
+    number,
+    positive,
+    text,
+    whole,
+)
 from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.FYERS

@@ -6,7 +6,16 @@ MCX lots are counted, so their size is always 1 and says nothing; there is no IS
 from typing import Final
 
 from apps.symbols.importers import contract_names, rows, shares
-from apps.symbols.importers.rows import Market, Record, Row, market, number, positive, text, whole
+from apps.symbols.importers.rows import (
+    Market,
+    Record,
+    Row,
+    market,
+    number,
+    positive,
+    text,
+    whole,
+)
 from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.KITE

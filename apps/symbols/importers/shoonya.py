@@ -7,7 +7,16 @@ NCDEX the token is the trading symbol.
 from typing import Final
 
 from apps.symbols.importers import rows, shares
-from apps.symbols.importers.rows import Market, Record, Row, market, number, positive, text, whole
+from apps.symbols.importers.rows import (
+    Market,
+    Record,
+    Row,
+    market,
+    number,
+    positive,
+    text,
+    whole,
+)
 from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.SHOONYA

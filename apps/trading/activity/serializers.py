@@ -7,7 +7,7 @@ from typing import Final
 from apps.core.times import wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.engine.units import Unit, rounded
-from apps.market.moments import INDIA
+from apps.market.dates import INDIA
 from apps.trading.models import Order, Position, Signal, Trade
 
 POSITION_SORTS: Final = {

@@ -8,7 +8,7 @@ from typing import Final
 
 from django.db import connection
 
-from apps.market.moments import day_in_india
+from apps.market.dates import day_in_india
 from apps.trading.models import DailyLoss, Run
 from apps.trading.money import NOTHING, rupees
 from apps.trading.step_result import Step

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from django.db.models import Count
 from django.db.models.functions import TruncSecond
 
-from apps.market.moments import day_in_india
+from apps.market.dates import day_in_india
 from apps.trading.brokers import bands
 from apps.trading.brokers.pace import paced
 from apps.trading.brokers.protocol import Health, Receipt, Told

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from apps.core.times import moment
-from apps.market.moments import midnight
+from apps.market.dates import midnight
 from apps.trading.bar_rows import unpacked
 from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
 from apps.trading.models import Fill, Intent, Lane, LaneRow, SessionStart, Signal

@@ -9,9 +9,9 @@ import numpy as np
 from apps.algorithms.lifecycle import Status
 from apps.engine.kernel.codes import ENTER, ENTER_LONG
 from apps.engine.kernel.records import save
-from apps.market import editions, store
+from apps.market import rule_sets, store
 from apps.market.calendars import calendars_of
-from apps.market.moments import day_in_india, midnight
+from apps.market.dates import day_in_india, midnight
 from apps.trading.bar_rows import PRICES, Row, nominal_end, unpacked, visible_bars
 from apps.trading.booking.interpret import Outcome, outcome_of
 from apps.trading.booking.record import SIDES
@@ -30,7 +30,7 @@ def replayed(
     first = min(session.first_row for session in sessions)
     goes_on = _goes_on([one for one in sessions if one.first_row == first])
     last = max(part[-1].time for part in rows.values())
-    begun, book = _from(lane, first, goes_on=goes_on), editions.current()
+    begun, book = _from(lane, first, goes_on=goes_on), rule_sets.current()
     hours = calendars_of(lane.symbols, book=book)
     desk, terms_desk = Desk.of(begun, book, hours), Desk.of(lane, book, hours)
     playing = {one.run_id: _Playing(one) for one in sessions}

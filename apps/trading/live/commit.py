@@ -18,7 +18,7 @@ from apps.algorithms.models import Algorithm
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.records import save
-from apps.market.moments import day_in_india
+from apps.market.dates import day_in_india
 from apps.trading import kill_switches, services, wishes
 from apps.trading.bar_rows import Row, packed
 from apps.trading.booking.record import book_steps

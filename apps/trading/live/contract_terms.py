@@ -11,7 +11,7 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
 from apps.market.contracts import rules_of
-from apps.market.moments import day_in_india, midnight
+from apps.market.dates import day_in_india, midnight
 from apps.trading.bar_rows import Row, unpacked
 from apps.trading.models import Lane
 

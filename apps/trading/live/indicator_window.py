@@ -28,12 +28,12 @@ from apps.engine.candles import (
 )
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.sessions import Sessions
-from apps.market import live, store
+from apps.market import intraday_buffer, store
 from apps.market.adjustment import NONE, Adjustment
-from apps.market.blocks import joined
+from apps.market.candle_chunks import joined
+from apps.market.dates import day_in_india
 from apps.market.history import change_of
 from apps.market.models import CandleBlock, CorporateAction
-from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 from apps.trading.bar_rows import PRICES, Row, unpacked, visible_bars
 from apps.trading.models import Lane, LaneRow
@@ -154,7 +154,7 @@ class _Reader:
         if not len(self.terms[symbol].days):
             return False
         blocks = CandleBlock.objects.filter(symbol=self.lane.symbols[symbol], adjusted=True)
-        sources = live.sources_of(self.lane.timeframe)
+        sources = intraday_buffer.sources_of(self.lane.timeframe)
         return blocks.filter(timeframe__in=sources, last_time__gte=moment(self.began)).exists()
 
     def longer(self, symbol: int, name: str) -> Candles:

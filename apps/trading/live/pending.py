@@ -13,7 +13,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market import store
 from apps.market.expiries import last_days
-from apps.market.live import Series
+from apps.market.intraday_buffer import Series
 from apps.trading.bar_rows import (
     GIVEN_UP_AFTER,
     Outlook,

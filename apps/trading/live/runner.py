@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Final
 
 from apps.engine.sessions import Sessions
-from apps.market import editions
+from apps.market import rule_sets
 from apps.market.calendars import calendars_of
-from apps.market.rulebook.book import Rulebook
+from apps.market.rulebook.rule_set import Rulebook
 from apps.trading.live import leases
 from apps.trading.live.stream_cache import Desk
 from apps.trading.live.turn import Turn
@@ -50,7 +50,7 @@ class Runner:
     def _desks_of(self, taken: Sequence[Lane]) -> list[Desk]:
         # Asked anew each turn: of all lanes that is one statement, and whoever loads a master in
         # the midst of a session has nobody to tell.
-        book = editions.current()
+        book = rule_sets.current()
         hours = calendars_of({symbol for lane in taken for symbol in lane.symbols}, book=book)
         return [self._desk_of(lane, book, hours) for lane in taken]
 

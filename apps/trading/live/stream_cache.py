@@ -16,12 +16,12 @@ from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
+from apps.market.dates import day_in_india
 from apps.market.expiries import last_days
 from apps.market.history import change_of
 from apps.market.models import CorporateAction
-from apps.market.moments import day_in_india
-from apps.market.rulebook.book import Rulebook
 from apps.market.rulebook.dates import day_number
+from apps.market.rulebook.rule_set import Rulebook
 from apps.trading.bar_rows import Row
 from apps.trading.live.contract_terms import Dealing, Terms, dealing_of, terms_of
 from apps.trading.live.indicator_window import Window, window_of

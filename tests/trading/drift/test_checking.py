@@ -14,7 +14,7 @@ from apps.accounts.models import User
 from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market import services as market
-from apps.market.moments import day_in_india, midnight
+from apps.market.dates import day_in_india, midnight
 from apps.market.store import PATIENCE
 from apps.trading import services
 from apps.trading.drift import checking

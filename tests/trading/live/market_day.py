@@ -14,7 +14,7 @@ from apps.engine.simulation.simulate import Result, simulate
 from apps.market import clock
 from apps.market import services as market
 from apps.market.contracts import rules_of
-from apps.market.moments import day_in_india
+from apps.market.dates import day_in_india
 from apps.market.store import PATIENCE
 from apps.trading import bar_streams, services
 from apps.trading.live.runner import Runner

@@ -17,7 +17,7 @@ from apps.core.times import moment
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import load
 from apps.market.models import CorporateAction
-from apps.market.rulebook.book import bundled_files
+from apps.market.rulebook.rule_set import bundled_files
 from apps.market.services import load_edition
 from apps.market.store import PATIENCE
 from apps.symbols.models import Instrument

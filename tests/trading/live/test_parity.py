@@ -22,9 +22,9 @@ from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import Result, simulate
 from apps.engine.simulation.timeline import History
 from apps.market.contracts import Rules, rules_without_master
+from apps.market.dates import day_in_india
 from apps.market.importers.candle_file import Given, read_one_series
-from apps.market.moments import day_in_india
-from apps.market.rulebook.book import bundled
+from apps.market.rulebook.rule_set import bundled
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.bar_rows import Row, closed
 from apps.trading.live.contract_terms import Terms

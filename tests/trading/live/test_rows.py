@@ -5,7 +5,7 @@ from datetime import datetime
 import numpy as np
 
 from apps.engine.candles import Candles
-from apps.market.moments import INDIA
+from apps.market.dates import INDIA
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.store import PATIENCE
 from apps.trading.bar_rows import Row, closed, packed, silent_at, unpacked

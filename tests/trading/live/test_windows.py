@@ -8,7 +8,7 @@ from django.db import OperationalError
 
 from apps.accounts.models import User
 from apps.engine.candles import Candles
-from apps.market import clock, writing
+from apps.market import candle_writer, clock
 from apps.market import services as market
 from apps.market.models import CorporateAction
 from apps.trading import bar_streams
@@ -134,7 +134,7 @@ def test_prices_of_days_that_came_adjusted_leave_those_of_minutes_to_be_adjusted
 
 def came_adjusted(bars: Candles, timeframe: str) -> None:
     market.append(
-        symbol=SHARE, timeframe=timeframe, candles=bars, kind=writing.Kind(adjusted=True),
+        symbol=SHARE, timeframe=timeframe, candles=bars, kind=candle_writer.Kind(adjusted=True),
         now=make.NOW,
     )  # fmt: skip
 

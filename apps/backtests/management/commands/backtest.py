@@ -29,8 +29,8 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points, trade_dicts
 from apps.engine.simulation.simulate import Result, simulate
 from apps.market.contracts import rules_without_master
+from apps.market.dates import day_in_india
 from apps.market.importers import BadCandleFile, Given, Loaded, Part, read_one_series
-from apps.market.moments import day_in_india
 from apps.market.rulebook.dates import day_number
 
 CURVE_POINTS: Final = 500

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from apps.market.importers.file_format import Profile
 from apps.market.importers.formats import (
     bse_cash,
     gdfl,
@@ -15,7 +16,6 @@ from apps.market.importers.formats import (
     udiff,
     yfinance,
 )
-from apps.market.importers.profile import Profile
 
 FORMATS: Final = (
     udiff.PROFILE,

@@ -10,13 +10,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.market.dates import midnight
+from apps.market.importers.bar_columns import Instruments
+from apps.market.importers.file_format import Profile
 from apps.market.importers.formats.nse_cash import share_in_series
+from apps.market.importers.instrument_names import groups
 from apps.market.importers.layout import Layout
-from apps.market.importers.naming import groups
-from apps.market.importers.profile import Profile
-from apps.market.importers.rows import Instruments
 from apps.market.importers.tables import Table
-from apps.market.moments import midnight
 
 _DATES: Final = (
     re.compile(r"EQ(?P<day>[0-9]{2})(?P<month>[0-9]{2})(?P<year>[0-9]{2})[._].*", re.IGNORECASE),

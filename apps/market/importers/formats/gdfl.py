@@ -7,8 +7,9 @@ them as its last second (09:15:59).
 
 from typing import Final
 
-from apps.market.importers.layout import COMMON, Layout
-from apps.market.importers.naming import (
+from apps.market.importers.bar_columns import Instruments, Named
+from apps.market.importers.file_format import Profile, Side
+from apps.market.importers.instrument_names import (
     Contract,
     apart,
     day_first_contract,
@@ -17,8 +18,7 @@ from apps.market.importers.naming import (
     named_contracts,
     share,
 )
-from apps.market.importers.profile import Profile, Side
-from apps.market.importers.rows import Instruments, Named
+from apps.market.importers.layout import COMMON, Layout
 from apps.market.importers.tables import Table
 
 _SEGMENTS: Final = {

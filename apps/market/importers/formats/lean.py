@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from apps.market.importers.bar_columns import Instruments, Rows
+from apps.market.importers.file_format import Profile, Side
+from apps.market.importers.instrument_names import groups, named, plain_name
 from apps.market.importers.layout import COMMON, PRICES, Layout, place_of
-from apps.market.importers.naming import groups, named, plain_name
-from apps.market.importers.profile import Profile, Side
-from apps.market.importers.rows import Instruments, Rows
 from apps.market.importers.stamps import seconds_of
 from apps.market.importers.tables import Table
 

@@ -7,8 +7,9 @@ without a symbol where a file of another length was joined in, and those are lef
 
 from typing import Final
 
-from apps.market.importers.layout import COMMON, Layout
-from apps.market.importers.naming import (
+from apps.market.importers.bar_columns import Instruments, Named
+from apps.market.importers.file_format import CONTRACTS, Profile
+from apps.market.importers.instrument_names import (
     Contract,
     apart,
     day_first_contract,
@@ -16,8 +17,7 @@ from apps.market.importers.naming import (
     named_contracts,
     strike_of,
 )
-from apps.market.importers.profile import CONTRACTS, Profile
-from apps.market.importers.rows import Instruments, Named
+from apps.market.importers.layout import COMMON, Layout
 from apps.market.importers.stamps import day_of
 from apps.market.importers.tables import Table
 

@@ -7,10 +7,10 @@ listed there (bonds, debentures, gold bonds, lots traded in blocks) has no symbo
 
 from typing import Final
 
+from apps.market.importers.bar_columns import Instruments, Named
+from apps.market.importers.file_format import Profile
+from apps.market.importers.instrument_names import apart, groups, named, share
 from apps.market.importers.layout import Layout
-from apps.market.importers.naming import apart, groups, named, share
-from apps.market.importers.profile import Profile
-from apps.market.importers.rows import Instruments, Named
 from apps.market.importers.tables import Table
 from apps.symbols.importers import Refused
 from apps.symbols.importers.shares import rank

@@ -5,10 +5,16 @@ Its volume counts contracts, and it does not say how many units one is.
 
 from typing import Final
 
+from apps.market.importers.bar_columns import Instruments
+from apps.market.importers.file_format import CONTRACTS, Profile
+from apps.market.importers.instrument_names import (
+    Contract,
+    apart,
+    groups,
+    named_contracts,
+    strike_of,
+)
 from apps.market.importers.layout import Layout
-from apps.market.importers.naming import Contract, apart, groups, named_contracts, strike_of
-from apps.market.importers.profile import CONTRACTS, Profile
-from apps.market.importers.rows import Instruments
 from apps.market.importers.stamps import day_of
 from apps.market.importers.tables import Table
 

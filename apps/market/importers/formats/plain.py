@@ -7,10 +7,10 @@ import numpy as np
 
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import EXCHANGES
+from apps.market.importers.bar_columns import Instruments, Named
+from apps.market.importers.file_format import Profile
+from apps.market.importers.instrument_names import apart, groups, named, plain_name
 from apps.market.importers.layout import Layout, compared
-from apps.market.importers.naming import apart, groups, named, plain_name
-from apps.market.importers.profile import Profile
-from apps.market.importers.rows import Instruments, Named
 from apps.market.importers.tables import Table
 
 _NAMED: Final = re.compile(

@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from apps.market.importers.file_format import Profile
 from apps.market.importers.formats.plain import by_column_or_name
 from apps.market.importers.layout import COMMON
-from apps.market.importers.profile import Profile
 
 _CLOSE: Final = ("close", "price")
 _COLUMNS: Final = {**COMMON, "close": _CLOSE}

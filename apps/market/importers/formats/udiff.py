@@ -11,17 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from apps.market.importers.bar_columns import Flags, Instruments, Named, Rows
+from apps.market.importers.file_format import Profile
 from apps.market.importers.formats.nse_cash import share_in_series
-from apps.market.importers.layout import Layout, place_of
-from apps.market.importers.naming import (
+from apps.market.importers.instrument_names import (
     Contract,
     apart,
     groups,
     named_contracts,
     strike_of,
 )
-from apps.market.importers.profile import Profile
-from apps.market.importers.rows import Flags, Instruments, Named, Rows
+from apps.market.importers.layout import Layout, place_of
 from apps.market.importers.stamps import day_of
 from apps.market.importers.tables import Column, Table
 

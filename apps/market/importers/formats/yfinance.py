@@ -8,11 +8,11 @@ from typing import Final
 
 import numpy as np
 
+from apps.market.importers.bar_columns import Instruments
+from apps.market.importers.file_format import Profile
 from apps.market.importers.formats.plain import by_column_or_name
+from apps.market.importers.instrument_names import named, share
 from apps.market.importers.layout import Layout
-from apps.market.importers.naming import named, share
-from apps.market.importers.profile import Profile
-from apps.market.importers.rows import Instruments
 from apps.market.importers.tables import Table
 
 _SUFFIXES: Final = {"NS": "NSE", "BO": "BSE"}

@@ -16,11 +16,11 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import services
 from apps.market.calendars import calendars_of
+from apps.market.candle_loader import Loading
+from apps.market.candle_writer import Appended, Kind, RealHistoryHeld
 from apps.market.importers import Given, Loaded, Side, read_candle_files
 from apps.market.load_report import lines_of
-from apps.market.loading import Loading
 from apps.market.sample import samples
-from apps.market.writing import Appended, Kind, RealHistoryHeld
 
 
 class Command(BaseCommand):

@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone as clock
 
 from apps.core.errors import ServiceError
-from apps.market import actions
-from apps.market.importers.actions import ActionFile, read_actions
+from apps.market import corporate_actions
+from apps.market.importers.corporate_actions import ActionFile, read_actions
 
 _COLUMNS: Final = ("symbol", "ex_date", "kind", "ratio", "source")
 
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         if dry_run:
             self.stdout.write("dry run: nothing stored")
             return
-        done = actions.load(rows=rows, now=clock.now())
+        done = corporate_actions.load(rows=rows, now=clock.now())
         self.stdout.write(
             f"{done.added} added, {done.changed} changed, {done.unchanged} held already"
         )
@@ -61,7 +61,7 @@ class Command(BaseCommand):
         writer = csv.writer(self.stdout, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for symbol in symbols:
-            for each in actions.suggested(symbol):
+            for each in corporate_actions.suggested(symbol):
                 day = str(np.datetime64(each.day, "D"))
                 ratio = f"{each.ratio.numerator}:{each.ratio.denominator}"
                 seen = f"suggested: close {each.close:g}, next open {each.open:g}; look it up"

@@ -9,8 +9,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.core.errors import ServiceError
-from apps.market import editions, services
-from apps.market.rulebook.book import FILES, rows_by_file
+from apps.market import rule_sets, services
+from apps.market.rulebook.rule_set import FILES, rows_by_file
 
 _LONGEST_SOURCE: Final = 200
 
@@ -33,13 +33,13 @@ class Command(BaseCommand):
             with transaction.atomic():
                 named = (source or str(path))[:_LONGEST_SOURCE]
                 made = services.load_edition(files=files, source=named, now=now)
-                book = editions.current()
+                book = rule_sets.current()
                 transaction.set_rollback(dry_run)
         except ServiceError as error:
             raise CommandError(f"{error}\nNothing was loaded.") from error
         for name, rows in rows_by_file(book).items():
             self.stdout.write(f"{name}: {len(rows)} rows")
-        for unknown in editions.unknowns(book, today=timezone.localdate(now)):
+        for unknown in rule_sets.unknowns(book, today=timezone.localdate(now)):
             self.stdout.write(f"not known: {unknown}")
         self.stdout.write(_verdict(book.sha256, changed=made is not None, dry_run=dry_run))
 

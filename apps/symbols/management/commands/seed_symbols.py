@@ -15,11 +15,11 @@ from django.utils import timezone as clock
 from tqdm import tqdm
 
 from apps.core.errors import ServiceError
-from apps.symbols import seeding, services
+from apps.symbols import master_import, services
 from apps.symbols.importers import Reason, read_master
 from apps.symbols.importers.master_file import Numbered
+from apps.symbols.master_import import Brought, SuspiciousMaster
 from apps.symbols.models import Source
-from apps.symbols.seeding import Brought, SuspiciousMaster
 from apps.symbols.services import INDIA
 
 _AUTO = "auto"
@@ -84,7 +84,7 @@ class Command(BaseCommand):
             as_of=as_of,
             progress=_with_progress,
         )
-        for line in _summary(seeding.seed_master(master=master, now=now, force=force)):
+        for line in _summary(master_import.seed_master(master=master, now=now, force=force)):
             self.stdout.write(line)
 
 

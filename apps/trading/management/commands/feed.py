@@ -16,14 +16,14 @@ from apps.core.errors import InvalidInput, ServiceError
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import clock, store
-from apps.market.blocks import joined
 from apps.market.calendars import calendars_of
+from apps.market.candle_chunks import joined
+from apps.market.dates import INDIA, read_moment
 from apps.market.feeds import replay
-from apps.market.feeds.following import follow
+from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.protocol import FeedLost
 from apps.market.importers import Given, read_candle_files
-from apps.market.moments import INDIA, read_moment
 from apps.symbols.models import InstrumentAlias, Source
 from apps.trading.unfed import Unfed, unfed_by
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, day_start
-from apps.market import blocks
+from apps.market import candle_chunks
+from apps.market.dates import midnight
 from apps.market.models import CandleBlock
-from apps.market.moments import midnight
 
 _MINUTE: Final = 60
 _UNFINISHED: Final = 2
@@ -88,6 +88,6 @@ def _bars(row: _Row, timeframe: str) -> int:
 
 def _days_within(row: _Row, start: int, end: int) -> int:
     """Days with a bar that lie whole in the range."""
-    days = blocks.days_of(row.days, row.start)
+    days = candle_chunks.days_of(row.days, row.start)
     begins = day_start(days)
     return int(((begins >= start) & (day_start(days + 1) <= end)).sum())

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
 from apps.engine.sessions import Sessions, in_session
+from apps.market.importers.bar_columns import Flags, Instruments, Rows
 from apps.market.importers.layout import PRICES
-from apps.market.importers.rows import Flags, Instruments, Rows
 from apps.market.importers.tables import Table
 
 REPAIRABLE: Final = 0.005

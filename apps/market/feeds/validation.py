@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles, buckets
 from apps.engine.sessions import Sessions, in_session
-from apps.market.live import Row, candles_of
+from apps.market.intraday_buffer import Row, candles_of
 
 SKEW: Final = 5
 """Seconds that a feed's clock may be ahead of ours."""

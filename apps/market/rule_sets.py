@@ -7,7 +7,7 @@ from datetime import date
 from functools import lru_cache
 
 from apps.market.models import Edition
-from apps.market.rulebook.book import (
+from apps.market.rulebook.rule_set import (
     FILES,
     Rulebook,
     bundled,

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from apps.engine.candles import TIMEFRAMES
-from apps.market import blocks, store
-from apps.market.bounds import at_least
+from apps.market import candle_chunks, store
+from apps.market.bar_counts import at_least
 from tests.market.bars import at, flat, hold, minutes
 
 START, END = at("2024-02-03 00:00"), at("2024-03-20 00:00")
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 def hold_quarter(symbol: str) -> None:
     days = [f"2024-0{month}-{day:02}" for month in (1, 2, 3) for day in range(1, 29, 3)]
-    hold(symbol, "1m", blocks.joined(minutes(f"{day} 09:15", 375) for day in days))
+    hold(symbol, "1m", candle_chunks.joined(minutes(f"{day} 09:15", 375) for day in days))
 
 
 def short(*symbols: str, timeframe: str, within: int, total: int) -> list[object]:

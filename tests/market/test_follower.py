@@ -10,9 +10,9 @@ from zlib import crc32
 import pytest
 from django.db import connection, transaction
 
-from apps.market import store, writing
-from apps.market.feeds import following
-from apps.market.live import Row
+from apps.market import candle_writer, store
+from apps.market.feeds import follower
+from apps.market.intraday_buffer import Row
 from tests.market.bars import at
 from tests.trading.test_races import wait_until_somebody_waits
 
@@ -38,9 +38,9 @@ class Outage:
     """The server ends the connection of each of the next attempts to store something."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, attempts: int) -> None:
-        self.left, self._receive = attempts, following.receive
-        monkeypatch.setattr(following, "receive", self)
-        monkeypatch.setattr(following, "RETRY", 0.0)
+        self.left, self._receive = attempts, follower.receive
+        monkeypatch.setattr(follower, "receive", self)
+        monkeypatch.setattr(follower, "RETRY", 0.0)
 
     def __call__(self, **bars: object) -> None:
         if self.left:
@@ -52,7 +52,7 @@ class Outage:
 
 def followed(minutes: int) -> Sequence[int]:
     """The minutes, from 0, in the order in which they were stored."""
-    found = following.follow(Told(minutes), stopping=lambda: False)
+    found = follower.follow(Told(minutes), stopping=lambda: False)
     return [(bars[SBIN][0] - OPENING) // 60 for bars in found]
 
 
@@ -75,7 +75,7 @@ def test_what_came_while_the_database_was_lost_is_stored_when_it_is_back(
 def test_it_keeps_so_many_bars_and_no_more(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(following, "MOST_KEPT", 2)
+    monkeypatch.setattr(follower, "MOST_KEPT", 2)
     Outage(monkeypatch, attempts=7)
     assert followed(5) == held() == [2, 3, 4]
     assert "1 are dropped" in caplog.text
@@ -94,8 +94,8 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
 ) -> None:
     """In the opposite order to that in which the load locks them."""
     symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
-    symbols.sort(key=lambda symbol: crc32(symbol.encode()) % writing._BUCKETS, reverse=True)
-    connected, begun, admit = Event(), Event(), writing.admit
+    symbols.sort(key=lambda symbol: crc32(symbol.encode()) % candle_writer._BUCKETS, reverse=True)
+    connected, begun, admit = Event(), Event(), candle_writer.admit
 
     def load() -> None:
         try:
@@ -103,7 +103,7 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
             connected.set()
             begun.wait(10)
             with transaction.atomic():
-                writing.lock(symbols)
+                candle_writer.lock(symbols)
         finally:
             connection.close()
 
@@ -112,10 +112,10 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
         wait_until_somebody_waits()
         return admit(*given)
 
-    monkeypatch.setattr(writing, "admit", admitted)
+    monkeypatch.setattr(candle_writer, "admit", admitted)
     bar = (OPENING, 100.0, 101.0, 99.0, 100.0, 5.0)
     with ThreadPoolExecutor(1) as pool:
         loaded = pool.submit(load)
         connected.wait(10)
-        following._store(dict.fromkeys(symbols, bar))
+        follower._store(dict.fromkeys(symbols, bar))
         loaded.result()

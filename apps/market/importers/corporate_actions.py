@@ -19,7 +19,7 @@ from typing import Final
 
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market.importers.content import BadCandleFile, contents_of
-from apps.market.importers.naming import plain_name
+from apps.market.importers.instrument_names import plain_name
 from apps.market.importers.stamps import day_from
 from apps.market.models import MOST_SHARES
 

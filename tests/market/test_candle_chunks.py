@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.engine.candles import Candles
-from apps.market import blocks
+from apps.market import candle_chunks
 from tests.market.bars import at, flat, minutes, same
-from tests.market.reading import OneSeries
+from tests.market.candle_files import OneSeries
 
 
 def _scale(data: bytes) -> bytes | None:
@@ -33,7 +33,7 @@ def _scale(data: bytes) -> bytes | None:
 )
 def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
     held = flat([60 * i for i in range(len(prices))], prices)
-    assert same(blocks.decode(blocks.encode(held)), held)
+    assert same(candle_chunks.decode(candle_chunks.encode(held)), held)
 
 
 @pytest.mark.parametrize(
@@ -43,21 +43,23 @@ def test_any_price_survives_bit_for_bit(prices: list[float]) -> None:
 def test_a_block_takes_the_fewest_decimals_that_are_exact(
     price: float, scale: bytes | None
 ) -> None:
-    data = blocks.encode(flat(range(0, 2400, 60), price))
+    data = candle_chunks.encode(flat(range(0, 2400, 60), price))
     assert _scale(data) == scale
-    assert blocks.decode(data).close.tolist() == [price] * 40
+    assert candle_chunks.decode(data).close.tolist() == [price] * 40
 
 
 @pytest.mark.parametrize("bars", [1, 40])
 def test_a_fractional_volume_survives(bars: int) -> None:
     ones, times = np.ones(bars), [60 * i for i in range(bars)]
     held = Candles.build(times, open=ones, high=ones, low=ones, close=ones, volume=ones / 8)
-    assert same(blocks.decode(blocks.encode(held)), held)
+    assert same(candle_chunks.decode(candle_chunks.encode(held)), held)
 
 
 def test_a_few_bars_take_few_bytes() -> None:
-    assert len(blocks.encode(flat([0]))) < 60
-    sizes = [len(blocks.encode(minutes("2024-01-01 09:15", count))) for count in (31, 32, 33)]
+    assert len(candle_chunks.encode(flat([0]))) < 60
+    sizes = [
+        len(candle_chunks.encode(minutes("2024-01-01 09:15", count))) for count in (31, 32, 33)
+    ]
     assert max(sizes) < 1600
 
 
@@ -71,38 +73,38 @@ def test_a_few_bars_take_few_bytes() -> None:
 )
 def test_bars_are_cut_at_the_blocks_of_rule_11(timeframe: str, starts: list[str]) -> None:
     held = flat([at("2024-12-31 15:00"), at("2025-01-01 09:15")])
-    cut = blocks.split(held, timeframe)
+    cut = candle_chunks.split(held, timeframe)
     assert [block.start for block in cut] == [at(start) for start in starts]
-    assert same(blocks.joined(block.candles for block in cut), held)
+    assert same(candle_chunks.joined(block.candles for block in cut), held)
 
 
 def test_the_days_of_a_block_are_those_of_its_bars() -> None:
     held = flat([at("2024-12-02 09:15"), at("2024-12-02 15:29"), at("2024-12-31 15:29")])
-    block = blocks.split(held, "1m")[0]
-    days = blocks.days_of(blocks.day_bits(block), block.start)
+    block = candle_chunks.split(held, "1m")[0]
+    days = candle_chunks.days_of(candle_chunks.day_bits(block), block.start)
     dates = days.astype("M8[D]").astype(str).tolist()
     assert dates == ["2024-12-02", "2024-12-31"]
 
 
 def test_equal_bars_are_equal_bytes() -> None:
     bars = minutes("2024-01-01 09:15", 375)
-    assert blocks.encode(bars) == blocks.encode(bars)
+    assert candle_chunks.encode(bars) == candle_chunks.encode(bars)
 
 
 def test_joining_pieces_in_any_order_sorts_them() -> None:
     bars = minutes("2024-01-01 09:15", 10)
     odd = np.arange(10) % 2 == 1
-    pieces = [bars.where(odd), blocks.EMPTY, bars.where(~odd)]
-    assert same(blocks.joined(pieces), bars)
+    pieces = [bars.where(odd), candle_chunks.EMPTY, bars.where(~odd)]
+    assert same(candle_chunks.joined(pieces), bars)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])
 def test_a_block_compressed_otherwise_is_read(compression: str) -> None:
     bars = minutes("2024-01-01 09:15", 375)
-    table = pq.read_table(io.BytesIO(blocks.encode(bars)))
+    table = pq.read_table(io.BytesIO(candle_chunks.encode(bars)))
     other = io.BytesIO()
     pq.write_table(table, other, compression=compression)
-    assert same(blocks.decode(other.getvalue()), bars)
+    assert same(candle_chunks.decode(other.getvalue()), bars)
 
 
 def test_blocks_of_different_decimals_are_one_series() -> None:
@@ -112,7 +114,9 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
         flat([3000, 3060], [100 / 3, 0.0001]),
         flat(range(3600, 6000, 60), 100 / 3),
     ]
-    assert same(blocks.decode(*map(blocks.encode, pieces)), blocks.joined(pieces))
+    assert same(
+        candle_chunks.decode(*map(candle_chunks.encode, pieces)), candle_chunks.joined(pieces)
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,6 +129,6 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
 )
 def test_a_real_bar_takes_under_ten_bytes(name: str, timeframe: str, market_data: Path) -> None:
     bars = OneSeries(market_data / name).candles
-    data = [blocks.encode(block.candles) for block in blocks.split(bars, timeframe)]
+    data = [candle_chunks.encode(block.candles) for block in candle_chunks.split(bars, timeframe)]
     assert sum(map(len, data)) < 10 * len(bars)
-    assert same(blocks.decode(*data), bars)
+    assert same(candle_chunks.decode(*data), bars)

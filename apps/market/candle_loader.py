@@ -6,9 +6,9 @@ from typing import Final
 
 from apps.engine.candles import Candles
 from apps.market import services
-from apps.market.blocks import overlaid
+from apps.market.candle_chunks import overlaid
+from apps.market.candle_writer import Appended, Kind
 from apps.market.importers import Loaded
-from apps.market.writing import Appended, Kind
 
 _GATHERED_AT_MOST: Final = 4_000_000
 """Bars in memory; fewer would have the bhavcopies of a year rewrite the same blocks each day."""

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.market import editions, services
+from apps.market import rule_sets, services
 from apps.market.models import Edition
-from apps.market.rulebook.book import InvalidRulebook, bundled, bundled_files, read_rulebook
 from apps.market.rulebook.charges import charge_basis_of, note_of
+from apps.market.rulebook.rule_set import InvalidRulebook, bundled, bundled_files, read_rulebook
 from tests import make
 
 HOLIDAY = "NSE,,2027-01-26,holiday,Republic Day,,,a circular,\n"
@@ -69,7 +69,7 @@ def test_every_fault_of_all_files_is_told_at_once() -> None:
 
 
 def test_without_an_edition_the_bundled_one_holds(db: None) -> None:
-    assert editions.current() is bundled()
+    assert rule_sets.current() is bundled()
 
 
 def test_one_file_replaces_its_like_and_the_newest_edition_holds(db: None) -> None:
@@ -81,7 +81,7 @@ def test_one_file_replaces_its_like_and_the_newest_edition_holds(db: None) -> No
     second = services.load_edition(files={"brokers.csv": brokers}, source="second", now=make.NOW)
     assert first is not None
     assert second is not None
-    held = editions.current()
+    held = rule_sets.current()
     assert held.sha256 == second.sha256
     assert len(held.days) == len(bundled().days) + 1
     assert held.charges == bundled().charges
@@ -102,7 +102,7 @@ def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_di
     )
     del files["etfs.csv"], files["depository.csv"]
     Edition.objects.create(files=files, sha256="0" * 64, source="old", loaded_at=make.NOW)
-    book = editions.current()
+    book = rule_sets.current()
     assert (book.etfs, book.depository) == (bundled().etfs, bundled().depository)
     basis = charge_basis_of(book, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
     sale = note_of(book, basis, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))

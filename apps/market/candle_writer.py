@@ -17,10 +17,10 @@ from django.db.models import QuerySet
 
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import IST, Candles
-from apps.market import blocks, live
-from apps.market.blocks import PRICES, Block, overlaid
+from apps.market import candle_chunks, intraday_buffer
+from apps.market.candle_chunks import PRICES, Block, overlaid
+from apps.market.dates import midnight
 from apps.market.models import CandleBlock
-from apps.market.moments import midnight
 from apps.market.quality import Flags
 
 # The columns of a block and their types, as COPY wants them told.
@@ -125,7 +125,9 @@ def append(
         for key, symbol, day in stored.values_list("pk", "symbol", "block_start")
     }
     cut = [
-        (symbol, block) for symbol in series for block in blocks.split(series[symbol], timeframe)
+        (symbol, block)
+        for symbol in series
+        for block in candle_chunks.split(series[symbol], timeframe)
     ]
     fresh = [(symbol, block) for symbol, block in cut if (symbol, block.start) not in held]
     _copy(fresh, timeframe, kind, now=now)
@@ -139,7 +141,7 @@ def append(
 
 
 def fold(symbols: Iterable[str], *, now: datetime) -> int:
-    taken = live.take(symbols)
+    taken = intraday_buffer.take(symbols)
     for timeframe, series in taken.items():
         append(series, timeframe, now=now)
     return sum(len(bars) for series in taken.values() for bars in series.values())
@@ -205,7 +207,7 @@ def _merge(new: Mapping[int, Block], *, now: datetime) -> Appended:
     # Not Django's cursors: they have each byte sent as two hexadecimal digits.
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         for key, data in cursor.execute(_BLOCKS, [list(new)], binary=True).fetchall():
-            merged, done = _merged(blocks.decode(data), new[key].candles)
+            merged, done = _merged(candle_chunks.decode(data), new[key].candles)
             total += done
             if done.added or done.replaced:
                 row = _contents(Block(new[key].start, merged))
@@ -238,14 +240,14 @@ def compared(held: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
 
 
 def _contents(block: Block) -> dict[str, object]:
-    data = blocks.encode(block.candles)
+    data = candle_chunks.encode(block.candles)
     first, last = block.candles.time[[0, -1]].tolist()
     return {
         "block_start": datetime.fromtimestamp(block.start + IST, tz=UTC).date(),
         "bars": len(block.candles),
         "first_time": datetime.fromtimestamp(first, tz=UTC),
         "last_time": datetime.fromtimestamp(last, tz=UTC),
-        "days": blocks.day_bits(block),
+        "days": candle_chunks.day_bits(block),
         "data": data,
-        "sha256": blocks.sha256(data),
+        "sha256": candle_chunks.sha256(data),
     }

@@ -9,13 +9,13 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from apps.engine.candles import Candles
-from apps.market import coverage, live, store
+from apps.market import coverage, intraday_buffer, store
+from apps.market.candle_writer import Kind, OtherPricesHeld
 from apps.market.feeds import services
-from apps.market.feeds.incoming import Flaw, Received
-from apps.market.live import Row
+from apps.market.feeds.validation import Flaw, Received
+from apps.market.intraday_buffer import Row
 from apps.market.models import CandleBlock, LiveCandle
 from apps.market.services import append
-from apps.market.writing import Kind, OtherPricesHeld
 from tests.market.bars import NOW, at, hold, minutes, same
 from tests.symbols.instruments import master_of_derivatives
 
@@ -206,7 +206,7 @@ def test_whoever_listens_is_told_when_bars_are_committed() -> None:
     kept = ("dbname", "user", "password", "host", "port")
     options = {name: settings[name] for name in kept if name in settings}
     with psycopg.connect(**options, autocommit=True) as listener:
-        listener.execute(f"LISTEN {live.CHANNEL}")
+        listener.execute(f"LISTEN {intraday_buffer.CHANNEL}")
         with transaction.atomic():
             receive(minutes(f"{DAY} 09:15", 2))
             assert list(listener.notifies(timeout=0)) == []

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from apps.market import store
-from apps.market.importers.actions import ActionRow
+from apps.market.importers.corporate_actions import ActionRow
 from apps.market.models import CorporateAction
 from apps.market.rulebook.dates import day_number
 from apps.market.suggestions import Suggestion, suggestions_of

@@ -7,10 +7,10 @@ from typing import Final
 from django.db import transaction
 
 from apps.core.errors import Code, ServiceError
-from apps.symbols import masters
+from apps.symbols import staging
 from apps.symbols.importers import Master, Reason
-from apps.symbols.masters import Difference
 from apps.symbols.naming import last_expiries, name_all
+from apps.symbols.staging import Difference
 
 # Beyond these parts a master is suspicious, where there are more than a few to count.
 _MOST_UNREADABLE: Final = 0.1
@@ -43,11 +43,11 @@ class SuspiciousMaster(ServiceError):
 def seed_master(*, master: Master, now: datetime, force: bool = False) -> Brought:
     """Bring in what a master says, all or nothing. Raises SuspiciousMaster unless `force`."""
     last = last_expiries(master.rows)
-    for month, expiry in masters.known_expiries().items():
+    for month, expiry in staging.known_expiries().items():
         last[month] = max(expiry, last.get(month, expiry))
     named = name_all(master.rows, last, master.refusals)
-    difference = masters.bring_in(master, named)
-    masters.record(master, named, now)
+    difference = staging.bring_in(master, named)
+    staging.record(master, named, now)
     brought = Brought(master, len(named), difference)
     if not force and (why := _suspicion(brought)):
         raise SuspiciousMaster(file=master.file, why=why)

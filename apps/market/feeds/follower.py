@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.core.database_errors import is_passing
 from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
-from apps.market.live import Row
+from apps.market.intraday_buffer import Row
 
 MOST_KEPT: Final = 200_000
 """Bars that wait for the database, some 65 MB of them; the oldest make way."""

@@ -12,11 +12,11 @@ from django.db import connection
 from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles, day_start, ist_day, start_of_block
-from apps.market import blocks, live
-from apps.market.blocks import EMPTY
-from apps.market.live import Series
+from apps.market import candle_chunks, intraday_buffer
+from apps.market.candle_chunks import EMPTY
+from apps.market.dates import midnight
+from apps.market.intraday_buffer import Series
 from apps.market.models import CandleBlock
-from apps.market.moments import midnight
 
 Days = NDArray[np.int32]
 
@@ -74,7 +74,7 @@ def parts_of(symbol: str, timeframes: Sequence[str], until: int) -> list[Part]:
     """All of them."""
     # What came in is read before the blocks: if it is folded in between, it is seen twice, and
     # not missed.
-    came_in = live.held(symbol, timeframes)
+    came_in = intraday_buffer.held(symbol, timeframes)
     stored = CandleBlock.objects.filter(symbol=symbol, timeframe__in=timeframes)
     found = _Found()
     for row in stored.values_list(*_COLUMNS.split(", ")):
@@ -89,7 +89,7 @@ def parts_since(since: Mapping[Series, int], until: int) -> Mapping[str, list[Pa
     statements. Of what came in the bars are there from the moment on, and the days.
     """
     midnights = {series: _midnight(start) for series, start in since.items()}
-    came_in = live.held_since(since, midnights)
+    came_in = intraday_buffer.held_since(since, midnights)
     found: dict[str, _Found] = {symbol: _Found() for symbol, _ in since}
     with connection.cursor() as cursor:
         symbols, timeframes = map(list, zip(*midnights, strict=True))
@@ -116,11 +116,11 @@ class _Found:
     def add_block(self, row: _BlockRow) -> None:
         pk, timeframe, bars, first, bits, last, adjusted = row
         start, end = midnight(first), int(last.timestamp()) + TIMEFRAMES[timeframe]
-        days = blocks.days_of(bytes(bits), start)
+        days = candle_chunks.days_of(bytes(bits), start)
         self._parts[timeframe, start] = Part(pk, timeframe, bars, days, end, adjusted=adjusted)
 
     def add_live(self, timeframe: str, bars: Candles) -> None:
-        for block in blocks.split(bars, timeframe):
+        for block in candle_chunks.split(bars, timeframe):
             part = self._of(timeframe, block.start)
             self._parts[timeframe, block.start] = part.with_live(block.candles)
 

@@ -8,8 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.market.importers.bar_columns import Instruments, Rows
 from apps.market.importers.layout import COMMON, Layout, Names, positions
-from apps.market.importers.rows import Instruments, Rows
 from apps.market.importers.stamps import seconds_of
 from apps.market.importers.tables import Table
 

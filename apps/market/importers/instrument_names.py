@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from apps.engine.symbols import MONTHS, InvalidSymbol, parse
+from apps.market.importers.bar_columns import Named
 from apps.market.importers.layout import place_of
-from apps.market.importers.rows import Named
 from apps.market.importers.tables import Table
 from apps.symbols.naming import INDICES, LATEST_MONTHLY, letters
 

@@ -11,7 +11,7 @@ from django.db.models import Max
 from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles
-from apps.market.blocks import EMPTY
+from apps.market.candle_chunks import EMPTY
 from apps.market.models import LiveCandle
 
 CHANNEL: Final = "live_bars"
