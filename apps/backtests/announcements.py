@@ -7,7 +7,7 @@ from datetime import datetime
 
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest
-from apps.webhooks import services as events
+from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
 
 
@@ -28,7 +28,7 @@ def _write(
     error: Mapping[str, str] | None,
     now: datetime,
 ) -> None:
-    events.write(
+    outbox.write(
         type,
         owner_id=backtest.owner_id,
         algorithm_id=backtest.algorithm_id,

@@ -9,9 +9,9 @@ from apps.algorithms import services as algorithms
 from apps.algorithms.lifecycle import Move
 from apps.algorithms.models import Algorithm
 from apps.trading.models import Run
-from apps.webhooks import services as events
+from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
-from apps.webhooks.services import Draft
+from apps.webhooks.outbox import EventPayload
 
 TOLD: Final[Mapping[Move, EventType]] = {
     Move.START: EventType.ALGORITHM_STARTED,
@@ -38,7 +38,7 @@ def make(
     locked here, so this comes last. Raises WrongStatus.
     """
     told = change(move, algorithm, run=run, actor=actor, reason=reason, now=now)
-    events.write_all([told], now=now)
+    outbox.write_all([told], now=now)
 
 
 def change(
@@ -49,11 +49,11 @@ def change(
     actor: User | None,
     reason: str,
     now: datetime,
-) -> Draft:
+) -> EventPayload:
     """As `make`, for whoever writes several events: the one that is still to be written."""
     before = algorithm.status
     algorithms.move(algorithm=algorithm, move=move, actor=actor, reason=reason, now=now)
-    return Draft(
+    return EventPayload(
         TOLD[move],
         owner_id=algorithm.owner_id,
         algorithm_id=algorithm.pk,

@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from apps.core import audit
 from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
-from apps.webhooks import endpoints
+from apps.webhooks import services
 from apps.webhooks.lifecycle import EndpointStatus, Status
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 
@@ -41,11 +41,11 @@ class Failing(admin.SimpleListFilter):
 
 
 def _off(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
-    endpoints.switch(endpoint=endpoint, on=False, operator=operator, reason=reason, now=now)
+    services.switch(endpoint=endpoint, on=False, operator=operator, reason=reason, now=now)
 
 
 def _on(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
-    endpoints.switch(endpoint=endpoint, on=True, operator=operator, reason=reason, now=now)
+    services.switch(endpoint=endpoint, on=True, operator=operator, reason=reason, now=now)
 
 
 @admin.register(Endpoint)
@@ -77,7 +77,7 @@ class AttemptInline(ReadOnlyInline):
 
 
 def _replay(delivery: Delivery, operator: audit.Actor, reason: str, now: datetime) -> None:
-    endpoints.replay(delivery=delivery, operator=operator, reason=reason, now=now)
+    services.replay(delivery=delivery, operator=operator, reason=reason, now=now)
 
 
 @admin.register(Delivery)

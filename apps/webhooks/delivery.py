@@ -16,7 +16,7 @@ from django.db.models import Q
 from django.db.models.expressions import RawSQL
 
 from apps.core import audit
-from apps.webhooks import payloads, schedule
+from apps.webhooks import event_types, schedule
 from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import (
     FAILING_TIME,
@@ -147,7 +147,7 @@ def _message(delivery: Delivery, now: datetime) -> Message:
         url=endpoint.url,
         secrets=endpoint.secrets(now=now),
         event_id=event.pk,
-        body=payloads.body_of(
+        body=event_types.body_of(
             id=event.pk,
             type=event.type,
             created_at=event.created_at,
@@ -223,7 +223,7 @@ def _put_off(outcome: Outcome, now: datetime) -> None:
     if due_at is None:
         mine.release(Move.GIVE_UP, failures=failures)
     else:
-        mine.release(Move.PUT_OFF, failures=failures, due_at=due_at, queue=Queue.PATIENT)
+        mine.release(Move.PUT_OFF, failures=failures, due_at=due_at, queue=Queue.RETRY)
 
 
 def _learn(endpoint: Endpoint, outcomes: Sequence[Outcome], now: datetime) -> None:
@@ -249,8 +249,10 @@ def _learn(endpoint: Endpoint, outcomes: Sequence[Outcome], now: datetime) -> No
 
 def _step_aside(endpoint: Endpoint) -> None:
     """What waits for it no longer stands in the way of others."""
-    waiting = Delivery.objects.filter(endpoint=endpoint, status=Status.WAITING, queue=Queue.PROMPT)
-    waiting.update(queue=Queue.PATIENT)
+    waiting = Delivery.objects.filter(
+        endpoint=endpoint, status=Status.WAITING, queue=Queue.FIRST_ATTEMPT
+    )
+    waiting.update(queue=Queue.RETRY)
 
 
 def _has_failed_long(endpoint: Endpoint, now: datetime) -> bool:

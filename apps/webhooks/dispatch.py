@@ -21,7 +21,7 @@ from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import Queue
 from apps.webhooks.sending import Answer
 
-SENDERS: Final[Mapping[Queue, int]] = {Queue.PROMPT: 240, Queue.PATIENT: 60}
+SENDERS: Final[Mapping[Queue, int]] = {Queue.FIRST_ATTEMPT: 240, Queue.RETRY: 60}
 """Threads at most, of one process; they are started as they are needed."""
 POLL_SECONDS: Final = 0.1
 """So often it is looked for more to send while nothing comes back."""

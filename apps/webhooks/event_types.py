@@ -1,10 +1,25 @@
-"""What can be told to those who listen."""
+"""The types of events, and the data that each of them carries.
 
+Payloads are thin: ids, names, states and amounts, and nothing of what a user's algorithm rests on.
+A name is that of the moment of the event: a later one does not change what was delivered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from typing import Annotated, Any, Final, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from apps.core.times import wire_time
+from apps.engine.figures.fields import round_for_wire
 
 
 class EventType(StrEnum):
-    """The types on the wire, a closed set."""
+    """The types of events on the wire, a closed set."""
 
     ALGORITHM_STARTED = "algorithm.started"
     ALGORITHM_STOPPED = "algorithm.stopped"
@@ -16,3 +31,173 @@ class EventType(StrEnum):
     DAILY_LOSS_LIMIT_REACHED = "risk.daily_loss_limit_reached"
     PERFORMANCE_ALERT = "performance.alert"
     WEBHOOK_TEST = "webhook.test"
+
+
+Id = Annotated[str, Field(pattern="^[0-9a-f]{24}$")]
+Name = Annotated[str, Field(description="Of the algorithm, as it was called at that moment.")]
+
+
+class EventData(BaseModel):
+    """The `data` of a payload: strictly typed, without unknown fields."""
+
+    model_config = ConfigDict(
+        strict=True, extra="forbid", alias_generator=to_camel, serialize_by_alias=True
+    )
+
+
+class AlgorithmStatusChanged(EventData):
+    algorithm_id: Id
+    algorithm_name: Name
+    run_id: Id | None = Field(description="Of the run that began, goes on or ended with it.")
+    status: str
+    previous_status: str
+    reason: str
+
+
+class TradeExecuted(EventData):
+    algorithm_id: Id
+    algorithm_name: Name
+    run_id: Id
+    order_id: Id
+    time: str = Field(description="Start of the bar in which it was filled.")
+    symbol: str
+    side: Literal["buy", "sell"]
+    quantity: int
+    price: float = Field(description="Rupees.")
+    reason: str
+
+
+class Problem(EventData):
+    code: str
+    message: str
+
+
+class BacktestEnded(EventData):
+    backtest_id: Id
+    algorithm_id: Id
+    algorithm_name: Name
+    status: str
+    error: Problem | None
+
+
+class DailyLossReached(EventData):
+    algorithm_id: Id
+    algorithm_name: Name
+    run_id: Id
+    day: str = Field(description="In India, YYYY-MM-DD.")
+    loss: float = Field(description="Rupees.")
+    limit: float = Field(description="Rupees.")
+
+
+class AlertRaised(EventData):
+    algorithm_id: Id
+    algorithm_name: Name
+    metric: str
+    value: float
+    threshold: float
+    action: str
+
+
+class WebhookTested(EventData):
+    webhook_id: Id
+
+
+@dataclass(frozen=True, slots=True)
+class EventSchema:
+    """What a type of event means, the model of its data, and an example."""
+
+    description: str
+    data: type[EventData]
+    example: Mapping[str, object]
+
+
+_NAME: Final = "Opening breakout"
+_ID: Final = "6a0ec3f1b2d4e5f60718293a"
+_RUN: Final = "6a0ec3f2c3d4e5f60718293b"
+_ORDER: Final = "8d9c845665c78eab8facbec6"
+
+
+def _status_changed(description: str, status: str, before: str, reason: str) -> EventSchema:
+    example = {
+        "algorithmId": _ID,
+        "algorithmName": _NAME,
+        "runId": _RUN,
+        "status": status,
+        "previousStatus": before,
+        "reason": reason,
+    }
+    return EventSchema(description, AlgorithmStatusChanged, example)
+
+
+def _ended(description: str, status: str, error: Mapping[str, str] | None) -> EventSchema:
+    example = {
+        "backtestId": _RUN,
+        "algorithmId": _ID,
+        "algorithmName": _NAME,
+        "status": status,
+        "error": error,
+    }
+    return EventSchema(description, BacktestEnded, example)
+
+
+EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
+    EventType.ALGORITHM_STARTED: _status_changed(
+        "It was started, or resumed: then `previousStatus` is `paused`.",
+        "active", "stopped", "started",
+    ),
+    EventType.ALGORITHM_STOPPED: _status_changed("It was stopped.", "stopped", "active", "stopped"),
+    EventType.ALGORITHM_PAUSED: _status_changed(
+        "It takes no new entries.", "paused", "active", "paused"
+    ),
+    EventType.ALGORITHM_ERROR: _status_changed(
+        "It cannot go on; `reason` says why.", "error", "active", "no bars for an hour"
+    ),
+    EventType.TRADE_EXECUTED: EventSchema(
+        "An order was filled.",
+        TradeExecuted,
+        {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "orderId": _ORDER,
+         "time": "2026-11-20T04:05:00.000Z",
+         "symbol": "NSE:RELIANCE", "side": "buy", "quantity": 10, "price": 1412.5,
+         "reason": "entry"},
+    ),
+    EventType.BACKTEST_COMPLETED: _ended("Its results can be read.", "completed", None),
+    EventType.BACKTEST_FAILED: _ended(
+        "It came to no result; `error` says why.",
+        "failed", {"code": "INSUFFICIENT_DATA", "message": "too few bars"},
+    ),
+    EventType.DAILY_LOSS_LIMIT_REACHED: EventSchema(
+        "It has lost `maxDailyLoss` or more that day, and its positions are closed.",
+        DailyLossReached,
+        {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "day": "2026-11-20",
+         "loss": 10250.4, "limit": 10000.0},
+    ),
+    EventType.PERFORMANCE_ALERT: EventSchema(
+        "A metric has reached the threshold of a performance alert.",
+        AlertRaised,
+        {"algorithmId": _ID, "algorithmName": _NAME, "metric": "maxDrawdown", "value": 12.5,
+         "threshold": 10.0, "action": "send_notification"},
+    ),
+    EventType.WEBHOOK_TEST: EventSchema(
+        "Its endpoint was asked to be tested. Such events count per endpoint.",
+        WebhookTested, {"webhookId": _ID},
+    ),
+}  # fmt: skip
+
+
+def validate_data(type: EventType, data: Mapping[str, object]) -> None:
+    """Raise ValueError when the data does not match the schema of the type: a programming error."""
+    EVENT_SCHEMAS[type].data.model_validate(data)
+
+
+def body_of(
+    *, id: str, type: str, created_at: datetime, sequence: int, data: Mapping[str, Any]
+) -> bytes:
+    """Return the body of a webhook, the same bytes at each attempt."""
+    payload = {
+        "id": id,
+        "type": type,
+        "createdAt": wire_time(created_at),
+        "sequence": sequence,
+        "data": round_for_wire(data),
+    }
+    return orjson.dumps(payload, option=orjson.OPT_SORT_KEYS)

@@ -10,9 +10,8 @@ import orjson
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from apps.webhooks.event_types import EventType
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, body_of
 from apps.webhooks.failures import MEANINGS
-from apps.webhooks.payloads import KINDS, body_of
 from apps.webhooks.signing import sign
 
 SECRET: Final = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -25,7 +24,7 @@ _SAMPLES: Final = Path(__file__).parent / "samples"
 @cache
 def contents() -> dict[str, Any]:
     """The places of the page. Any: of a template."""
-    shown = KINDS[EventType.ALGORITHM_STARTED].shown
+    shown = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
     body = body_of(
         id=_EVENT, type=EventType.ALGORITHM_STARTED, created_at=_AT, sequence=1, data=shown
     )
@@ -36,7 +35,10 @@ def contents() -> dict[str, Any]:
         "timestamp": at,
         "signature": sign([SECRET], id=_EVENT, at=at, body=body),
         "body": body.decode(),
-        "kinds": [(type, _marked(kind.text), _data(kind.shown)) for type, kind in KINDS.items()],
+        "kinds": [
+            (type, _marked(kind.description), _data(kind.example))
+            for type, kind in EVENT_SCHEMAS.items()
+        ],
         "failures": list(MEANINGS.items()),
         "python": (_SAMPLES / "receiver.py").read_text(),
         "node": (_SAMPLES / "receiver.mjs").read_text(),

@@ -86,9 +86,9 @@ MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
 class Queue(StrEnum):
     """Which of the two queues a delivery waits in; each has senders of its own."""
 
-    PROMPT = "prompt"
+    FIRST_ATTEMPT = "prompt"
     """First attempts."""
-    PATIENT = "patient"
+    RETRY = "patient"
     """Further attempts, and whatever goes to an endpoint that lets its callers wait."""
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 from apps.accounts.models import User
 from apps.core import audit
 from apps.core.times import wire_time
-from apps.webhooks import payloads
+from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import EmailNotices, Event
 
@@ -58,5 +58,9 @@ def _subject(event: Event) -> str:
 
 
 def _text(event: Event) -> str:
-    lines = [payloads.KINDS[EventType(event.type)].text, "", f"at: {wire_time(event.created_at)}"]
+    lines = [
+        event_types.EVENT_SCHEMAS[EventType(event.type)].description,
+        "",
+        f"at: {wire_time(event.created_at)}",
+    ]
     return "\n".join([*lines, *(f"{name}: {value}" for name, value in event.data.items()), ""])

@@ -31,11 +31,10 @@ from apps.core.openapi import (
     ref,
 )
 from apps.webhooks import serializers
-from apps.webhooks.event_types import EventType
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, Problem
 from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import DisabledReason, Status
 from apps.webhooks.models import MAX_URL
-from apps.webhooks.payloads import KINDS, Problem
 
 _TAG: Final = "webhooks"
 _TYPES: Final = [type.value for type in EventType]
@@ -255,12 +254,12 @@ SET_NOTICES: Final = Operation(
 
 def messages() -> dict[str, Any]:
     """The webhooks themselves, by the type of event. Any: JSON of any shape."""
-    return {type.value: {"post": _message(type)} for type in KINDS}
+    return {type.value: {"post": _message(type)} for type in EVENT_SCHEMAS}
 
 
 def _message(type: EventType) -> dict[str, Any]:
     """Any: JSON of any shape."""
-    kind = KINDS[type]
+    kind = EVENT_SCHEMAS[type]
     data = kind.data.model_json_schema(ref_template="#/components/schemas/{model}")
     data.pop("$defs", None)  # they stand among the components
     body = record(
@@ -277,11 +276,11 @@ def _message(type: EventType) -> dict[str, Any]:
         "type": type.value,
         "createdAt": MOMENT_SHOWN,
         "sequence": 7,
-        "data": dict(kind.shown),
+        "data": dict(kind.example),
     }
     return {
         "operationId": f"on {type.value}",
-        "summary": kind.text,
+        "summary": kind.description,
         "tags": [_TAG],
         "requestBody": {"content": {"application/json": {"schema": body, "example": shown}}},
         "responses": {"2XX": {"description": "It has arrived. Anything else is sent again."}},

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from apps.core import jobs
-from apps.webhooks import delivery, turns
+from apps.webhooks import delivery, outbox
 
 SILENCE: Final = timedelta(seconds=30)
 """After so long without a heartbeat a worker counts as lost."""
@@ -16,7 +16,7 @@ SILENCE: Final = timedelta(seconds=30)
 def sweep(*, now: datetime) -> int:
     """Returns how many deliveries were put back or dropped."""
     dealt = delivery.put_back_lost(now=now) + delivery.drop_switched_off()
-    jobs.put_back_lost(turns.QUEUE, silence=SILENCE, now=now)
+    jobs.put_back_lost(outbox.DISPATCH_QUEUE, silence=SILENCE, now=now)
     if delivery.is_due(now=now):
-        turns.grant_if_none_waits()
+        outbox.ensure_dispatch()
     return dealt

@@ -47,7 +47,7 @@ class NoticesBody(Body):
 
 
 def endpoint_in(data: Any) -> dict[str, Any]:
-    """What `endpoints.create` takes. Any: as of `Body.read`."""
+    """What `services.create` takes. Any: as of `Body.read`."""
     body = EndpointBody.read(data)
     return {
         "url": body["url"],
@@ -57,7 +57,7 @@ def endpoint_in(data: Any) -> dict[str, Any]:
 
 
 def change_in(data: Any) -> dict[str, Any]:
-    """The changes that `endpoints.change` takes. Any: as of `Body.read`."""
+    """The changes that `services.change` takes. Any: as of `Body.read`."""
     body = EndpointChange.read(data)
     if "events" in body:
         body["events"] = _events_in(body["events"], least=1)

@@ -6,12 +6,12 @@ from django.utils import timezone
 from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
-from apps.webhooks import dispatch, fan_out, notices, sending, turns
+from apps.webhooks import dispatch, notices, outbox, sending
 from apps.webhooks.exemptions import configured
 from apps.webhooks.sending import Answer
 
 
-@app.task(name=turns.JOB, queue=turns.QUEUE, pass_context=True)
+@app.task(name=outbox.DISPATCH_JOB, queue=outbox.DISPATCH_QUEUE, pass_context=True)
 def take_turn(context: JobContext) -> None:
     dispatch.Turn(send=send, clock=timezone.now).run(stopping=context.should_abort)
 
@@ -21,8 +21,8 @@ def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
 
 
 @app.task(
-    name=fan_out.MAIL_JOB,
-    queue=fan_out.MAIL_QUEUE,
+    name=outbox.MAIL_JOB,
+    queue=outbox.MAIL_QUEUE,
     retry=RetryStrategy(max_attempts=6, exponential_wait=5),
 )
 def mail(event_id: str) -> None:

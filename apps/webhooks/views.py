@@ -10,7 +10,7 @@ from apps.core.api.idempotency import idempotent, idempotent_with_secret
 from apps.core.api.pagination import Query, page_of
 from apps.core.api.serializers import EmptyBody
 from apps.core.openapi import documented
-from apps.webhooks import endpoints, notices, openapi, serializers
+from apps.webhooks import notices, openapi, serializers, services
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import Status
 
@@ -19,25 +19,25 @@ class WebhookView(ViewSet):
     @documented(openapi.LIST)
     def list(self, request: Request) -> Response:
         page = Query(request.query_params).page()
-        rows = endpoints.endpoints_of(caller(request))
+        rows = services.endpoints_of(caller(request))
         return Response(page_of(rows, page, serializers.endpoint_out))
 
     @documented(openapi.CREATE)
     @idempotent_with_secret
     def create(self, request: Request) -> Response:
-        endpoint, secret = endpoints.create(
+        endpoint, secret = services.create(
             owner=caller(request), now=timezone.now(), **serializers.endpoint_in(request.data)
         )
         return Response({**serializers.endpoint_out(endpoint), "secret": secret}, status=201)
 
     @documented(openapi.READ)
     def show(self, request: Request, webhook_id: str) -> Response:
-        endpoint = endpoints.read(owner=caller(request), endpoint_id=webhook_id)
+        endpoint = services.read(owner=caller(request), endpoint_id=webhook_id)
         return Response(serializers.endpoint_out(endpoint))
 
     @documented(openapi.CHANGE)
     def change(self, request: Request, webhook_id: str) -> Response:
-        endpoint = endpoints.change(
+        endpoint = services.change(
             owner=caller(request),
             endpoint_id=webhook_id,
             changes=serializers.change_in(request.data),
@@ -47,14 +47,14 @@ class WebhookView(ViewSet):
 
     @documented(openapi.DELETE)
     def discard(self, request: Request, webhook_id: str) -> Response:
-        endpoints.delete(owner=caller(request), endpoint_id=webhook_id, now=timezone.now())
+        services.delete(owner=caller(request), endpoint_id=webhook_id, now=timezone.now())
         return Response(status=204)
 
     @documented(openapi.ROTATE)
     @idempotent_with_secret
     def rotate_secret(self, request: Request, webhook_id: str) -> Response:
         EmptyBody.read(request.data)
-        endpoint, secret = endpoints.rotate_secret(
+        endpoint, secret = services.rotate_secret(
             owner=caller(request), endpoint_id=webhook_id, now=timezone.now()
         )
         return Response({**serializers.endpoint_out(endpoint), "secret": secret})
@@ -64,7 +64,7 @@ class DeliveryView(ViewSet):
     @documented(openapi.LIST_DELIVERIES)
     def list(self, request: Request, webhook_id: str) -> Response:
         query = Query(request.query_params)
-        rows = endpoints.deliveries_of(
+        rows = services.deliveries_of(
             owner=caller(request),
             endpoint_id=webhook_id,
             status=query.choice("status", list(Status)),
@@ -76,13 +76,13 @@ class DeliveryView(ViewSet):
     @idempotent
     def test(self, request: Request, webhook_id: str) -> Response:
         EmptyBody.read(request.data)
-        delivery = endpoints.test(owner=caller(request), endpoint_id=webhook_id, now=timezone.now())
+        delivery = services.test(owner=caller(request), endpoint_id=webhook_id, now=timezone.now())
         return Response(serializers.delivery_out(delivery), status=201)
 
     @documented(openapi.RECOVER)
     @idempotent
     def recover(self, request: Request, webhook_id: str) -> Response:
-        queued, more = endpoints.recover(
+        queued, more = services.recover(
             owner=caller(request),
             endpoint_id=webhook_id,
             since=serializers.since_in(request.data),
@@ -94,7 +94,7 @@ class DeliveryView(ViewSet):
     @idempotent
     def redeliver(self, request: Request, delivery_id: str) -> Response:
         EmptyBody.read(request.data)
-        delivery = endpoints.redeliver(
+        delivery = services.redeliver(
             owner=caller(request), delivery_id=delivery_id, now=timezone.now()
         )
         return Response(serializers.delivery_out(delivery))

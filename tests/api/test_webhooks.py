@@ -15,7 +15,7 @@ from apps.core import sealing
 from apps.core.errors import ServiceError
 from apps.core.models import IdempotencyKey
 from apps.core.times import wire_time
-from apps.webhooks import endpoints, tasks
+from apps.webhooks import services, tasks
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import Status
 from apps.webhooks.models import Delivery, EmailNotices, Endpoint
@@ -144,7 +144,7 @@ def test_a_rotated_secret_signs_beside_the_one_before_for_a_day(api: Api, alice:
 @pytest.mark.django_db(transaction=True)
 def test_fifty_are_the_most_however_many_ask_at_once() -> None:
     owner = make.user()
-    for _ in range(endpoints.MOST_ENDPOINTS - 2):
+    for _ in range(services.MOST_ENDPOINTS - 2):
         endpoint_of(owner)
 
     def ask(number: int) -> bool:
@@ -158,7 +158,7 @@ def test_fifty_are_the_most_however_many_ask_at_once() -> None:
 
     with ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(ask, range(6))) == 2
-    assert Endpoint.objects.count() == endpoints.MOST_ENDPOINTS
+    assert Endpoint.objects.count() == services.MOST_ENDPOINTS
 
 
 # -------------------------------------------------------------------------------------- deliveries

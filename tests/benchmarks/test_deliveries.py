@@ -17,12 +17,11 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from apps.accounts.models import User
-from apps.webhooks import services
-from apps.webhooks.event_types import EventType
+from apps.webhooks import outbox
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.lifecycle import Status
 from apps.webhooks.models import Delivery, Event
-from apps.webhooks.payloads import KINDS
-from apps.webhooks.services import Draft
+from apps.webhooks.outbox import EventPayload
 from tests import make
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.faults.workers import working
@@ -49,9 +48,9 @@ def on_this_machine(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None
     monkeypatch.setenv("WEBHOOK_ALLOW_HTTP", "1")
 
 
-def draft(owner: User, number: int = 0) -> Draft:
-    shown = KINDS[EventType.ALGORITHM_STARTED].shown
-    return Draft(EventType.ALGORITHM_STARTED, owner.pk, f"{number:024x}", shown)
+def payload(owner: User, number: int = 0) -> EventPayload:
+    example = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
+    return EventPayload(EventType.ALGORITHM_STARTED, owner.pk, f"{number:024x}", example)
 
 
 def test_what_telling_adds_to_a_request() -> None:
@@ -60,9 +59,9 @@ def test_what_telling_adds_to_a_request() -> None:
     for _ in range(3):
         endpoint_of(with_three)
     ways: dict[str, Callable[[], object]] = {
-        "noted": lambda: services.note([draft(alone)], now=timezone.now()),
-        "told to none": lambda: services.write_all([draft(alone)], now=timezone.now()),
-        "told to three": lambda: services.write_all([draft(with_three)], now=timezone.now()),
+        "noted": lambda: outbox.insert([payload(alone)], now=timezone.now()),
+        "told to none": lambda: outbox.write_all([payload(alone)], now=timezone.now()),
+        "told to three": lambda: outbox.write_all([payload(with_three)], now=timezone.now()),
     }
     taken: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
@@ -103,7 +102,7 @@ def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
         _await_senders(owners[-1], good, OF_A_USER)
         for _ in range(ROUNDS_HANGING):
             for owner in owners:
-                services.write_all([draft(owner)], now=timezone.now())
+                outbox.write_all([payload(owner)], now=timezone.now())
             time.sleep(1.0)
         until(lambda: len(good.good) >= ROUNDS_HANGING * HEALTHY, seconds=60)
     emitted = dict(Event.objects.values_list("pk", "created_at"))
@@ -127,7 +126,7 @@ def _owners(count: int, receiver: Counted, name: str) -> Iterator[User]:
 
 def _await_senders(owner: User, receiver: Counted, webhooks: int) -> None:
     """A first event has come through, and is forgotten."""
-    services.write_all([draft(owner)], now=timezone.now())
+    outbox.write_all([payload(owner)], now=timezone.now())
     until(lambda: len(receiver.good) == webhooks)
     receiver.good.clear()
 
@@ -143,8 +142,8 @@ def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
         _await_senders(owners[0], receiver, 1)
         before, begun = Event.objects.count(), time.monotonic()
         for tenth in range(SECONDS * 10):
-            drafts = [draft(owners[n % ENDPOINTS], n % ENDPOINTS) for n in range(RATE // 10)]
-            services.write_all(drafts, now=timezone.now())
+            payloads = [payload(owners[n % ENDPOINTS], n % ENDPOINTS) for n in range(RATE // 10)]
+            outbox.write_all(payloads, now=timezone.now())
             time.sleep(max(0.0, begun + (tenth + 1) / 10 - time.monotonic()))
         emitting = time.monotonic() - begun
         assert Event.objects.count() - before == RATE * SECONDS

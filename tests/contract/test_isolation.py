@@ -24,7 +24,7 @@ from apps.accounts.scopes import Scope
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import ReportLink
 from apps.core.times import wire_time
-from apps.webhooks import endpoints as webhooks
+from apps.webhooks import services as webhooks
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves

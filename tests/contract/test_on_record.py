@@ -15,7 +15,7 @@ from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.core.times import wire_time
 from apps.trading import services as trading
-from apps.webhooks import endpoints as webhooks
+from apps.webhooks import services as webhooks
 from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves

@@ -24,12 +24,10 @@ from pytest_django import Settings
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm, StatusChange
 from apps.trading import services as trading
-from apps.webhooks import delivery, dispatch, endpoints
-from apps.webhooks import services as events
-from apps.webhooks.event_types import EventType
+from apps.webhooks import delivery, dispatch, outbox, services
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.lifecycle import Queue, Status
 from apps.webhooks.models import Attempt, Delivery, Event
-from apps.webhooks.payloads import KINDS
 from apps.webhooks.sending import Answer
 from tests import make
 from tests.backtests.running import never
@@ -123,7 +121,7 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
 
 
 def _told(owner: User, url: str) -> str:
-    _, secret = endpoints.create(
+    _, secret = services.create(
         owner=owner, url=url, types=[EventType.ALGORITHM_STARTED], description="",
         now=timezone.now(),
     )  # fmt: skip
@@ -131,16 +129,16 @@ def _told(owner: User, url: str) -> str:
 
 
 def _emit(owner: User) -> set[str]:
-    shown = KINDS[EventType.ALGORITHM_STARTED].shown
+    shown = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
     ids = [f"{number:024x}" for number in range(ALGORITHMS)]
-    drafts = [
-        events.Draft(EventType.ALGORITHM_STARTED, owner.pk, ids[number % ALGORITHMS], shown)
+    payloads = [
+        outbox.EventPayload(EventType.ALGORITHM_STARTED, owner.pk, ids[number % ALGORITHMS], shown)
         for number in range(EVENTS)
     ]
     written = [
         one
         for start in range(0, EVENTS, 100)
-        for one in events.write_all(drafts[start : start + 100], now=timezone.now())
+        for one in outbox.write_all(payloads[start : start + 100], now=timezone.now())
     ]
     return {event.pk for event in written}
 
@@ -224,5 +222,5 @@ def _cut(backend: int, *, after: float) -> None:
 
 def _claim_and_end() -> None:
     delivery.put_back_lost(now=timezone.now())
-    delivery.claim(Queue.PROMPT, most=2, now=timezone.now())
+    delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=timezone.now())
     connection.close()

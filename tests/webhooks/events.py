@@ -6,12 +6,11 @@ from typing import Any
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.webhooks import delivery, endpoints, services
-from apps.webhooks.event_types import EventType
+from apps.webhooks import delivery, outbox, services
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import Queue
 from apps.webhooks.models import Endpoint, Event
-from apps.webhooks.payloads import KINDS
 
 ONE = "1" * 24
 TOLD = (EventType.ALGORITHM_STARTED, EventType.ALGORITHM_STOPPED)
@@ -25,7 +24,7 @@ def endpoint_of(
     **fields: Any,
 ) -> Endpoint:
     """One that wants these events; `fields` are set as they are. Any: as the model has them."""
-    made, _ = endpoints.create(
+    made, _ = services.create(
         owner=owner, url=url, types=events, description="", now=timezone.now()
     )
     if fields:
@@ -41,11 +40,11 @@ def emit(
     type: EventType = EventType.ALGORITHM_STARTED,
     data: Mapping[str, object] | None = None,
 ) -> Event:
-    return services.write(
+    return outbox.write(
         type,
         owner_id=owner.pk,
         algorithm_id=algorithm_id,
-        data=data or KINDS[type].shown,
+        data=data or EVENT_SCHEMAS[type].example,
         now=timezone.now(),
     )
 

@@ -12,7 +12,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.core import audit
 from apps.core.models import AuditRecord
-from apps.webhooks import delivery, endpoints, recovery, retention, turns
+from apps.webhooks import delivery, outbox, recovery, retention, services
 from apps.webhooks.failures import Failure
 from apps.webhooks.lifecycle import Queue, Status
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
@@ -24,7 +24,7 @@ OTHER = "2" * 24
 
 
 def claim(
-    queue: Queue = Queue.PROMPT, *, most: int = 100, now: datetime | None = None
+    queue: Queue = Queue.FIRST_ATTEMPT, *, most: int = 100, now: datetime | None = None
 ) -> list[str]:
     """The ids of the endpoints of what was claimed."""
     claimed = delivery.claim(queue, most=most, now=now or timezone.now())
@@ -38,7 +38,7 @@ def has_ended(pid: int) -> bool:
 
 
 def waiting_turns() -> int:
-    return ProcrastinateJob.objects.filter(queue_name=turns.QUEUE, status="todo").count()
+    return ProcrastinateJob.objects.filter(queue_name=outbox.DISPATCH_QUEUE, status="todo").count()
 
 
 # ----------------------------------------------------------------------------------------- fan-out
@@ -79,7 +79,7 @@ def test_what_is_undone_is_told_to_nobody(alice: User) -> None:
 def test_a_claimed_one_has_all_that_is_needed_to_send_it(alice: User) -> None:
     mine = endpoint_of(alice)
     event = emit(alice)
-    (message,) = delivery.claim(Queue.PROMPT, most=2, now=timezone.now())
+    (message,) = delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=timezone.now())
     assert (message.url, message.attempt, message.event_id) == (mine.url, 1, event.pk)
     assert message.secrets == (bytes(mine.secret),)
     assert b'"sequence":1' in message.body
@@ -125,7 +125,9 @@ def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
         try:
             barrier.wait()
             now = timezone.now()
-            return [one.delivery_id for one in delivery.claim(Queue.PROMPT, most=100, now=now)]
+            return [
+                one.delivery_id for one in delivery.claim(Queue.FIRST_ATTEMPT, most=100, now=now)
+            ]
         finally:
             connection.close()
 
@@ -220,9 +222,9 @@ def test_what_the_address_before_answered_says_nothing_of_a_new_one(alice: User)
     mine = endpoint_of(alice, failing_since=long_ago, failures=9)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(Queue.PROMPT, most=2, now=now)
+    (message,) = delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=now)
     elsewhere = {"url": "https://hooks.example.com/elsewhere"}
-    changed = endpoints.change(owner=alice, endpoint_id=mine.pk, changes=elsewhere, now=now)
+    changed = services.change(owner=alice, endpoint_id=mine.pk, changes=elsewhere, now=now)
     assert (changed.failing_since, changed.failures) == (None, 0)
     delivery.record([delivery.Outcome(message, now, 9.0, Failure.STATUS, 410)], now=now)
     mine.refresh_from_db()
@@ -235,19 +237,19 @@ def test_one_that_lets_wait_steps_aside_until_it_answers_in_time(alice: User) ->
     for _ in range(3):
         emit(alice)
     attempt(204, seconds=4)
-    assert Delivery.objects.get(status=Status.WAITING).queue == Queue.PATIENT
+    assert Delivery.objects.get(status=Status.WAITING).queue == Queue.RETRY
     emit(alice)
-    assert claim(Queue.PROMPT) == []
+    assert claim(Queue.FIRST_ATTEMPT) == []
     attempt(204)
     emit(alice)
-    assert len(claim(Queue.PROMPT)) == 1
+    assert len(claim(Queue.FIRST_ATTEMPT)) == 1
 
 
 def test_a_sender_that_was_given_up_on_changes_nothing(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(Queue.PROMPT, most=2, now=now)
+    (message,) = delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=now)
     assert delivery.put_back_lost(now=now + delivery.CLAIMED) == 1
     delivery.record([delivery.Outcome(message, now, 0.1, None, 204)], now=now)
     again = Delivery.objects.get()

@@ -9,7 +9,7 @@ from standardwebhooks import Webhook
 
 from apps.accounts.models import User
 from apps.core import sealing
-from apps.webhooks import dispatch, endpoints
+from apps.webhooks import dispatch, services
 from apps.webhooks.failures import Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.sending import Answer
@@ -38,7 +38,7 @@ def run(send: dispatch.Send) -> int:
 def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(alice: User) -> None:
     mine = endpoint_of(alice)
     old = sealing.unseal(bytes(mine.secret)).decode()
-    _, new = endpoints.rotate_secret(owner=alice, endpoint_id=mine.pk, now=timezone.now())
+    _, new = services.rotate_secret(owner=alice, endpoint_id=mine.pk, now=timezone.now())
     event = emit(alice)
     sent: list[tuple[str, bytes, Mapping[str, str]]] = []
 

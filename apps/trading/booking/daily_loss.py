@@ -13,7 +13,7 @@ from apps.trading.models import DailyLoss, Run
 from apps.trading.money import NOTHING, rupees
 from apps.trading.step_result import Step
 from apps.webhooks.event_types import EventType
-from apps.webhooks.services import Draft
+from apps.webhooks.outbox import EventPayload
 
 _KEEP: Final = f"""
     INSERT INTO {DailyLoss._meta.db_table} AS held (algorithm_id, day, loss, "limit", breached_at)
@@ -38,7 +38,7 @@ class Loss:
     breached: bool
 
 
-def update_daily_losses(steps: Sequence[Step], *, now: datetime) -> list[Draft]:
+def update_daily_losses(steps: Sequence[Step], *, now: datetime) -> list[EventPayload]:
     """Write the loss of the day where money moved or the limit was reached; returns what is to be
     told of breaches. The algorithms are locked.
     """
@@ -86,7 +86,7 @@ def _has_breached(step: Step) -> bool:
     return bool(after["halted"]) and not was_halted
 
 
-def _told(one: Loss) -> Draft:
+def _told(one: Loss) -> EventPayload:
     data = {
         "algorithmId": one.run.algorithm_id,
         "runId": one.run.pk,
@@ -95,4 +95,4 @@ def _told(one: Loss) -> Draft:
         "limit": float(one.limit),
     }
     event = EventType.DAILY_LOSS_LIMIT_REACHED
-    return Draft(event, one.run.account_id, one.run.algorithm_id, data)
+    return EventPayload(event, one.run.account_id, one.run.algorithm_id, data)

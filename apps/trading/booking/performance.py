@@ -24,7 +24,7 @@ from apps.trading.booking.interpret import Outcome
 from apps.trading.models import Run, RunState, Tally, Trade
 from apps.trading.money import rupees
 from apps.webhooks.event_types import EventType
-from apps.webhooks.services import Draft
+from apps.webhooks.outbox import EventPayload
 
 ERRORS: Final[Mapping[str, Code]] = {
     "position_limit": Code.POSITION_LIMIT_REACHED,
@@ -67,7 +67,7 @@ class News:
 
 def update_performance(
     outcomes: Sequence[Outcome], trades: Iterable[Trade], *, now: datetime
-) -> list[Draft]:
+) -> list[EventPayload]:
     """Write performance and last execution of the algorithms of these steps, and do what their
     alerts ask for; returns what is to be told of it.
     """
@@ -76,14 +76,14 @@ def update_performance(
         return []
     algorithms = _locked(news)
     records = _records(algorithms, news)
-    drafts = [
-        draft
+    payloads = [
+        payload
         for algorithm in algorithms
         if algorithm.pk in records
-        for draft in _alarm(algorithm, records[algorithm.pk], news[algorithm.pk].run, now)
+        for payload in _alarm(algorithm, records[algorithm.pk], news[algorithm.pk].run, now)
     ]
     _write(news, records, now)
-    return drafts
+    return payloads
 
 
 def _locked(ids: Iterable[str]) -> QuerySet[Algorithm]:
@@ -204,7 +204,7 @@ def _write(news: Mapping[str, News], records: Mapping[str, Record], now: datetim
 # -------------------------------------------------------------------------------------- the alerts
 
 
-def _alarm(algorithm: Algorithm, record: Record, run: Run, now: datetime) -> Iterator[Draft]:
+def _alarm(algorithm: Algorithm, record: Record, run: Run, now: datetime) -> Iterator[EventPayload]:
     found = alerts.raised(algorithm.alerts, algorithm.performance, record)
     for metric, value, alert in found:
         yield _alert_told(algorithm, metric, value, alert)
@@ -215,7 +215,7 @@ def _alarm(algorithm: Algorithm, record: Record, run: Run, now: datetime) -> Ite
             )
 
 
-def _alert_told(algorithm: Algorithm, metric: str, value: float, alert: Alert) -> Draft:
+def _alert_told(algorithm: Algorithm, metric: str, value: float, alert: Alert) -> EventPayload:
     data = {
         "algorithmId": algorithm.pk,
         "algorithmName": algorithm.name,
@@ -224,4 +224,4 @@ def _alert_told(algorithm: Algorithm, metric: str, value: float, alert: Alert) -
         "threshold": alert["threshold"],
         "action": alert["action"],
     }
-    return Draft(EventType.PERFORMANCE_ALERT, algorithm.owner_id, algorithm.pk, data)
+    return EventPayload(EventType.PERFORMANCE_ALERT, algorithm.owner_id, algorithm.pk, data)

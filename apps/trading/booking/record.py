@@ -34,9 +34,9 @@ from apps.trading.models import (
 )
 from apps.trading.money import NOTHING, price, rupees
 from apps.trading.step_result import Step
-from apps.webhooks import services as events
+from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
-from apps.webhooks.services import Draft
+from apps.webhooks.outbox import EventPayload
 
 KINDS: Final = {
     Intent.ENTRY: EntryKind.ENTRY,
@@ -87,8 +87,8 @@ def book_steps(steps: Sequence[Step], *, now: datetime) -> None:
     told += update_performance(outcomes, trades, now=now)
     told += update_daily_losses(steps, now=now)
     if told:
-        told.sort(key=lambda draft: draft.algorithm_id)
-        events.write_all(_with_names(told), now=now)
+        told.sort(key=lambda payload: payload.algorithm_id)
+        outbox.write_all(_with_names(told), now=now)
 
 
 # ------------------------------------------------------------------------------------------- fills
@@ -118,7 +118,7 @@ def _by_kind(execution: Execution) -> dict[str, str]:
     }
 
 
-def _told(outcome: Outcome, execution: Execution, fill: Fill) -> Draft:
+def _told(outcome: Outcome, execution: Execution, fill: Fill) -> EventPayload:
     run = outcome.step.run
     data = {
         "algorithmId": run.algorithm_id,
@@ -131,16 +131,16 @@ def _told(outcome: Outcome, execution: Execution, fill: Fill) -> Draft:
         "price": execution.price,
         "reason": execution.reason or execution.intent.value,
     }
-    return Draft(EventType.TRADE_EXECUTED, run.account_id, run.algorithm_id, data)
+    return EventPayload(EventType.TRADE_EXECUTED, run.account_id, run.algorithm_id, data)
 
 
-def _with_names(drafts: Sequence[Draft]) -> list[Draft]:
+def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:
     """With what their algorithms are called now."""
-    algorithms = Algorithm.objects.filter(pk__in={draft.algorithm_id for draft in drafts})
+    algorithms = Algorithm.objects.filter(pk__in={payload.algorithm_id for payload in payloads})
     names = dict(algorithms.values_list("pk", "name"))
     return [
-        replace(draft, data={"algorithmName": names[draft.algorithm_id], **draft.data})
-        for draft in drafts
+        replace(payload, data={"algorithmName": names[payload.algorithm_id], **payload.data})
+        for payload in payloads
     ]
 
 

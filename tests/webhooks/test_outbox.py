@@ -7,21 +7,20 @@ from django.db import DatabaseError, connection, transaction
 
 from apps.accounts.models import User
 from apps.core.ids import is_id, new_id
-from apps.webhooks import services
-from apps.webhooks.event_types import EventType
+from apps.webhooks import outbox
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.models import Event
-from apps.webhooks.payloads import KINDS
 from tests import make
 
 ONE, OTHER = "1" * 24, "2" * 24
 
 
 def write(owner: User, algorithm_id: str = ONE) -> Event:
-    return services.write(
+    return outbox.write(
         EventType.ALGORITHM_STARTED,
         owner_id=owner.pk,
         algorithm_id=algorithm_id,
-        data=KINDS[EventType.ALGORITHM_STARTED].shown,
+        data=EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example,
         now=make.NOW,
     )
 
@@ -36,7 +35,7 @@ def test_an_event_says_what_happened_to_whom_and_when(alice: User) -> None:
     assert is_id(event.pk)
     assert (event.type, event.owner, event.algorithm_id) == ("algorithm.started", alice, ONE)
     assert (event.backtest_id, event.sequence, event.created_at) == ("", 1, make.NOW)
-    assert event.data == KINDS[EventType.ALGORITHM_STARTED].shown
+    assert event.data == EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
 
 
 def test_each_algorithm_counts_for_itself(alice: User) -> None:

@@ -8,10 +8,9 @@ from django.core import mail
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.trading import services
-from apps.webhooks import notices, payloads
-from apps.webhooks.event_types import EventType
+from apps.webhooks import event_types, notices
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.models import Event
-from apps.webhooks.payloads import KINDS
 from tests import make
 from tests.documented import document, long_numbers
 from tests.trading.live.test_effects import Market, always_in, started
@@ -20,27 +19,27 @@ from tests.webhooks.events import emit
 
 
 def test_every_type_is_in_the_table_with_data_that_fits_and_in_the_document() -> None:
-    assert set(KINDS) == set(EventType)
+    assert set(EVENT_SCHEMAS) == set(EventType)
     assert set(document()["webhooks"]) == set(EventType)
-    for type, kind in KINDS.items():
-        payloads.check(type, kind.shown)
+    for type, kind in EVENT_SCHEMAS.items():
+        event_types.validate_data(type, kind.example)
         message = document()["webhooks"][type]["post"]["requestBody"]["content"]
-        assert message["application/json"]["example"]["data"] == kind.shown
+        assert message["application/json"]["example"]["data"] == kind.example
 
 
 def test_what_does_not_fit_is_not_written(alice: User) -> None:
-    shown = KINDS[EventType.ALGORITHM_STARTED].shown
+    shown = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
     for change in ({"steps": {}}, {"algorithmId": 7}, {"runId": "x"}):
         with pytest.raises(ValueError, match="1 validation error"):
-            payloads.check(EventType.ALGORITHM_STARTED, {**shown, **change})
+            event_types.validate_data(EventType.ALGORITHM_STARTED, {**shown, **change})
     with pytest.raises(ValueError, match="1 validation error"):
         emit(alice, data={**shown, "steps": {}})
 
 
 def test_a_body_is_the_same_bytes_each_time() -> None:
     told = {"id": "a", "type": "trade.executed", "created_at": make.NOW, "sequence": 7}
-    body = payloads.body_of(**told, data={"b": 1, "a": None})  # type: ignore[arg-type]
-    assert body == payloads.body_of(**told, data={"a": None, "b": 1})  # type: ignore[arg-type]
+    body = event_types.body_of(**told, data={"b": 1, "a": None})  # type: ignore[arg-type]
+    assert body == event_types.body_of(**told, data={"a": None, "b": 1})  # type: ignore[arg-type]
     assert body == (
         b'{"createdAt":"2026-11-02T04:00:00.000Z","data":{"a":null,"b":1},"id":"a","sequence":7,'
         b'"type":"trade.executed"}'
@@ -49,8 +48,8 @@ def test_a_body_is_the_same_bytes_each_time() -> None:
 
 def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
     """As it was called then: what was told is not rewritten."""
-    for type, kind in KINDS.items():
-        assert ("algorithmName" in kind.shown) == ("algorithmId" in kind.shown), type
+    for type, kind in EVENT_SCHEMAS.items():
+        assert ("algorithmName" in kind.example) == ("algorithmId" in kind.example), type
     algorithm = standing(alice, "active")
     Algorithm.objects.filter(pk=algorithm.pk).update(name="Called\nanew")
     services.pause(owner=alice, algorithm_id=algorithm.pk, now=make.NOW)
@@ -77,8 +76,8 @@ def test_a_fill_and_a_daily_loss_carry_the_name(alice: User) -> None:
 def test_numbers_have_the_decimals_of_their_units(type: EventType) -> None:
     data = {
         name: value + 0.1 + 0.2 if isinstance(value, float) else value
-        for name, value in KINDS[type].shown.items()
+        for name, value in EVENT_SCHEMAS[type].example.items()
     }
     assert long_numbers(data | {"price": 0.1 + 0.2})
-    body = payloads.body_of(id="a", type=type, created_at=make.NOW, sequence=7, data=data)
+    body = event_types.body_of(id="a", type=type, created_at=make.NOW, sequence=7, data=data)
     assert long_numbers(json.loads(body)) == []

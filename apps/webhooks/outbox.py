@@ -1,0 +1,195 @@
+"""The outbox: events commit with the change that they report, and with their deliveries.
+
+`write` and `write_all` store events, a delivery to every endpoint that subscribes to the type, a
+job that dispatches the deliveries, and jobs for e-mail notices, all in the caller's transaction.
+A delivery is a row; the job only wakes a worker. So a superfluous job does nothing, and the reaper
+enqueues another for one that is lost.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from django.db import connection, transaction
+
+from apps.accounts.models import User
+from apps.core import jobs
+from apps.core.ids import NEW_ID
+from apps.webhooks import event_types
+from apps.webhooks.event_types import EventType
+from apps.webhooks.lifecycle import EndpointStatus, Queue, Status
+from apps.webhooks.models import Endpoint, Event
+
+DISPATCH_JOB: Final = "webhooks.take_turn"
+DISPATCH_QUEUE: Final = "webhooks"
+MAIL_JOB: Final = "webhooks.mail"
+MAIL_QUEUE: Final = "small"
+
+COUNT_EVENTS: Final = """
+    INSERT INTO webhooks_sequence AS counted (algorithm_id, last)
+    SELECT algorithm_id, added
+    FROM unnest(%s::text[], %s::bigint[]) AS new (algorithm_id, added) ORDER BY algorithm_id
+    ON CONFLICT (algorithm_id) DO UPDATE SET last = counted.last + excluded.last
+    RETURNING algorithm_id, last
+"""
+
+
+def _insert_deliveries(condition: str) -> str:
+    """Return the start of a statement: the new events of active users, and their deliveries."""
+    return f"""
+        WITH event (id, owner_id, type, at) AS (
+            SELECT new.id, owner_id, type, %s::timestamptz
+            FROM unnest(%s::text[], %s::text[], %s::text[]) AS new (id, owner_id, type)
+                JOIN {User._meta.db_table} AS owner ON owner.id = owner_id AND owner.is_active
+        ), made AS (
+            INSERT INTO webhooks_delivery
+                (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
+            SELECT {NEW_ID}, event.id, endpoint.id, '{Status.WAITING}',
+                CASE WHEN endpoint.slow THEN '{Queue.RETRY}' ELSE '{Queue.FIRST_ATTEMPT}' END,
+                event.at, 0, 0, event.at
+            FROM event JOIN webhooks_endpoint AS endpoint ON endpoint.owner_id = event.owner_id
+                AND endpoint.status = '{EndpointStatus.ENABLED}' AND {condition}
+            RETURNING id
+        )
+    """
+
+
+# One round trip for everything that a request has to wait for.
+DELIVER_TO_SUBSCRIBERS: Final = f"""
+    {_insert_deliveries("endpoint.events @> to_jsonb(event.type)")}
+    SELECT (SELECT count(*) FROM made),
+        EXISTS (SELECT FROM procrastinate_jobs
+            WHERE queue_name = '{DISPATCH_QUEUE}' AND status = 'todo'),
+        ARRAY(SELECT event.id FROM event JOIN webhooks_emailnotices AS notices
+            ON notices.owner_id = event.owner_id AND notices.events @> to_jsonb(event.type))
+"""
+DELIVER_TO_ENDPOINT: Final = f"{_insert_deliveries('endpoint.id = %s')} SELECT id FROM made"
+INSERT_MISSED: Final = f"""
+    INSERT INTO webhooks_delivery
+        (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
+    SELECT {NEW_ID}, id, %(endpoint)s, '{Status.FAILED}', '{Queue.RETRY}', %(now)s, 0, 0,
+        created_at
+    FROM webhooks_event
+    WHERE owner_id = %(owner)s AND created_at >= %(since)s AND type = ANY(%(types)s)
+        AND type <> '{EventType.WEBHOOK_TEST}'
+        AND NOT EXISTS (SELECT FROM webhooks_delivery
+            WHERE event_id = webhooks_event.id AND endpoint_id = %(endpoint)s)
+    ORDER BY created_at, id LIMIT %(most)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class EventPayload:
+    """An event that is to be written: what has happened, to which algorithm and whose it is."""
+
+    type: EventType
+    owner_id: str
+    algorithm_id: str
+    data: Mapping[str, object]
+    backtest_id: str = ""
+
+
+def write(
+    type: EventType,
+    *,
+    owner_id: str,
+    algorithm_id: str,
+    data: Mapping[str, object],
+    now: datetime,
+    backtest_id: str = "",
+) -> Event:
+    """Write one event, as `write_all` does."""
+    return write_all([EventPayload(type, owner_id, algorithm_id, data, backtest_id)], now=now)[0]
+
+
+@transaction.atomic(savepoint=False)
+def write_all(payloads: Sequence[EventPayload], *, now: datetime) -> list[Event]:
+    """Write events in the transaction of the changes that they report; call it last, and once.
+
+    From here to the commit nobody else writes an event of these algorithms, so sequence numbers
+    have neither gaps nor duplicates, and an event is never visible before its predecessor. The
+    events of one algorithm are numbered in the order of `payloads`. Raises ValueError when the data
+    does not match the schema of its type.
+    """
+    events = insert(payloads, now=now)
+    with connection.cursor() as cursor:
+        cursor.execute(DELIVER_TO_SUBSCRIBERS, _columns(events, now))
+        deliveries, dispatch_waits, mailed = cursor.fetchone()
+    if mailed:
+        arguments = [{"event_id": event_id} for event_id in mailed]
+        jobs.enqueue(MAIL_JOB, queue=MAIL_QUEUE, arguments=arguments)
+    # A waiting job is enough: it looks for deliveries for as long after its start as a transaction
+    # that saw it wait may take to commit (dispatch.LINGER_SECONDS).
+    if deliveries and not dispatch_waits:
+        enqueue_dispatch()
+    return events
+
+
+def insert(payloads: Sequence[EventPayload], *, now: datetime) -> list[Event]:
+    """Store events without any delivery."""
+    added = Counter(payload.algorithm_id for payload in payloads)
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT_EVENTS, [list(added), list(added.values())])
+        sequences = {algorithm: last - added[algorithm] + 1 for algorithm, last in cursor}
+    events = []
+    for payload in payloads:
+        event_types.validate_data(payload.type, payload.data)
+        events.append(
+            Event(
+                type=payload.type,
+                owner_id=payload.owner_id,
+                algorithm_id=payload.algorithm_id,
+                backtest_id=payload.backtest_id,
+                sequence=sequences[payload.algorithm_id],
+                created_at=now,
+                data=dict(payload.data),
+            )
+        )
+        sequences[payload.algorithm_id] += 1
+    return Event.objects.bulk_create(events)
+
+
+def deliver_to(endpoint: Endpoint, event: Event, *, now: datetime) -> str:
+    """Create a delivery to an enabled, locked endpoint, and return its id."""
+    with connection.cursor() as cursor:
+        cursor.execute(DELIVER_TO_ENDPOINT, [*_columns([event], now), endpoint.pk])
+        (delivery_id,) = cursor.fetchone()
+    ensure_dispatch()
+    return str(delivery_id)
+
+
+def insert_missed(endpoint: Endpoint, *, since: datetime, most: int, now: datetime) -> None:
+    """Store a failed delivery of every event since then that the endpoint missed while disabled."""
+    values = {
+        "endpoint": endpoint.pk,
+        "owner": endpoint.owner_id,
+        "types": endpoint.events,
+        "since": max(since, endpoint.created_at),
+        "most": most,
+        "now": now,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT_MISSED, values)
+
+
+def enqueue_dispatch() -> None:
+    """Enqueue a job that dispatches what is due; it commits with the deliveries that need it."""
+    jobs.enqueue(DISPATCH_JOB, queue=DISPATCH_QUEUE, arguments=[{}])
+
+
+def ensure_dispatch() -> None:
+    """Enqueue a job that dispatches what is due unless one waits already."""
+    if not jobs.waiting(DISPATCH_QUEUE):
+        enqueue_dispatch()
+
+
+def _columns(events: Sequence[Event], now: datetime) -> list[Any]:
+    """Return the parameters of `_insert_deliveries`."""
+    return [
+        now,
+        [event.pk for event in events],
+        [event.owner_id for event in events],
+        [str(event.type) for event in events],
+    ]
