@@ -21,7 +21,7 @@ from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANYTHING, Expectation
 from apps.engine.language import strategy
-from apps.market.session_coverage import SessionCoverage, coverage_to
+from apps.market.session_coverage import SessionCoverage, coverage_until
 
 LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",
@@ -344,7 +344,7 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
     if not judged.valid:
         return judged
     basic = strategy.parse(configuration(algorithm)).basicInfo
-    coverage = coverage_to(now, symbols=basic.symbols, timeframe=basic.timeframe)
+    coverage = coverage_until(now, symbols=basic.symbols, timeframe=basic.timeframe)
     return replace(judged, coverage=tuple(coverage))
 
 

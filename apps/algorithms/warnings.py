@@ -15,9 +15,9 @@ from apps.market.contracts import lot_of
 from apps.market.dates import INDIA
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
 from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rule_set import RuleSet
 from apps.symbols import services as symbols
-from apps.symbols.services import Verdict
+from apps.symbols.services import SymbolCheck
 
 
 def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
@@ -25,7 +25,7 @@ def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
 
     However many symbols it trades, by the same few statements.
     """
-    today, book = now.astimezone(INDIA).date(), rule_sets.current()
+    today, book = now.astimezone(INDIA).date(), rule_sets.current_rule_set()
     verdicts = symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)
     yield from _square_offs_out_of_session(strategy, book, today)
     yield from _less_than_lots(strategy, book, verdicts, today)
@@ -36,7 +36,7 @@ def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
             yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
 
 
-def _square_offs_out_of_session(strategy: Strategy, book: Rulebook, today: date) -> Iterator[Fault]:
+def _square_offs_out_of_session(strategy: Strategy, book: RuleSet, today: date) -> Iterator[Fault]:
     """Warn of a square-off before the opening or after the last candle of an ordinary session.
 
     The hours are those in force today, be it a holiday or not. Nothing is entered from the
@@ -72,7 +72,7 @@ def _clock(seconds: int) -> str:
 
 
 def _less_than_lots(
-    strategy: Strategy, book: Rulebook, verdicts: Sequence[Verdict], today: date
+    strategy: Strategy, book: RuleSet, verdicts: Sequence[SymbolCheck], today: date
 ) -> Iterator[Fault]:
     """Warn of a quantity that is rounded down to no lot at all (engine rule 6)."""
     sizing = strategy.positionSizing
@@ -87,7 +87,7 @@ def _less_than_lots(
             yield Fault("positionSizing.quantity", f"{message} below_one_lot.", sizing.quantity)
 
 
-def _unknown_broker(strategy: Strategy, book: Rulebook) -> Iterator[Fault]:
+def _unknown_broker(strategy: Strategy, book: RuleSet) -> Iterator[Fault]:
     """Warn of a broker whose prices are not known: charges are then the default one's."""
     broker, charges = strategy.executionSettings.broker, strategy.executionSettings.charges
     if not broker or charges == "none":
@@ -101,7 +101,7 @@ def _unknown_broker(strategy: Strategy, book: Rulebook) -> Iterator[Fault]:
         yield Fault("executionSettings.broker", message, broker)
 
 
-def _delivery_shorts(strategy: Strategy, verdicts: Sequence[Verdict]) -> Iterator[Fault]:
+def _delivery_shorts(strategy: Strategy, verdicts: Sequence[SymbolCheck]) -> Iterator[Fault]:
     """Warn of shares that are sold short and held over night, which exchanges do not allow."""
     position_type = strategy.entryConditions.positionType
     if strategy.is_intraday or position_type == "long":
@@ -112,7 +112,7 @@ def _delivery_shorts(strategy: Strategy, verdicts: Sequence[Verdict]) -> Iterato
         yield Fault("entryConditions.positionType", message, position_type)
 
 
-def _obstacle(verdict: Verdict) -> str:
+def _obstacle(verdict: SymbolCheck) -> str:
     if not verdict.tradable:
         return f"cannot be traded: {verdict.reason}"
     return "is an index: it can be simulated, not bought" if verdict.type == "index" else ""

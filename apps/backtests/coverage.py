@@ -13,8 +13,8 @@ from apps.market.rulebook.dates import day_number
 from apps.market.session_coverage import (
     SessionCoverage,
     coverage_of,
-    holdings_of,
-    holdings_of_bars,
+    history_of_bars,
+    stored_history_of,
 )
 from apps.symbols.services import expiries_of
 
@@ -65,7 +65,7 @@ def coverage_of_histories(
         coverages.append(
             coverage_of(
                 history.symbol,
-                holdings_of_bars(bars, timeframe, since=since[history.symbol]),
+                history_of_bars(bars, timeframe, since=since[history.symbol]),
                 history.sessions,
                 first_day=first,
                 last_day=_last_day(bars, last, history.contract.ends),
@@ -76,7 +76,7 @@ def coverage_of_histories(
 
 def first_held_days(symbols: Collection[str], timeframe: str) -> Mapping[str, int | None]:
     """By symbol the first day that is held of it in any timeframe."""
-    return {symbol: held.since for symbol, held in holdings_of(symbols, timeframe).items()}
+    return {symbol: held.since for symbol, held in stored_history_of(symbols, timeframe).items()}
 
 
 def warning_of(coverages: Sequence[SessionCoverage]) -> list[Note]:

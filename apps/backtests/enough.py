@@ -17,9 +17,9 @@ from apps.engine.language import strategy as engine
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.windows import sessions_needed
 from apps.market import store
-from apps.market.bar_counts import at_least
+from apps.market.bar_counts import lower_bounds
 from apps.market.calendars import calendar_of, calendars_of
-from apps.market.session_coverage import SessionCoverage, coverage_of, holdings_of
+from apps.market.session_coverage import SessionCoverage, coverage_of, stored_history_of
 
 _SURELY_SEEN: Final = 2
 """So many candles more than the warm-up have begun when one more than it is over."""
@@ -79,7 +79,7 @@ def _too_little(symbol: str, timeframe: str, warmup: int, usable: int) -> Insuff
 
 def _held(symbol: str) -> dict[str, object]:
     """What is held of a symbol, as the details of a refusal say it."""
-    rows = store.coverage(symbol)
+    rows = store.stored_timeframes(symbol)
     return {
         "held": rows,
         "firstBar": min((str(row["first"]) for row in rows), default=None),
@@ -92,7 +92,7 @@ def require_coverage(strategy: engine.Strategy, span: Span, *, now: datetime) ->
     the sessions since the first day that is held of it.
     """
     basic = strategy.basicInfo
-    holdings = holdings_of(basic.symbols, basic.timeframe)
+    holdings = stored_history_of(basic.symbols, basic.timeframe)
     calendars = calendars_of(basic.symbols)
     first, last = days_of(span.start, span.end, now=now)
     coverages = [
@@ -115,7 +115,7 @@ def require_least(coverages: Iterable[SessionCoverage]) -> None:
 def _require_own(strategy: engine.Strategy, span: Span) -> None:
     """Of the strategy's own timeframe."""
     basic, warmup = strategy.basicInfo, engine.warmup_bars(strategy)
-    for symbol, (before, held) in store.short_of(
+    for symbol, (before, held) in store.insufficient_history(
         basic.symbols,
         basic.timeframe,
         start=span.start,
@@ -134,8 +134,8 @@ def _unsure_of(strategy: engine.Strategy, timeframe: str, warmup: int, span: Spa
     """
     basic, unsure = strategy.basicInfo, strategy.basicInfo.symbols
     for moment in (span.start, (span.start + span.end) // 2):
-        before = at_least(unsure, timeframe, start=moment, end=moment)
-        after = at_least(unsure, basic.timeframe, start=moment, end=span.end)
+        before = lower_bounds(unsure, timeframe, start=moment, end=moment)
+        after = lower_bounds(unsure, basic.timeframe, start=moment, end=span.end)
         unsure = tuple(
             symbol
             for symbol in unsure
@@ -149,7 +149,7 @@ def _last_that_see(
 ) -> int:
     """How many of the last LEAST_BARS bars of the range see enough longer candles."""
     own = strategy.basicInfo.timeframe
-    bars = store.page(symbol, own, start=None, end=span.end, limit=LEAST_BARS).candles
+    bars = store.read_page(symbol, own, start=None, end=span.end, limit=LEAST_BARS).candles
     candles = longer_candles(symbol, own, timeframe, start=span.start, end=span.end)
     seen = longer_of(bars, own, candles, timeframe, calendar_of(symbol)).seen
     return int(np.count_nonzero(seen >= warmup))
@@ -159,7 +159,7 @@ def require_sessions(strategy: engine.Strategy, span: Span, config: WalkForwardC
     """Refuse at once a range whose windows would test on less than a day (engine rule 19)."""
     needed = sessions_needed(config.windows, config.trainRatio)
     basic = strategy.basicInfo
-    held = store.days_held(
+    held = store.count_days(
         basic.symbols, basic.timeframe, start=span.start, end=span.end, most=needed
     )
     if held < needed:

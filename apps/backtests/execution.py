@@ -28,7 +28,7 @@ from apps.core.errors import Code
 from apps.core.times import wire_time
 from apps.engine.language import strategy as engine
 from apps.market import store
-from apps.market.contracts import rules_of
+from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
 
 log = logging.getLogger(__name__)
@@ -117,7 +117,9 @@ def run(
     def report_read(done: float) -> None:
         report(SHARE_OF_READING * done)
 
-    rules = rules_of(strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end))
+    rules = market_rules_of(
+        strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
+    )
     histories = histories_of(
         rules,
         start=backtest.start,
@@ -183,7 +185,7 @@ def _receipt(outcome: Outcome, backtest: Backtest) -> dict[str, object]:
     return {
         **receipt_with(outcome.result.receipt, outcome.coverage),
         **outcome.hashes(backtest.study),
-        "synthetic": store.synthetic_among(backtest.symbols),
+        "synthetic": store.synthetic_symbols(backtest.symbols),
     }
 
 

@@ -14,10 +14,10 @@ from apps.engine.language.strategy import longer_warmups
 from apps.engine.simulation.timeline import History, Note
 from apps.engine.symbols import parse
 from apps.market import store
-from apps.market.contracts import Rules
+from apps.market.contracts import MarketRules
 from apps.market.dates import midnight
-from apps.market.store import Priced
-from apps.market.suggestions import suggestions_of
+from apps.market.store import AdjustedCandles
+from apps.market.suggestions import find_split_candidates
 
 MOST_BARS: Final = 10_000_000
 """Of one backtest, over all its symbols: a worker holds them in memory."""
@@ -44,7 +44,7 @@ def most_bars(kind: Kind) -> int:
 
 
 def histories_of(
-    rules: Rules,
+    rules: MarketRules,
     *,
     start: int,
     end: int,
@@ -82,7 +82,7 @@ def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) 
     return store.read_adjusted(symbol, longer, start=begins, end=end).candles
 
 
-def _notes(symbol: str, priced: Priced, timeframe: str) -> tuple[Note, ...]:
+def _notes(symbol: str, priced: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:
     """Which splits and bonuses the prices are adjusted for, and which seem to be missing."""
     missing = splits_missed(symbol, priced.candles, timeframe)
     if not priced.actions:
@@ -95,7 +95,7 @@ def splits_missed(symbol: str, candles: Candles, timeframe: str) -> tuple[Note, 
     """A note if the prices of a share fall, from a day to the next, as in a split."""
     if timeframe == "1w" or parse(symbol).type != "equity":
         return ()
-    found = suggestions_of(candles)
+    found = find_split_candidates(candles)
     if not found:
         return ()
     told = ", ".join(
@@ -106,7 +106,7 @@ def splits_missed(symbol: str, candles: Candles, timeframe: str) -> tuple[Note, 
     return (Note("looks_unadjusted", message),)
 
 
-def history_of(rules: Rules, symbol: str, candles: Candles, *, start: int) -> History:
+def history_of(rules: MarketRules, symbol: str, candles: Candles, *, start: int) -> History:
     """The bars with the symbol's hours and its contract."""
 
     def price_on(day: date) -> float:

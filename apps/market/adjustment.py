@@ -23,7 +23,7 @@ _WEEK: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RatioChange:
     """One share of before `day` (a number since 1970, Asia/Kolkata) is `ratio` shares from then."""
 
     day: int
@@ -38,7 +38,7 @@ class Adjustment:
     factors: NDArray[np.float64]
 
     @classmethod
-    def to(cls, newest: int, changes: Iterable[Change]) -> "Adjustment":
+    def to(cls, newest: int, changes: Iterable[RatioChange]) -> "Adjustment":
         """Into the terms of the day `newest`: changes after it are left out."""
         known = sorted((one for one in changes if one.day <= newest), key=lambda one: one.day)
         ratios = [one.ratio for one in reversed(known)]
@@ -71,4 +71,4 @@ class Adjustment:
         return np.asarray(before != after)
 
 
-NONE: Final = Adjustment.to(0, ())
+UNADJUSTED: Final = Adjustment.to(0, ())

@@ -9,34 +9,34 @@ from django.http import HttpRequest
 from apps.core.operator_pages import OperatorAdmin
 from apps.core.times import moment
 from apps.market.models import (
-    CandleBlock,
+    BufferedCandle,
+    CandleChunk,
     CandleFile,
     CorporateAction,
-    Edition,
-    LiveCandle,
     Replay,
+    RuleSetVersion,
 )
 
 
-@admin.register(CandleBlock)
-class CandleBlockAdmin(OperatorAdmin):
+@admin.register(CandleChunk)
+class CandleChunkAdmin(OperatorAdmin):
     list_display = (
-        "symbol", "timeframe", "block_start", "bars", "first_time", "last_time", "synthetic",
+        "symbol", "timeframe", "period_start", "bars", "first_time", "last_time", "synthetic",
     )  # fmt: skip
     list_filter = ("timeframe", "synthetic")
     search_fields = ("symbol",)
     search_help_text = "A whole symbol, such as NSE:RELIANCE."
     exclude = ("data", "days")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[CandleBlock]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[CandleChunk]:
         return super().get_queryset(request).defer("data", "days")
 
     def matching(self, term: str) -> Q:
         return Q(symbol=term.upper())
 
 
-@admin.register(LiveCandle)
-class LiveCandleAdmin(OperatorAdmin):
+@admin.register(BufferedCandle)
+class BufferedCandleAdmin(OperatorAdmin):
     list_display = (
         "symbol", "timeframe", "start", "open", "high", "low", "close", "volume", "received_at",
     )  # fmt: skip
@@ -45,7 +45,7 @@ class LiveCandleAdmin(OperatorAdmin):
     search_help_text = "A whole symbol, such as NSE:RELIANCE."
 
     @admin.display(ordering="time")
-    def start(self, candle: LiveCandle) -> datetime:
+    def start(self, candle: BufferedCandle) -> datetime:
         return moment(candle.time)
 
     def matching(self, term: str) -> Q:
@@ -57,8 +57,8 @@ class ReplayAdmin(OperatorAdmin):
     list_display = ("__str__", "moved_at")
 
 
-@admin.register(Edition)
-class EditionAdmin(OperatorAdmin):
+@admin.register(RuleSetVersion)
+class RuleSetVersionAdmin(OperatorAdmin):
     list_display = ("loaded_at", "source", "sha256")
     exclude = ("files",)
 

@@ -8,7 +8,7 @@ from typing import Final
 from apps.engine.candles import TIMEFRAMES, WARMUP_BARS, day_start
 from apps.market import candle_chunks
 from apps.market.dates import midnight
-from apps.market.models import CandleBlock
+from apps.market.models import CandleChunk
 
 _MINUTE: Final = 60
 _UNFINISHED: Final = 2
@@ -16,7 +16,7 @@ _UNFINISHED: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
-class AtLeast:
+class BarCountBound:
     """Lower bounds of what `store.count` says: bars `before` a range and `within` it."""
 
     before: int = 0
@@ -35,22 +35,22 @@ class _Row:
     days: bytes
 
 
-def at_least(
+def lower_bounds(
     symbols: Collection[str], timeframe: str, *, start: int, end: int
-) -> Mapping[str, AtLeast]:
+) -> Mapping[str, BarCountBound]:
     """By symbol, in one query. Nothing is promised of weeks, which blocks of days do not count."""
     if timeframe == "1w":
-        return dict.fromkeys(symbols, AtLeast())
+        return dict.fromkeys(symbols, BarCountBound())
     rows = _catalogue(symbols, timeframe, end)
     return {symbol: _bound(rows[symbol], timeframe, start, end) for symbol in symbols}
 
 
 def _catalogue(symbols: Collection[str], timeframe: str, end: int) -> Mapping[str, list[_Row]]:
     sources = [name for name, seconds in TIMEFRAMES.items() if seconds <= TIMEFRAMES[timeframe]]
-    held = CandleBlock.objects.filter(symbol__in=list(symbols), timeframe__in=sources).order_by()
+    held = CandleChunk.objects.filter(symbol__in=list(symbols), timeframe__in=sources).order_by()
     found: dict[str, list[_Row]] = defaultdict(list)
     for symbol, source, day, first, last, bars, days in held.values_list(
-        "symbol", "timeframe", "block_start", "first_time", "last_time", "bars", "days"
+        "symbol", "timeframe", "period_start", "first_time", "last_time", "bars", "days"
     ):
         moments = midnight(day), int(first.timestamp()), int(last.timestamp())
         if moments[1] < end:
@@ -58,12 +58,12 @@ def _catalogue(symbols: Collection[str], timeframe: str, end: int) -> Mapping[st
     return found
 
 
-def _bound(rows: Sequence[_Row], timeframe: str, start: int, end: int) -> AtLeast:
+def _bound(rows: Sequence[_Row], timeframe: str, start: int, end: int) -> BarCountBound:
     """Only the coarsest timeframe is looked at: whatever day it has, it serves."""
     source = max((row.timeframe for row in rows), key=TIMEFRAMES.__getitem__, default=timeframe)
     coarsest = [row for row in rows if row.timeframe == source]
     before, within = (_held(coarsest, timeframe, *ends) for ends in ((0, start), (start, end)))
-    return AtLeast(min(before, WARMUP_BARS), within)
+    return BarCountBound(min(before, WARMUP_BARS), within)
 
 
 def _held(rows: Sequence[_Row], timeframe: str, start: int, end: int) -> int:
@@ -88,6 +88,6 @@ def _bars(row: _Row, timeframe: str) -> int:
 
 def _days_within(row: _Row, start: int, end: int) -> int:
     """Days with a bar that lie whole in the range."""
-    days = candle_chunks.days_of(row.days, row.start)
+    days = candle_chunks.days_from_bits(row.days, row.start)
     begins = day_start(days)
     return int(((begins >= start) & (day_start(days + 1) <= end)).sum())

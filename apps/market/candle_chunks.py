@@ -36,26 +36,26 @@ _FEW: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Chunk:
     """Bars of one block, `start` its first moment (epoch seconds, 00:00 in Asia/Kolkata)."""
 
     start: int
     candles: Candles
 
 
-def split(candles: Candles, timeframe: str) -> list[Block]:
+def split(candles: Candles, timeframe: str) -> list[Chunk]:
     """The bars by the block of rule 11 they lie in, in order."""
     if not len(candles):
         return []
     blocks = block_id(candles.time, timeframe)
     edges = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(candles)]
     return [
-        Block(block_start(int(blocks[first]), timeframe), candles.slice(first, stop))
+        Chunk(block_start(int(blocks[first]), timeframe), candles.slice(first, stop))
         for first, stop in pairwise(edges)
     ]
 
 
-def joined(pieces: Iterable[Candles]) -> Candles:
+def join(pieces: Iterable[Candles]) -> Candles:
     """Bars of pieces that share no moment, as one series."""
     filled = [piece for piece in pieces if len(piece)]
     if len(filled) < 2:
@@ -69,7 +69,7 @@ def joined(pieces: Iterable[Candles]) -> Candles:
     return Candles.build(times[order], **columns)
 
 
-def overlaid(pieces: Sequence[Candles]) -> Candles:
+def overlay(pieces: Sequence[Candles]) -> Candles:
     """Bars of pieces that may share moments, as one series: there the later piece's bar stands."""
     if len(pieces) == 1:
         return pieces[0]
@@ -158,7 +158,7 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def day_bits(block: Block) -> bytes:
+def day_bits(block: Chunk) -> bytes:
     """One bit for each day since the block's first, set where a bar starts on it."""
     offset = ist_day(block.candles.time) - _first_day(block.start)
     flags = np.zeros(int(offset[-1]) + 1, dtype=np.bool_)
@@ -166,7 +166,7 @@ def day_bits(block: Block) -> bytes:
     return np.packbits(flags).tobytes()
 
 
-def days_of(bits: bytes, start: int) -> NDArray[np.int32]:
+def days_from_bits(bits: bytes, start: int) -> NDArray[np.int32]:
     """The day numbers (since 1970 in Asia/Kolkata) that `day_bits` set for a block."""
     flags = np.unpackbits(np.frombuffer(bits, dtype=np.uint8))
     return (np.flatnonzero(flags) + _first_day(start)).astype(np.int32)

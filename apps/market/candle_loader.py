@@ -6,15 +6,15 @@ from typing import Final
 
 from apps.engine.candles import Candles
 from apps.market import services
-from apps.market.candle_chunks import overlaid
-from apps.market.candle_writer import Appended, Kind
-from apps.market.importers import Loaded
+from apps.market.candle_chunks import overlay
+from apps.market.candle_writer import CandleKind, WriteCounts
+from apps.market.importers import CandleImport
 
 _GATHERED_AT_MOST: Final = 4_000_000
 """Bars in memory; fewer would have the bhavcopies of a year rewrite the same blocks each day."""
 
 
-class Loading:
+class CandleLoader:
     """Files, added one after another, then stored; of a moment that two give the later's bar stays.
 
     `done` is what became of the bars that were held, `twice` counts those that a later file gave
@@ -22,18 +22,18 @@ class Loading:
     """
 
     def __init__(self, *, replace: bool, now: datetime) -> None:
-        self.done = Appended()
+        self.done = WriteCounts()
         self.twice = 0
         self._replace = replace
         self._now = now
-        self._pieces: dict[tuple[str, Kind], dict[str, list[Candles]]] = {}
+        self._pieces: dict[tuple[str, CandleKind], dict[str, list[Candles]]] = {}
         self._gathered = 0
         self._replaced: set[tuple[str, str]] = set()
 
-    def add(self, loaded: Loaded) -> None:
+    def add(self, loaded: CandleImport) -> None:
         """Keep what became of the file's rows, and gather its bars."""
-        services.record(loaded=loaded, now=self._now)
-        key = loaded.timeframe, Kind(adjusted=loaded.report.adjusted)
+        services.record_file(loaded=loaded, now=self._now)
+        key = loaded.timeframe, CandleKind(adjusted=loaded.report.adjusted)
         pieces = self._pieces.setdefault(key, defaultdict(list))
         for part in loaded.parts:
             pieces[part.symbol].append(part.candles)
@@ -44,7 +44,7 @@ class Loading:
     def store(self) -> None:
         """Store what was gathered. Raises what `services.append_all` does."""
         for (timeframe, kind), pieces in self._pieces.items():
-            series = {symbol: overlaid(parts) for symbol, parts in pieces.items()}
+            series = {symbol: overlay(parts) for symbol, parts in pieces.items()}
             self.twice += sum(len(piece) for parts in pieces.values() for piece in parts)
             self.twice -= sum(map(len, series.values()))
             self.done += services.append_all(

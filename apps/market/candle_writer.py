@@ -1,6 +1,6 @@
 """Bars as rows of blocks: inserted where there are none, merged into those held.
 
-What is here runs in a transaction that has taken `lock`.
+What is here runs in a transaction that has taken `lock_symbols`.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ from django.db.models import QuerySet
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import IST, Candles
 from apps.market import candle_chunks, intraday_buffer
-from apps.market.candle_chunks import PRICES, Block, overlaid
+from apps.market.candle_chunks import PRICES, Chunk, overlay
 from apps.market.dates import midnight
-from apps.market.models import CandleBlock
+from apps.market.models import CandleChunk
 from apps.market.quality import Flags
 
 # The columns of a block and their types, as COPY wants them told.
@@ -39,15 +39,15 @@ _COLUMNS: Final[Mapping[str, str]] = {
     "updated_at": "timestamptz",
 }
 _COPY: Final = (
-    f"COPY {CandleBlock._meta.db_table} ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT BINARY)"
+    f"COPY {CandleChunk._meta.db_table} ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT BINARY)"
 )
 
 
 _UPDATE: Final = (
-    f"UPDATE {CandleBlock._meta.db_table} SET bars = %s, first_time = %s, last_time = %s,"
+    f"UPDATE {CandleChunk._meta.db_table} SET bars = %s, first_time = %s, last_time = %s,"
     " days = %s, data = %s, sha256 = %s, updated_at = %s WHERE id = %s"
 )
-_BLOCKS: Final = f"SELECT id, data FROM {CandleBlock._meta.db_table} WHERE id = ANY(%s)"
+_BLOCKS: Final = f"SELECT id, data FROM {CandleChunk._meta.db_table} WHERE id = ANY(%s)"
 _LOCK: Final = "SELECT pg_advisory_xact_lock(%s, bucket) FROM unnest(%s::int[]) AS bucket"
 _LOCKS_OF_LOADS: Final = 0x0CA4D1E5
 _BUCKETS: Final = 256
@@ -57,14 +57,14 @@ _MERGED_AT_ONCE: Final = 500
 """Blocks held in memory beside those of the load."""
 
 
-class RealHistoryHeld(ServiceError):
+class RealHistoryExists(ServiceError):
     """A generated sample would mix with the market's own bars."""
 
     code = Code.CONFLICT
     message = "{symbol} has real history; a generated sample is not mixed into it."
 
 
-class OtherPricesHeld(ServiceError):
+class OtherPriceKind(ServiceError):
     """Prices that their source adjusted would mix with prices as they were traded."""
 
     code = Code.CONFLICT
@@ -75,7 +75,7 @@ class OtherPricesHeld(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class WriteCounts:
     """What a load did to what was held. `dropped` bars made way: a generated sample for real bars,
     or whatever was to be replaced.
     """
@@ -85,8 +85,8 @@ class Appended:
     replaced: int = 0
     dropped: int = 0
 
-    def __add__(self, other: "Appended") -> "Appended":
-        return Appended(
+    def __add__(self, other: "WriteCounts") -> "WriteCounts":
+        return WriteCounts(
             self.added + other.added,
             self.repeated + other.repeated,
             self.replaced + other.replaced,
@@ -95,7 +95,7 @@ class Appended:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CandleKind:
     """What bars are, beside their numbers: `synthetic` ones are generated, `adjusted` ones have
     prices that their source adjusted for splits.
     """
@@ -104,25 +104,27 @@ class Kind:
     adjusted: bool = False
 
 
-REAL: Final = Kind()
+REAL: Final = CandleKind()
 
 
 def append(
     series: Mapping[str, Candles],
     timeframe: str,
-    kind: Kind = REAL,
+    kind: CandleKind = REAL,
     replace: Collection[str] = (),
     *,
     now: datetime,
-) -> Appended:
-    of_symbols = CandleBlock.objects.filter(symbol__in=list(series)).order_by()
+) -> WriteCounts:
+    of_symbols = CandleChunk.objects.filter(symbol__in=list(series)).order_by()
     stored = of_symbols.filter(timeframe=timeframe)
-    done = Appended(dropped=0 if kind.synthetic else drop(of_symbols.filter(synthetic=True)))
-    done += Appended(dropped=drop(stored.filter(symbol__in=list(replace))))
+    done = WriteCounts(
+        dropped=0 if kind.synthetic else delete_chunks(of_symbols.filter(synthetic=True))
+    )
+    done += WriteCounts(dropped=delete_chunks(stored.filter(symbol__in=list(replace))))
     refuse_mixture(of_symbols, stored, kind)
     held = {
         (symbol, midnight(day)): key
-        for key, symbol, day in stored.values_list("pk", "symbol", "block_start")
+        for key, symbol, day in stored.values_list("pk", "symbol", "period_start")
     }
     cut = [
         (symbol, block)
@@ -131,7 +133,7 @@ def append(
     ]
     fresh = [(symbol, block) for symbol, block in cut if (symbol, block.start) not in held]
     _copy(fresh, timeframe, kind, now=now)
-    done += Appended(added=sum(len(block.candles) for _, block in fresh))
+    done += WriteCounts(added=sum(len(block.candles) for _, block in fresh))
     known = [
         (held[symbol, block.start], block) for symbol, block in cut if (symbol, block.start) in held
     ]
@@ -140,26 +142,26 @@ def append(
     return done
 
 
-def fold(symbols: Iterable[str], *, now: datetime) -> int:
-    taken = intraday_buffer.take(symbols)
+def compact(symbols: Iterable[str], *, now: datetime) -> int:
+    taken = intraday_buffer.pop(symbols)
     for timeframe, series in taken.items():
         append(series, timeframe, now=now)
     return sum(len(bars) for series in taken.values() for bars in series.values())
 
 
-def lock(symbols: Iterable[str]) -> None:
+def lock_symbols(symbols: Iterable[str]) -> None:
     """Loads of one symbol follow one another: each merges into the blocks the other has left."""
     buckets = {crc32(symbol.encode()) % _BUCKETS for symbol in symbols}
     with connection.cursor() as cursor:
         cursor.execute(_LOCK, [_LOCKS_OF_LOADS, sorted(buckets)])
 
 
-def admit(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+def replace_samples(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
     """Let real bars of one timeframe in; how many of generated samples made way for them.
 
     Raises OtherPricesHeld.
     """
-    held = CandleBlock.objects.filter(symbol__in=symbols).order_by()
+    held = CandleChunk.objects.filter(symbol__in=symbols).order_by()
     dropped = Counter[str]()
     for symbol, bars in held.filter(synthetic=True).values_list("symbol", "bars"):
         dropped[symbol] += bars
@@ -169,7 +171,7 @@ def admit(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
     return dropped
 
 
-def drop(unwanted: QuerySet[CandleBlock]) -> int:
+def delete_chunks(unwanted: QuerySet[CandleChunk]) -> int:
     """How many bars were dropped."""
     bars = sum(unwanted.values_list("bars", flat=True))
     if bars:
@@ -178,20 +180,20 @@ def drop(unwanted: QuerySet[CandleBlock]) -> int:
 
 
 def refuse_mixture(
-    of_symbols: QuerySet[CandleBlock], stored: QuerySet[CandleBlock], kind: Kind
+    of_symbols: QuerySet[CandleChunk], stored: QuerySet[CandleChunk], kind: CandleKind
 ) -> None:
     if kind.synthetic and (real := of_symbols.filter(synthetic=False).first()):
-        raise RealHistoryHeld(symbol=real.symbol)
+        raise RealHistoryExists(symbol=real.symbol)
     if other := stored.exclude(adjusted=kind.adjusted).first():
         held, given = "adjusted by their source", "as they were traded"
         if kind.adjusted:
             held, given = given, held
-        raise OtherPricesHeld(
-            symbol=other.symbol, timeframe=other.timeframe, held=held, given=given
-        )
+        raise OtherPriceKind(symbol=other.symbol, timeframe=other.timeframe, held=held, given=given)
 
 
-def _copy(fresh: Iterable[tuple[str, Block]], timeframe: str, kind: Kind, *, now: datetime) -> None:
+def _copy(
+    fresh: Iterable[tuple[str, Chunk]], timeframe: str, kind: CandleKind, *, now: datetime
+) -> None:
     """Insert blocks as bytes: an INSERT of Django's writes each byte as two hexadecimal digits."""
     shared = {"timeframe": timeframe, **asdict(kind), "updated_at": now}
     with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(_COPY) as copy:
@@ -201,16 +203,16 @@ def _copy(fresh: Iterable[tuple[str, Block]], timeframe: str, kind: Kind, *, now
             copy.write_row([row[name] for name in _COLUMNS])
 
 
-def _merge(new: Mapping[int, Block], *, now: datetime) -> Appended:
+def _merge(new: Mapping[int, Chunk], *, now: datetime) -> WriteCounts:
     """Add bars to held blocks, by their keys; a block in which nothing changes is not written."""
-    total, changed = Appended(), []
+    total, changed = WriteCounts(), []
     # Not Django's cursors: they have each byte sent as two hexadecimal digits.
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
         for key, data in cursor.execute(_BLOCKS, [list(new)], binary=True).fetchall():
             merged, done = _merged(candle_chunks.decode(data), new[key].candles)
             total += done
             if done.added or done.replaced:
-                row = _contents(Block(new[key].start, merged))
+                row = _contents(Chunk(new[key].start, merged))
                 del row["block_start"]
                 changed.append([*row.values(), now, key])
         if changed:
@@ -218,15 +220,15 @@ def _merge(new: Mapping[int, Block], *, now: datetime) -> Appended:
     return total
 
 
-def _merged(held: Candles, new: Candles) -> tuple[Candles, Appended]:
-    fresh, changed, repeated = compared(held, new)
-    done = Appended(
+def _merged(held: Candles, new: Candles) -> tuple[Candles, WriteCounts]:
+    fresh, changed, repeated = compare(held, new)
+    done = WriteCounts(
         added=int(fresh.sum()), repeated=int(repeated.sum()), replaced=int(changed.sum())
     )
-    return overlaid([held, new]), done
+    return overlay([held, new]), done
 
 
-def compared(held: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
+def compare(held: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
     """Which of the new bars are at new moments, differ from the one held, or are the same."""
     if not len(held):
         known = np.zeros(len(new), dtype=np.bool_)
@@ -239,7 +241,7 @@ def compared(held: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
     return ~known, known & ~same, same
 
 
-def _contents(block: Block) -> dict[str, object]:
+def _contents(block: Chunk) -> dict[str, object]:
     data = candle_chunks.encode(block.candles)
     first, last = block.candles.time[[0, -1]].tolist()
     return {

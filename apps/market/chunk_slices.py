@@ -15,15 +15,16 @@ from apps.engine.candles import TIMEFRAMES, Candles, day_start, ist_day, start_o
 from apps.market import candle_chunks, intraday_buffer
 from apps.market.candle_chunks import EMPTY
 from apps.market.dates import midnight
-from apps.market.intraday_buffer import Series
-from apps.market.models import CandleBlock
+from apps.market.intraday_buffer import SeriesKey
+from apps.market.models import CandleChunk
 
 Days = NDArray[np.int32]
 
 _BlockRow = tuple[int, str, int, date, bytes, datetime, bool]
 _NO_DAYS: Final[Days] = np.empty(0, np.int32)
 
-_TABLE: Final = CandleBlock._meta.db_table
+_TABLE: Final = CandleChunk._meta.db_table
+_FIELDS: Final = ("pk", "timeframe", "bars", "period_start", "days", "last_time", "adjusted")
 _COLUMNS: Final = "id, timeframe, bars, block_start, days, last_time, adjusted"
 _DATA: Final = f"SELECT id, data FROM {_TABLE} WHERE id = ANY(%s)"
 _OF_ALL: Final = f"""
@@ -35,7 +36,7 @@ _OF_ALL: Final = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ChunkSlice:
     """One stored block, and the live bars that lie in it; of a block that has only these, `pk` is
     None. `days` are the days it serves, `whole` says that these are all it has.
 
@@ -52,14 +53,14 @@ class Part:
     adjusted: bool = False
     live: Candles = EMPTY
 
-    def serving(self, days: Days) -> "Part":
+    def serving(self, days: Days) -> "ChunkSlice":
         whole = len(days) == len(self.days)
         return replace(self, days=days, whole=whole)
 
-    def with_days(self, days: Days) -> "Part":
+    def with_days(self, days: Days) -> "ChunkSlice":
         return replace(self, days=np.union1d(self.days, days))
 
-    def with_live(self, bars: Candles) -> "Part":
+    def with_live(self, bars: Candles) -> "ChunkSlice":
         end = int(bars.time[-1]) + TIMEFRAMES[self.timeframe]
         return replace(
             self,
@@ -70,27 +71,27 @@ class Part:
         )
 
 
-def parts_of(symbol: str, timeframes: Sequence[str], until: int) -> list[Part]:
+def slices_of(symbol: str, timeframes: Sequence[str], until: int) -> list[ChunkSlice]:
     """All of them."""
     # What came in is read before the blocks: if it is folded in between, it is seen twice, and
     # not missed.
-    came_in = intraday_buffer.held(symbol, timeframes)
-    stored = CandleBlock.objects.filter(symbol=symbol, timeframe__in=timeframes)
-    found = _Found()
-    for row in stored.values_list(*_COLUMNS.split(", ")):
+    came_in = intraday_buffer.read(symbol, timeframes)
+    stored = CandleChunk.objects.filter(symbol=symbol, timeframe__in=timeframes)
+    found = _SliceCollector()
+    for row in stored.values_list(*_FIELDS):
         found.add_block(row)
     for timeframe, bars in came_in.items():
         found.add_live(timeframe, bars)
     return found.known(until)
 
 
-def parts_since(since: Mapping[Series, int], until: int) -> Mapping[str, list[Part]]:
+def slices_since(since: Mapping[SeriesKey, int], until: int) -> Mapping[str, list[ChunkSlice]]:
     """By symbol the parts of the days on and after which these moments are (epoch seconds), in two
     statements. Of what came in the bars are there from the moment on, and the days.
     """
     midnights = {series: _midnight(start) for series, start in since.items()}
-    came_in = intraday_buffer.held_since(since, midnights)
-    found: dict[str, _Found] = {symbol: _Found() for symbol, _ in since}
+    came_in = intraday_buffer.read_since(since, midnights)
+    found: dict[str, _SliceCollector] = {symbol: _SliceCollector() for symbol, _ in since}
     with connection.cursor() as cursor:
         symbols, timeframes = map(list, zip(*midnights, strict=True))
         cursor.execute(_OF_ALL, [symbols, timeframes, list(midnights.values())])
@@ -107,17 +108,19 @@ def _midnight(time: int) -> int:
     return int(day_start(ist_day(np.array([time])))[0])
 
 
-class _Found:
+class _SliceCollector:
     """The parts of one symbol, by timeframe and the first moment of their block."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[str, int], Part] = {}
+        self._parts: dict[tuple[str, int], ChunkSlice] = {}
 
     def add_block(self, row: _BlockRow) -> None:
         pk, timeframe, bars, first, bits, last, adjusted = row
         start, end = midnight(first), int(last.timestamp()) + TIMEFRAMES[timeframe]
-        days = candle_chunks.days_of(bytes(bits), start)
-        self._parts[timeframe, start] = Part(pk, timeframe, bars, days, end, adjusted=adjusted)
+        days = candle_chunks.days_from_bits(bytes(bits), start)
+        self._parts[timeframe, start] = ChunkSlice(
+            pk, timeframe, bars, days, end, adjusted=adjusted
+        )
 
     def add_live(self, timeframe: str, bars: Candles) -> None:
         for block in candle_chunks.split(bars, timeframe):
@@ -130,11 +133,11 @@ class _Found:
         part = self._of(timeframe, start)
         self._parts[timeframe, start] = part.with_days(ist_day(np.array([time])))
 
-    def _of(self, timeframe: str, start: int) -> Part:
+    def _of(self, timeframe: str, start: int) -> ChunkSlice:
         """Of a block that is not stored, nothing yet."""
-        return self._parts.get((timeframe, start)) or Part(None, timeframe, 0, _NO_DAYS, 0)
+        return self._parts.get((timeframe, start)) or ChunkSlice(None, timeframe, 0, _NO_DAYS, 0)
 
-    def known(self, until: int) -> list[Part]:
+    def known(self, until: int) -> list[ChunkSlice]:
         """With one moment up to which each timeframe is known."""
         ends: dict[str, int] = defaultdict(lambda: until)
         for part in self._parts.values():
@@ -142,7 +145,7 @@ class _Found:
         return [replace(part, known_until=ends[part.timeframe]) for part in self._parts.values()]
 
 
-def data_of(parts: Iterable[Part]) -> dict[int, bytes]:
+def read_data(parts: Iterable[ChunkSlice]) -> dict[int, bytes]:
     """By key, the blocks that are still there: one dropped meanwhile has no bars any more.
 
     Django's own cursors have each byte sent as two hexadecimal digits; this one as itself.

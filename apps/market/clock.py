@@ -11,7 +11,7 @@ from apps.market.models import Replay
 
 
 def market_time(now: datetime) -> int:
-    """Epoch seconds. Bars that end later are not seen by whoever trades (`store.closed`)."""
+    """Epoch seconds. Bars that end later are not seen by whoever trades (`store.read_closed`)."""
     replayed = replayed_until()
     return replayed if replayed is not None else int(now.timestamp())
 
@@ -39,13 +39,13 @@ def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) 
     """
     begins = moment - TIMEFRAMES[timeframe]
     replay, is_new = Replay.objects.select_for_update().get_or_create(
-        id=Replay.THE_ONE, defaults={"began": begins, "moment": moment, "moved_at": now}
+        id=Replay.SINGLETON_ID, defaults={"began": begins, "moment": moment, "moved_at": now}
     )
     if not is_new:
         replay.began = begins if moment < replay.moment else replay.began
         replay.moment, replay.moved_at = moment, now
         replay.save()
-    intraday_buffer.tell(symbols, timeframe)
+    intraday_buffer.notify(symbols, timeframe)
 
 
 def end_replay() -> bool:

@@ -5,16 +5,16 @@ from datetime import date
 from decimal import Decimal
 
 from apps.engine.symbols import parse
-from apps.market.rulebook.charges import ChargeBasis, Note, charge_basis_of, note_of
+from apps.market.rulebook.charges import ChargeBasis, FillCharges, charge_basis_of, charges_of
 from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.rows import Product, Side
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rule_set import RuleSet
 from apps.market.rulebook.sessions import sessions_of
 from apps.symbols.services import expiries_of, indices_among, terms_on
 
 
 @dataclass(frozen=True, slots=True)
-class VirtualNote:
+class ContractNote:
     """`value` is quantity x price x multiplier, rupees; of an option the premium."""
 
     symbol: str
@@ -24,7 +24,7 @@ class VirtualNote:
     price: Decimal
     multiplier: Decimal
     basis: ChargeBasis
-    charges: Note
+    charges: FillCharges
     edition: str
 
     @property
@@ -32,8 +32,8 @@ class VirtualNote:
         return self.quantity * self.price * self.multiplier
 
 
-def virtual(
-    book: Rulebook,
+def make_contract_note(
+    book: RuleSet,
     *,
     symbol: str,
     side: Side,
@@ -42,7 +42,7 @@ def virtual(
     day: date,
     product: Product,
     broker: str | None,
-) -> VirtualNote:
+) -> ContractNote:
     """Return the note of one fill of `quantity` units at `price` rupees; a sale in delivery is of
     shares bought on an earlier day.
 
@@ -59,11 +59,11 @@ def virtual(
         expiry=_last_day(book, symbol),
     )
     value = quantity * price * multiplier
-    charges = note_of(book, basis, side=side, value=value, day=day)
-    return VirtualNote(symbol, day, side, quantity, price, multiplier, basis, charges, book.sha256)
+    charges = charges_of(book, basis, side=side, value=value, day=day)
+    return ContractNote(symbol, day, side, quantity, price, multiplier, basis, charges, book.sha256)
 
 
-def _last_day(book: Rulebook, symbol: str) -> date | None:
+def _last_day(book: RuleSet, symbol: str) -> date | None:
     """Return the date of a contract's last session, by the master or else by its name."""
     listed = expiries_of([symbol]).get(symbol)
     return listed or expiry_of(parse(symbol), sessions_of(symbol, book=book))

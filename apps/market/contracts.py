@@ -20,20 +20,20 @@ from apps.market import rule_sets
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.expiries import expiry_of
-from apps.market.rulebook.goods import goods_of
+from apps.market.rulebook.goods import commodity_of
 from apps.market.rulebook.rows import ContractKind
-from apps.market.rulebook.rule_set import Rulebook, bundled
+from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.rulebook.terms import dates_of, kind_of, margin_of, tick_of
 from apps.symbols.sample import instruments
 from apps.symbols.services import (
-    derived_from,
     expiries_of,
     indices_among,
     next_futures,
+    symbols_with_derivatives,
     terms_on,
 )
-from apps.symbols.terms import Terms
+from apps.symbols.terms import DatedTerms
 
 _WORDS: Final[Mapping[str, str]] = {
     "brokerage": "brokerage",
@@ -45,13 +45,13 @@ _WORDS: Final[Mapping[str, str]] = {
 }
 
 
-class Facts(NamedTuple):
+class InstrumentFacts(NamedTuple):
     """What masters say of a symbol: its terms over the range, none if it is unknown, the date of
     its last session, and of an index the future on it that expires first after the range. Where no
     master lists a contract its name tells its last session (`listed` is false).
     """
 
-    terms: Sequence[Terms] = ()
+    terms: Sequence[DatedTerms] = ()
     on_index: bool = False
     has_derivatives: bool = True
     expiry: date | None = None
@@ -60,12 +60,12 @@ class Facts(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class MarketRules:
     """The rules of the market for the run of a strategy from `first` to `last`."""
 
-    book: Rulebook
+    book: RuleSet
     strategy: Strategy
-    facts: Mapping[str, Facts]
+    facts: Mapping[str, InstrumentFacts]
     first: date
     last: date
 
@@ -195,9 +195,9 @@ class Rules:
             yield Note("option_shorts", f"{message} far more.")
 
 
-def lot_of(book: Rulebook, symbol: str, terms: Terms | None) -> tuple[float, float]:
+def lot_of(book: RuleSet, symbol: str, terms: DatedTerms | None) -> tuple[float, float]:
     """(units of a lot, rupees a unit gains per rupee): the master's, else the rulebook's."""
-    goods = goods_of(book, parse(symbol))
+    goods = commodity_of(book, parse(symbol))
     if terms and (terms.multiplier is not None or goods is None or goods.lot is None):
         return float(terms.lot_size), float(terms.unit_value)
     if goods is None or goods.lot is None or goods.multiplier is None:
@@ -205,13 +205,13 @@ def lot_of(book: Rulebook, symbol: str, terms: Terms | None) -> tuple[float, flo
     return float(goods.lot), float(goods.multiplier / goods.lot)
 
 
-def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:
+def market_rules_of(strategy: Strategy, *, first: date, last: date) -> MarketRules:
     """By the edition and the masters that are loaded."""
     symbols = strategy.basicInfo.symbols
-    indices, derived = indices_among(symbols), derived_from(symbols)
+    indices, derived = indices_among(symbols), symbols_with_derivatives(symbols)
     expiries, futures = expiries_of(symbols), next_futures(indices, day=last)
     facts = {
-        symbol: Facts(
+        symbol: InstrumentFacts(
             terms_on(symbol=symbol, first=first, last=last),
             symbol in indices,
             symbol in derived,
@@ -221,14 +221,14 @@ def rules_of(strategy: Strategy, *, first: date, last: date) -> Rules:
         )
         for symbol in symbols
     }
-    return Rules(rule_sets.current(), strategy, facts, first, last)
+    return MarketRules(rule_sets.current_rule_set(), strategy, facts, first, last)
 
 
-def rules_without_master(strategy: Strategy, *, first: date, last: date) -> Rules:
+def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> MarketRules:
     """By the bundled edition alone, for a simulation without a database."""
     indices = {row.code for row in instruments() if row.type == "index"}
     facts = {
-        symbol: Facts(on_index=parse(symbol).root in indices, listed=False)
+        symbol: InstrumentFacts(on_index=parse(symbol).root in indices, listed=False)
         for symbol in strategy.basicInfo.symbols
     }
-    return Rules(bundled(), strategy, facts, first, last)
+    return MarketRules(bundled_rule_set(), strategy, facts, first, last)

@@ -10,18 +10,18 @@ from apps.market import store
 from apps.market.importers.corporate_actions import ActionRow
 from apps.market.models import CorporateAction
 from apps.market.rulebook.dates import day_number
-from apps.market.suggestions import Suggestion, suggestions_of
+from apps.market.suggestions import SplitCandidate, find_split_candidates
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class ActionCounts:
     added: int
     changed: int
     unchanged: int
 
 
 @transaction.atomic
-def load(*, rows: Sequence[ActionRow], now: datetime) -> Loaded:
+def load(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
     """Keep each; of two of a kind on one day of one symbol the newer counts."""
     found = {
         (row.symbol, row.ex_date, row.kind): CorporateAction(
@@ -47,7 +47,7 @@ def load(*, rows: Sequence[ActionRow], now: datetime) -> Loaded:
         unique_fields=["symbol", "ex_date", "kind"],
         update_fields=["shares_before", "shares_after", "source", "loaded_at"],
     )
-    return Loaded(len(added), len(changed), len(found) - len(added) - len(changed))
+    return ActionCounts(len(added), len(changed), len(found) - len(added) - len(changed))
 
 
 def _differ(one: CorporateAction, other: CorporateAction) -> bool:
@@ -55,11 +55,11 @@ def _differ(one: CorporateAction, other: CorporateAction) -> bool:
     return any(getattr(one, name) != getattr(other, name) for name in names)
 
 
-def suggested(symbol: str) -> list[Suggestion]:
+def unknown_splits(symbol: str) -> list[SplitCandidate]:
     """Days on which the stored bars of a share look like a split that is not known."""
     known = {
         day_number(day)
         for day in CorporateAction.objects.filter(symbol=symbol).values_list("ex_date", flat=True)
     }
     days = store.read(symbol, "1d", start=0, end=2**40)
-    return [each for each in suggestions_of(days) if each.day not in known]
+    return [each for each in find_split_candidates(days) if each.day not in known]

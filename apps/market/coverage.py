@@ -15,7 +15,7 @@ from apps.engine.sessions import Sessions
 from apps.market import candle_chunks, intraday_buffer, store
 from apps.market.calendars import calendar_of
 from apps.market.dates import midnight
-from apps.market.models import CandleBlock
+from apps.market.models import CandleChunk
 from apps.market.quality import Days, Quality, inspect, missing_days, year_of
 
 MOST_GAPS: Final = 100
@@ -55,7 +55,9 @@ def gaps_of(symbol: str) -> Mapping[str, Gaps]:
 
 def quality_of(symbol: str, timeframe: str) -> Quality | None:
     """Of the newest MOST_INSPECTED bars, adjusted for what is known of splits; None without one."""
-    found = store.page(symbol, timeframe, start=None, end=None, limit=MOST_INSPECTED, adjusted=True)
+    found = store.read_page(
+        symbol, timeframe, start=None, end=None, limit=MOST_INSPECTED, adjusted=True
+    )
     return _inspected(symbol, timeframe, found.candles)
 
 
@@ -66,11 +68,11 @@ def _inspected(symbol: str, timeframe: str, candles: Candles) -> Quality | None:
 
 
 def _days_held(symbol: str) -> Mapping[str, list[Days]]:
-    rows = CandleBlock.objects.filter(symbol=symbol).exclude(timeframe="1w").order_by()
+    rows = CandleChunk.objects.filter(symbol=symbol).exclude(timeframe="1w").order_by()
     held: dict[str, list[Days]] = defaultdict(list)
-    for timeframe, start, bits in rows.values_list("timeframe", "block_start", "days"):
-        held[timeframe].append(candle_chunks.days_of(bytes(bits), midnight(start)))
-    for timeframe, bars in intraday_buffer.held(
+    for timeframe, start, bits in rows.values_list("timeframe", "period_start", "days"):
+        held[timeframe].append(candle_chunks.days_from_bits(bytes(bits), midnight(start)))
+    for timeframe, bars in intraday_buffer.read(
         symbol, [name for name in TIMEFRAMES if name != "1w"]
     ).items():
         held[timeframe].append(ist_days(bars.time))

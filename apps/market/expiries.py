@@ -9,7 +9,7 @@ from apps.market.rulebook.expiries import expiry_of
 from apps.symbols import services as symbols
 
 
-def last_days(calendars: Mapping[str, Sessions]) -> dict[str, date]:
+def expiry_dates(calendars: Mapping[str, Sessions]) -> dict[str, date]:
     """Return the date of the last session of those symbols that expire, by one statement.
 
     `calendars` are the symbols with their calendars.

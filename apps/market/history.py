@@ -20,12 +20,12 @@ from apps.engine.candles import (
 )
 from apps.engine.sessions import Sessions
 from apps.market import adjustment, intraday_buffer
-from apps.market.adjustment import Adjustment, Change
+from apps.market.adjustment import Adjustment, RatioChange
 from apps.market.calendars import calendar_of, calendars_of
-from apps.market.candle_chunks import decode, joined, overlaid
-from apps.market.chunk_slices import Days, Part, data_of, parts_of, parts_since
-from apps.market.intraday_buffer import Series
-from apps.market.models import CandleBlock, CorporateAction
+from apps.market.candle_chunks import decode, join, overlay
+from apps.market.chunk_slices import ChunkSlice, Days, read_data, slices_of, slices_since
+from apps.market.intraday_buffer import SeriesKey
+from apps.market.models import CandleChunk, CorporateAction
 from apps.market.rulebook.dates import day_number
 
 _WEEK: Final = TIMEFRAMES["1w"]
@@ -50,7 +50,7 @@ class History(Protocol):
 
 
 def history_of(
-    symbol: str, timeframe: str, *, until: int = 0, terms: Adjustment = adjustment.NONE
+    symbol: str, timeframe: str, *, until: int = 0, terms: Adjustment = adjustment.UNADJUSTED
 ) -> History:
     """The history as stored now, with its prices as they were traded, or in these terms.
 
@@ -69,49 +69,51 @@ def adjusted_history_of(
     actions = list(CorporateAction.objects.filter(symbol=symbol)) if _any_as_traded(parts) else []
     newest = _newest_day(symbol, until) if actions else 0
     known = [action for action in actions if day_number(action.ex_date) <= newest]
-    terms = Adjustment.to(newest, map(change_of, known))
+    terms = Adjustment.to(newest, map(ratio_change_of, known))
     return _with(terms, calendar_of(symbol), timeframe, parts), known
 
 
-def recent_histories(since: Mapping[Series, int], *, until: int) -> Mapping[Series, History]:
+def recent_histories(since: Mapping[SeriesKey, int], *, until: int) -> Mapping[SeriesKey, History]:
     """Of each series what its bars from a moment (epoch seconds) on are made of, as `history_of`
     has it, for any number of series by five statements.
 
     A bar holds nothing from before its start, so earlier bars are not read; but whether there are
     any that day, which decides by what timeframe the day is served.
     """
-    held, calendars = parts_since(_sources(since), until), calendars_of({one for one, _ in since})
-    data = data_of(part for parts in held.values() for part in parts)
-    found: dict[Series, History] = {}
+    held, calendars = slices_since(_sources(since), until), calendars_of({one for one, _ in since})
+    data = read_data(part for parts in held.values() for part in parts)
+    found: dict[SeriesKey, History] = {}
     for symbol, timeframe in since:
         parts = _parts_of(timeframe, held[symbol])
-        found[symbol, timeframe] = _with(adjustment.NONE, calendars[symbol], timeframe, parts, data)
+        found[symbol, timeframe] = _with(
+            adjustment.UNADJUSTED, calendars[symbol], timeframe, parts, data
+        )
     return found
 
 
-def _sources(since: Mapping[Series, int]) -> Mapping[Series, int]:
+def _sources(since: Mapping[SeriesKey, int]) -> Mapping[SeriesKey, int]:
     """Of all that the series are made from, the earliest moment that is needed."""
-    found: dict[Series, int] = {}
+    found: dict[SeriesKey, int] = {}
     for (symbol, timeframe), start in since.items():
         for source in intraday_buffer.sources_of(timeframe):
             found[symbol, source] = min(start, found.get((symbol, source), start))
     return found
 
 
-def change_of(action: CorporateAction) -> Change:
+def ratio_change_of(action: CorporateAction) -> RatioChange:
     ratio = Fraction(action.shares_after, action.shares_before)
-    return Change(day_number(action.ex_date), ratio)
+    return RatioChange(day_number(action.ex_date), ratio)
 
 
-_Parts = Mapping[str, dict[int, list[Part]]]
+_Parts = Mapping[str, dict[int, list[ChunkSlice]]]
 """By timeframe (of weeks two: themselves, and the days that others are made from)."""
 
 
 def _parts(symbol: str, timeframe: str, until: int) -> _Parts:
-    return _parts_of(timeframe, parts_of(symbol, intraday_buffer.sources_of(timeframe), until))
+    return _parts_of(timeframe, slices_of(symbol, intraday_buffer.sources_of(timeframe), until))
 
 
-def _parts_of(timeframe: str, stored: Sequence[Part]) -> _Parts:
+def _parts_of(timeframe: str, stored: Sequence[ChunkSlice]) -> _Parts:
     if timeframe != "1w":
         return {timeframe: _planned(timeframe, stored)}
     weeks = [part for part in stored if part.timeframe == "1w"]
@@ -139,9 +141,9 @@ def _newest_day(symbol: str, until: int) -> int:
     """The last day before `until`, or of all that is held: one for all timeframes of a symbol, so
     that their prices are of one kind.
     """
-    held = CandleBlock.objects.filter(symbol=symbol).aggregate(last=Max("last_time"))["last"]
+    held = CandleChunk.objects.filter(symbol=symbol).aggregate(last=Max("last_time"))["last"]
     in_blocks = int(held.timestamp()) if held is not None else 0
-    last = min(until - 1, max(in_blocks, intraday_buffer.newest(symbol) or 0))
+    last = min(until - 1, max(in_blocks, intraday_buffer.last_start(symbol) or 0))
     return int(ist_day(np.array([last], dtype=np.int64))[0])
 
 
@@ -154,7 +156,7 @@ class _SessionBars:
         self,
         timeframe: str,
         sessions: Sessions,
-        parts: dict[int, list[Part]],
+        parts: dict[int, list[ChunkSlice]],
         terms: Adjustment,
         data: Mapping[int, bytes] | None,
     ) -> None:
@@ -176,12 +178,12 @@ class _SessionBars:
         parts = [part for block in wanted for part in self._parts.get(block, [])]
         data = self._data
         if data is None:
-            data = data_of(parts)
-        by_source: dict[str, list[Part]] = defaultdict(list)
+            data = read_data(parts)
+        by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
         for part in parts:
             if part.pk in data or len(part.live):
                 by_source[part.timeframe].append(part)
-        return joined(self._made(source, data, found) for source, found in by_source.items())
+        return join(self._made(source, data, found) for source, found in by_source.items())
 
     def count_of(self, block: int) -> int | None:
         parts = self._parts.get(block, [])
@@ -194,7 +196,7 @@ class _SessionBars:
         served = [part.days for parts in self._parts.values() for part in parts]
         return np.sort(np.concatenate(served)) if served else np.empty(0, dtype=np.int32)
 
-    def _made(self, source: str, data: Mapping[int, bytes], parts: Sequence[Part]) -> Candles:
+    def _made(self, source: str, data: Mapping[int, bytes], parts: Sequence[ChunkSlice]) -> Candles:
         """The bars of one stored timeframe, of the days it serves."""
         ordered = sorted(parts, key=lambda part: int(part.days[0]))
         bars = _read(ordered, data)
@@ -232,7 +234,7 @@ class _Weeks:
     def bars(self, wanted: Collection[int]) -> Candles:
         stored = self._stored.bars(wanted)
         made = self._made(block_id(np.array(list(wanted), dtype=np.int64), "1w"))
-        return joined([stored, made.where(~np.isin(made.time, stored.time))])
+        return join([stored, made.where(~np.isin(made.time, stored.time))])
 
     def count_of(self, block: int) -> int | None:
         return None
@@ -260,11 +262,11 @@ class _Weeks:
         return int(day_start(open_days[:1] if len(open_days) else coming[:1])[0])
 
 
-def _read(parts: Sequence[Part], data: Mapping[int, bytes]) -> Candles:
+def _read(parts: Sequence[ChunkSlice], data: Mapping[int, bytes]) -> Candles:
     """The bars of parts in order. What is folded meanwhile is seen in its block too, and is one."""
     stored = decode(*(data[part.pk] for part in parts if part.pk is not None and part.pk in data))
     came_in = [part.live for part in parts if len(part.live)]
-    return overlaid([stored, *came_in]) if came_in else stored
+    return overlay([stored, *came_in]) if came_in else stored
 
 
 def _mondays(days: Days) -> NDArray[np.int64]:
@@ -272,13 +274,13 @@ def _mondays(days: Days) -> NDArray[np.int64]:
     return day_start(days - (days + 3) % 7)  # 1970-01-01 was a Thursday
 
 
-def _planned(timeframe: str, stored: Iterable[Part]) -> dict[int, list[Part]]:
+def _planned(timeframe: str, stored: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
     """Which stored block serves which days: those of the coarsest timeframe first."""
-    by_source: dict[str, list[Part]] = defaultdict(list)
+    by_source: dict[str, list[ChunkSlice]] = defaultdict(list)
     for part in stored:
         by_source[part.timeframe].append(part)
     served = np.empty(0, dtype=np.int32)
-    chosen: list[Part] = []
+    chosen: list[ChunkSlice] = []
     for source in reversed(
         [name for name in intraday_buffer.sources_of(timeframe) if name in by_source]
     ):
@@ -288,9 +290,9 @@ def _planned(timeframe: str, stored: Iterable[Part]) -> dict[int, list[Part]]:
     return _grouped(timeframe, chosen)
 
 
-def _grouped(timeframe: str, parts: Iterable[Part]) -> dict[int, list[Part]]:
+def _grouped(timeframe: str, parts: Iterable[ChunkSlice]) -> dict[int, list[ChunkSlice]]:
     """By the block of the wanted timeframe; a finer timeframe's blocks lie each within one."""
-    groups: dict[int, list[Part]] = defaultdict(list)
+    groups: dict[int, list[ChunkSlice]] = defaultdict(list)
     for part in parts:
         block = int(block_id(day_start(part.days[:1]), timeframe)[0])
         groups[block_start(block, timeframe)].append(part)

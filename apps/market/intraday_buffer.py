@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market.candle_chunks import EMPTY
-from apps.market.models import LiveCandle
+from apps.market.models import BufferedCandle
 
 CHANNEL: Final = "live_bars"
 """Where it is told that bars came in; the payload is `symbol timeframe`."""
 
-_TABLE: Final = LiveCandle._meta.db_table
+_TABLE: Final = BufferedCandle._meta.db_table
 _COLUMNS: Final = "time, open, high, low, close, volume"
 _SINCE: Final = f"""
     SELECT symbol, timeframe, {_COLUMNS}
@@ -53,28 +53,28 @@ _TAKE: Final = (
 )
 _TELL: Final = "SELECT pg_notify(%s, symbol || ' ' || %s) FROM unnest(%s::text[]) AS symbol"
 
-Row = tuple[int, float, float, float, float, float]
+CandleRow = tuple[int, float, float, float, float, float]
 """Start in epoch seconds, open, high, low, close, volume."""
 
 
-Series = tuple[str, str]
+SeriesKey = tuple[str, str]
 """A symbol and a timeframe."""
 
 
-class Recent(NamedTuple):
+class BufferedBars(NamedTuple):
     """Bars from a moment on, and whether there are any of its day before it."""
 
     bars: Candles
     begun: bool
 
 
-def held_since(
-    since: Mapping[Series, int], midnights: Mapping[Series, int]
-) -> Mapping[Series, Recent]:
+def read_since(
+    since: Mapping[SeriesKey, int], midnights: Mapping[SeriesKey, int]
+) -> Mapping[SeriesKey, BufferedBars]:
     """What came in of each series from its moment on; `midnights` begin the moments' days."""
     symbols, timeframes = map(list, zip(*since, strict=True))
     starts, firsts = list(since.values()), [midnights[series] for series in since]
-    found: dict[Series, list[Row]] = defaultdict(list)
+    found: dict[SeriesKey, list[CandleRow]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_SINCE, [symbols, timeframes, starts])
         for symbol, timeframe, *bar in cursor.fetchall():
@@ -82,15 +82,15 @@ def held_since(
         cursor.execute(_BEGUN, [symbols, timeframes, firsts, starts])
         begun = set(cursor.fetchall())
     return {
-        series: Recent(candles_of(found.get(series, ())), series in begun)
+        series: BufferedBars(candles_of(found.get(series, ())), series in begun)
         for series in found.keys() | begun
     }
 
 
-def held(symbol: str, timeframes: Collection[str]) -> Mapping[str, Candles]:
+def read(symbol: str, timeframes: Collection[str]) -> Mapping[str, Candles]:
     """The bars of one symbol by timeframe, those alone that have any."""
-    rows = LiveCandle.objects.filter(symbol=symbol, timeframe__in=timeframes).order_by("time")
-    found: dict[str, list[Row]] = defaultdict(list)
+    rows = BufferedCandle.objects.filter(symbol=symbol, timeframe__in=timeframes).order_by("time")
+    found: dict[str, list[CandleRow]] = defaultdict(list)
     for timeframe, time, opened, high, low, close, volume in rows.values_list(
         "timeframe", "time", "open", "high", "low", "close", "volume"
     ):
@@ -98,17 +98,19 @@ def held(symbol: str, timeframes: Collection[str]) -> Mapping[str, Candles]:
     return {timeframe: candles_of(bars) for timeframe, bars in found.items()}
 
 
-def newest(symbol: str) -> int | None:
+def last_start(symbol: str) -> int | None:
     """The start of the last bar, in whatever timeframe."""
-    last: int | None = LiveCandle.objects.filter(symbol=symbol).aggregate(last=Max("time"))["last"]
+    last: int | None = BufferedCandle.objects.filter(symbol=symbol).aggregate(last=Max("time"))[
+        "last"
+    ]
     return last
 
 
-def held_at(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
+def read_at(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
     """By symbol, what is held of the moments of its bars."""
     symbols = [symbol for symbol, bars in series.items() for _ in range(len(bars))]
     times = [time for bars in series.values() for time in bars.time.tolist()]
-    found: dict[str, list[Row]] = defaultdict(list)
+    found: dict[str, list[CandleRow]] = defaultdict(list)
     with connection.cursor() as cursor:
         cursor.execute(_AT, [symbols, times, timeframe])
         for symbol, *bar in cursor.fetchall():
@@ -116,13 +118,13 @@ def held_at(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candl
     return {symbol: candles_of(found.get(symbol, ())) for symbol in series}
 
 
-def newest_of(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+def last_starts(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
     """By symbol, the start of its last bar of the timeframe, of those alone that have any."""
-    rows = LiveCandle.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
+    rows = BufferedCandle.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
     return dict(rows.values("symbol").annotate(last=Max("time")).values_list("symbol", "last"))
 
 
-def keep(series: Mapping[str, Candles], timeframe: str, *, now: datetime) -> None:
+def save(series: Mapping[str, Candles], timeframe: str, *, now: datetime) -> None:
     """By symbol its bars; at a moment that is held already, the newer values win."""
     rows = [
         (symbol, *row)
@@ -140,12 +142,12 @@ def columns_of(bars: Candles) -> tuple[NDArray[Any], ...]:
     return bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume
 
 
-def take(symbols: Iterable[str]) -> Mapping[str, Mapping[str, Candles]]:
+def pop(symbols: Iterable[str]) -> Mapping[str, Mapping[str, Candles]]:
     """Remove all bars of the symbols: by timeframe, then by symbol."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, [list(symbols)])
         rows = cursor.fetchall()
-    found: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str, dict[str, list[CandleRow]]] = defaultdict(lambda: defaultdict(list))
     for symbol, timeframe, *bar in rows:
         found[timeframe][symbol].append(tuple(bar))
     return {
@@ -154,7 +156,7 @@ def take(symbols: Iterable[str]) -> Mapping[str, Mapping[str, Candles]]:
     }
 
 
-def tell(symbols: Iterable[str], timeframe: str) -> None:
+def notify(symbols: Iterable[str], timeframe: str) -> None:
     """Wake whoever listens, when the transaction commits."""
     with connection.cursor() as cursor:
         cursor.execute(_TELL, [CHANNEL, timeframe, list(symbols)])
@@ -166,7 +168,7 @@ def sources_of(timeframe: str) -> Sequence[str]:
     return [name for name, seconds in TIMEFRAMES.items() if seconds <= longest]
 
 
-def candles_of(rows: Sequence[Row]) -> Candles:
+def candles_of(rows: Sequence[CandleRow]) -> Candles:
     """Rows in order of time as a series."""
     if not rows:
         return EMPTY

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from apps.engine.candles import IST
 from apps.engine.symbols import parse
 from apps.market.calendars import calendar_of
-from apps.market.importers import Loaded, Part, Report
+from apps.market.importers import CandleImport, ImportReport, InstrumentBars
 from apps.market.importers.cleaner import REPAIRABLE
 from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
-from apps.market.suggestions import suggestions_of
+from apps.market.suggestions import find_split_candidates
 
 _INDIA: Final = timezone(timedelta(seconds=IST))
 _SHOWN: Final = 5
@@ -22,7 +22,7 @@ MOST_INSPECTED: Final = 8
 """Instruments of one file that are looked at each; a bhavcopy has thousands, of one bar each."""
 
 
-def lines_of(loaded: Loaded) -> list[str]:
+def lines_of(loaded: CandleImport) -> list[str]:
     """The file's lines, then those of each instrument while they are few."""
     lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report)]
     if len(loaded.parts) > MOST_INSPECTED:
@@ -32,14 +32,14 @@ def lines_of(loaded: Loaded) -> list[str]:
     return lines
 
 
-def _title(loaded: Loaded) -> str:
+def _title(loaded: CandleImport) -> str:
     what = f"{len(loaded.parts)} instruments" if len(loaded.parts) > 1 else loaded.parts[0].symbol
     called = loaded.parts[0].called if len(loaded.parts) == 1 else ""
     named = f" as {called!r}" if called else ""
     return f"{what} {loaded.timeframe} ({loaded.report.format}, symbol {loaded.told_by}{named})"
 
 
-def _rows(report: Report) -> str:
+def _rows(report: ImportReport) -> str:
     """Where each row went: the sum is the number of rows."""
     parts = [f"{report.bars} bars"]
     if report.untraded:
@@ -50,7 +50,7 @@ def _rows(report: Report) -> str:
     return f"{report.rows} rows = {' + '.join(parts)}"
 
 
-def _notes(report: Report) -> list[str]:
+def _notes(report: ImportReport) -> list[str]:
     counted = {
         f"repaired (high or low moved, at most {report.largest_repair:.3%} of the price;"
         f" {REPAIRABLE:.1%} is refused)": report.repaired,
@@ -69,13 +69,13 @@ def _notes(report: Report) -> list[str]:
     return lines
 
 
-def _all_of(parts: Sequence[Part]) -> str:
+def _all_of(parts: Sequence[InstrumentBars]) -> str:
     first = min(int(part.candles.time[0]) for part in parts)
     last = max(int(part.candles.time[-1]) for part in parts)
     return f"{_moment(first)} to {_moment(last)} IST"
 
 
-def _lines_of_part(part: Part, timeframe: str) -> list[str]:
+def _lines_of_part(part: InstrumentBars, timeframe: str) -> list[str]:
     found = inspect(part.symbol, part.candles, timeframe, calendar_of(part.symbol))
     first, last = _moment(int(part.candles.time[0])), _moment(int(part.candles.time[-1]))
     title = f"{part.symbol}: {found.bars} bars, {len(found.days)} days, {first} to {last} IST"
@@ -83,11 +83,11 @@ def _lines_of_part(part: Part, timeframe: str) -> list[str]:
     return [title, *(f"  {line}" for line in lines)]
 
 
-def _suggested(part: Part, timeframe: str) -> list[str]:
+def _suggested(part: InstrumentBars, timeframe: str) -> list[str]:
     """Days of a share that look like a split; whether they are loaded is not asked here."""
     if timeframe == "1w" or parse(part.symbol).type != "equity":
         return []
-    found = suggestions_of(part.candles)
+    found = find_split_candidates(part.candles)
     told = ", ".join(f"{_day(each.day)} ({_ratio(each.ratio)})" for each in found[:_SHOWN])
     return [f"looks like a split or bonus: {told}; see load_corporate_actions"] if found else []
 

@@ -1,5 +1,5 @@
-"""Market history as stored: blocks of bars, each one Parquet file in a column, as traded; bars that
-came in since the last blocks were written; and the splits and bonuses by which they are adjusted
+"""Market history as stored: candle chunks, each a Parquet file in a column, with prices as traded;
+the intraday buffer of bars received since; and the corporate actions by which prices are adjusted
 when they are read.
 """
 
@@ -12,25 +12,27 @@ from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import MAX_LENGTH
 
+# Shares on either side of a split or bonus; real ones stay far below.
 MOST_SHARES: Final = 10_000
-"""On either side of a split or bonus; real ones stay far below."""
 
 
-class CandleBlock(models.Model):
-    """The held bars of one symbol and timeframe in one block of the calendar (rule 11).
+class CandleChunk(models.Model):
+    """The stored bars of one symbol and timeframe in one period of the calendar (engine rule 11).
 
-    A block is an IST month up to 30m, a year for 1h and 4h, a decade for 1d and 1w. It is replaced
-    as a whole when bars are added; `sha256` of its data is its version.
+    A period is an IST month up to 30m, a year for 1h and 4h, a decade for 1d and 1w. A chunk is
+    replaced as a whole when bars are added; the `sha256` of its data is its version.
     """
 
     symbol = models.CharField(max_length=MAX_LENGTH)
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
-    block_start = models.DateField(help_text="first day of the block, Asia/Kolkata")
+    period_start = models.DateField(
+        db_column="block_start", help_text="first day of the period, Asia/Kolkata"
+    )
     bars = models.PositiveIntegerField()
     first_time = models.DateTimeField(help_text="start of the first bar")
     last_time = models.DateTimeField(help_text="start of the last bar")
-    days = models.BinaryField(help_text="one bit a day of the block: set where it has bars")
-    data = models.BinaryField(help_text="as apps/market/blocks.py writes it")
+    days = models.BinaryField(help_text="one bit a day of the period: set where there are bars")
+    data = models.BinaryField(help_text="as encoded by apps/market/candle_chunks.py")
     sha256 = models.CharField(max_length=64)
     synthetic = models.BooleanField(default=False, help_text="generated sample, not the market's")
     adjusted = models.BooleanField(
@@ -39,10 +41,11 @@ class CandleBlock(models.Model):
     updated_at = models.DateTimeField()
 
     class Meta:
-        ordering = ["symbol", "timeframe", "block_start"]
+        db_table = "market_candleblock"
+        ordering = ["symbol", "timeframe", "period_start"]
         constraints = [
             models.UniqueConstraint(
-                fields=["symbol", "timeframe", "block_start"], name="one_block_per_period"
+                fields=["symbol", "timeframe", "period_start"], name="one_block_per_period"
             ),
             models.CheckConstraint(
                 condition=Q(timeframe__in=list(TIMEFRAMES)), name="block_timeframe_is_known"
@@ -54,13 +57,14 @@ class CandleBlock(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.symbol} {self.timeframe} {self.block_start}"
+        return f"{self.symbol} {self.timeframe} {self.period_start}"
 
 
-class LiveCandle(models.Model):
-    """One bar that came in from a feed, until it is folded into its block after the session.
+class BufferedCandle(models.Model):
+    """A bar received from a feed, until compaction moves it into its chunk after the session.
 
-    Readers see blocks and these as one history; where both hold a moment, this one stands.
+    Readers see chunks and the buffer as one history; where both have a bar of one time, the
+    buffered one wins.
     """
 
     symbol = models.CharField(max_length=MAX_LENGTH)
@@ -74,6 +78,7 @@ class LiveCandle(models.Model):
     received_at = models.DateTimeField()
 
     class Meta:
+        db_table = "market_livecandle"
         constraints = [
             models.UniqueConstraint(
                 fields=["symbol", "timeframe", "time"], name="one_live_candle_of_a_moment"
@@ -97,13 +102,13 @@ class LiveCandle(models.Model):
 
 
 class Replay(models.Model):
-    """The market's time while stored or filed history is played as if it came in now: one row,
-    or none where the market's time is the time.
+    """The market's time while history is replayed as if it were live. The table has at most one
+    row; without it the market's time is the current time.
     """
 
-    THE_ONE: Final = 1
+    SINGLETON_ID: Final = 1
 
-    id = models.PositiveSmallIntegerField(primary_key=True, default=THE_ONE, editable=False)
+    id = models.PositiveSmallIntegerField(primary_key=True, default=SINGLETON_ID, editable=False)
     began = models.BigIntegerField(help_text="Start of its first bars, epoch seconds")
     moment = models.BigIntegerField(help_text="Epoch seconds up to which bars are known")
     moved_at = models.DateTimeField(help_text="When it was last moved")
@@ -120,8 +125,8 @@ class Replay(models.Model):
         return f"Replay at {wire_time(moment(self.moment))}"
 
 
-class Edition(models.Model):
-    """The market's rules as they were loaded once: the newest row holds, rows are never changed."""
+class RuleSetVersion(models.Model):
+    """One version of the market's rules. The newest row is in force; rows are never changed."""
 
     files = models.JSONField(help_text="The text of each file by its name")
     sha256 = models.CharField(max_length=64, help_text="Of the files")
@@ -129,6 +134,7 @@ class Edition(models.Model):
     loaded_at = models.DateTimeField()
 
     class Meta:
+        db_table = "market_edition"
         ordering = ["-pk"]
 
     def __str__(self) -> str:
@@ -136,7 +142,7 @@ class Edition(models.Model):
 
 
 class CandleFile(models.Model):
-    """What became of one candle file that was loaded; files that change nothing have a row too."""
+    """The report on one imported candle file. A file that changed nothing has a row too."""
 
     file = models.CharField(max_length=300, help_text="its name, after the archive it was in")
     sha256 = models.CharField(max_length=64, help_text="of the file, unpacked")
@@ -161,9 +167,9 @@ class CandleFile(models.Model):
 
 
 class CorporateAction(models.Model):
-    """A split or bonus: from `ex_date` on, `shares_before` shares of before are `shares_after`.
+    """A split or bonus: from `ex_date` on, `shares_before` old shares are `shares_after` new ones.
 
-    Stored candles stay as they were traded; what is read of earlier days is divided by the ratio.
+    Stored candles stay as traded; prices of earlier days are divided by the ratio when read.
     """
 
     class Kind(models.TextChoices):
@@ -204,6 +210,6 @@ class CorporateAction(models.Model):
 
     @property
     def terms(self) -> str:
-        """As announced: of a bonus the new shares for those held, of a split all for those held."""
+        """The ratio as announced: a bonus counts the new shares alone, a split all of them."""
         new = self.shares_after - (self.shares_before if self.kind == self.Kind.BONUS else 0)
         return f"{new}:{self.shares_before}"

@@ -26,8 +26,8 @@ from apps.core.openapi import (
 from apps.engine.candles import TIMEFRAMES
 from apps.market.coverage import MOST_GAPS, MOST_INSPECTED
 from apps.market.rulebook.charges import DEFAULT_BROKER, INSTRUMENT_KINDS, PRODUCTS, SIDES
-from apps.market.rulebook.rows import Item, Market, Phase, Product, Segment
-from apps.market.rulebook.sessions import MARKETS, Kind
+from apps.market.rulebook.rows import ChargeItem, Market, Phase, Product, Segment
+from apps.market.rulebook.sessions import MARKETS, SessionKind
 from apps.symbols.openapi import SYMBOL
 
 COVERAGE_SHOWN: Final = {
@@ -80,7 +80,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                 record(
                     {
                         "segment": one_of(get_args(Market)),
-                        "session": one_of(get_args(Kind)),
+                        "session": one_of(get_args(SessionKind)),
                         "name": described(TEXT, "What the day is called, or what is not known."),
                         "phases": array(
                             record(
@@ -119,7 +119,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                 record(
                     {
                         "item": described(
-                            one_of(("brokerage", *get_args(Item), "depository_charge")),
+                            one_of(("brokerage", *get_args(ChargeItem), "depository_charge")),
                             "`depository_charge` is what the broker and the depository take of a"
                             " sale in delivery, once for each share and day.",
                         ),

@@ -6,35 +6,35 @@ from collections.abc import Iterator, Mapping
 from datetime import date
 from functools import lru_cache
 
-from apps.market.models import Edition
+from apps.market.models import RuleSetVersion
 from apps.market.rulebook.rule_set import (
     FILES,
-    Rulebook,
-    bundled,
+    RuleSet,
     bundled_files,
-    read_rulebook,
+    bundled_rule_set,
+    read_rule_set,
     rows_by_file,
 )
 from apps.market.rulebook.sessions import MARKETS, known_years
 
 
-def current() -> Rulebook:
+def current_rule_set() -> RuleSet:
     """The rules to go by; asked anew each time, as an edition may be loaded by another process."""
-    newest = Edition.objects.values_list("sha256", flat=True).first()
-    return bundled() if newest is None else _read(newest)
+    newest = RuleSetVersion.objects.values_list("sha256", flat=True).first()
+    return bundled_rule_set() if newest is None else _read(newest)
 
 
 @lru_cache(maxsize=4)
-def _read(sha256: str) -> Rulebook:
-    return read_rulebook(files_of(Edition.objects.filter(sha256=sha256).first()))
+def _read(sha256: str) -> RuleSet:
+    return read_rule_set(files_of(RuleSetVersion.objects.filter(sha256=sha256).first()))
 
 
-def files_of(edition: Edition | None) -> Mapping[str, str]:
+def files_of(edition: RuleSetVersion | None) -> Mapping[str, str]:
     """All files of an edition; one loaded before a file was known has the bundled one."""
     return bundled_files() if edition is None else {**bundled_files(), **edition.files}
 
 
-def unknowns(book: Rulebook, *, today: date) -> Iterator[str]:
+def unknowns(book: RuleSet, *, today: date) -> Iterator[str]:
     """What an edition does not know, in words: rows without a source, years without a calendar."""
     for name in FILES:
         lines = [str(row.line) for row in rows_by_file(book)[name] if row.unsourced]

@@ -11,15 +11,15 @@ from apps.engine.candles import Candles
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.simulation.results import wire_dates
 from apps.engine.units import Unit, all_rounded
-from apps.market.contract_notes import VirtualNote
+from apps.market.contract_notes import ContractNote
 from apps.market.coverage import Gaps
 from apps.market.models import CorporateAction
 from apps.market.quality import Quality
 from apps.market.rulebook.charges import Charge
-from apps.market.rulebook.rows import DepositoryRow, Exchange, Market, Row
-from apps.market.rulebook.rule_set import Rulebook, file_of
+from apps.market.rulebook.rows import DepositoryRow, Exchange, Market, RuleRow
+from apps.market.rulebook.rule_set import RuleSet, file_of
 from apps.market.rulebook.sessions import MARKETS, day_of
-from apps.market.store import Priced
+from apps.market.store import AdjustedCandles
 
 DATED: Final = ("1d", "1w")
 """Timeframes whose candles start at midnight in India, the day before in UTC."""
@@ -28,7 +28,7 @@ MOST_SHOWN: Final = 20
 
 
 def candles_out(
-    symbol: str, timeframe: str, priced: Priced, *, synthetic: bool
+    symbol: str, timeframe: str, priced: AdjustedCandles, *, synthetic: bool
 ) -> dict[str, object]:
     """Each candle as [time, open, high, low, close, volume]; `dates` are those of days and weeks,
     `synthetic` stands only where true, `adjustedFor` only where there is something.
@@ -120,7 +120,7 @@ def _rows(candles: Candles) -> list[tuple[object, ...]]:
     return list(zip(stamps.tolist(), *columns, volumes, strict=True))
 
 
-def sessions_out(book: Rulebook, exchange: Exchange, day: date) -> dict[str, object]:
+def sessions_out(book: RuleSet, exchange: Exchange, day: date) -> dict[str, object]:
     """Each market of the exchange: what it does that day, and why."""
     return {
         "exchange": exchange,
@@ -130,9 +130,7 @@ def sessions_out(book: Rulebook, exchange: Exchange, day: date) -> dict[str, obj
     }
 
 
-def _segment_out(
-    book: Rulebook, exchange: Exchange, market: Market, day: date
-) -> dict[str, object]:
+def _segment_out(book: RuleSet, exchange: Exchange, market: Market, day: date) -> dict[str, object]:
     found = day_of(book, exchange, market, day)
     phases = [
         {"phase": phase, "opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
@@ -147,7 +145,7 @@ def _segment_out(
     }
 
 
-def note_out(note: VirtualNote) -> dict[str, object]:
+def note_out(note: ContractNote) -> dict[str, object]:
     """A virtual contract note, each item as it is and as it is paid."""
     return dict(
         round_for_wire(
@@ -183,7 +181,7 @@ def _charge_out(charge: Charge) -> dict[str, object]:
     }
 
 
-def _source_out(row: Row) -> dict[str, object]:
+def _source_out(row: RuleRow) -> dict[str, object]:
     """Where a row stands and where it is from; `unsourced` says what of it has no source."""
     return {
         "row": f"{file_of(row)}:{row.line}",

@@ -9,13 +9,13 @@ from django.db import connection, transaction
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import Candles
 from apps.market import candle_writer, rule_sets
-from apps.market.candle_writer import REAL, Appended, Kind
-from apps.market.importers import Loaded
-from apps.market.models import CandleFile, Edition
-from apps.market.rulebook.rule_set import FILES, read_rulebook
+from apps.market.candle_writer import REAL, CandleKind, WriteCounts
+from apps.market.importers import CandleImport
+from apps.market.models import CandleFile, RuleSetVersion
+from apps.market.rulebook.rule_set import FILES, read_rule_set
 
 
-class UnknownFile(ServiceError):
+class UnknownRulebookFile(ServiceError):
     """A file that is no part of a rulebook."""
 
     code = Code.VALIDATION_ERROR
@@ -23,8 +23,8 @@ class UnknownFile(ServiceError):
 
 
 def append(
-    *, symbol: str, timeframe: str, candles: Candles, kind: Kind = REAL, now: datetime
-) -> Appended:
+    *, symbol: str, timeframe: str, candles: Candles, kind: CandleKind = REAL, now: datetime
+) -> WriteCounts:
     """`append_all` of one symbol."""
     return append_all(series={symbol: candles}, timeframe=timeframe, kind=kind, now=now)
 
@@ -34,22 +34,22 @@ def append_all(
     *,
     series: Mapping[str, Candles],
     timeframe: str,
-    kind: Kind = REAL,
+    kind: CandleKind = REAL,
     replace: Collection[str] = (),
     now: datetime,
-) -> Appended:
+) -> WriteCounts:
     """Store bars beside those held; at a moment that is held already, the newer values win.
 
     A block in which nothing changes is not written, so loading a file again changes nothing. A
     symbol is generated or real as a whole: its first real bars end its sample. What is held in this
     timeframe of the symbols of `replace` is dropped first. Raises RealHistoryHeld, OtherPricesHeld.
     """
-    candle_writer.lock(series)
-    candle_writer.fold(series, now=now)
+    candle_writer.lock_symbols(series)
+    candle_writer.compact(series, now=now)
     return candle_writer.append(series, timeframe, kind, replace, now=now)
 
 
-def record(*, loaded: Loaded, now: datetime) -> CandleFile:
+def record_file(*, loaded: CandleImport, now: datetime) -> CandleFile:
     """Keep what became of a file's rows."""
     report = asdict(loaded.report)
     columns = {name: report.pop(name) for name in ("format", "rows", "bars")}
@@ -65,20 +65,22 @@ def record(*, loaded: Loaded, now: datetime) -> CandleFile:
 
 
 @transaction.atomic
-def load_edition(*, files: Mapping[str, str], source: str, now: datetime) -> Edition | None:
+def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> RuleSetVersion | None:
     """Let the rulebook be the one in force with these files in the place of its own.
 
     None when that changes nothing. Raises InvalidRulebook, UnknownFile.
     """
     unknown = sorted(files.keys() - set(FILES))
     if unknown:
-        raise UnknownFile(unknown=unknown, known=list(FILES))
+        raise UnknownRulebookFile(unknown=unknown, known=list(FILES))
     with connection.cursor() as cursor:  # one load after the other: each is built on the one before
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('rulebook', 0))")
-    newest = Edition.objects.first()
+    newest = RuleSetVersion.objects.first()
     held = rule_sets.files_of(newest)
     whole = {**held, **files}
-    book = read_rulebook(whole)
+    book = read_rule_set(whole)
     if whole == held:
         return None
-    return Edition.objects.create(files=whole, sha256=book.sha256, source=source, loaded_at=now)
+    return RuleSetVersion.objects.create(
+        files=whole, sha256=book.sha256, source=source, loaded_at=now
+    )

@@ -15,14 +15,14 @@ from apps.engine.sessions import Sessions
 from apps.market import candle_chunks, intraday_buffer
 from apps.market.calendars import calendars_of
 from apps.market.dates import midnight
-from apps.market.models import CandleBlock, LiveCandle
+from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.quality import Days, Flags
 
 _NO_DAYS: Final = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
-class Holdings:
+class StoredHistory:
     """What is held of a symbol to serve one timeframe.
 
     `days` are the dates that bars cover, ascending: of weekly bars all dates of the week. `bars`
@@ -81,7 +81,7 @@ class SessionCoverage:
 
 
 def coverage_of(
-    symbol: str, holdings: Holdings, calendar: Sessions, *, first_day: int, last_day: int
+    symbol: str, holdings: StoredHistory, calendar: Sessions, *, first_day: int, last_day: int
 ) -> SessionCoverage:
     """The coverage of a range of dates (day numbers, both included)."""
     days = np.arange(first_day, last_day + 1, dtype=np.int32)
@@ -101,11 +101,11 @@ def coverage_of(
     )
 
 
-def coverage_to(
+def coverage_until(
     now: datetime, *, symbols: Sequence[str], timeframe: str
 ) -> Iterator[SessionCoverage]:
     """By symbol, in the given order, what is held from its first day to the day before `now`."""
-    holdings, calendars = holdings_of(symbols, timeframe), calendars_of(symbols)
+    holdings, calendars = stored_history_of(symbols, timeframe), calendars_of(symbols)
     yesterday = _day(int(now.timestamp())) - 1
     for symbol in symbols:
         held = holdings[symbol]
@@ -114,16 +114,16 @@ def coverage_to(
         yield coverage_of(symbol, held, calendars[symbol], first_day=first, last_day=newest)
 
 
-def holdings_of_bars(candles: Candles, timeframe: str, *, since: int | None) -> Holdings:
+def history_of_bars(candles: Candles, timeframe: str, *, since: int | None) -> StoredHistory:
     """What bars in one timeframe hold; `since` is the first day that is held of their symbol."""
     if not len(candles):
-        return Holdings(since=since)
+        return StoredHistory(since=since)
     first, last = candles.time[[0, -1]].tolist()
     days = _covered(np.unique(ist_days(candles.time)), timeframe)
-    return Holdings(days, len(candles), first, last, since)
+    return StoredHistory(days, len(candles), first, last, since)
 
 
-def holdings_of(symbols: Collection[str], timeframe: str) -> Mapping[str, Holdings]:
+def stored_history_of(symbols: Collection[str], timeframe: str) -> Mapping[str, StoredHistory]:
     """What is stored to serve a timeframe: its own bars and the shorter ones that make it.
 
     It takes two statements, however many symbols there are, and reads no bar.
@@ -133,14 +133,14 @@ def holdings_of(symbols: Collection[str], timeframe: str) -> Mapping[str, Holdin
     bars: dict[str, Counter[str]] = defaultdict(Counter)
     starts: dict[str, list[int]] = defaultdict(list)
     since: dict[str, list[int]] = defaultdict(list)
-    stored = CandleBlock.objects.filter(symbol__in=list(symbols)).order_by()
-    columns = ("symbol", "timeframe", "block_start", "first_time", "last_time", "bars", "days")
+    stored = CandleChunk.objects.filter(symbol__in=list(symbols)).order_by()
+    columns = ("symbol", "timeframe", "period_start", "first_time", "last_time", "bars", "days")
     for symbol, source, start, first, last, count, bits in stored.values_list(*columns):
         times = int(first.timestamp()), int(last.timestamp())
         since[symbol].append(times[0])
         if source in sources:
             days[symbol].append(
-                _covered(candle_chunks.days_of(bytes(bits), midnight(start)), source)
+                _covered(candle_chunks.days_from_bits(bytes(bits), midnight(start)), source)
             )
             bars[symbol][source] += count
             starts[symbol] += times
@@ -150,7 +150,7 @@ def holdings_of(symbols: Collection[str], timeframe: str) -> Mapping[str, Holdin
             days[symbol].append(_covered(np.array([day], np.int32), source))
             starts[symbol] += (first_time, last_time)
     return {
-        symbol: Holdings(
+        symbol: StoredHistory(
             days=np.unique(np.concatenate(days.get(symbol, [_NO_DAYS]))),
             bars=_of_the_longest(bars[symbol]),
             first_bar=min(starts[symbol], default=None),
@@ -170,7 +170,7 @@ def _live_days(symbols: Collection[str]) -> Iterable[tuple[str, str, int, int, i
     """Of what came in and is in no block yet: symbol, timeframe, date (as a day number), and the
     starts of the first and the last bar of it.
     """
-    bars = LiveCandle.objects.filter(symbol__in=list(symbols)).order_by()
+    bars = BufferedCandle.objects.filter(symbol__in=list(symbols)).order_by()
     days = bars.values("symbol", "timeframe", day=(F("time") + IST) / DAY)
     first_and_last = days.annotate(first=Min("time"), last=Max("time"))
     return first_and_last.values_list("symbol", "timeframe", "day", "first", "last")

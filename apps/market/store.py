@@ -27,22 +27,22 @@ from apps.engine.candles import (
 )
 from apps.engine.sessions import in_session
 from apps.market import intraday_buffer
-from apps.market.adjustment import NONE, Adjustment
-from apps.market.bar_counts import at_least
-from apps.market.candle_chunks import EMPTY, joined
+from apps.market.adjustment import UNADJUSTED, Adjustment
+from apps.market.bar_counts import lower_bounds
+from apps.market.candle_chunks import EMPTY, join
 from apps.market.history import History, adjusted_history_of, history_of, recent_histories
-from apps.market.intraday_buffer import Series
-from apps.market.models import CandleBlock, CorporateAction
+from apps.market.intraday_buffer import SeriesKey
+from apps.market.models import CandleChunk, CorporateAction
 from apps.market.rulebook.dates import day_number
 
-PATIENCE: Final = 20
+GRACE_PERIOD: Final = 20
 """Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16)."""
 
 _ALWAYS: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
+class AdjustedCandles:
     """Bars, and the splits and bonuses that the prices of any of them are adjusted for."""
 
     candles: Candles
@@ -57,7 +57,7 @@ def read(
     end: int,
     warmup: bool = False,
     until: int = 0,
-    terms: Adjustment = NONE,
+    terms: Adjustment = UNADJUSTED,
 ) -> Candles:
     """Bars with start <= time < end (epoch seconds), as traded or in these terms; none where
     nothing is held. Those that end by `until` are finished, whatever the last bars are that they
@@ -71,12 +71,12 @@ def read(
     return _read(history, timeframe, start, end, warmup=warmup)
 
 
-def closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
-    """`all_closed` of one symbol."""
-    return all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]
+def read_closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
+    """`read_all_closed` of one symbol."""
+    return read_all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]
 
 
-def all_closed(since: Mapping[Series, int], *, clock: int) -> Mapping[Series, Candles]:
+def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[SeriesKey, Candles]:
     """Of each series (symbol, timeframe) the bars from a moment on that are over at `clock`, as one
     sees them who trades (engine rule 16); however many there are, it takes a few statements.
 
@@ -86,7 +86,7 @@ def all_closed(since: Mapping[Series, int], *, clock: int) -> Mapping[Series, Ca
     """
     if not since:
         return {}
-    histories = recent_histories(since, until=clock - PATIENCE)
+    histories = recent_histories(since, until=clock - GRACE_PERIOD)
     return {
         series: _over(histories[series], series[1], start, clock) for series, start in since.items()
     }
@@ -100,7 +100,7 @@ def _over(history: History, timeframe: str, start: int, clock: int) -> Candles:
 
 def read_adjusted(
     symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = True
-) -> Priced:
+) -> AdjustedCandles:
     """As `read`, all prices in the terms of the last day before `end`.
 
     What happens to the share later, or is loaded later, does not change them.
@@ -109,9 +109,11 @@ def read_adjusted(
     return _priced(_read(history, timeframe, start, end, warmup=warmup), actions)
 
 
-def _priced(candles: Candles, actions: Iterable[CorporateAction]) -> Priced:
+def _priced(candles: Candles, actions: Iterable[CorporateAction]) -> AdjustedCandles:
     first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
-    return Priced(candles, tuple(each for each in actions if day_number(each.ex_date) > first))
+    return AdjustedCandles(
+        candles, tuple(each for each in actions if day_number(each.ex_date) > first)
+    )
 
 
 def _read(history: History, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
@@ -130,7 +132,7 @@ def _read(history: History, timeframe: str, start: int, end: int, *, warmup: boo
         older = _newest(history, -_ALWAYS, begin, WARMUP_BARS - len(inside))
         if not len(older):
             return bars
-        bars, begin = joined([older, bars]), int(older.time[0])
+        bars, begin = join([older, bars]), int(older.time[0])
 
 
 def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
@@ -148,7 +150,7 @@ def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, in
     return before, within + len(history.bars(unknown).between(start, end))
 
 
-def short_of(
+def insufficient_history(
     symbols: Collection[str], timeframe: str, *, start: int, end: int, within: int, total: int
 ) -> Iterator[tuple[str, tuple[int, int]]]:
     """Each symbol, in the given order, that has too little history, and its `count`.
@@ -157,7 +159,7 @@ def short_of(
     before. One query for all symbols tells those that clearly have enough; only the others are
     counted.
     """
-    least = at_least(symbols, timeframe, start=start, end=end)
+    least = lower_bounds(symbols, timeframe, start=start, end=end)
     for symbol in symbols:
         bound = least[symbol]
         if bound.within >= within and bound.before + bound.within >= total:
@@ -167,7 +169,7 @@ def short_of(
             yield symbol, (before, inside)
 
 
-def days_held(symbols: Iterable[str], timeframe: str, *, start: int, end: int, most: int) -> int:
+def count_days(symbols: Iterable[str], timeframe: str, *, start: int, end: int, most: int) -> int:
     """On how many dates from `start` to `end` any symbol has a bar; beyond `most` none is counted.
 
     A symbol is read only until as many dates are known.
@@ -177,12 +179,12 @@ def days_held(symbols: Iterable[str], timeframe: str, *, start: int, end: int, m
     for symbol in symbols:
         if len(days) >= most:
             break
-        bars = page(symbol, timeframe, start=start, end=end, limit=most * a_day).candles
+        bars = read_page(symbol, timeframe, start=start, end=end, limit=most * a_day).candles
         days.update(ist_days(bars.time).tolist())
     return min(len(days), most)
 
 
-def page(
+def read_page(
     symbol: str,
     timeframe: str,
     *,
@@ -190,14 +192,14 @@ def page(
     end: int | None,
     limit: int,
     adjusted: bool = False,
-) -> Priced:
+) -> AdjustedCandles:
     """The first `limit` bars from `start` on, or without `start` the last `limit`, before `end`.
 
     If `adjusted`, all prices are in the terms of the newest day that is held, so that pages fit
     together.
     """
     if not adjusted:
-        return Priced(_page(history_of(symbol, timeframe), timeframe, start, end, limit))
+        return AdjustedCandles(_page(history_of(symbol, timeframe), timeframe, start, end, limit))
     history, actions = adjusted_history_of(symbol, timeframe, until=_ALWAYS)
     return _priced(_page(history, timeframe, start, end, limit), actions)
 
@@ -214,17 +216,17 @@ def _page(
             kept.append(history.bars([block]).between(start, stop))
             kept[-1] = kept[-1].slice(0, limit)
             limit -= len(kept[-1])
-    return joined(kept)
+    return join(kept)
 
 
-def coverage(symbol: str) -> Sequence[Mapping[str, object]]:
+def stored_timeframes(symbol: str) -> Sequence[Mapping[str, object]]:
     """What is stored, by timeframe: `timeframe`, `first`, `last` (start of a bar), `bars`.
 
     `synthetic: True` stands only on bars that were generated, `adjusted: True` only on prices that
     their source had adjusted.
     """
-    came_in = dict(intraday_buffer.held(symbol, list(TIMEFRAMES)))
-    stored = CandleBlock.objects.filter(symbol=symbol).order_by()
+    came_in = dict(intraday_buffer.read(symbol, list(TIMEFRAMES)))
+    stored = CandleChunk.objects.filter(symbol=symbol).order_by()
     found = stored.values_list("timeframe", "synthetic", "adjusted").annotate(
         Min("first_time"), Max("last_time"), Sum("bars")
     )
@@ -269,9 +271,9 @@ class _Span:
         return row | {name: True for name, holds in marks.items() if holds}
 
 
-def synthetic_among(symbols: Iterable[str]) -> list[str]:
+def synthetic_symbols(symbols: Iterable[str]) -> list[str]:
     """Those of the symbols whose bars are a generated sample, in order of name."""
-    found = CandleBlock.objects.filter(symbol__in=list(symbols), synthetic=True)
+    found = CandleChunk.objects.filter(symbol__in=list(symbols), synthetic=True)
     return list(found.order_by("symbol").values_list("symbol", flat=True).distinct())
 
 
@@ -295,7 +297,7 @@ def _newest(history: History, start: int, stop: int, limit: int) -> Candles:
             bars = history.bars([block]).between(start, stop)
             kept.append(bars.slice(max(0, len(bars) - limit), len(bars)))
             limit -= len(kept[-1])
-    return joined(kept)
+    return join(kept)
 
 
 def _block_after(start: int, timeframe: str) -> int:

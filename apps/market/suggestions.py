@@ -29,7 +29,7 @@ _LONGEST_BREAK: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
+class SplitCandidate:
     """On `day` (a number since 1970) `close` of the day before seems to have become `open`."""
 
     day: int
@@ -38,7 +38,7 @@ class Suggestion:
     open: float
 
 
-def suggestions_of(bars: Candles) -> list[Suggestion]:
+def find_split_candidates(bars: Candles) -> list[SplitCandidate]:
     """Of a share's bars of a day or less."""
     day = ist_days(bars.time)
     last = np.flatnonzero(np.diff(day))
@@ -50,6 +50,8 @@ def suggestions_of(bars: Candles) -> list[Suggestion]:
     best = apart.argmin(axis=1) if len(fall) else np.empty(0, dtype=np.intp)
     found = np.flatnonzero(near & (apart.min(axis=1, initial=np.inf) <= np.log1p(TOLERANCE)))
     return [
-        Suggestion(int(day[last[i] + 1]), RATIOS[int(best[i])], float(close[i]), float(opened[i]))
+        SplitCandidate(
+            int(day[last[i] + 1]), RATIOS[int(best[i])], float(close[i]), float(opened[i])
+        )
         for i in found.tolist()
     ]

@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 @app.periodic(cron=NIGHTLY)
 @app.task(name="market.fold", queue="small", queueing_lock="market.fold")
-def fold(timestamp: int) -> None:
+def compact(timestamp: int) -> None:
     """`timestamp`: when it was due. Many workers ask for it each night; the queue takes it once."""
-    bars = services.fold_ended(now=datetime.fromtimestamp(timestamp, tz=UTC))
+    bars = services.compact_ended(now=datetime.fromtimestamp(timestamp, tz=UTC))
     log.info("folded %d live bars into their blocks", bars)

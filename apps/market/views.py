@@ -23,15 +23,17 @@ class MarketView(ViewSet):
             raise InvalidInput(Fault("to", "lies before from", query.text("to")))
         limit = query.integer("limit", default=openapi.DEFAULT_CANDLES, most=openapi.MAX_CANDLES)
         adjusted = query.choice("adjusted", openapi.YES_OR_NO) != "false"
-        found = store.page(symbol, timeframe, start=start, end=end, limit=limit, adjusted=adjusted)
-        synthetic = bool(store.synthetic_among([symbol]))
+        found = store.read_page(
+            symbol, timeframe, start=start, end=end, limit=limit, adjusted=adjusted
+        )
+        synthetic = bool(store.synthetic_symbols([symbol]))
         return Response(candles_out(symbol, timeframe, found, synthetic=synthetic))
 
     @documented(openapi.READ_COVERAGE)
     def coverage(self, request: Request) -> Response:
         query = Query(request.query_params)
         symbol, timeframe = _symbol(query), query.choice("timeframe", list(TIMEFRAMES))
-        held, gaps = store.coverage(symbol), coverage.gaps_of(symbol)
+        held, gaps = store.stored_timeframes(symbol), coverage.gaps_of(symbol)
         quality = coverage.quality_of(symbol, timeframe) if timeframe else None
         return Response(coverage_out(symbol, held, gaps, timeframe, quality))
 
@@ -39,14 +41,14 @@ class MarketView(ViewSet):
 class RulebookView(ViewSet):
     @documented(openapi.READ_SESSIONS)
     def sessions(self, request: Request) -> Response:
-        query, book = Query(request.query_params), rule_sets.current()
+        query, book = Query(request.query_params), rule_sets.current_rule_set()
         exchange, day = query.one_of("exchange", list(sessions.MARKETS)), query.date("date")
         return Response(sessions_out(book, exchange, day))
 
     @documented(openapi.READ_CHARGES)
     def charges(self, request: Request) -> Response:
-        query, book = Query(request.query_params), rule_sets.current()
-        note = contract_notes.virtual(
+        query, book = Query(request.query_params), rule_sets.current_rule_set()
+        note = contract_notes.make_contract_note(
             book,
             symbol=_symbol(query),
             side=query.one_of("side", charges.SIDES),

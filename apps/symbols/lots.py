@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from apps.symbols.importers import Row
+from apps.symbols.importers import InstrumentRow
 from apps.symbols.models import Segment
 
 FILE: Final = Path(__file__).with_name("lots.csv")
@@ -37,7 +37,7 @@ def known() -> dict[tuple[str, str], Lot]:
         }
 
 
-def lot_of(row: Row) -> Lot:
+def lot_of(row: InstrumentRow) -> Lot:
     """What the master says goes before what is known of the underlying."""
     if row.segment in (Segment.CASH, Segment.DERIVATIVES):
         return _plain(row.lot)

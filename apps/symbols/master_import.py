@@ -8,9 +8,9 @@ from django.db import transaction
 
 from apps.core.errors import Code, ServiceError
 from apps.symbols import staging
-from apps.symbols.importers import Master, Reason
+from apps.symbols.importers import Master, RejectReason
 from apps.symbols.naming import last_expiries, name_all
-from apps.symbols.staging import Difference
+from apps.symbols.staging import ImportCounts
 
 # Beyond these parts a master is suspicious, where there are more than a few to count.
 _MOST_UNREADABLE: Final = 0.1
@@ -20,12 +20,12 @@ _FEW: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class MasterImport:
     """What became of a master's rows; what they were refused for is in the master."""
 
     master: Master
     named: int
-    difference: Difference
+    difference: ImportCounts
 
     @property
     def unchanged(self) -> int:
@@ -40,24 +40,24 @@ class SuspiciousMaster(ServiceError):
 
 
 @transaction.atomic
-def seed_master(*, master: Master, now: datetime, force: bool = False) -> Brought:
+def import_master(*, master: Master, now: datetime, force: bool = False) -> MasterImport:
     """Bring in what a master says, all or nothing. Raises SuspiciousMaster unless `force`."""
     last = last_expiries(master.rows)
     for month, expiry in staging.known_expiries().items():
         last[month] = max(expiry, last.get(month, expiry))
     named = name_all(master.rows, last, master.refusals)
-    difference = staging.bring_in(master, named)
-    staging.record(master, named, now)
-    brought = Brought(master, len(named), difference)
+    difference = staging.import_rows(master, named)
+    staging.record_load(master, named, now)
+    brought = MasterImport(master, len(named), difference)
     if not force and (why := _suspicion(brought)):
         raise SuspiciousMaster(file=master.file, why=why)
     return brought
 
 
-def _suspicion(brought: Brought) -> str:
+def _suspicion(brought: MasterImport) -> str:
     """Why a master looks damaged or is in other units, or ""."""
     master, difference = brought.master, brought.difference
-    unreadable = master.refusals.counts[Reason.UNREADABLE]
+    unreadable = master.refusals.counts[RejectReason.UNREADABLE]
     if unreadable > master.read * _MOST_UNREADABLE:
         return f"{unreadable} of its {master.read} rows cannot be read"
     for market, gone in difference.vanished.items():

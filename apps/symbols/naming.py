@@ -14,10 +14,10 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from apps.engine.symbols import MAX_LENGTH, MONTHS, InvalidSymbol, readings
-from apps.symbols.importers import Reason, Refusals, Refused, Row
+from apps.symbols.importers import InstrumentRow, RejectedRow, Rejections, RejectReason
 from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type
 
-Month = tuple[str, str, bool, int, int]
+ContractMonth = tuple[str, str, bool, int, int]
 """Exchange, underlying, whether futures, year, month: the last expiry is the monthly one."""
 
 _OTHERS: Final = re.compile(r"[^A-Z0-9]+")
@@ -32,7 +32,7 @@ INDICES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 
 
-class Named(NamedTuple):
+class NamedRow(NamedTuple):
     """A row under its symbol."""
 
     symbol: str
@@ -40,7 +40,7 @@ class Named(NamedTuple):
     exchange_name: str
     name: str
     underlying: str
-    row: Row
+    row: InstrumentRow
 
 
 @lru_cache(maxsize=20_000)
@@ -49,9 +49,9 @@ def letters(raw: str) -> str:
     return _OTHERS.sub("", raw.upper())
 
 
-def last_expiries(rows: Iterable[Row]) -> dict[Month, date]:
+def last_expiries(rows: Iterable[InstrumentRow]) -> dict[ContractMonth, date]:
     """The last expiry of each underlying in each month, as far as these rows go."""
-    last: dict[Month, date] = {}
+    last: dict[ContractMonth, date] = {}
     for row in rows:
         if row.expiry is not None:
             key = _month(row, row.expiry)
@@ -59,41 +59,43 @@ def last_expiries(rows: Iterable[Row]) -> dict[Month, date]:
     return last
 
 
-def name_all(rows: Iterable[Row], last: Mapping[Month, date], refusals: Refusals) -> list[Named]:
+def name_all(
+    rows: Iterable[InstrumentRow], last: Mapping[ContractMonth, date], refusals: Rejections
+) -> list[NamedRow]:
     """One row for each symbol; what cannot have one is added to `refusals`.
 
     Of several series of a share the first in rank stays. Of two names that fall together the one
     that is written as its symbol stays; if neither is, both are refused.
     """
-    taken: dict[str, Named] = {}
+    taken: dict[str, NamedRow] = {}
     contested: set[str] = set()
     for row in rows:
         try:
             named = _name(row, last)
             other = taken.get(named.symbol)
             if named.symbol in contested:
-                raise Refused(Reason.COLLISION, f"{row.raw} as {named.symbol}")
+                raise RejectedRow(RejectReason.COLLISION, f"{row.raw} as {named.symbol}")
             if other is not None:
                 _settle(named, other, taken, contested, refusals)
             else:
                 taken[named.symbol] = named
-        except Refused as refused:
+        except RejectedRow as refused:
             refusals.add(row.line, refused)
     return list(taken.values())
 
 
-def _name(row: Row, last: Mapping[Month, date]) -> Named:
+def _name(row: InstrumentRow, last: Mapping[ContractMonth, date]) -> NamedRow:
     """Raises Refused."""
     root, name = _root(row.raw, row.type), " ".join(row.name.split())
     if not root or not f"{row.raw}{name}{row.alias}{row.token}".isprintable():
-        raise Refused(Reason.NO_SYMBOL, repr(row.raw)[:60])
+        raise RejectedRow(RejectReason.NO_SYMBOL, repr(row.raw)[:60])
     if max(len(row.raw), len(row.alias), len(row.token)) > LONGEST_ALIAS:
-        raise Refused(Reason.NO_SYMBOL, f"{row.raw[:60]} has too long a name")
+        raise RejectedRow(RejectReason.NO_SYMBOL, f"{row.raw[:60]} has too long a name")
     if row.expiry is not None:
         return _contract(row, root, _is_weekly(row, row.expiry, last))
     symbol = f"{row.exchange}:{root}"
     _prove(symbol, Type.EQUITY)
-    return Named(symbol, root, row.raw, (name or row.raw)[:LONGEST_NAME], "", row)
+    return NamedRow(symbol, root, row.raw, (name or row.raw)[:LONGEST_NAME], "", row)
 
 
 @lru_cache(maxsize=20_000)
@@ -101,11 +103,11 @@ def _root(raw: str, type: Type) -> str:
     """Raises Refused."""
     found = letters(raw)
     if "NSETEST" in found or "BSETEST" in found:
-        raise Refused(Reason.TEST, raw)
+        raise RejectedRow(RejectReason.TEST, raw)
     return INDICES.get(found, found) if type != Type.EQUITY else found
 
 
-def _contract(row: Row, root: str, weekly: bool) -> Named:
+def _contract(row: InstrumentRow, root: str, weekly: bool) -> NamedRow:
     """Raises Refused."""
     assert row.expiry is not None, "readers give every contract its expiry"
     dated, told = _dated(row.exchange, root, row.expiry, weekly)
@@ -113,12 +115,12 @@ def _contract(row: Row, root: str, weekly: bool) -> Named:
     if row.strike is not None:
         strike = _whole(row.strike)
         if not strike:
-            raise Refused(Reason.DECIMAL_STRIKE, f"{row.alias}, strike {row.strike:f}")
+            raise RejectedRow(RejectReason.DECIMAL_STRIKE, f"{row.alias}, strike {row.strike:f}")
         ending, words = f"{strike}{row.option_type}", f"{strike} {row.option_type}"
     code, symbol = f"{root}{dated}{ending}", f"{row.exchange}:{root}{dated}{ending}"
     if len(symbol) > MAX_LENGTH:
-        raise Refused(Reason.NO_SYMBOL, f"{symbol} is too long")
-    return Named(symbol, code, f"{row.raw}{dated}{ending}", f"{root} {told} {words}", root, row)
+        raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol} is too long")
+    return NamedRow(symbol, code, f"{row.raw}{dated}{ending}", f"{root} {told} {words}", root, row)
 
 
 @lru_cache(maxsize=20_000)
@@ -140,7 +142,7 @@ def _whole(strike: Decimal) -> str:
     return f"{strike:.0f}" if is_whole else ""
 
 
-def _is_weekly(row: Row, expiry: date, last: Mapping[Month, date]) -> bool:
+def _is_weekly(row: InstrumentRow, expiry: date, last: Mapping[ContractMonth, date]) -> bool:
     """As the master marks it; else a monthly option expires with the future, where there is one."""
     if row.weekly is not None:
         return row.weekly
@@ -152,7 +154,7 @@ def _is_weekly(row: Row, expiry: date, last: Mapping[Month, date]) -> bool:
     return left > LATEST_MONTHLY or expiry != last[_month(row, expiry)]
 
 
-def _month(row: Row, expiry: date, *, futures: bool | None = None) -> Month:
+def _month(row: InstrumentRow, expiry: date, *, futures: bool | None = None) -> ContractMonth:
     kind = row.strike is None if futures is None else futures
     return (row.exchange, letters(row.raw), kind, expiry.year, expiry.month)
 
@@ -162,17 +164,17 @@ def _prove(symbol: str, wanted: Type) -> None:
     try:
         found = readings(symbol)
     except InvalidSymbol as error:
-        raise Refused(Reason.NO_SYMBOL, f"{symbol}: {error.reason}") from None
+        raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol}: {error.reason}") from None
     if all(one.type != wanted for one in found):
-        raise Refused(Reason.NO_SYMBOL, f"{symbol} would read as another type")
+        raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol} would read as another type")
 
 
 def _settle(
-    named: Named,
-    other: Named,
-    taken: dict[str, Named],
+    named: NamedRow,
+    other: NamedRow,
+    taken: dict[str, NamedRow],
     contested: set[str],
-    refusals: Refusals,
+    refusals: Rejections,
 ) -> None:
     """Two rows, one symbol. Raises Refused if the later row is the one to go."""
     reason, later_stays, both_go = _verdict(named, other)
@@ -182,26 +184,26 @@ def _settle(
     elif later_stays:
         taken[named.symbol] = named
     if both_go or later_stays:
-        refusals.add(other.row.line, Refused(reason, _pair(other, named)))
+        refusals.add(other.row.line, RejectedRow(reason, _pair(other, named)))
     if both_go or not later_stays:
-        raise Refused(reason, _pair(named, other))
+        raise RejectedRow(reason, _pair(named, other))
 
 
-def _verdict(named: Named, other: Named) -> tuple[Reason, bool, bool]:
+def _verdict(named: NamedRow, other: NamedRow) -> tuple[RejectReason, bool, bool]:
     """Why one of them goes, whether it is the other, whether both do."""
     if named.row.type == other.row.type and named.exchange_name == other.exchange_name:
         same = named.row.rank == other.row.rank
-        reason = Reason.REPEATED if same else Reason.OTHER_SERIES
+        reason = RejectReason.REPEATED if same else RejectReason.OTHER_SERIES
         return reason, named.row.rank < other.row.rank, False
     strength, other_strength = _strength(named), _strength(other)
-    return Reason.COLLISION, strength < other_strength, strength == other_strength
+    return RejectReason.COLLISION, strength < other_strength, strength == other_strength
 
 
-def _strength(named: Named) -> tuple[bool, bool]:
+def _strength(named: NamedRow) -> tuple[bool, bool]:
     """Smaller is stronger: shares before indices, names written as their symbol before others."""
     return named.row.type != Type.EQUITY, named.row.raw != named.code
 
 
-def _pair(loser: Named, winner: Named) -> str:
+def _pair(loser: NamedRow, winner: NamedRow) -> str:
     other = f"{winner.row.type} {winner.exchange_name}"
     return f"{loser.row.type} {loser.exchange_name} as {loser.symbol}, like {other}"

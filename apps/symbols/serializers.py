@@ -7,7 +7,7 @@ from rest_framework import serializers
 
 from apps.core.api.serializers import Body
 from apps.symbols.models import Instrument
-from apps.symbols.services import Profile, Verdict
+from apps.symbols.services import InstrumentDetails, SymbolCheck
 
 
 class VerbatimField(serializers.Field[str, str, str, Any]):
@@ -23,7 +23,7 @@ class SymbolBody(Body):
     symbol = VerbatimField()
 
 
-def verdict_out(verdict: Verdict, suggestions: Sequence[str]) -> dict[str, object]:
+def verdict_out(verdict: SymbolCheck, suggestions: Sequence[str]) -> dict[str, object]:
     """`reason` and `suggestions` are left out where there are none."""
     out: dict[str, object] = {
         "valid": verdict.valid,
@@ -49,7 +49,7 @@ def match_out(row: Instrument) -> dict[str, object]:
     return out | {"expiry": row.expiry.isoformat()} if row.expiry else out
 
 
-def profile_out(profile: Profile) -> dict[str, object]:
+def profile_out(profile: InstrumentDetails) -> dict[str, object]:
     """Everything that is known of an instrument; null where a field does not apply."""
     row = profile.instrument
     return {

@@ -22,8 +22,8 @@ from apps.symbols.models import (
     Type,
 )
 from apps.symbols.search import search as search_among
-from apps.symbols.suggestions import likely_meant
-from apps.symbols.terms import Terms, within
+from apps.symbols.suggestions import suggest
+from apps.symbols.terms import DatedTerms, within
 
 INDIA: Final = ZoneInfo("Asia/Kolkata")
 MOST_SUGGESTED: Final = 5
@@ -57,7 +57,7 @@ class AlreadySwitched(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SymbolCheck:
     """What is known of a symbol: its form, its type, and why it cannot be traded, if it cannot.
 
     `type` is the instrument's when it is known, else what the form says; `exchange` and `type` are
@@ -76,11 +76,11 @@ class Verdict:
         return self.reason is None
 
 
-def check(*, symbol: str, now: datetime) -> Verdict:
+def check(*, symbol: str, now: datetime) -> SymbolCheck:
     return check_all(symbols=[symbol], now=now)[0]
 
 
-def judge(*, symbol: str, now: datetime) -> tuple[Verdict, list[str]]:
+def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, list[str]]:
     """A verdict, and of what is malformed or unknown the symbols that may have been meant: such as
     can be traded, the likeliest first.
     """
@@ -88,11 +88,11 @@ def judge(*, symbol: str, now: datetime) -> tuple[Verdict, list[str]]:
     if verdict.tradable or verdict.instrument is not None or len(symbol) > MAX_LENGTH:
         return verdict, []
     among = Instrument.objects.filter(enabled=True)
-    rows = likely_meant(among, symbol, today=today, limit=MOST_SUGGESTED)
+    rows = suggest(among, symbol, today=today, limit=MOST_SUGGESTED)
     return verdict, [row.symbol for row in rows if row.obstacle(today) is None]
 
 
-def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
+def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
     """A verdict on each, in their order.
 
     The master decides; for an exchange of which none has been loaded (the bundled sample is none),
@@ -116,14 +116,14 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[Verdict]:
     return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
 
 
-def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> Verdict:
+def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> SymbolCheck:
     try:
         form = parse(symbol)
     except InvalidSymbol as error:
         reason = error.reason + _suggestion(symbol)
-        return Verdict(symbol, False, error.exchange, None, reason, None)
+        return SymbolCheck(symbol, False, error.exchange, None, reason, None)
     obstacle = row.obstacle(today) if row else _obstacle(form, mastered, today)
-    return Verdict(symbol, True, form.exchange, row.type if row else form.type, obstacle, row)
+    return SymbolCheck(symbol, True, form.exchange, row.type if row else form.type, obstacle, row)
 
 
 def _obstacle(form: Symbol, mastered: set[str], today: date) -> str | None:
@@ -150,18 +150,18 @@ def _suggestion(symbol: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class InstrumentDetails:
     """All that is known of an instrument: what others call it, and the next expiries of contracts
     of it or of what it is derived from.
     """
 
     instrument: Instrument
-    verdict: Verdict
+    verdict: SymbolCheck
     aliases: list[InstrumentAlias]
     next_expiries: list[date]
 
 
-def look_up(*, symbol: str, now: datetime) -> Profile:
+def read_details(*, symbol: str, now: datetime) -> InstrumentDetails:
     """Raises NotFound."""
     try:
         parse(symbol)
@@ -172,10 +172,10 @@ def look_up(*, symbol: str, now: datetime) -> Profile:
         raise NotFound
     instrument = verdict.instrument
     aliases = list(instrument.aliases.order_by("source"))
-    return Profile(instrument, verdict, aliases, _next_expiries(instrument, _today(now)))
+    return InstrumentDetails(instrument, verdict, aliases, _next_expiries(instrument, _today(now)))
 
 
-def terms_on(*, symbol: str, first: date, last: date) -> tuple[Terms, ...]:
+def terms_on(*, symbol: str, first: date, last: date) -> tuple[DatedTerms, ...]:
     """The terms of the days `first` to `last`, oldest first, the first of them dated `first`.
 
     Where no older ones are known, the oldest known hold for the days before them too. Empty if the
@@ -223,7 +223,7 @@ def next_futures(symbols: Iterable[str], *, day: date) -> dict[str, str]:
     return {symbol: first[symbol] for symbol in underlyings if symbol in first}
 
 
-def derived_from(symbols: Iterable[str]) -> set[str]:
+def symbols_with_derivatives(symbols: Iterable[str]) -> set[str]:
     """Those of `symbols` that have derivatives, and those of exchanges without a master of them,
     which cannot be told; however many there are, by one statement.
     """
@@ -235,9 +235,9 @@ def derived_from(symbols: Iterable[str]) -> set[str]:
     return {symbol for symbol, root in roots.items() if root in derived}
 
 
-def terms_from(row: Instrument | InstrumentTerms, valid_from: date) -> Terms:
+def terms_from(row: Instrument | InstrumentTerms, valid_from: date) -> DatedTerms:
     """Read the terms of a row; those of an instrument are its newest."""
-    return Terms(
+    return DatedTerms(
         valid_from=valid_from,
         lot_size=row.lot_size,
         tick_size=row.tick_size,
@@ -291,14 +291,14 @@ def switch(
 
 
 @dataclass(frozen=True, slots=True)
-class Seeded:
+class SeedCounts:
     added: int
     changed: int
     unchanged: int
 
 
 @transaction.atomic
-def seed_sample() -> Seeded:
+def seed_sample() -> SeedCounts:
     """Bring the bundled sample in; what a master has described since is left alone."""
     rows = sample.instruments()
     held = Instrument.objects.in_bulk([row.symbol for row in rows], field_name="symbol")
@@ -308,7 +308,7 @@ def seed_sample() -> Seeded:
         row.pk = held[row.symbol].pk
     Instrument.objects.bulk_create(added, ignore_conflicts=True)
     Instrument.objects.bulk_update(changed, _FACTS)
-    return Seeded(len(added), len(changed), len(rows) - len(added) - len(changed))
+    return SeedCounts(len(added), len(changed), len(rows) - len(added) - len(changed))
 
 
 def _differs(row: Instrument, held: Instrument) -> bool:

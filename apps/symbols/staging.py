@@ -21,12 +21,12 @@ from apps.symbols.importers import Master
 from apps.symbols.importers.shares import NO_ISIN
 from apps.symbols.lots import lot_of
 from apps.symbols.models import MasterLoad, Source
-from apps.symbols.naming import Named
+from apps.symbols.naming import NamedRow
 
-Market = tuple[str, str]
+MarketKey = tuple[str, str]
 """Exchange and segment."""
 
-Facts = dict[str, str | bool | date | list[str]]
+Parameters = dict[str, str | bool | date | list[str]]
 """What the statements are told."""
 
 EXCHANGES_OWN: Final = (Source.NSE, Source.BSE)
@@ -171,7 +171,7 @@ FROM symbols_instrument WHERE expiry IS NOT NULL GROUP BY 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ImportCounts:
     """What a master has changed: instruments, terms that were others before, and what it no longer
     lists, by exchange and segment, beside what it listed before.
     """
@@ -180,8 +180,8 @@ class Difference:
     changed: int
     new_terms: int
     other_terms: int
-    listed_before: dict[Market, int]
-    vanished: dict[Market, int]
+    listed_before: dict[MarketKey, int]
+    vanished: dict[MarketKey, int]
     delisted: int
 
 
@@ -192,7 +192,7 @@ def known_expiries() -> dict[tuple[str, str, bool, int, int], date]:
         return {tuple(row[:5]): row[5] for row in cursor.fetchall()}
 
 
-def _newest(source: Source | None, markets: Iterable[Market], as_of: date) -> list[str]:
+def _newest(source: Source | None, markets: Iterable[MarketKey], as_of: date) -> list[str]:
     """Of these markets, as "exchange segment", those of which nothing younger than `as_of` was
     loaded, from this source or from any.
     """
@@ -203,12 +203,12 @@ def _newest(source: Source | None, markets: Iterable[Market], as_of: date) -> li
     return [f"{exchange} {segment}" for exchange, segment in sorted(set(markets) - younger)]
 
 
-def bring_in(master: Master, named: Sequence[Named]) -> Difference:
+def import_rows(master: Master, named: Sequence[NamedRow]) -> ImportCounts:
     """Stage the rows, compare and write them, in the transaction of the caller."""
     markets = {(row.row.exchange, str(row.row.segment)) for row in named}
     described = _newest(None, markets, master.as_of)
     listed = _newest(master.source, markets, master.as_of)
-    facts: Facts = {
+    facts: Parameters = {
         "source": str(master.source),
         "own": master.source in EXCHANGES_OWN,
         "as_of": master.as_of,
@@ -237,10 +237,10 @@ def bring_in(master: Master, named: Sequence[Named]) -> Difference:
         cursor.execute("SET LOCAL enable_nestloop = on")
         if added:
             cursor.execute("ANALYZE symbols_instrument")
-    return Difference(added, changed, new_terms, other_terms, listed_before, vanished, delisted)
+    return ImportCounts(added, changed, new_terms, other_terms, listed_before, vanished, delisted)
 
 
-def _stage(cursor: CursorWrapper, named: Sequence[Named]) -> None:
+def _stage(cursor: CursorWrapper, named: Sequence[NamedRow]) -> None:
     cursor.execute(_STAGED)
     with cursor.copy("COPY staged FROM STDIN") as copy:
         for start in range(0, len(named), _AT_ONCE):
@@ -248,20 +248,20 @@ def _stage(cursor: CursorWrapper, named: Sequence[Named]) -> None:
     cursor.execute("ANALYZE staged (symbol)")
 
 
-def _write(cursor: CursorWrapper, statement: str, facts: Facts) -> int:
+def _write(cursor: CursorWrapper, statement: str, facts: Parameters) -> int:
     """How many rows it concerned."""
     cursor.execute(statement, facts)
     return int(cursor.rowcount)
 
 
-def _counts(cursor: CursorWrapper, statement: str, facts: Facts) -> dict[Market, int]:
+def _counts(cursor: CursorWrapper, statement: str, facts: Parameters) -> dict[MarketKey, int]:
     cursor.execute(statement, facts)
     return {(exchange, segment): count for exchange, segment, count in cursor.fetchall()}
 
 
-def record(master: Master, named: Sequence[Named], now: datetime) -> None:
+def record_load(master: Master, named: Sequence[NamedRow], now: datetime) -> None:
     """Keep that these markets were described for this day."""
-    counts: dict[Market, int] = {}
+    counts: dict[MarketKey, int] = {}
     for row in named:
         key = (row.row.exchange, str(row.row.segment))
         counts[key] = counts.get(key, 0) + 1
@@ -275,7 +275,7 @@ def record(master: Master, named: Sequence[Named], now: datetime) -> None:
         )
 
 
-def _line(named: Named) -> str:
+def _line(named: NamedRow) -> str:
     """As COPY reads it: tabs between, a backslash before what is none of its own."""
     row, lot = named.row, lot_of(named.row)
     fields = (

@@ -16,7 +16,7 @@ _SEGMENTS_OF: Final = {
 }  # fmt: skip
 
 
-def likely_meant(
+def suggest(
     among: QuerySet[Instrument], symbol: str, *, today: date, limit: int
 ) -> list[Instrument]:
     """What a symbol that is malformed or unknown may have been meant for: of an option the strikes

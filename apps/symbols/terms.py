@@ -7,7 +7,7 @@ from decimal import Decimal
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class DatedTerms:
     """What holds of an instrument from a day until the day of the next terms.
 
     `lot_size` is the units of one lot, `multiplier` the rupees that a lot gains per rupee of price,
@@ -30,7 +30,7 @@ class Terms:
         return Decimal(1) if self.multiplier is None else self.multiplier / self.lot_size
 
 
-def within(known: Sequence[Terms], *, first: date, last: date) -> tuple[Terms, ...]:
+def within(known: Sequence[DatedTerms], *, first: date, last: date) -> tuple[DatedTerms, ...]:
     """Of `known`, oldest first, those that hold on a day of `first` to `last`.
 
     The first of the answer is dated `first`: it was in force then, or nothing older is known.

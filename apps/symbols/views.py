@@ -18,7 +18,7 @@ class SymbolView(ViewSet):
     @idempotent
     def validate(self, request: Request) -> Response:
         symbol = SymbolBody.read(request.data)["symbol"]
-        verdict, suggestions = services.judge(symbol=symbol, now=timezone.now())
+        verdict, suggestions = services.check_with_suggestions(symbol=symbol, now=timezone.now())
         return Response(verdict_out(verdict, suggestions))
 
     @documented(openapi.SEARCH_SYMBOLS)
@@ -35,7 +35,7 @@ class SymbolView(ViewSet):
 
     @documented(openapi.READ_SYMBOL)
     def show(self, request: Request, symbol: str) -> Response:
-        return Response(profile_out(services.look_up(symbol=symbol, now=timezone.now())))
+        return Response(profile_out(services.read_details(symbol=symbol, now=timezone.now())))
 
 
 def _typed(query: Query) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, buckets, ist_day
 from apps.engine.sessions import Sessions, session_bars
-from apps.market.store import PATIENCE
+from apps.market.store import GRACE_PERIOD
 from apps.trading.models import Lane
 
 GIVEN_UP_AFTER: Final = 10
@@ -82,8 +82,8 @@ def closed(
         if closes > now:
             return Outlook(rows, closes)
         complete = all(len(bars) and bars.time[-1] >= time for bars in series)
-        if not complete and now < closes + PATIENCE:
-            return Outlook(rows, closes + PATIENCE)
+        if not complete and now < closes + GRACE_PERIOD:
+            return Outlook(rows, closes + GRACE_PERIOD)
         rows.append(Row(time, closes, _bars_at(series, time)))
         start = time + 1
     return Outlook(rows, _look_at_next(timeframe, calendars, start, now))
@@ -107,8 +107,8 @@ def _look_at_next(
     one with which it is not over yet. That the bar is there then nothing else may tell: without a
     trade in its last minute none comes that completes it.
     """
-    bars = (_first_bar(timeframe, one, start, now - PATIENCE) for one in set(calendars))
-    return min((end + PATIENCE for end in bars if end is not None), default=None)
+    bars = (_first_bar(timeframe, one, start, now - GRACE_PERIOD) for one in set(calendars))
+    return min((end + GRACE_PERIOD for end in bars if end is not None), default=None)
 
 
 @lru_cache(maxsize=1024)  # lanes of one timeframe ask the same

@@ -17,7 +17,7 @@ from apps.engine.kernel.records import new_state, save
 from apps.engine.language.strategy import Strategy
 from apps.market import clock
 from apps.market.dates import day_in_india
-from apps.market.models import LiveCandle
+from apps.market.models import BufferedCandle
 from apps.market.rulebook.dates import day_number
 from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
 
@@ -129,7 +129,7 @@ def wake_all(*, now: datetime) -> None:
 
 def wake_for_news(*, since: datetime, now: datetime) -> None:
     """Have those lanes looked at that bars concern which came in since then."""
-    came = LiveCandle.objects.filter(received_at__gte=since).order_by("timeframe")
+    came = BufferedCandle.objects.filter(received_at__gte=since).order_by("timeframe")
     for timeframe, rows in groupby(
         came.values_list("timeframe", "symbol").annotate(Max("time")), itemgetter(0)
     ):

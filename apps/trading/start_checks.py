@@ -10,7 +10,7 @@ from apps.core.errors import Code, Fault, ServiceError
 from apps.engine.language.strategy import Strategy
 from apps.symbols import services as symbols
 from apps.symbols.models import Type
-from apps.symbols.services import INDIA, Verdict
+from apps.symbols.services import INDIA, SymbolCheck
 from apps.trading.brokers.paper import PAPER, PaperBroker
 from apps.trading.models import BrokerState, DailyLoss, Position, Run
 from apps.trading.money import rupees
@@ -93,13 +93,13 @@ def check_symbols(candidate: Candidate, *, now: datetime) -> tuple[Fault, ...]:
     return tuple(_warnings(verdicts))
 
 
-def _obstacle(verdict: Verdict, *, live: bool) -> str | None:
+def _obstacle(verdict: SymbolCheck, *, live: bool) -> str | None:
     if live and verdict.type == Type.INDEX:
         return "It is an index."
     return verdict.reason
 
 
-def _warnings(verdicts: Iterable[Verdict]) -> Iterable[Fault]:
+def _warnings(verdicts: Iterable[SymbolCheck]) -> Iterable[Fault]:
     for index, verdict in enumerate(verdicts):
         if verdict.type == Type.INDEX:
             message = f"{verdict.symbol} is an index: it trades on paper alone."

@@ -11,13 +11,13 @@ from apps.core.models import AuditRecord
 from apps.symbols.models import Instrument
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
 
 
 @pytest.fixture
 def backtest(alice: User) -> Backtest:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     return submit(alice)
 
 

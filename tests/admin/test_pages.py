@@ -13,13 +13,13 @@ from apps.backtests.models import Backtest
 from apps.core import audit, jobs
 from apps.core.models import AuditRecord
 from apps.core.operator_pages import MOST_COUNTED, BoundedPaginator
-from apps.market.models import CandleBlock
+from apps.market.models import CandleChunk
 from apps.symbols.models import Instrument
 from tests import make
 from tests.admin.conftest import an_operator, browser_of
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
 
 MODELS = sorted(admin.site._registry, key=lambda model: model._meta.label)
@@ -41,7 +41,7 @@ def operator(kept: None) -> Client:
 @pytest.fixture(scope="module")
 def everything(operator: Client, alice: User) -> None:
     """At least one row for most pages."""
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     equity("NSE:WIPRO")
     submit(alice)
 
@@ -89,10 +89,10 @@ def test_a_list_of_many_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.usefixtures("everything")
 def test_no_page_of_history_reads_the_bars(operator: Client) -> None:
-    block = CandleBlock.objects.only("pk").latest("pk")
+    block = CandleChunk.objects.only("pk").latest("pk")
     with CaptureQueriesContext(connection) as queries:
-        operator.get(page(CandleBlock, "changelist"))
-        operator.get(page(CandleBlock, "change", block.pk))
+        operator.get(page(CandleChunk, "changelist"))
+        operator.get(page(CandleChunk, "change", block.pk))
     assert [one["sql"] for one in queries if '"market_candleblock"."data"' in one["sql"]] == []
 
 

@@ -18,7 +18,7 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 PATHS = pytest.mark.parametrize("prefix", ["/api/algorithms", "/api/trading/algorithms"])
 SOME = {
@@ -72,7 +72,7 @@ def test_a_save_is_no_performance(api: Api, alice: User) -> None:
 
 
 def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     algorithm = make.algorithm(alice, **make.steps())
     before = Algorithm.objects.values().get()
     submit(alice, algorithm.pk)

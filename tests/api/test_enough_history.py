@@ -17,7 +17,7 @@ from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 PATH = "/api/backtests"
 MONDAY = "2024-02-05"
@@ -107,11 +107,11 @@ class Case(NamedTuple):
 def test_what_is_refused_is_what_would_fail(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch, case: Case, stored: str
 ) -> None:
-    hold("NSE:NIFTY", case.own, bars(case.own, case.held))
+    store_candles("NSE:NIFTY", case.own, bars(case.own, case.held))
     if stored != "not":
         known = bars(case.own, case.held if stored == "as far as bars" else case.held + 1000)
         candles = resample(known, case.own, case.longer, sessions_of("NSE:NIFTY"))
-        hold("NSE:NIFTY", case.longer, candles)
+        store_candles("NSE:NIFTY", case.longer, candles)
     algorithm = make.algorithm(alice, **reading(case.own, case.longer, case.candles)).pk
     asked = {"algorithmId": algorithm, "startDate": case.start, "endDate": "2024-12-31"}
     answer = outcome(api, alice, asked, monkeypatch)
@@ -127,7 +127,7 @@ def test_the_first_symbol_that_has_too_little_is_named(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for symbol, count in (("NSE:NIFTY", 500), ("NSE:TCS", 202), ("NSE:INFY", 201)):
-        hold(symbol, "15m", bars("15m", count))
+        store_candles(symbol, "15m", bars("15m", count))
     algorithm = make.algorithm(alice, **reading("15m", "1d", 8)).pk
     asked = {"algorithmId": algorithm, "startDate": MONDAY, "endDate": "2024-12-31"}
     both = asked | {"symbols": ["NSE:NIFTY", "NSE:TCS"]}
@@ -142,8 +142,10 @@ def test_a_candle_that_has_begun_before_the_range_is_not_over_in_it(
 ) -> None:
     """Four hours have begun at 12:30, and five minutes of 12:30 and 12:35 see three of them."""
     day = bars("5m", 75)
-    hold("NSE:NIFTY", "5m", day.slice(39, 41))
-    hold("NSE:NIFTY", "1h", resample(day, "5m", "1h", sessions_of("NSE:NIFTY")).slice(0, 4))
+    store_candles("NSE:NIFTY", "5m", day.slice(39, 41))
+    store_candles(
+        "NSE:NIFTY", "1h", resample(day, "5m", "1h", sessions_of("NSE:NIFTY")).slice(0, 4)
+    )
     asked = {"startDate": f"{MONDAY}T12:30:00+05:30", "endDate": MONDAY}
     for candles, status in ((3, 201), (4, 422)):
         algorithm = make.algorithm(alice, **reading("5m", "1h", candles)).pk
@@ -159,7 +161,7 @@ def test_plenty_is_told_without_reading_a_bar(
     """Before the range, or in the first half of it."""
     names = ["NSE:NIFTY", "NSE:TCS"]
     for symbol in names:
-        hold(symbol, "15m", bars("15m", 60 * 25))
+        store_candles(symbol, "15m", bars("15m", 60 * 25))
     steps = reading("15m", "1d", 8)
     strategy = parse(steps | {"basicInfo": steps["basicInfo"] | {"symbols": names}})
     with django_assert_num_queries(queries):

@@ -14,14 +14,14 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
 from apps.market import corporate_actions
 from apps.market.importers.corporate_actions import ActionRow
-from apps.market.models import CandleBlock
+from apps.market.models import CandleChunk
 from tests import make
 from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 SYMBOL = "NSE:NIFTY"
 NOON = "2024-02-05T06:30:00Z"
@@ -29,7 +29,7 @@ NOON = "2024-02-05T06:30:00Z"
 
 @pytest.fixture
 def completed(alice: User) -> Backtest:
-    hold(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return backtest
@@ -85,7 +85,7 @@ def test_whatever_becomes_of_a_position_or_a_signal_has_its_words() -> None:
 
 
 def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> None:
-    hold(SYMBOL, "15m", waves("2024-01-01", 45))
+    store_candles(SYMBOL, "15m", waves("2024-01-01", 45))
     high = {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above"}
     exits = {"stopLoss": {"type": "percentage", "percentage": 5}, "exitOnOppositeSignal": False,
              "conditions": [{**high, "value": 70}]}  # fmt: skip
@@ -179,5 +179,5 @@ def test_only_a_completed_one_of_one_configuration_is_explained(
 def test_history_that_is_not_held_any_more_is_said_to_be_gone(
     api: Api, alice: User, completed: Backtest
 ) -> None:
-    CandleBlock.objects.all().delete()
+    CandleChunk.objects.all().delete()
     assert_error(ask(api(alice), completed), 422, "UNPROCESSABLE_ENTITY")

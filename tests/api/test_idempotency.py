@@ -25,7 +25,7 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 from tests.webhooks.events import endpoint_of
 
 PATH = "/api/backtests"
@@ -34,7 +34,7 @@ Post = Callable[..., HttpResponse]
 
 @pytest.fixture
 def body(alice: User) -> dict[str, Any]:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     algorithm = make.algorithm(alice, **make.steps())
     return {"algorithmId": algorithm.pk, "startDate": "2024-02-01", "endDate": "2024-02-29"}
 

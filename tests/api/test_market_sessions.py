@@ -53,7 +53,7 @@ def test_a_day_that_differs_says_why_and_what_has_no_source(client: APIClient) -
 
 def test_the_newest_edition_answers(client: APIClient) -> None:
     days = bundled_files()["days.csv"] + "NSE,,2027-01-26,holiday,Republic Day,,,a circular,\n"
-    made = services.load_edition(files={"days.csv": days}, source="a test", now=make.NOW)
+    made = services.load_rule_set(files={"days.csv": days}, source="a test", now=make.NOW)
     assert made is not None
     found = segments(client, "NSE", "2027-01-26")["derivatives"]
     assert (found["session"], found["name"]) == ("holiday", "Republic Day")

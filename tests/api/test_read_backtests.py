@@ -13,7 +13,7 @@ from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api, client_of
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 PATH = "/api/backtests"
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
@@ -27,7 +27,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def completed(alice: User) -> dict[str, Any]:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     client = client_of(alice)
     algorithm = make.algorithm(alice, **make.steps())
     created = client.post(PATH, {"algorithmId": algorithm.pk, "name": "One", **RANGE}).json()
@@ -150,8 +150,8 @@ def test_trades_of_one_symbol_have_pages_of_their_own(
 ) -> None:
     """Of blocks in which they are mixed with those of others."""
     monkeypatch.setattr("apps.backtests.results.TRADES_A_BLOCK", 3)
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
-    hold("NSE:SBIN", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:SBIN", "15m", waves("2024-01-01", 45))
     basic = make.steps()["basicInfo"] | {"symbols": ["NSE:NIFTY", "NSE:SBIN"]}
     algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
     client = api(alice)

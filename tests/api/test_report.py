@@ -22,7 +22,7 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 NAME = "<script>alert(1)</script> & more"
 
@@ -34,7 +34,7 @@ def alice(kept: None) -> User:
 
 @pytest.fixture(scope="module")
 def backtest(alice: User) -> Backtest:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     return services.rename(owner=alice, backtest_id=backtest.pk, name=NAME, now=make.NOW)

@@ -10,7 +10,7 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
 from apps.market import clock
-from apps.market.models import CandleBlock, LiveCandle
+from apps.market.models import BufferedCandle, CandleChunk
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -54,7 +54,7 @@ def test_a_bar_may_be_of_1990_01_01_and_of_no_earlier_day(operator: APIClient) -
 
 def test_it_is_for_operators(api: Api, alice: User) -> None:
     assert_error(api(alice).post(PATH, sent(BAR)), 403, "FORBIDDEN")
-    assert not LiveCandle.objects.exists()
+    assert not BufferedCandle.objects.exists()
 
 
 def test_what_is_no_candle_refuses_the_call_and_each_is_named(operator: APIClient) -> None:
@@ -78,7 +78,7 @@ def test_what_is_no_candle_refuses_the_call_and_each_is_named(operator: APIClien
     for field, value in {"symbol": "SBIN", "timeframe": "2m", "bars": []}.items():
         answer = operator.post(PATH, sent(BAR, **{field: value}))
         assert_error(answer, 400, "VALIDATION_ERROR", field=field)
-    assert not LiveCandle.objects.exists()
+    assert not BufferedCandle.objects.exists()
 
 
 def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
@@ -86,7 +86,7 @@ def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
             for d in range(1, 28)][:5000]  # fmt: skip
     answer = operator.post(PATH, sent(*bars, timeframe="1d")).json()
     assert (answer["received"], answer["added"]) == (5000, 5000)
-    assert CandleBlock.objects.count() == 3
+    assert CandleChunk.objects.count() == 3
 
 
 def test_bars_of_many_symbols_are_one_call(operator: APIClient) -> None:
@@ -100,7 +100,7 @@ def test_bars_of_many_symbols_are_one_call(operator: APIClient) -> None:
     answer = operator.post(PATH, {"timeframe": "1m", "series": series}).json()
     assert [one["symbol"] for one in answer["series"]] == symbols
     assert {(one["received"], one["repeated"]) for one in answer["series"]} == {(1, 1)}
-    assert LiveCandle.objects.count() == 100
+    assert BufferedCandle.objects.count() == 100
     record = AuditRecord.objects.filter(action="candles_received").order_by("pk")[1]
     assert (record.details["symbols"], record.details["added"]) == (symbols[1:], 99)
 
@@ -127,7 +127,7 @@ def test_of_many_symbols_all_are_taken_or_none(operator: APIClient) -> None:
     for series in ([], [good] * 101, [{"symbol": "NSE:SBIN", "candles": [BAR] * 5001}]):
         answer = operator.post(PATH, {"timeframe": "1m", "series": series})
         assert_error(answer, 400, "VALIDATION_ERROR")
-    assert not LiveCandle.objects.exists()
+    assert not BufferedCandle.objects.exists()
 
 
 def test_it_waits_while_history_is_replayed(operator: APIClient) -> None:

@@ -15,7 +15,7 @@ from tests.backtests.running import never, run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 PATH = "/api/backtests"
 RANGE = {"startDate": "2024-02-01", "endDate": "2024-02-29"}
@@ -30,7 +30,7 @@ PARAMETERS = [
 
 @pytest.fixture
 def history(db: None) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
 
 
 @pytest.fixture

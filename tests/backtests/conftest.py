@@ -3,10 +3,10 @@
 import pytest
 
 from tests.backtests.waves import waves
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 
 @pytest.fixture
 def history(db: None) -> None:
     """Of NSE:NIFTY at 15m, around February 2024."""
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))

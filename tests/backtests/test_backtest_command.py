@@ -17,7 +17,7 @@ from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.documented import long_numbers
-from tests.market.bars import at, flat, hold
+from tests.market.bars import at, flat, store_candles
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_it_is_the_simulation_of_the_service(
 ) -> None:
     bars = waves("2024-01-01", 45).slice(0, -3)  # the last hour, and half hour, are not finished
     candles = written(tmp_path / "ABC_15m.csv", bars)
-    hold("NSE:ABC", "15m", bars)
+    store_candles("NSE:ABC", "15m", bars)
     client = api(alice)
     basic = {**make.steps()["basicInfo"], "symbols": ["NSE:ABC"], "timeframe": timeframe}
     span = {"startDate": "2024-01-01", "endDate": "2024-03-01"}

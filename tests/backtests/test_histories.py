@@ -7,9 +7,9 @@ import pytest
 from apps.backtests.histories import TooManyBars, histories_of
 from apps.engine.candles import are_one, table_of
 from apps.engine.simulation.timeline import History
-from apps.market.contracts import rules_of
+from apps.market.contracts import market_rules_of
 from tests.engine.strategies import strategy
-from tests.market.bars import at, hold, minutes, same
+from tests.market.bars import at, minutes, same, store_candles
 
 pytestmark = pytest.mark.django_db
 
@@ -24,14 +24,14 @@ def read(symbols: list[str], *, most_bars: int = 1000) -> list[History]:
     wanted = strategy(basicInfo=basics)
     start, end = at("2024-01-01 00:00"), at("2024-01-02 00:00")
     return histories_of(
-        rules_of(wanted, first=DAY, last=DAY),
+        market_rules_of(wanted, first=DAY, last=DAY),
         start=start, end=end, most_bars=most_bars, on_progress=lambda done: None,
     )  # fmt: skip
 
 
 def test_many_symbols_lie_in_one_table() -> None:
     for symbol, bars in HELD.items():
-        hold(symbol, "1m", bars)
+        store_candles(symbol, "1m", bars)
     candles = [history.candles for history in read(list(HELD))]
     assert all(map(same, candles, HELD.values()))
     assert table_of(candles) is not None
@@ -41,7 +41,7 @@ def test_many_symbols_lie_in_one_table() -> None:
 
 def test_no_more_bars_are_read_than_a_worker_should_hold() -> None:
     for symbol, bars in HELD.items():
-        hold(symbol, "1m", bars)
+        store_candles(symbol, "1m", bars)
     assert len(read(list(HELD), most_bars=800)) == 3
     with pytest.raises(TooManyBars):
         read(list(HELD), most_bars=799)

@@ -14,7 +14,7 @@ from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 SCREENS = [(1280, 900, False), (1280, 900, True), (390, 844, False), (390, 844, True)]
 DRAWN = "document.querySelectorAll('{} .main-svg').length > 0"
@@ -34,7 +34,7 @@ pytestmark = [
 
 @pytest.fixture
 def completed(alice: User) -> Backtest:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     name = "<img src=x onerror=alert(1)><script>alert(2)</script>"

@@ -15,7 +15,7 @@ from apps.backtests.report.content import content_of
 from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 READERS = 8
 
@@ -24,7 +24,7 @@ READERS = 8
 def test_of_many_readers_at_once_one_makes_the_page(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     backtest = submit(alice)
     run_queued()
     made: list[str] = []

@@ -16,11 +16,11 @@ from django.db.models import Sum
 
 from apps.engine.candles import Candles
 from apps.market import candle_chunks, services, store
-from apps.market.models import CandleBlock
+from apps.market.models import CandleChunk
 from tests.benchmarks.side_by_side import compare
 from tests.benchmarks.walks import session_bars
-from tests.market.bars import NOW, hold
-from tests.market.candle_files import OneSeries
+from tests.market.bars import NOW, store_candles
+from tests.market.candle_files import ImportedSeries
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 
@@ -110,9 +110,9 @@ def compare_loads(path: Path, read_plainly: Callable[[Path], Iterable[Row]]) -> 
     bars, seconds = DECADE * 375, []
 
     def load() -> None:
-        CandleBlock.objects.all().delete()
+        CandleChunk.objects.all().delete()
         begun = time.perf_counter()
-        loaded = OneSeries(path)
+        loaded = ImportedSeries(path)
         done = services.append(
             symbol=loaded.symbol, timeframe=loaded.timeframe, candles=loaded.candles, now=NOW
         )
@@ -138,7 +138,7 @@ def print_sizes(name: str, candles: Candles, timeframe: str) -> None:
 
 def test_reading_a_year_of_minutes(rows_table: None) -> None:
     candles = session_bars(YEAR)
-    hold(SYMBOL, "1m", candles)
+    store_candles(SYMBOL, "1m", candles)
     load_rows(rows_of(candles))
     start, end = int(candles.time[0]), int(candles.time[-1]) + 60
 
@@ -154,7 +154,7 @@ def test_reading_a_year_among_many() -> None:
     """Reading takes what the blocks of the asked span take, however many others there are: each is
     found by one index and read by its key. So a tenth of the bars shows what all would.
     """
-    hold(SYMBOL, "1m", session_bars(YEAR))
+    store_candles(SYMBOL, "1m", session_bars(YEAR))
     end = 2**33
 
     def read() -> Candles:
@@ -165,7 +165,7 @@ def test_reading_a_year_among_many() -> None:
         cursor.execute(_COPIES, [SYMBOL + "C", MANY // len(read()), SYMBOL])
         cursor.execute("ANALYZE market_candleblock")
     among = median_of(read)
-    bars = CandleBlock.objects.aggregate(bars=Sum("bars"))["bars"]
+    bars = CandleChunk.objects.aggregate(bars=Sum("bars"))["bars"]
     print(f"\na year of {len(read()):,} minutes alone: {alone * 1000:.1f} ms", end="")
     print(f", of which this process works {busy * 1000:.1f} ms")
     print(f"among {bars:,} bars: {among * 1000:.1f} ms, {among / alone:.2f} times as long")
@@ -202,4 +202,4 @@ def test_the_size_of_walks(rows_table: None, timeframe: str, length: int) -> Non
 def test_the_size_of_real_bars(
     rows_table: None, name: str, timeframe: str, market_data: Path
 ) -> None:
-    print_sizes(name, OneSeries(market_data / name).candles, timeframe)
+    print_sizes(name, ImportedSeries(market_data / name).candles, timeframe)

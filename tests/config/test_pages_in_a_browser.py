@@ -14,7 +14,7 @@ from tests.admin.conftest import an_operator, browser_of
 from tests.backtests.browser import Tab, program, tab
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 pytestmark = [
     pytest.mark.slow,
@@ -43,7 +43,7 @@ def assert_of_the_service_alone(page: Tab, live_server: LiveServer) -> None:
 
 
 def test_the_admin(alice: User, live_server: LiveServer, tmp_path: Path) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     backtest = submit(alice)
     operator = an_operator()
     session = browser_of(operator).cookies[settings.SESSION_COOKIE_NAME].value

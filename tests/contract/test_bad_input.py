@@ -33,7 +33,7 @@ from tests.contract.rows import (
 )
 from tests.contract.rows.row import ALGORITHM, TOO_LARGE, WRONG_METHOD, Row
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 pytestmark = pytest.mark.django_db
 
@@ -122,7 +122,7 @@ def sender(alice: User) -> Sender:
 
 @pytest.fixture
 def sender_with_backtest(db: None, sender: Sender, alice: User) -> Sender:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     backtest = submit(alice, sender.ids["algorithm"])
     return Sender(sender.client, sender.ids | {"backtest": backtest.pk})
 

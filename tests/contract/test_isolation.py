@@ -29,7 +29,7 @@ from tests import make
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 from tests.trading.standing import hold as hold_position
 from tests.trading.standing import place, standing, start
 from tests.webhooks.events import endpoint_of
@@ -63,7 +63,7 @@ def algorithm_of(user: User) -> str:
 
 
 def backtest_of(user: User) -> str:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     return submit(user, algorithm_of(user)).pk
 
 

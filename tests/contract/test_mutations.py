@@ -29,7 +29,7 @@ from tests.contract.sent import Sent, assert_refused, is_echo, read, same
 from tests.contract.simulations import simulated
 from tests.engine.steps import complete
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 ALGORITHMS, BACKTESTS = "/api/trading/algorithms", "/api/backtests"
 SLOWEST = 1.0
@@ -300,7 +300,7 @@ def as_kept(name: str, value: Json) -> Json:
 @pytest.fixture
 def backtests(api: Api, alice: User) -> BacktestJudge:
     for symbol in ("NSE:NIFTY", "NSE:TCS"):
-        hold(symbol, "15m", waves("2024-01-01", 45))
+        store_candles(symbol, "15m", waves("2024-01-01", 45))
     return BacktestJudge(api(alice))
 
 

@@ -21,7 +21,7 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.contract.test_routes import routes
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 from tests.trading.standing import hold as hold_position
 from tests.trading.standing import place, standing
 from tests.webhooks.events import endpoint_of
@@ -193,7 +193,7 @@ CHANGES = [
 
 @pytest.fixture(autouse=True)
 def history(db: None) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.method} {change.path}")

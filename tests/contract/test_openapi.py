@@ -28,7 +28,7 @@ from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import client_of
 from tests.documented import document
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
 from tests.trading.standing import hold as hold_position
 from tests.trading.standing import place
@@ -285,7 +285,7 @@ def joined(kept: None) -> Reader:
     and an operator, for whom alone some calls are.
     """
     equity("NSE:RELIANCE")
-    hold("NSE:RELIANCE", "5m", waves("2024-01-01", 45, step=300))
+    store_candles("NSE:RELIANCE", "5m", waves("2024-01-01", 45, step=300))
     reader = Reader(client_of(), {})
     issued = reader.follow("signUp").json()
     reader.client.credentials(HTTP_AUTHORIZATION=f"Bearer {issued['accessToken']}")

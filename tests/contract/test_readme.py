@@ -20,7 +20,7 @@ from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.faults.service import service
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -119,7 +119,7 @@ def test_the_example_algorithm_is_ready_as_soon_as_it_is_created(api: Api, alice
 
 
 def test_the_example_of_a_study_tells_its_windows(api: Api, alice: User) -> None:
-    hold("NSE:RELIANCE", "5m", waves("2026-04-01", 60, step=300))
+    store_candles("NSE:RELIANCE", "5m", waves("2026-04-01", 60, step=300))
     described = re.search(r"/trading/algorithms .*?-d '(.*?)' \|", shell_blocks(), re.DOTALL)
     asked = re.search(r"/api/backtests .*?-d '(.*)' \|", shell_blocks("Studies"), re.DOTALL)
     assert described is not None

@@ -30,8 +30,10 @@ def minutes(start: str, count: int, *, step: int = 60, first_price: float = 100.
     return flat(times, [round(first_price + 0.05 * i, 2) for i in range(count)])
 
 
-def hold(symbol: str, timeframe: str, candles: Candles, *, synthetic: bool = False) -> None:
-    kind = candle_writer.Kind(synthetic=synthetic)
+def store_candles(
+    symbol: str, timeframe: str, candles: Candles, *, synthetic: bool = False
+) -> None:
+    kind = candle_writer.CandleKind(synthetic=synthetic)
     services.append(symbol=symbol, timeframe=timeframe, candles=candles, kind=kind, now=NOW)
 
 
@@ -41,7 +43,7 @@ def same(left: Candles, right: Candles) -> bool:
     return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
 
 
-def written(folder: Path, text: str, name: str = "NIFTY_1m_2024.csv") -> Path:
+def write_file(folder: Path, text: str, name: str = "NIFTY_1m_2024.csv") -> Path:
     path = folder / name
     path.write_text(text)
     return path

@@ -104,7 +104,7 @@ def most_memory() -> int:
 def main(folder: Path, *names: str) -> None:
     from apps.market.importers import BadCandleFile, read_candle_files
     from apps.market.importers.corporate_actions import read_actions
-    from apps.symbols.importers import MasterRefused, read_master
+    from apps.symbols.importers import InvalidMaster, read_master
     from tests import make
 
     def candles(path: Path) -> None:
@@ -127,7 +127,7 @@ def main(folder: Path, *names: str) -> None:
             assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
             try:
                 read(path)
-            except (BadCandleFile, MasterRefused) as error:
+            except (BadCandleFile, InvalidMaster) as error:
                 print(f"{most_memory()} {str(error)[:300]}", flush=True)
             else:
                 print(f"0 {name}: was read", flush=True)

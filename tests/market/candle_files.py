@@ -4,23 +4,23 @@ from pathlib import Path
 from typing import Any
 
 from apps.engine.candles import Candles
-from apps.market.importers import Given, Report, read_one_series
+from apps.market.importers import ImportOptions, ImportReport, read_one_series
 from apps.market.quality import Quality, inspect
 from apps.market.rulebook.sessions import sessions_of
 
 
-class OneSeries:
+class ImportedSeries:
     """What a file reads as; `given` are the fields of Given."""
 
     symbol: str
     timeframe: str
     candles: Candles
-    report: Report
+    report: ImportReport
     called: str
     told_by: str
 
     def __init__(self, path: Path, **given: Any) -> None:
-        loaded, part = read_one_series(path, Given(**given))
+        loaded, part = read_one_series(path, ImportOptions(**given))
         self.symbol, self.called, self.candles = part.symbol, part.called, part.candles
         self.timeframe, self.report, self.told_by = loaded.timeframe, loaded.report, loaded.told_by
 

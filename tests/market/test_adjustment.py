@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from apps.engine.candles import Candles, ist_day
 from apps.market import candle_writer, corporate_actions, services, store
-from apps.market.adjustment import Adjustment, Change
+from apps.market.adjustment import Adjustment, RatioChange
 from apps.market.importers.corporate_actions import ActionRow
 from apps.market.rulebook.dates import day_number
-from apps.market.suggestions import RATIOS, suggestions_of
-from tests.market.bars import NOW, at, flat, hold, same
-from tests.market.candle_files import OneSeries
+from apps.market.suggestions import RATIOS, find_split_candidates
+from tests.market.bars import NOW, at, flat, same, store_candles
+from tests.market.candle_files import ImportedSeries
 
 SBIN = "NSE:SBIN"
 
@@ -32,7 +32,7 @@ def act(ex_date: str, after: int, before: int = 1, *, kind: str = "split") -> No
     corporate_actions.load(rows=[row], now=NOW)
 
 
-def adjusted(timeframe: str, end: str = "2030-01-01") -> store.Priced:
+def adjusted(timeframe: str, end: str = "2030-01-01") -> store.AdjustedCandles:
     return store.read_adjusted(SBIN, timeframe, start=0, end=at(f"{end} 00:00"))
 
 
@@ -41,7 +41,7 @@ def test_each_bar_is_divided_by_the_ratios_of_the_days_after_it(
     changes: list[tuple[int, Fraction]],
 ) -> None:
     bars = flat([86400 * day for day in range(2, 28)], 120.0)
-    known = [Change(day, ratio) for day, ratio in changes]
+    known = [RatioChange(day, ratio) for day, ratio in changes]
     done = Adjustment.to(20, known).apply(bars)
     for day, close, volume in zip(ist_day(bars.time), done.close, done.volume, strict=True):
         factor = Fraction(1)
@@ -59,7 +59,7 @@ def test_without_a_change_the_very_bars_are_given() -> None:
 @pytest.mark.django_db
 def test_what_is_stored_stays_as_it_was_traded() -> None:
     bars = days("2024-01-01", 1000, 1010, 102, 103)
-    hold(SBIN, "1d", bars)
+    store_candles(SBIN, "1d", bars)
     act("2024-01-03", 10)
     assert same(store.read(SBIN, "1d", start=0, end=2**33), bars)
     found = adjusted("1d")
@@ -70,7 +70,7 @@ def test_what_is_stored_stays_as_it_was_traded() -> None:
 
 @pytest.mark.django_db
 def test_prices_are_in_the_terms_of_the_last_day_before_the_end() -> None:
-    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
     act("2024-01-03", 10)
     until = adjusted("1d", "2024-01-03")
     assert (until.candles.close.tolist(), until.actions) == ([1000, 1010], ())
@@ -78,8 +78,8 @@ def test_prices_are_in_the_terms_of_the_last_day_before_the_end() -> None:
 
 @pytest.mark.django_db
 def test_all_timeframes_of_a_symbol_are_in_the_same_terms() -> None:
-    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102))
-    hold(SBIN, "15m", flat([at("2024-01-02 09:15")], [1005.0]))
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102))
+    store_candles(SBIN, "15m", flat([at("2024-01-02 09:15")], [1005.0]))
     act("2024-01-03", 10)
     assert adjusted("15m").candles.close.tolist() == [100.5]
     assert adjusted("1d").candles.close.tolist() == [100, 101, 102]
@@ -87,14 +87,14 @@ def test_all_timeframes_of_a_symbol_are_in_the_same_terms() -> None:
 
 @pytest.mark.django_db
 def test_a_split_that_is_still_to_come_changes_nothing() -> None:
-    hold(SBIN, "1d", days("2024-01-01", 1000, 1010))
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010))
     act("2024-01-03", 10)
     assert adjusted("1d").candles.close.tolist() == [1000, 1010]
 
 
 @pytest.mark.django_db
 def test_a_split_and_a_bonus_of_one_day_multiply() -> None:
-    hold(SBIN, "1d", days("2024-01-01", 1000, 250))
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 250))
     act("2024-01-02", 2)
     act("2024-01-02", 2, kind="bonus")
     assert adjusted("1d").candles.close.tolist() == [250, 250]
@@ -104,7 +104,7 @@ def test_a_split_and_a_bonus_of_one_day_multiply() -> None:
 @pytest.mark.parametrize("timeframe", ["15m", "1d"])
 def test_longer_bars_made_from_minutes_are_adjusted_too(timeframe: str) -> None:
     times = [at(f"2024-01-0{day} 09:15") + 60 * i for day in (2, 3) for i in range(375)]
-    hold(SBIN, "1m", flat(times, [30.0] * 375 + [20.0] * 375))
+    store_candles(SBIN, "1m", flat(times, [30.0] * 375 + [20.0] * 375))
     act("2024-01-03", 3, 2, kind="bonus")
     found = adjusted(timeframe).candles
     assert set(found.close.tolist()) == {20.0}
@@ -113,8 +113,10 @@ def test_longer_bars_made_from_minutes_are_adjusted_too(timeframe: str) -> None:
 
 @pytest.mark.django_db
 def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
-    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103, 104))
-    hold(SBIN, "1w", flat([at("2023-12-25 00:00"), at("2024-01-01 00:00")], [990.0, 500.0]))
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103, 104))
+    store_candles(
+        SBIN, "1w", flat([at("2023-12-25 00:00"), at("2024-01-01 00:00")], [990.0, 500.0])
+    )
     act("2024-01-03", 10)
     weeks = adjusted("1w").candles
     assert weeks.open.tolist() == [99, 100]
@@ -124,7 +126,7 @@ def test_a_week_with_a_split_in_it_is_made_from_adjusted_days() -> None:
 
 @pytest.mark.django_db
 def test_prices_that_their_source_adjusted_are_left_alone() -> None:
-    kind = candle_writer.Kind(adjusted=True)
+    kind = candle_writer.CandleKind(adjusted=True)
     bars = days("2024-01-01", 100, 101, 102)
     services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)
     act("2024-01-03", 10)
@@ -134,11 +136,13 @@ def test_prices_that_their_source_adjusted_are_left_alone() -> None:
 
 @pytest.mark.django_db
 def test_pages_are_in_the_terms_of_the_newest_day() -> None:
-    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
     act("2024-01-03", 10)
-    early = store.page(SBIN, "1d", start=None, end=at("2024-01-03 00:00"), limit=1, adjusted=True)
+    early = store.read_page(
+        SBIN, "1d", start=None, end=at("2024-01-03 00:00"), limit=1, adjusted=True
+    )
     assert early.candles.close.tolist() == [101]
-    late = store.page(SBIN, "1d", start=None, end=None, limit=2, adjusted=True)
+    late = store.read_page(SBIN, "1d", start=None, end=None, limit=2, adjusted=True)
     assert (late.candles.close.tolist(), late.actions) == ([102, 103], ())
 
 
@@ -146,7 +150,7 @@ def test_pages_are_in_the_terms_of_the_newest_day() -> None:
 def test_an_adjusted_read_asks_for_the_actions_once(
     django_assert_num_queries: Callable[[int], Any],
 ) -> None:
-    hold(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
+    store_candles(SBIN, "1d", days("2024-01-01", 1000, 1010, 102, 103))
     # The edition's, that of derivatives and that of live bars too; and the blocks, by a cursor of
     # their own.
     with django_assert_num_queries(5):
@@ -155,11 +159,11 @@ def test_an_adjusted_read_asks_for_the_actions_once(
 
 def test_clean_ratios_between_days_in_a_row_are_suggested() -> None:
     bars = days("2024-01-01", 1000, 1020, 103, 100, 52, 71)
-    found = [(each.day, each.ratio) for each in suggestions_of(bars)]
+    found = [(each.day, each.ratio) for each in find_split_candidates(bars)]
     third, fifth = (day_number(date(2024, 1, day)) for day in (3, 5))
     assert found == [(third, Fraction(10)), (fifth, Fraction(2))]
     apart = flat([at("2024-01-01 00:00"), at("2024-02-01 00:00")], [100.0, 50.0])
-    assert suggestions_of(apart) == suggestions_of(bars.slice(0, 1)) == []
+    assert find_split_candidates(apart) == find_split_candidates(bars.slice(0, 1)) == []
 
 
 REAL = {
@@ -174,12 +178,12 @@ REAL = {
 
 @pytest.mark.parametrize("name", REAL)
 def test_real_splits_are_suggested_and_make_prices_continuous(name: str, market_data: Path) -> None:
-    bars = OneSeries(market_data / f"{name}.csv.gz").candles
-    found = suggestions_of(bars)
+    bars = ImportedSeries(market_data / f"{name}.csv.gz").candles
+    found = find_split_candidates(bars)
     told = [(str(np.datetime64(each.day, "D")), each.ratio) for each in found]
     assert told == REAL[name]
-    changes = [Change(each.day, each.ratio) for each in found]
+    changes = [RatioChange(each.day, each.ratio) for each in found]
     done = Adjustment.to(int(ist_day(bars.time[-1:])[0]), changes).apply(bars)
     overnight = done.open[1:] / done.close[:-1]
     assert 0.7 < overnight.min() < overnight.max() < 1.3
-    assert suggestions_of(done) == []
+    assert find_split_candidates(done) == []

@@ -7,8 +7,8 @@ import pytest
 
 from apps.engine.candles import TIMEFRAMES
 from apps.market import candle_chunks, store
-from apps.market.bar_counts import at_least
-from tests.market.bars import at, flat, hold, minutes
+from apps.market.bar_counts import lower_bounds
+from tests.market.bars import at, flat, minutes, store_candles
 
 START, END = at("2024-02-03 00:00"), at("2024-03-20 00:00")
 pytestmark = pytest.mark.django_db
@@ -16,20 +16,22 @@ pytestmark = pytest.mark.django_db
 
 def hold_quarter(symbol: str) -> None:
     days = [f"2024-0{month}-{day:02}" for month in (1, 2, 3) for day in range(1, 29, 3)]
-    hold(symbol, "1m", candle_chunks.joined(minutes(f"{day} 09:15", 375) for day in days))
+    store_candles(symbol, "1m", candle_chunks.join(minutes(f"{day} 09:15", 375) for day in days))
 
 
 def short(*symbols: str, timeframe: str, within: int, total: int) -> list[object]:
-    found = store.short_of(symbols, timeframe, start=START, end=END, within=within, total=total)
+    found = store.insufficient_history(
+        symbols, timeframe, start=START, end=END, within=within, total=total
+    )
     return list(found)
 
 
 @pytest.mark.parametrize("timeframe", list(TIMEFRAMES))
 def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
     hold_quarter("NSE:SBIN")
-    hold("NSE:SBIN", "5m", flat([at("2024-03-04 09:15"), at("2024-03-04 09:20")]))
+    store_candles("NSE:SBIN", "5m", flat([at("2024-03-04 09:15"), at("2024-03-04 09:20")]))
     for start, end in [(START, END), (0, 2**33), (START + 36_000, END + 36_000), (END, END + 60)]:
-        bound = at_least(["NSE:SBIN"], timeframe, start=start, end=end)["NSE:SBIN"]
+        bound = lower_bounds(["NSE:SBIN"], timeframe, start=start, end=end)["NSE:SBIN"]
         before, within = store.count("NSE:SBIN", timeframe, start=start, end=end)
         assert (bound.before <= before, bound.within <= within) == (True, True)
 
@@ -46,7 +48,7 @@ def test_plenty_is_seen_in_one_query_for_all_symbols(
 
 def test_who_is_short_is_told_with_the_exact_counts() -> None:
     hold_quarter("NSE:SBIN")
-    hold("NSE:INFY", "1m", minutes("2024-02-05 09:15", 45))
+    store_candles("NSE:INFY", "1m", minutes("2024-02-05 09:15", 45))
     assert short("NSE:SBIN", "NSE:INFY", "NSE:TCS", timeframe="15m", within=2, total=4) == [
         ("NSE:INFY", (0, 3)),
         ("NSE:TCS", (0, 0)),
@@ -54,7 +56,7 @@ def test_who_is_short_is_told_with_the_exact_counts() -> None:
 
 
 def test_bars_before_the_range_count_for_the_total_only() -> None:
-    hold("NSE:SBIN", "1m", minutes("2024-01-05 09:15", 300))
+    store_candles("NSE:SBIN", "1m", minutes("2024-01-05 09:15", 300))
     assert short("NSE:SBIN", timeframe="1m", within=0, total=300) == []
     assert short("NSE:SBIN", timeframe="1m", within=1, total=1) == [("NSE:SBIN", (300, 0))]
 
@@ -62,7 +64,7 @@ def test_bars_before_the_range_count_for_the_total_only() -> None:
 def test_each_day_of_a_finer_timeframe_is_one_before_the_range_and_in_it() -> None:
     """But for two that the data may not have finished."""
     hold_quarter("NSE:SBIN")
-    bound = at_least(["NSE:SBIN"], "1d", start=START, end=END)["NSE:SBIN"]
+    bound = lower_bounds(["NSE:SBIN"], "1d", start=START, end=END)["NSE:SBIN"]
     counts = store.count("NSE:SBIN", "1d", start=START, end=END)
     assert (bound.before + 2, bound.within + 2) == counts
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apps.engine.candles import Candles
 from apps.market import candle_chunks
 from tests.market.bars import at, flat, minutes, same
-from tests.market.candle_files import OneSeries
+from tests.market.candle_files import ImportedSeries
 
 
 def _scale(data: bytes) -> bytes | None:
@@ -75,13 +75,13 @@ def test_bars_are_cut_at_the_blocks_of_rule_11(timeframe: str, starts: list[str]
     held = flat([at("2024-12-31 15:00"), at("2025-01-01 09:15")])
     cut = candle_chunks.split(held, timeframe)
     assert [block.start for block in cut] == [at(start) for start in starts]
-    assert same(candle_chunks.joined(block.candles for block in cut), held)
+    assert same(candle_chunks.join(block.candles for block in cut), held)
 
 
 def test_the_days_of_a_block_are_those_of_its_bars() -> None:
     held = flat([at("2024-12-02 09:15"), at("2024-12-02 15:29"), at("2024-12-31 15:29")])
     block = candle_chunks.split(held, "1m")[0]
-    days = candle_chunks.days_of(candle_chunks.day_bits(block), block.start)
+    days = candle_chunks.days_from_bits(candle_chunks.day_bits(block), block.start)
     dates = days.astype("M8[D]").astype(str).tolist()
     assert dates == ["2024-12-02", "2024-12-31"]
 
@@ -95,7 +95,7 @@ def test_joining_pieces_in_any_order_sorts_them() -> None:
     bars = minutes("2024-01-01 09:15", 10)
     odd = np.arange(10) % 2 == 1
     pieces = [bars.where(odd), candle_chunks.EMPTY, bars.where(~odd)]
-    assert same(candle_chunks.joined(pieces), bars)
+    assert same(candle_chunks.join(pieces), bars)
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])
@@ -115,7 +115,7 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
         flat(range(3600, 6000, 60), 100 / 3),
     ]
     assert same(
-        candle_chunks.decode(*map(candle_chunks.encode, pieces)), candle_chunks.joined(pieces)
+        candle_chunks.decode(*map(candle_chunks.encode, pieces)), candle_chunks.join(pieces)
     )
 
 
@@ -128,7 +128,7 @@ def test_blocks_of_different_decimals_are_one_series() -> None:
     ],
 )
 def test_a_real_bar_takes_under_ten_bytes(name: str, timeframe: str, market_data: Path) -> None:
-    bars = OneSeries(market_data / name).candles
+    bars = ImportedSeries(market_data / name).candles
     data = [candle_chunks.encode(block.candles) for block in candle_chunks.split(bars, timeframe)]
     assert sum(map(len, data)) < 10 * len(bars)
     assert same(candle_chunks.decode(*data), bars)

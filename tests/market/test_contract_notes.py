@@ -9,14 +9,14 @@ import pytest
 
 from apps.engine.kernel.fills import charges_on
 from apps.engine.simulation.plan import rate_rows
-from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, note_of, schedule_of
+from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, charges_of, schedule_of
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
-from apps.market.rulebook.rule_set import bundled
+from apps.market.rulebook.rule_set import bundled_rule_set
 
 pytestmark = pytest.mark.proof
 
-BOOK = bundled()
+BOOK = bundled_rule_set()
 # The kernel's order of items, and sums that sources give as one figure.
 ITEMS = (
     "brokerage", "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst",
@@ -242,7 +242,7 @@ def scheduled(vector: Vector) -> Iterator[dict[str, Decimal]]:
     day = date.fromisoformat(vector.day)
     for side, quantity, price, overnight in vector.fills:
         value = quantity * Decimal(price)
-        note = note_of(BOOK, vector.basis, side=side, value=value, day=day, from_demat=overnight)
+        note = charges_of(BOOK, vector.basis, side=side, value=value, day=day, from_demat=overnight)
         amounts = {charge.item: charge.amount for charge in note.charges}
         yield {item: amounts.get(item, Decimal(0)) for item in ITEMS}
 

@@ -15,14 +15,19 @@ from django.core.management import call_command
 from apps.engine.simulation.plan import Contract
 from apps.engine.symbols import parse
 from apps.market.calendars import calendars_of
-from apps.market.contracts import Facts, Rules, rules_of, rules_without_master
+from apps.market.contracts import (
+    InstrumentFacts,
+    MarketRules,
+    bundled_market_rules,
+    market_rules_of,
+)
 from apps.market.dates import INDIA
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.expiries import expiry_of
-from apps.market.rulebook.rule_set import bundled
+from apps.market.rulebook.rule_set import bundled_rule_set
 from apps.symbols.models import Instrument, InstrumentTerms
 from apps.symbols.services import seed_sample
-from apps.symbols.terms import Terms
+from apps.symbols.terms import DatedTerms
 from tests.engine.strategies import strategy
 from tests.symbols.instruments import equity, future, master_of_derivatives
 
@@ -31,18 +36,20 @@ AUGUST = date(2026, 8, 3)
 DAY = timedelta(days=1)
 
 
-def rules(symbol: str, facts: Facts | None = None, *, day: date = MARCH, **settings: Any) -> Rules:
+def rules(
+    symbol: str, facts: InstrumentFacts | None = None, *, day: date = MARCH, **settings: Any
+) -> MarketRules:
     asked = strategy(basicInfo={"symbols": [symbol]}, executionSettings=settings)
-    return Rules(bundled(), asked, {symbol: facts or Facts()}, day, day)
+    return MarketRules(bundled_rule_set(), asked, {symbol: facts or InstrumentFacts()}, day, day)
 
 
 def at(price: float) -> Callable[[date], float]:
     return lambda day: price
 
 
-def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -> Terms:
+def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -> DatedTerms:
     given = (Decimal(text) if text else None for text in (tick, multiplier))
-    return Terms(MARCH, lot, *given, freeze_quantity=None, source="a test")
+    return DatedTerms(MARCH, lot, *given, freeze_quantity=None, source="a test")
 
 
 def test_what_nobody_knows_has_the_engines_terms() -> None:
@@ -54,19 +61,19 @@ def test_what_nobody_knows_has_the_engines_terms() -> None:
     ("price", "tick"), [(249.0, 0.01), (250.0, 0.05), (4_999.0, 0.1), (9_999.0, 0.5), (30_000.0, 5)]
 )
 def test_a_share_without_a_known_tick_has_that_of_its_price_band(price: float, tick: float) -> None:
-    assert rules("NSE:ABC", Facts([terms(1)])).contract("NSE:ABC", at(price)).tick == tick
+    assert rules("NSE:ABC", InstrumentFacts([terms(1)])).contract("NSE:ABC", at(price)).tick == tick
 
 
 def test_before_the_bands_every_share_had_five_paise() -> None:
-    held = rules("NSE:ABC", Facts([terms(1)]), day=date(2024, 1, 2))
+    held = rules("NSE:ABC", InstrumentFacts([terms(1)]), day=date(2024, 1, 2))
     assert held.contract("NSE:ABC", at(100.0)).tick == 0.05
 
 
 def test_ticks_that_change_within_the_range_hold_from_their_day() -> None:
     asked = strategy(basicInfo={"symbols": ["NSE:ABC"]})
     first, bands = date(2024, 1, 2), date(2025, 4, 15)
-    facts = {"NSE:ABC": Facts([replace(terms(1), valid_from=first)])}
-    held = Rules(bundled(), asked, facts, first, date(2025, 12, 31))
+    facts = {"NSE:ABC": InstrumentFacts([replace(terms(1), valid_from=first)])}
+    held = MarketRules(bundled_rule_set(), asked, facts, first, date(2025, 12, 31))
     prices = {first: 240.0, date(2024, 6, 10): 245.0, bands: 1200.0}
     found = held.contract("NSE:ABC", lambda day: prices[day])
     assert len(found.later) == 2
@@ -78,14 +85,14 @@ def test_the_masters_lot_and_value_beat_the_rulebooks() -> None:
     symbol = "MCX:GOLD26APRFUT"
     alone = rules(symbol).contract(symbol, at(1e5))
     assert (alone.lot, alone.multiplier) == (1, 100)
-    told = rules(symbol, Facts([terms(2, multiplier="100")])).contract(symbol, at(1e5))
+    told = rules(symbol, InstrumentFacts([terms(2, multiplier="100")])).contract(symbol, at(1e5))
     assert (told.lot, told.multiplier) == (2, 50)
-    counted_as_one = rules("MCX:CRUDEOIL26APRFUT", Facts([terms(1)]))
+    counted_as_one = rules("MCX:CRUDEOIL26APRFUT", InstrumentFacts([terms(1)]))
     assert counted_as_one.contract("MCX:CRUDEOIL26APRFUT", at(6e3)).lot == 100
 
 
 def test_futures_lock_an_estimated_margin_and_say_so() -> None:
-    index = rules("NSE:NIFTY26MARFUT", Facts(on_index=True))
+    index = rules("NSE:NIFTY26MARFUT", InstrumentFacts(on_index=True))
     share = rules("NSE:SBIN26MARFUT")
     assert index.contract("NSE:NIFTY26MARFUT", at(24e3)).margin == 0.12
     assert share.contract("NSE:SBIN26MARFUT", at(800.0)).margin == 0.2
@@ -121,7 +128,7 @@ def test_charges_without_a_rate_on_the_first_day_are_told() -> None:
 
 
 def test_an_index_is_not_charged_and_the_result_says_what_can_be_traded_instead() -> None:
-    index = rules("NSE:NIFTY", Facts(on_index=True, future="NSE:NIFTY26MARFUT"))
+    index = rules("NSE:NIFTY", InstrumentFacts(on_index=True, future="NSE:NIFTY26MARFUT"))
     (note,) = index.notes("NSE:NIFTY")
     assert (note.code, note.message) == (
         "index_traded",
@@ -130,9 +137,9 @@ def test_an_index_is_not_charged_and_the_result_says_what_can_be_traded_instead(
         " NSE:NIFTY26MARFUT, or an option (NSE:NIFTY<YY><MMM><STRIKE>CE) instead.",
     )
     assert index.schedule == ()
-    (unknown,) = rules("NSE:NIFTY", Facts(on_index=True)).notes("NSE:NIFTY")
+    (unknown,) = rules("NSE:NIFTY", InstrumentFacts(on_index=True)).notes("NSE:NIFTY")
     assert "such as NSE:NIFTY<YY><MMM>FUT" in unknown.message
-    (without,) = rules("NSE:NIFTYIT", Facts(on_index=True, has_derivatives=False)).notes(
+    (without,) = rules("NSE:NIFTYIT", InstrumentFacts(on_index=True, has_derivatives=False)).notes(
         "NSE:NIFTYIT"
     )
     assert without.message.endswith("No future or option on it is listed.")
@@ -148,7 +155,7 @@ def test_the_future_to_trade_is_the_first_that_expires_after_the_range(db: None)
     ):
         future(symbol, expiry=expiry, underlying=symbol[4:-8])
     asked = strategy(basicInfo={"symbols": ["NSE:BANKNIFTY", "NSE:SBIN"]})
-    facts = rules_of(asked, first=AUGUST, last=date(2026, 8, 31)).facts
+    facts = market_rules_of(asked, first=AUGUST, last=date(2026, 8, 31)).facts
     assert facts["NSE:BANKNIFTY"].future == "NSE:BANKNIFTY26SEPFUT"
     assert facts["NSE:SBIN"].future == ""
 
@@ -156,7 +163,9 @@ def test_the_future_to_trade_is_the_first_that_expires_after_the_range(db: None)
 def test_options_that_may_be_sold_say_how_little_is_locked() -> None:
     symbol = "NSE:NIFTY26MAR24000CE"
     asked = strategy(basicInfo={"symbols": [symbol]}, entryConditions={"positionType": "short"})
-    held = Rules(bundled(), asked, {symbol: Facts(on_index=True)}, MARCH, MARCH)
+    held = MarketRules(
+        bundled_rule_set(), asked, {symbol: InstrumentFacts(on_index=True)}, MARCH, MARCH
+    )
     assert [note.code for note in held.notes(symbol)] == ["option_shorts"]
 
 
@@ -169,7 +178,7 @@ def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None)
         InstrumentTerms.objects.create(instrument=row, valid_from=day, lot_size=lot, source="test")
     master_of_derivatives()
     asked = strategy(basicInfo={"symbols": symbols})
-    held = rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
+    held = market_rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
     found = held.contract(symbols[2], at(800.0))
     tenth = date(2026, 8, 10)
     lots = [found.on(day_number(day)).lot for day in (AUGUST, tenth - DAY, tenth)]
@@ -183,7 +192,7 @@ def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None)
 
 def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
     asked = strategy(basicInfo={"symbols": ["NSE:NIFTY26MARFUT"]})
-    held = rules_without_master(asked, first=MARCH, last=MARCH)
+    held = bundled_market_rules(asked, first=MARCH, last=MARCH)
     assert held.facts["NSE:NIFTY26MARFUT"].on_index
     assert held.contract("NSE:NIFTY26MARFUT", at(24e3)).margin == 0.12
 
@@ -212,7 +221,7 @@ def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
 )
 def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, last: str) -> None:
     day = date.fromisoformat(last)
-    held = rules(symbol, Facts(listed=False), day=day - 20 * DAY)
+    held = rules(symbol, InstrumentFacts(listed=False), day=day - 20 * DAY)
     found = held.contract(symbol, at(100.0))
     closes = held.sessions(symbol).hours(np.array([day_number(day)], np.int32))[1]
     assert found.ends == closes[0]

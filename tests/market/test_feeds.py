@@ -12,8 +12,8 @@ from django.core.management import CommandError, call_command
 from apps.market import store
 from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
-from apps.market.feeds.ticks import GRACE, Minutes, Tick
-from apps.market.intraday_buffer import Row
+from apps.market.feeds.ticks import GRACE, MinuteBars, Tick
+from apps.market.intraday_buffer import CandleRow
 from apps.symbols.models import Instrument, InstrumentAlias, Source
 from tests.market.bars import at
 from tests.market.kite_stand_in import KiteStandIn, quote
@@ -24,18 +24,18 @@ TOKEN = 738561
 OPENING = at("2026-10-30 09:15")
 
 
-def told(minutes: Minutes, *ticks: tuple[int, float, float | None], symbol: str = SBIN) -> None:
+def told(minutes: MinuteBars, *ticks: tuple[int, float, float | None], symbol: str = SBIN) -> None:
     """Ticks so many seconds after the opening."""
     for seconds, price, volume in ticks:
         minutes.add(Tick(symbol, OPENING + seconds, price, volume))
 
 
-def ended(minutes: Minutes, seconds: int) -> list[Mapping[str, Row]]:
+def ended(minutes: MinuteBars, seconds: int) -> list[Mapping[str, CandleRow]]:
     return minutes.ended(OPENING + seconds)
 
 
 def test_trades_of_a_minute_make_its_bar_once_it_is_over() -> None:
-    minutes = Minutes(connected_at=OPENING - 30)
+    minutes = MinuteBars(connected_at=OPENING - 30)
     told(minutes, (-5, 99, 40), (1, 100, 50), (20, 102, 60), (40, 98, 65), (59, 101, 90))
     told(minutes, (10, 25_000, None), (50, 25_010, None), symbol=NIFTY)
     assert ended(minutes, 60 + GRACE - 1) == []
@@ -49,7 +49,7 @@ def test_trades_of_a_minute_make_its_bar_once_it_is_over() -> None:
 
 
 def test_a_quote_without_a_trade_makes_no_bar_and_a_late_trade_no_second_one() -> None:
-    minutes = Minutes(connected_at=OPENING - 30)
+    minutes = MinuteBars(connected_at=OPENING - 30)
     told(minutes, (1, 100, 50), (61, 100, 50))
     assert len(ended(minutes, 300)) == 1
     told(minutes, (59, 105, 60))
@@ -57,7 +57,7 @@ def test_a_quote_without_a_trade_makes_no_bar_and_a_late_trade_no_second_one() -
 
 
 def test_a_minute_that_was_not_seen_as_a_whole_makes_no_bar() -> None:
-    minutes = Minutes(connected_at=OPENING + 20)
+    minutes = MinuteBars(connected_at=OPENING + 20)
     told(minutes, (30, 100, 50), (70, 101, 60))
     minutes.begin_anew(OPENING + 90)
     told(minutes, (100, 102, 70), (130, 103, 80))
@@ -65,7 +65,7 @@ def test_a_minute_that_was_not_seen_as_a_whole_makes_no_bar() -> None:
 
 
 def test_the_count_of_traded_units_begins_anew_each_day() -> None:
-    minutes = Minutes(connected_at=OPENING - 86_400)
+    minutes = MinuteBars(connected_at=OPENING - 86_400)
     told(minutes, (-50_000, 100, 9000), (5, 100, 30), (8, 100, 45))
     assert ended(minutes, 300)[-1][SBIN][-1] == 45
 

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from apps.market import candle_writer, store
 from apps.market.feeds import follower
-from apps.market.intraday_buffer import Row
+from apps.market.intraday_buffer import CandleRow
 from tests.market.bars import at
 from tests.trading.test_races import wait_until_somebody_waits
 
@@ -28,7 +28,7 @@ class Told:
     def __init__(self, minutes: int) -> None:
         self._minutes = minutes
 
-    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
+    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
         for minute in range(self._minutes):
             yield {SBIN: (OPENING + 60 * minute, 100, 101, 99, 100, 5)}
             yield {}
@@ -95,7 +95,7 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
     """In the opposite order to that in which the load locks them."""
     symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
     symbols.sort(key=lambda symbol: crc32(symbol.encode()) % candle_writer._BUCKETS, reverse=True)
-    connected, begun, admit = Event(), Event(), candle_writer.admit
+    connected, begun, replace = Event(), Event(), candle_writer.replace_samples
 
     def load() -> None:
         try:
@@ -103,16 +103,16 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
             connected.set()
             begun.wait(10)
             with transaction.atomic():
-                candle_writer.lock(symbols)
+                candle_writer.lock_symbols(symbols)
         finally:
             connection.close()
 
-    def admitted(*given: Any) -> Mapping[str, int]:
+    def replace_later(*given: Any) -> Mapping[str, int]:
         begun.set()
         wait_until_somebody_waits()
-        return admit(*given)
+        return replace(*given)
 
-    monkeypatch.setattr(candle_writer, "admit", admitted)
+    monkeypatch.setattr(candle_writer, "replace_samples", replace_later)
     bar = (OPENING, 100.0, 101.0, 99.0, 100.0, 5.0)
     with ThreadPoolExecutor(1) as pool:
         loaded = pool.submit(load)

@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from apps.market.importers import BadCandleFile, Given, Loaded, read_candle_files
-from tests.market.bars import at, written
-from tests.market.candle_files import OneSeries
+from apps.market.importers import BadCandleFile, CandleImport, ImportOptions, read_candle_files
+from tests.market.bars import at, write_file
+from tests.market.candle_files import ImportedSeries
 
 UDIFF = (
     "TradDt,BizDt,Sgmt,Src,FinInstrmTp,FinInstrmId,ISIN,TckrSymb,SctySrs,XpryDt,FininstrmActlXpryDt,"
@@ -27,16 +27,16 @@ NSE_FO = (
 )
 
 
-def load(folder: Path, text: str, name: str = "file.csv", **given: Any) -> Loaded:
-    [loaded] = read_candle_files(written(folder, text, name), Given(**given))
+def load(folder: Path, text: str, name: str = "file.csv", **given: Any) -> CandleImport:
+    [loaded] = read_candle_files(write_file(folder, text, name), ImportOptions(**given))
     return loaded
 
 
-def closes(loaded: Loaded) -> dict[str, list[float]]:
+def closes(loaded: CandleImport) -> dict[str, list[float]]:
     return {part.symbol: part.candles.close.tolist() for part in loaded.parts}
 
 
-def volumes(loaded: Loaded) -> dict[str, list[float]]:
+def volumes(loaded: CandleImport) -> dict[str, list[float]]:
     return {part.symbol: part.candles.volume.tolist() for part in loaded.parts}
 
 
@@ -388,7 +388,7 @@ def test_every_file_of_a_zip_is_read(tmp_path: Path) -> None:
         ("many.zip/days/TCS_1m.csv.txt", "NSE:TCS"),
     ]
     with pytest.raises(BadCandleFile, match="packs 2 files: give one"):
-        OneSeries(path)
+        ImportedSeries(path)
 
 
 def test_archives_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
@@ -405,4 +405,4 @@ def test_archives_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
 def test_a_gzip_file_is_known_by_its_content(tmp_path: Path) -> None:
     path = tmp_path / "SBIN_1d.csv"
     path.write_bytes(gzip.compress(b"date,open,high,low,close\n2024-01-01,1,1,1,1\n"))
-    assert OneSeries(path, timeframe="1d").symbol == "NSE:SBIN"
+    assert ImportedSeries(path, timeframe="1d").symbol == "NSE:SBIN"

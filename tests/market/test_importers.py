@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from apps.market.importers import BadCandleFile
-from tests.market.bars import at, written
-from tests.market.candle_files import OneSeries, dates
+from tests.market.bars import at, write_file
+from tests.market.candle_files import ImportedSeries, dates
 
 HEADER = "Date,Open,High,Low,Close,Volume\n"
 MINUTES = [
@@ -21,8 +21,8 @@ MINUTES = [
 ]
 
 
-def read(folder: Path, *rows: str, header: str = HEADER, **given: Any) -> OneSeries:
-    return OneSeries(written(folder, header + "\n".join(rows) + "\n"), **given)
+def read(folder: Path, *rows: str, header: str = HEADER, **given: Any) -> ImportedSeries:
+    return ImportedSeries(write_file(folder, header + "\n".join(rows) + "\n"), **given)
 
 
 def refusal(folder: Path, *rows: str, header: str = HEADER, **given: Any) -> str:
@@ -102,7 +102,7 @@ def test_names_and_delimiters_of_headers(tmp_path: Path, header: str) -> None:
 def test_a_gzip_file_reads_as_the_file_in_it(tmp_path: Path) -> None:
     path = tmp_path / "NIFTY_1m_2024.csv.gz"
     path.write_bytes(gzip.compress((HEADER + "\n".join(MINUTES)).encode()))
-    assert len(OneSeries(path).candles) == 3
+    assert len(ImportedSeries(path).candles) == 3
 
 
 @pytest.mark.parametrize("zone", [None, "+05:30", "UTC"])
@@ -113,7 +113,7 @@ def test_a_parquet_file_with_or_without_a_zone(tmp_path: Path, zone: str | None)
     stamps = pa.array([moment, moment + timedelta(minutes=5)], pa.timestamp("ns", zone))
     path = tmp_path / "BHEL_5m_2025-26.parquet"
     pq.write_table(pa.table({"date": stamps, **prices}), path)
-    loaded = OneSeries(path)
+    loaded = ImportedSeries(path)
     assert (loaded.symbol, loaded.timeframe) == ("NSE:BHEL", "5m")
     assert loaded.candles.time.tolist() == [at("2024-01-01 09:15"), at("2024-01-01 09:20")]
     assert loaded.candles.close.tolist() == [100.05, 100.1]
@@ -144,15 +144,15 @@ def test_the_instrument_column_tells_the_symbol(tmp_path: Path, called: str, sym
     [("SBIN_1m.csv", "NSE:SBIN"), ("BSE_SBIN_1m_2024.csv", "BSE:SBIN")],
 )
 def test_the_name_of_the_file_tells_the_symbol(tmp_path: Path, name: str, symbol: str) -> None:
-    path = written(tmp_path, HEADER + "\n".join(MINUTES), name)
-    assert OneSeries(path).symbol == symbol
+    path = write_file(tmp_path, HEADER + "\n".join(MINUTES), name)
+    assert ImportedSeries(path).symbol == symbol
 
 
 def test_a_given_symbol_wins_and_an_untold_one_is_asked_for(tmp_path: Path) -> None:
-    path = written(tmp_path, HEADER + "\n".join(MINUTES), "prices.csv")
-    assert OneSeries(path, symbol="MCX:GOLD24FEBFUT").symbol == "MCX:GOLD24FEBFUT"
+    path = write_file(tmp_path, HEADER + "\n".join(MINUTES), "prices.csv")
+    assert ImportedSeries(path, symbol="MCX:GOLD24FEBFUT").symbol == "MCX:GOLD24FEBFUT"
     with pytest.raises(BadCandleFile, match="give it with --symbol"):
-        OneSeries(path)
+        ImportedSeries(path)
 
 
 def test_rows_in_any_order_are_sorted_and_counted(tmp_path: Path) -> None:
@@ -247,14 +247,14 @@ def test_an_unknown_layout_names_what_is_there_and_what_is_missing(
 )
 def test_an_empty_file_is_refused(tmp_path: Path, content: str, told: str) -> None:
     with pytest.raises(BadCandleFile, match=told):
-        OneSeries(written(tmp_path, content))
+        ImportedSeries(write_file(tmp_path, content))
 
 
 def test_a_truncated_gzip_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "NIFTY_1m.csv.gz"
     path.write_bytes(gzip.compress((HEADER + "\n".join(MINUTES)).encode())[:-12])
     with pytest.raises(BadCandleFile, match="damaged or truncated gzip"):
-        OneSeries(path)
+        ImportedSeries(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"\xff\xfe\x00not parquet"])
@@ -262,26 +262,26 @@ def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path, content: bytes) ->
     path = tmp_path / "NIFTY_1m.parquet"
     path.write_bytes(content)
     with pytest.raises(BadCandleFile, match="is no Parquet file"):
-        OneSeries(path)
+        ImportedSeries(path)
 
 
 def test_a_parquet_of_other_columns_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "NIFTY_1m.parquet"
     pq.write_table(pa.table({"when": [1], "price": [2.0]}), path)
     with pytest.raises(BadCandleFile, match="its columns are when, price; missing: timestamp"):
-        OneSeries(path)
+        ImportedSeries(path)
 
 
 def test_text_that_is_not_utf_8_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "NIFTY_1m.csv"
     path.write_bytes(HEADER.encode() + b"\xff\xfe\xfd\n")
     with pytest.raises(BadCandleFile, match="line 2: is no text in UTF-8"):
-        OneSeries(path)
+        ImportedSeries(path)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadCandleFile, match="No such file"):
-        OneSeries(tmp_path / "NIFTY_1m.csv")
+        ImportedSeries(tmp_path / "NIFTY_1m.csv")
 
 
 def test_a_file_of_two_instruments_is_refused(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.engine.candles import Candles
 from apps.market import coverage, intraday_buffer, store
-from apps.market.candle_writer import Kind, OtherPricesHeld
+from apps.market.candle_writer import CandleKind, OtherPriceKind
 from apps.market.feeds import services
-from apps.market.feeds.validation import Flaw, Received
-from apps.market.intraday_buffer import Row
-from apps.market.models import CandleBlock, LiveCandle
+from apps.market.feeds.validation import IntakeCounts, RejectReason
+from apps.market.intraday_buffer import CandleRow
+from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.services import append
-from tests.market.bars import NOW, at, hold, minutes, same
+from tests.market.bars import NOW, at, minutes, same, store_candles
 from tests.symbols.instruments import master_of_derivatives
 
 SBIN = "NSE:SBIN"
@@ -25,12 +25,12 @@ DAY = "2026-10-30"
 pytestmark = pytest.mark.django_db
 
 
-def rows_of(bars: Candles) -> list[Row]:
+def rows_of(bars: Candles) -> list[CandleRow]:
     columns = (bars.time, bars.open, bars.high, bars.low, bars.close, bars.volume)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def receive(bars: Candles, timeframe: str = "1m", *, now: datetime = NOW) -> Received:
+def receive(bars: Candles, timeframe: str = "1m", *, now: datetime = NOW) -> IntakeCounts:
     return services.receive(timeframe=timeframe, series={SBIN: rows_of(bars)}, now=now)[SBIN]
 
 
@@ -45,12 +45,12 @@ def moment(text: str) -> datetime:
 def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
     days = [minutes(f"2026-10-{day} 09:15", 375) for day in (28, 29, 30)]
     for day in days:
-        hold(SBIN, "1m", day)
-    hold(SBIN, "5m", minutes("2026-09-01 09:15", 75, step=300))
+        store_candles(SBIN, "1m", day)
+    store_candles(SBIN, "5m", minutes("2026-09-01 09:15", 75, step=300))
     whole = {name: everything(name) for name in ("1m", "5m", "15m", "1d", "1w")}
     counts = {name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole}
-    told, gaps = store.coverage(SBIN), coverage.gaps_of(SBIN)
-    CandleBlock.objects.filter(timeframe="1m").delete()
+    told, gaps = store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)
+    CandleChunk.objects.filter(timeframe="1m").delete()
     for day in days:
         assert receive(day).added == 375
     for held in ("live", "folded"):
@@ -60,15 +60,15 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
         assert counts == {
             name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
         }
-        assert (store.coverage(SBIN), coverage.gaps_of(SBIN)) == (told, gaps), held
-        services.fold(symbols=[SBIN], now=NOW)
-    assert not LiveCandle.objects.exists()
-    assert services.fold(symbols=[SBIN], now=NOW) == 0
+        assert (store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)) == (told, gaps), held
+        services.compact(symbols=[SBIN], now=NOW)
+    assert not BufferedCandle.objects.exists()
+    assert services.compact(symbols=[SBIN], now=NOW) == 0
 
 
 def test_each_bar_is_added_repeated_changed_or_refused() -> None:
     bars = minutes(f"{DAY} 09:15", 10)
-    hold(SBIN, "1m", bars.slice(0, 2))
+    store_candles(SBIN, "1m", bars.slice(0, 2))
     assert receive(bars.slice(3, 6)).added == 3
     done = receive(bars)
     assert (done.added, done.repeated, done.changed, done.late) == (5, 5, 0, 1)
@@ -76,8 +76,8 @@ def test_each_bar_is_added_repeated_changed_or_refused() -> None:
     done = receive(other)
     assert (done.added, done.repeated, done.changed) == (0, 0, 10)
     assert same(everything("1m"), other)
-    assert LiveCandle.objects.count() == 8
-    assert store.coverage(SBIN)[0]["bars"] == 10
+    assert BufferedCandle.objects.count() == 8
+    assert store.stored_timeframes(SBIN)[0]["bars"] == 10
 
 
 def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_taken() -> None:
@@ -93,9 +93,9 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
     now = moment(f"{DAY} 09:29")
     done = services.receive(timeframe="5m", series={SBIN: rows}, now=now)[SBIN]
     assert [(one.index, one.flaw) for one in done.refused] == [
-        (1, Flaw.UNALIGNED),
-        (3, Flaw.NOT_CLOSED),
-        (4, Flaw.NOT_CLOSED),
+        (1, RejectReason.UNALIGNED),
+        (3, RejectReason.NOT_CLOSED),
+        (4, RejectReason.NOT_CLOSED),
     ]
     assert (done.added, done.repeated, done.out_of_order) == (2, 1, 3)
     assert everything("5m").time.tolist() == [good[0][0], good[1][0]]
@@ -112,7 +112,7 @@ def test_bars_outside_the_session_are_taken_and_counted() -> None:
 def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_three() -> None:
     hour = minutes("2026-08-03 15:15", 1)
     now = moment("2026-08-03 15:30")
-    assert [one.flaw for one in receive(hour, "1h", now=now).refused] == [Flaw.NOT_CLOSED]
+    assert [one.flaw for one in receive(hour, "1h", now=now).refused] == [RejectReason.NOT_CLOSED]
     master_of_derivatives()
     assert receive(hour, "1h", now=now).added == 1
 
@@ -125,14 +125,14 @@ def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
 
 
 def test_real_bars_end_a_sample_and_do_not_mix_with_adjusted_prices() -> None:
-    hold(SBIN, "1m", minutes("2026-09-01 09:15", 5), synthetic=True)
+    store_candles(SBIN, "1m", minutes("2026-09-01 09:15", 5), synthetic=True)
     assert receive(minutes(f"{DAY} 09:15", 1)).dropped == 5
-    assert store.synthetic_among([SBIN]) == []
+    assert store.synthetic_symbols([SBIN]) == []
     append(
         symbol=SBIN, timeframe="1d", candles=minutes("2026-09-01 00:00", 1),
-        kind=Kind(adjusted=True), now=NOW,
+        kind=CandleKind(adjusted=True), now=NOW,
     )  # fmt: skip
-    with pytest.raises(OtherPricesHeld):
+    with pytest.raises(OtherPriceKind):
         receive(minutes(f"{DAY} 00:00", 1), "1d")
 
 
@@ -149,7 +149,7 @@ def test_many_bars_at_once_go_into_blocks() -> None:
     receive(minutes(f"{DAY} 09:15", 1))
     bars = minutes("2026-10-01 09:15", 1200)
     assert receive(bars).added == 1200
-    assert not LiveCandle.objects.exists()
+    assert not BufferedCandle.objects.exists()
     assert len(everything("1m")) == 1201
 
 
@@ -158,7 +158,7 @@ def test_one_who_trades_sees_bars_that_are_over() -> None:
     start = at(f"{DAY} 09:15")
 
     def seen(timeframe: str, clock: str) -> int:
-        return len(store.closed(SBIN, timeframe, start=start, clock=at(f"{DAY} {clock}")))
+        return len(store.read_closed(SBIN, timeframe, start=start, clock=at(f"{DAY} {clock}")))
 
     assert [seen("1m", clock) for clock in ("09:15:59", "09:16", "09:30")] == [0, 1, 7]
     # The second bar of five minutes has only two of them: the rest is waited for, not forever.
@@ -171,13 +171,13 @@ def test_one_who_trades_sees_bars_that_are_over() -> None:
 
 
 def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> None:
-    hold(SBIN, "1m", minutes("2026-10-28 09:15", 375))
-    hold(SBIN, "5m", minutes("2026-10-29 09:15", 20, step=300, first_price=200))
-    hold(SBIN, "1m", minutes("2026-10-29 09:15", 375))
+    store_candles(SBIN, "1m", minutes("2026-10-28 09:15", 375))
+    store_candles(SBIN, "5m", minutes("2026-10-29 09:15", 20, step=300, first_price=200))
+    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 375))
     receive(minutes("2026-10-29 11:00", 10, step=300, first_price=300), "5m")
     receive(minutes(f"{DAY} 09:15", 200))
     receive(minutes(f"{DAY} 09:30", 2, step=900, first_price=400), "15m")
-    hold("NSE:INFY", "1d", minutes("2026-10-26 00:00", 5, step=86_400))
+    store_candles("NSE:INFY", "1d", minutes("2026-10-26 00:00", 5, step=86_400))
     names = ("1m", "5m", "15m", "1h", "1d", "1w")
     moments = [at(f"2026-10-{text}") for text in ("26 00:01", "29 10:20", "29 15:29", "30 00:00")]
     moments += [at(f"{DAY} {clock}") for clock in ("09:16", "09:46", "10:15", "12:34")]
@@ -185,9 +185,9 @@ def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> No
     for start in moments:
         since = {(symbol, name): start for symbol in (SBIN, "NSE:INFY") for name in names}
         since[SBIN, "15m"] += 1
-        found = store.all_closed(since, clock=clock)
+        found = store.read_all_closed(since, clock=clock)
         for (symbol, name), bars in found.items():
-            whole = store.closed(symbol, name, start=0, clock=clock)
+            whole = store.read_closed(symbol, name, start=0, clock=clock)
             assert same(bars, whole.between(since[symbol, name], 2**40)), (symbol, name, start)
 
 
@@ -196,7 +196,7 @@ def test_any_number_of_series_is_read_by_a_few_statements() -> None:
     symbols = [SBIN, "NSE:INFY", "NSE:RELIANCE"]
     since = {(symbol, name): at(f"{DAY} 09:15") for symbol in symbols for name in ("1m", "5m")}
     with CaptureQueriesContext(connection) as queries:
-        store.all_closed(since, clock=at(f"{DAY} 09:20"))
+        store.read_all_closed(since, clock=at(f"{DAY} 09:20"))
     assert len(queries) == 5
 
 

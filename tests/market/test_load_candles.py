@@ -10,11 +10,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.market import candle_loader, store
-from apps.market.models import CandleBlock, CandleFile
+from apps.market.models import CandleChunk, CandleFile
 from apps.market.rulebook.rule_set import bundled_files
-from apps.market.services import load_edition
+from apps.market.services import load_rule_set
 from tests import make
-from tests.market.bars import hold, minutes, written
+from tests.market.bars import minutes, store_candles, write_file
 from tests.symbols.instruments import master_of_derivatives
 
 HEADER = "Date,Open,High,Low,Close,Volume\n"
@@ -29,7 +29,7 @@ def load(*arguments: object, **options: Any) -> str:
 
 
 def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
-    report = load(written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n"))
+    report = load(write_file(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n"))
     assert report.splitlines() == [
         "NIFTY_1m_2024.csv",
         "  NSE:NIFTY 1m (columns, symbol file name)",
@@ -41,11 +41,11 @@ def test_a_file_is_stored_and_reported(tmp_path: Path) -> None:
         "    open 30% or more away from the last close: 1 (2024-01-01 15:30)",
         "21 added, 0 held already, 0 replaced",
     ]
-    assert [row["bars"] for row in store.coverage("NSE:NIFTY")] == [21]
+    assert [row["bars"] for row in store.stored_timeframes("NSE:NIFTY")] == [21]
 
 
 def test_what_became_of_a_file_is_kept(tmp_path: Path) -> None:
-    path = written(tmp_path, HEADER + ROWS + "2024-01-01 09:40,0,0,0,1,0\n")
+    path = write_file(tmp_path, HEADER + ROWS + "2024-01-01 09:40,0,0,0,1,0\n")
     load(path)
     kept = CandleFile.objects.get()
     assert (kept.file, kept.format, kept.timeframe) == ("NIFTY_1m_2024.csv", "columns", "1m")
@@ -55,14 +55,14 @@ def test_what_became_of_a_file_is_kept(tmp_path: Path) -> None:
 
 
 def test_loading_a_file_twice_adds_nothing(tmp_path: Path) -> None:
-    path = written(tmp_path, HEADER + ROWS)
+    path = write_file(tmp_path, HEADER + ROWS)
     load(path)
     assert "0 added, 20 held already, 0 replaced" in load(path)
 
 
 def test_bars_that_two_files_give_are_stored_once_and_counted(tmp_path: Path) -> None:
-    first = written(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
-    later = written(tmp_path, HEADER + ROWS.replace("100.5", "100.7"), "SBIN_1m_later.csv")
+    first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
+    later = write_file(tmp_path, HEADER + ROWS.replace("100.5", "100.7"), "SBIN_1m_later.csv")
     assert "20 added, 0 held already, 0 replaced, 20 in two files" in load(first, later)
     bars = store.read("NSE:SBIN", "1m", start=0, end=2**33)
     assert set(bars.close.tolist()) == {100.7}
@@ -72,7 +72,7 @@ def test_many_instruments_are_stored_together(tmp_path: Path) -> None:
     header = "SYMBOL,SERIES,DATE1,OPEN_PRICE,HIGH_PRICE,LOW_PRICE,CLOSE_PRICE,TTL_TRD_QNTY\n"
     for day in (3, 1, 2):
         rows = "".join(f"S{n},EQ,0{day}-Sep-2025,1,1,1,1,{n}\n" for n in range(20))
-        report = load(written(tmp_path, header + rows, f"{day}.csv"))
+        report = load(write_file(tmp_path, header + rows, f"{day}.csv"))
         assert "20 instruments 1d (NSE full bhavcopy, symbol column SYMBOL)" in report
         assert "20 added, 0 held already, 0 replaced" in report
     bars = store.read("NSE:S7", "1d", start=0, end=2**33)
@@ -80,11 +80,13 @@ def test_many_instruments_are_stored_together(tmp_path: Path) -> None:
 
 
 def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) -> None:
-    raw = written(tmp_path, HEADER + "2024-01-01,1,1,1,1,1\n2024-01-02,1,1,1,1,1\n", "SBIN_1d.csv")
+    raw = write_file(
+        tmp_path, HEADER + "2024-01-01,1,1,1,1,1\n2024-01-02,1,1,1,1,1\n", "SBIN_1d.csv"
+    )
     load(raw)
     header = "Date,Open,High,Low,Close,Adj Close,Volume\n"
     rows = "2024-01-02,7,7,7,7,1,1\n2024-01-03,7,7,7,7,1,1\n"
-    adjusted = written(tmp_path, header + rows, "SBIN_1d_yahoo.csv")
+    adjusted = write_file(tmp_path, header + rows, "SBIN_1d_yahoo.csv")
     with pytest.raises(CommandError, match="holds prices as they were traded, and these are adj"):
         load(adjusted)
     assert "2 added, 0 held already, 0 replaced, 2 held before dropped" in load(
@@ -97,19 +99,19 @@ def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(candle_loader, "_GATHERED_AT_MOST", 1)
-    hold("NSE:SBIN", "1m", minutes("2023-12-29 09:15", 10))
-    first = written(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
-    later = written(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")
+    store_candles("NSE:SBIN", "1m", minutes("2023-12-29 09:15", 10))
+    first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
+    later = write_file(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")
     assert "40 added, 0 held already, 0 replaced, 10 held before" in load(first, later, "--replace")
     assert len(store.read("NSE:SBIN", "1m", start=0, end=2**33)) == 40
 
 
 def test_of_several_files_none_is_loaded_when_one_is_refused(tmp_path: Path) -> None:
-    good = written(tmp_path, HEADER + ROWS, "SBIN_1m.csv")
-    bad = written(tmp_path, HEADER + ROWS + "2024-01-01 09:40,x,1,1,1,1\n", "INFY_1m.csv")
+    good = write_file(tmp_path, HEADER + ROWS, "SBIN_1m.csv")
+    bad = write_file(tmp_path, HEADER + ROWS + "2024-01-01 09:40,x,1,1,1,1\n", "INFY_1m.csv")
     with pytest.raises(CommandError, match=r"INFY_1m\.csv: line 22: Open 'x' is no number"):
         load(good, bad)
-    assert not CandleBlock.objects.exists()
+    assert not CandleChunk.objects.exists()
 
 
 def test_a_truncated_file_loads_nothing(tmp_path: Path) -> None:
@@ -117,33 +119,33 @@ def test_a_truncated_file_loads_nothing(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress((HEADER + ROWS).encode())[:-5])
     with pytest.raises(CommandError, match="Nothing was loaded"):
         load(path)
-    assert not CandleBlock.objects.exists()
+    assert not CandleChunk.objects.exists()
 
 
 def test_a_dry_run_reports_and_stores_nothing(tmp_path: Path) -> None:
-    report = load(written(tmp_path, HEADER + ROWS), "--dry-run")
+    report = load(write_file(tmp_path, HEADER + ROWS), "--dry-run")
     assert "20 rows = 20 bars" in report
     assert "dry run: nothing stored" in report
-    assert not CandleBlock.objects.exists()
+    assert not CandleChunk.objects.exists()
 
 
 def test_strict_refuses_bars_outside_the_session(tmp_path: Path) -> None:
-    path = written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
+    path = write_file(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
     with pytest.raises(CommandError, match="line 22: the bar starts outside"):
         load(path, "--strict")
 
 
 def test_hours_are_those_of_the_edition_that_is_loaded(tmp_path: Path) -> None:
-    path = written(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
+    path = write_file(tmp_path, HEADER + ROWS + "2024-01-01 15:30,1,1,1,1,0\n")
     longer = "NSE,,2024-01-01,special,a longer day,09:15,15:31,a circular,\n"
     days = bundled_files()["days.csv"] + longer
-    load_edition(files={"days.csv": days}, source="a circular", now=make.NOW)
+    load_rule_set(files={"days.csv": days}, source="a circular", now=make.NOW)
     assert "21 added" in load(path, "--strict")
 
 
 def test_hours_are_those_of_the_master_that_is_loaded(tmp_path: Path) -> None:
     rows = "2026-08-03 15:00,1,1,1,1,1\n2026-08-03 15:15,1,1,1,1,1\n"
-    path = written(tmp_path, HEADER + rows, "SMALL_15m.csv")
+    path = write_file(tmp_path, HEADER + rows, "SMALL_15m.csv")
     strict = ("--strict", "--stamps", "start")
     with pytest.raises(CommandError, match="the bar starts outside"):
         load(path, *strict)
@@ -154,9 +156,9 @@ def test_hours_are_those_of_the_master_that_is_loaded(tmp_path: Path) -> None:
 
 
 def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:
-    path = written(tmp_path, HEADER + ROWS, "prices.csv")
+    path = write_file(tmp_path, HEADER + ROWS, "prices.csv")
     load(path, "--symbol", "BSE:SENSEX", "--timeframe", "1m")
-    assert len(store.coverage("BSE:SENSEX")) == 1
+    assert len(store.stored_timeframes("BSE:SENSEX")) == 1
     with pytest.raises(CommandError, match="is not 5m"):
         load(path, "--symbol", "BSE:SENSEX", "--timeframe", "5m")
 
@@ -179,7 +181,7 @@ def test_arguments_that_make_no_sense_are_refused(arguments: tuple[str, ...], to
 def test_the_sample_is_marked_and_the_same_every_time() -> None:
     assert "66714 added" in load("--sample")
     assert "0 added, 66714 held already, 0 replaced" in load("--sample")
-    held = store.coverage("NSE:RELIANCE")
+    held = store.stored_timeframes("NSE:RELIANCE")
     assert [(row["timeframe"], row["bars"], row["synthetic"]) for row in held] == [
         ("1m", 21000, True),
         ("1d", 1238, True),
@@ -187,7 +189,7 @@ def test_the_sample_is_marked_and_the_same_every_time() -> None:
 
 
 def test_the_sample_leaves_real_history_alone() -> None:
-    hold("NSE:INFY", "1m", minutes("2024-01-31 09:15", 10))
+    store_candles("NSE:INFY", "1m", minutes("2024-01-31 09:15", 10))
     assert "NSE:INFY has real history" in load("--sample")
-    assert [row["bars"] for row in store.coverage("NSE:INFY")] == [10]
-    assert store.synthetic_among(["NSE:INFY", "NSE:RELIANCE"]) == ["NSE:RELIANCE"]
+    assert [row["bars"] for row in store.stored_timeframes("NSE:INFY")] == [10]
+    assert store.synthetic_symbols(["NSE:INFY", "NSE:RELIANCE"]) == ["NSE:RELIANCE"]

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from apps.market.importers.corporate_actions import read_actions
 from apps.market.models import CorporateAction
-from tests.market.bars import NOW, at, flat, hold, written
+from tests.market.bars import NOW, at, flat, store_candles, write_file
 
 HEADER = "symbol,ex_date,kind,ratio,source\n"
 LISTED = """symbol,series,isin,ex_date,rec_date,face_value,subject
@@ -34,7 +34,7 @@ def load(*arguments: object, **options: Any) -> str:
 
 
 def file_of(folder: Path, text: str) -> Path:
-    return written(folder, text, "actions.csv")
+    return write_file(folder, text, "actions.csv")
 
 
 def held() -> list[str]:
@@ -110,7 +110,7 @@ def test_files_or_suggestions(arguments: tuple[str, ...]) -> None:
 
 def test_suggestions_are_a_file_that_can_be_loaded(tmp_path: Path) -> None:
     times = [at(f"2024-01-0{day} 00:00") for day in (1, 2, 3)]
-    hold("NSE:SBIN", "1d", flat(times, [1000.0, 1010.0, 102.0]))
+    store_candles("NSE:SBIN", "1d", flat(times, [1000.0, 1010.0, 102.0]))
     told = load("--suggest", "NSE:SBIN", "NSE:TCS")
     assert told.splitlines() == [
         "symbol,ex_date,kind,ratio,source",

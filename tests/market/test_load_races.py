@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from apps.market import store
-from tests.market.bars import at, flat, hold, same
+from tests.market.bars import at, flat, same, store_candles
 
 
 @pytest.mark.django_db(transaction=True)
@@ -15,7 +15,7 @@ def test_loads_of_one_block_at_once_lose_nothing() -> None:
 
     def load(part: int) -> None:
         try:
-            hold("NSE:SBIN", "1m", bars.slice(4 * part, 4 * part + 4))
+            store_candles("NSE:SBIN", "1m", bars.slice(4 * part, 4 * part + 4))
         finally:
             connection.close()
 

@@ -9,10 +9,16 @@ from django.core.management import call_command
 from django.db import transaction
 from django.db.models import Sum
 
-from apps.market.importers import BadCandleFile, Given, Loaded, Side, read_candle_files
-from apps.market.models import CandleBlock
+from apps.market.importers import (
+    BadCandleFile,
+    CandleImport,
+    ImportOptions,
+    StampSide,
+    read_candle_files,
+)
+from apps.market.models import CandleChunk
 from tests.market.bars import at
-from tests.market.candle_files import OneSeries, dates
+from tests.market.candle_files import ImportedSeries, dates
 
 BSE_RELIANCE = {"symbol": "BSE:RELIANCE"}
 DECIMAL = "strike with decimals, which symbols have no form for"
@@ -75,7 +81,7 @@ CANDLES: dict[str, tuple[dict[str, Any], int, str, str]] = {
 }  # fmt: skip
 
 
-def rows_of(loaded: Loaded) -> str:
+def rows_of(loaded: CandleImport) -> str:
     report = loaded.report
     parts = [f"{report.bars} bars"]
     parts += [f"{report.untraded} without a trade"] if report.untraded else []
@@ -87,7 +93,7 @@ def rows_of(loaded: Loaded) -> str:
 @pytest.mark.slow
 def test_every_file_of_candles_is_read_to_its_last_row(market_data: Path) -> None:
     for name, (given, instruments, timeframe, rows) in CANDLES.items():
-        [loaded] = read_candle_files(market_data / name, Given(**given))
+        [loaded] = read_candle_files(market_data / name, ImportOptions(**given))
         report = loaded.report
         told = (len(loaded.parts), loaded.timeframe, rows_of(loaded))
         assert (name, *told) == (name, instruments, timeframe, rows)
@@ -104,7 +110,7 @@ def test_every_file_of_candles_is_stored_whole(market_data: Path) -> None:
         out = StringIO()
         with transaction.atomic():
             call_command("load_candles", str(market_data / name), stdout=out, **given)
-            held = CandleBlock.objects.aggregate(bars=Sum("bars"))["bars"]
+            held = CandleChunk.objects.aggregate(bars=Sum("bars"))["bars"]
             transaction.set_rollback(True)
         bars = int(rows.split()[0])
         assert (name, held) == (name, bars)
@@ -116,11 +122,11 @@ def test_every_other_file_is_refused(market_data: Path) -> None:
     others = {path.name for path in market_data.iterdir()} - CANDLES.keys()
     for name in sorted(others):
         with pytest.raises(BadCandleFile):
-            list(read_candle_files(market_data / name, Given(symbol="NSE:X")))
+            list(read_candle_files(market_data / name, ImportOptions(symbol="NSE:X")))
 
 
 def test_nifty_minutes_of_2024(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "NIFTY_1m_2024.csv.gz")
+    loaded = ImportedSeries(market_data / "NIFTY_1m_2024.csv.gz")
     quality, bars = loaded.quality, loaded.candles
     assert (loaded.symbol, loaded.timeframe, loaded.called) == ("NSE:NIFTY", "1m", "NIFTY")
     assert (loaded.report.shifted, len(quality.days)) == (0, 156)
@@ -139,7 +145,7 @@ def test_nifty_minutes_of_2024(market_data: Path) -> None:
 
 
 def test_nifty_minutes_of_2009_keep_the_old_hours(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "NIFTY_1m_2009.csv.gz")
+    loaded = ImportedSeries(market_data / "NIFTY_1m_2009.csv.gz")
     assert loaded.report.shifted == 0  # though most days have a bar stamped 15:30
     assert loaded.quality.off_session == 227  # that bar
     assert loaded.candles.time[0] == at("2009-01-01 09:55")
@@ -147,15 +153,15 @@ def test_nifty_minutes_of_2009_keep_the_old_hours(market_data: Path) -> None:
 
 def test_minutes_stamped_at_their_end_move_to_their_start(market_data: Path) -> None:
     path = market_data / "BANKNIFTY_1m_2021-12_odd.txt.gz"
-    loaded = OneSeries(path)
+    loaded = ImportedSeries(path)
     assert (loaded.symbol, loaded.report.shifted) == ("NSE:BANKNIFTY", 60)
     assert loaded.candles.time[:2].tolist() == [at("2021-12-01 09:07"), at("2021-12-01 09:15")]
     assert loaded.quality.off_session == 3 * 23  # 09:07, 15:30 and 15:31 of each day
-    assert OneSeries(path, stamps=Side.START).report.shifted == 0
+    assert ImportedSeries(path, stamps=StampSide.START).report.shifted == 0
 
 
 def test_infy_minutes(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "INFY_1m_2024-25.parquet")
+    loaded = ImportedSeries(market_data / "INFY_1m_2024-25.parquet")
     assert (loaded.symbol, loaded.called) == ("NSE:INFY", "INFY-EQ")
     quality = loaded.quality
     assert len(quality.days) == 248
@@ -166,7 +172,7 @@ def test_infy_minutes(market_data: Path) -> None:
 
 
 def test_bhel_five_minutes_without_a_zone(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "BHEL_5m_2025-26.parquet")
+    loaded = ImportedSeries(market_data / "BHEL_5m_2025-26.parquet")
     assert (loaded.symbol, loaded.timeframe) == ("NSE:BHEL", "5m")
     assert len(loaded.quality.days) == 254
     assert loaded.candles.time[0] == at("2025-02-19 09:15")
@@ -174,7 +180,7 @@ def test_bhel_five_minutes_without_a_zone(market_data: Path) -> None:
 
 
 def test_sbin_days(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "nse_raw_SBIN_2008-26.csv.gz")
+    loaded = ImportedSeries(market_data / "nse_raw_SBIN_2008-26.csv.gz")
     assert (loaded.symbol, loaded.timeframe) == ("NSE:SBIN", "1d")
     assert loaded.candles.time[0] == at("2008-01-01 00:00")
     assert loaded.candles.close[0] == 2383.5
@@ -183,7 +189,7 @@ def test_sbin_days(market_data: Path) -> None:
 
 
 def test_a_yfinance_file_of_three_header_lines(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "yahoo_RELIANCE_1996-2024.csv.gz")
+    loaded = ImportedSeries(market_data / "yahoo_RELIANCE_1996-2024.csv.gz")
     assert (loaded.symbol, loaded.told_by, loaded.report.adjusted) == (
         "NSE:RELIANCE", "line 2", True,
     )  # fmt: skip
@@ -194,25 +200,25 @@ def test_a_yfinance_file_of_three_header_lines(market_data: Path) -> None:
 
 
 def test_banknifty_quarters_are_repaired(market_data: Path) -> None:
-    report = OneSeries(market_data / "BANKNIFTY_15m_2018-23.csv.gz").report
+    report = ImportedSeries(market_data / "BANKNIFTY_15m_2018-23.csv.gz").report
     assert report.repaired == 696
     assert report.largest_repair == pytest.approx(0.00289, abs=1e-5)
 
 
 def test_bse_days_newest_first(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "bse_500325_RELIANCE_2013-19.csv.gz", **BSE_RELIANCE)
+    loaded = ImportedSeries(market_data / "bse_500325_RELIANCE_2013-19.csv.gz", **BSE_RELIANCE)
     assert loaded.report.out_of_order == 1509
     times = loaded.candles.time
     assert times[[0, -1]].tolist() == [at("2013-02-11 00:00"), at("2019-03-20 00:00")]
 
 
 def test_a_name_with_other_characters_is_carried_into_the_grammar(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "nse_full_MandM_2019-26.csv.gz")
+    loaded = ImportedSeries(market_data / "nse_full_MandM_2019-26.csv.gz")
     assert (loaded.symbol, loaded.called) == ("NSE:MM", "M&M")
 
 
 def test_a_portals_numbers_and_dates(market_data: Path) -> None:
-    loaded = OneSeries(market_data / "mcx_GOLDM_investing_2015-21.txt.gz", symbol="MCX:GOLDM")
+    loaded = ImportedSeries(market_data / "mcx_GOLDM_investing_2015-21.txt.gz", symbol="MCX:GOLDM")
     last = loaded.candles.slice(len(loaded.candles) - 1, len(loaded.candles))
     assert last.time.tolist() == [at("2021-04-16 00:00")]
     assert (last.open[0], last.close[0], last.volume[0]) == (46808, 47022, 23540)
@@ -231,7 +237,7 @@ def test_contracts_of_a_day_are_named_by_their_expiry(market_data: Path) -> None
 
 
 def test_sessions_that_a_source_lacks_are_found(market_data: Path) -> None:
-    quality = OneSeries(market_data / "nse_full_RELIANCE_2019-26.csv.gz").quality
+    quality = ImportedSeries(market_data / "nse_full_RELIANCE_2019-26.csv.gz").quality
     missing = dates(quality.missing_days)
     assert missing[-2:] == ["2021-11-04", "2022-08-08"]
     assert [day[:7] for day in missing[:-2]] == ["2019-08"] * 5 + ["2019-09"] * 19

@@ -9,9 +9,14 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from apps.market import rule_sets, services
-from apps.market.models import Edition
-from apps.market.rulebook.charges import charge_basis_of, note_of
-from apps.market.rulebook.rule_set import InvalidRulebook, bundled, bundled_files, read_rulebook
+from apps.market.models import RuleSetVersion
+from apps.market.rulebook.charges import charge_basis_of, charges_of
+from apps.market.rulebook.rule_set import (
+    InvalidRulebook,
+    bundled_files,
+    bundled_rule_set,
+    read_rule_set,
+)
 from tests import make
 
 HOLIDAY = "NSE,,2027-01-26,holiday,Republic Day,,,a circular,\n"
@@ -50,7 +55,7 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
 def test_what_is_wrong_is_told_with_file_and_line(name: str, row: str, told: str) -> None:
     files = with_rows(name, row)
     with pytest.raises(InvalidRulebook) as refused:
-        read_rulebook(files)
+        read_rule_set(files)
     (fault,) = refused.value.faults
     assert (fault.file, fault.line) == (name, files[name].count("\n"))
     assert fault.message.find(told) >= 0, fault.message
@@ -61,7 +66,7 @@ def test_every_fault_of_all_files_is_told_at_once() -> None:
     files["charges.csv"] = "exchanges,rate\nNSE,1\n"
     del files["brokers.csv"]
     with pytest.raises(InvalidRulebook) as refused:
-        read_rulebook(files)
+        read_rule_set(files)
     assert [(fault.file, fault.line > 0) for fault in refused.value.faults] == [
         ("charges.csv", True), ("brokers.csv", False), ("days.csv", True),
     ]  # fmt: skip
@@ -69,27 +74,27 @@ def test_every_fault_of_all_files_is_told_at_once() -> None:
 
 
 def test_without_an_edition_the_bundled_one_holds(db: None) -> None:
-    assert rule_sets.current() is bundled()
+    assert rule_sets.current_rule_set() is bundled_rule_set()
 
 
 def test_one_file_replaces_its_like_and_the_newest_edition_holds(db: None) -> None:
     days = bundled_files()["days.csv"]
-    first = services.load_edition(files={"days.csv": days + HOLIDAY}, source="first", now=make.NOW)
+    first = services.load_rule_set(files={"days.csv": days + HOLIDAY}, source="first", now=make.NOW)
     brokers = bundled_files()["brokers.csv"].replace(
         "options,,2009-01-01,20", "options,,2009-01-01,15"
     )
-    second = services.load_edition(files={"brokers.csv": brokers}, source="second", now=make.NOW)
+    second = services.load_rule_set(files={"brokers.csv": brokers}, source="second", now=make.NOW)
     assert first is not None
     assert second is not None
-    held = rule_sets.current()
+    held = rule_sets.current_rule_set()
     assert held.sha256 == second.sha256
-    assert len(held.days) == len(bundled().days) + 1
-    assert held.charges == bundled().charges
+    assert len(held.days) == len(bundled_rule_set().days) + 1
+    assert held.charges == bundled_rule_set().charges
 
 
 def test_loading_what_is_in_force_changes_nothing(db: None) -> None:
-    assert services.load_edition(files=bundled_files(), source="again", now=make.NOW) is None
-    assert not Edition.objects.exists()
+    assert services.load_rule_set(files=bundled_files(), source="again", now=make.NOW) is None
+    assert not RuleSetVersion.objects.exists()
 
 
 def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_did(
@@ -101,11 +106,11 @@ def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_di
         line for line in files["charges.csv"].splitlines(keepends=True) if "_etf" not in line
     )
     del files["etfs.csv"], files["depository.csv"]
-    Edition.objects.create(files=files, sha256="0" * 64, source="old", loaded_at=make.NOW)
-    book = rule_sets.current()
-    assert (book.etfs, book.depository) == (bundled().etfs, bundled().depository)
+    RuleSetVersion.objects.create(files=files, sha256="0" * 64, source="old", loaded_at=make.NOW)
+    book = rule_sets.current_rule_set()
+    assert (book.etfs, book.depository) == (bundled_rule_set().etfs, bundled_rule_set().depository)
     basis = charge_basis_of(book, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
-    sale = note_of(book, basis, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
+    sale = charges_of(book, basis, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
     amounts = {charge.item: charge.amount for charge in sale.charges}
     assert (amounts["transaction_tax"], amounts["depository_charge"]) == (100, 13)
 
@@ -115,9 +120,9 @@ def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path:
     path.write_text(bundled_files()["days.csv"] + HOLIDAY, encoding="utf-8-sig")
     said = StringIO()
     call_command("load_rulebook", str(path), "--dry-run", stdout=said)
-    assert not Edition.objects.exists()
+    assert not RuleSetVersion.objects.exists()
     call_command("load_rulebook", str(path), stdout=said)
-    edition = Edition.objects.get()
+    edition = RuleSetVersion.objects.get()
     assert edition.source == str(path)
     told = said.getvalue()
     assert f"dry run: edition {edition.sha256[:12]} was not loaded" in told
@@ -137,4 +142,4 @@ def test_the_command_refuses_what_is_no_rulebook(db: None, tmp_path: Path) -> No
         call_command("load_rulebook", str(tmp_path))
     with pytest.raises(CommandError, match="No such file"):
         call_command("load_rulebook", str(tmp_path / "none"))
-    assert not Edition.objects.exists()
+    assert not RuleSetVersion.objects.exists()

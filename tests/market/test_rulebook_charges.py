@@ -12,17 +12,17 @@ from apps.engine.kernel import fills
 from apps.engine.simulation.plan import rate_rows
 from apps.market.rulebook.charges import (
     ChargeBasis,
-    Note,
+    FillCharges,
     charge_basis_of,
-    note_of,
+    charges_of,
     schedule_of,
     unknown_items,
 )
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
-from apps.market.rulebook.rule_set import bundled
+from apps.market.rulebook.rule_set import bundled_rule_set
 
-BOOK = bundled()
+BOOK = bundled_rule_set()
 
 
 def note(
@@ -33,12 +33,12 @@ def note(
     *,
     product: Product = "carryforward",
     broker: str = "none",
-) -> Note:
+) -> FillCharges:
     basis = charge_basis_of(BOOK, symbol, product=product, broker=broker)
-    return note_of(BOOK, basis, side=side, value=Decimal(value), day=date.fromisoformat(day))
+    return charges_of(BOOK, basis, side=side, value=Decimal(value), day=date.fromisoformat(day))
 
 
-def amounts(found: Note) -> dict[str, Decimal]:
+def amounts(found: FillCharges) -> dict[str, Decimal]:
     return {charge.item: charge.amount for charge in found.charges}
 
 
@@ -46,17 +46,17 @@ def exchange_fee(symbol: str, day: str, expiry: str | None = None) -> Decimal:
     """Of a purchase worth a crore."""
     expires = None if expiry is None else date.fromisoformat(expiry)
     basis = charge_basis_of(BOOK, symbol, product="delivery", broker="none", expiry=expires)
-    bought = note_of(BOOK, basis, side="buy", value=Decimal(10**7), day=date.fromisoformat(day))
+    bought = charges_of(BOOK, basis, side="buy", value=Decimal(10**7), day=date.fromisoformat(day))
     return amounts(bought)["exchange_fee"]
 
 
-def exchange_and_fund(found: Note) -> Decimal:
+def exchange_and_fund(found: FillCharges) -> Decimal:
     """As Kite's notes tell it: the fee and the contribution to the fund are one figure."""
     items = amounts(found)
     return items["exchange_fee"] + items.get("ipft", Decimal(0))
 
 
-def without_stamp(found: Note) -> Decimal:
+def without_stamp(found: FillCharges) -> Decimal:
     """The mocks of 2023 leave stamp duty out of their totals."""
     items = amounts(found)
     return sum(items.values(), Decimal(0)) - items.get("stamp_duty", Decimal(0))
@@ -267,7 +267,9 @@ def test_a_sale_from_the_demat_account_pays_the_brokers_charge_with_gst(
     basis = charge_basis_of(BOOK, "NSE:SBIN", product="delivery", broker=broker)
     when = date.fromisoformat(day)
     overnight, bought_today = (
-        note_of(BOOK, basis, side="sell", value=Decimal(100_000), day=when, from_demat=from_demat)
+        charges_of(
+            BOOK, basis, side="sell", value=Decimal(100_000), day=when, from_demat=from_demat
+        )
         for from_demat in (True, False)
     )
     assert overnight.total - bought_today.total == Decimal(charge)
@@ -287,7 +289,7 @@ def test_nothing_is_charged_on_an_index() -> None:
     basis = charge_basis_of(
         BOOK, "NSE:BANKNIFTY", product="delivery", broker="zerodha", is_index=True
     )
-    sale = note_of(BOOK, basis, side="sell", value=Decimal(10**6), day=date(2025, 1, 2))
+    sale = charges_of(BOOK, basis, side="sell", value=Decimal(10**6), day=date(2025, 1, 2))
     assert basis.instrument == "index"
     assert (sale.charges, sale.unknown, sale.total) == ((), (), 0)
     assert schedule_of(BOOK, [basis]) == ()
@@ -353,7 +355,7 @@ def test_the_kernel_charges_what_the_note_says(
 ) -> None:
     """Values in paise, as money is; the kernel counts in binary fractions and rounds the same."""
     value = Decimal(paise) / 100
-    told = note_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
+    told = charges_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
     plain = fills.charges_on.py_func
     buying = side == "buy"

@@ -16,11 +16,11 @@ from apps.market.dates import midnight
 from apps.market.importers import read_candle_files
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Exchange, Market
-from apps.market.rulebook.rule_set import bundled
-from apps.market.rulebook.sessions import MARKETS, Day, day_of, market_sessions, sessions_of
+from apps.market.rulebook.rule_set import bundled_rule_set
+from apps.market.rulebook.sessions import MARKETS, SessionDay, day_of, market_sessions, sessions_of
 from tests.engine.strategies import strategy
 
-BOOK = bundled()
+BOOK = bundled_rule_set()
 DAY = timedelta(days=1)
 
 
@@ -29,7 +29,7 @@ def rows_of(folder: Path, name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def said_of(exchange: Exchange, market: Market, day: str) -> Day:
+def said_of(exchange: Exchange, market: Market, day: str) -> SessionDay:
     return day_of(BOOK, exchange, market, date.fromisoformat(day))
 
 

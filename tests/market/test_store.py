@@ -6,11 +6,11 @@ import pytest
 from apps.engine.candles import WARMUP_BARS, resample
 from apps.engine.sessions import in_session
 from apps.market import candle_chunks, store
-from apps.market.candle_writer import Appended, RealHistoryHeld
-from apps.market.models import CandleBlock
+from apps.market.candle_writer import RealHistoryExists, WriteCounts
+from apps.market.models import CandleChunk
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.services import append
-from tests.market.bars import NOW, at, flat, hold, minutes, same
+from tests.market.bars import NOW, at, flat, minutes, same, store_candles
 
 SBIN = "NSE:SBIN"
 pytestmark = pytest.mark.django_db
@@ -26,81 +26,85 @@ def everything(timeframe: str) -> "store.Candles":
 
 def test_bars_come_back_as_they_were_stored() -> None:
     bars = minutes("2024-01-31 09:15", 375)
-    hold(SBIN, "1m", bars)
+    store_candles(SBIN, "1m", bars)
     assert same(everything("1m"), bars)
 
 
 def test_the_range_is_half_open() -> None:
-    hold(SBIN, "1m", minutes("2024-01-31 09:15", 10))
+    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 10))
     read = store.read(SBIN, "1m", start=at("2024-01-31 09:17"), end=at("2024-01-31 09:20"))
     assert read.time.tolist() == [at(f"2024-01-31 09:{m}") for m in (17, 18, 19)]
 
 
 def test_a_load_is_cut_into_months() -> None:
-    hold(SBIN, "1m", flat([at("2024-01-31 15:29"), at("2024-02-01 09:15")]))
-    starts = CandleBlock.objects.values_list("block_start", flat=True)
+    store_candles(SBIN, "1m", flat([at("2024-01-31 15:29"), at("2024-02-01 09:15")]))
+    starts = CandleChunk.objects.values_list("period_start", flat=True)
     assert [str(start) for start in starts] == ["2024-01-01", "2024-02-01"]
 
 
 def test_loading_again_changes_nothing() -> None:
     bars = minutes("2024-01-31 09:15", 375)
-    hold(SBIN, "1m", bars)
-    before = list(CandleBlock.objects.values())
+    store_candles(SBIN, "1m", bars)
+    before = list(CandleChunk.objects.values())
     later = NOW.replace(year=2027)
     done = append(symbol=SBIN, timeframe="1m", candles=bars, now=later)
-    assert done == Appended(repeated=375)
-    assert list(CandleBlock.objects.values()) == before
+    assert done == WriteCounts(repeated=375)
+    assert list(CandleChunk.objects.values()) == before
 
 
 def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
-    hold(SBIN, "1m", minutes("2024-01-31 09:15", 10))
+    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 10))
     corrected = flat([at("2024-01-31 09:14"), at("2024-01-31 09:15"), at("2024-01-31 09:16")],
                      [99.0, 100.0, 500.0])  # fmt: skip
     done = append(symbol=SBIN, timeframe="1m", candles=corrected, now=NOW)
-    assert done == Appended(added=1, repeated=1, replaced=1)
+    assert done == WriteCounts(added=1, repeated=1, replaced=1)
     assert everything("1m").close.tolist()[:4] == [99.0, 100.0, 500.0, 100.1]
     assert len(everything("1m")) == 11
 
 
 def test_the_first_real_bars_end_the_sample() -> None:
-    hold(SBIN, "1d", flat(days("2024-01-01", 5)), synthetic=True)
-    hold(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
-    assert store.synthetic_among([SBIN, "NSE:INFY"]) == [SBIN]
+    store_candles(SBIN, "1d", flat(days("2024-01-01", 5)), synthetic=True)
+    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
+    assert store.synthetic_symbols([SBIN, "NSE:INFY"]) == [SBIN]
     done = append(symbol=SBIN, timeframe="1d", candles=flat(days("2024-01-02", 1)), now=NOW)
-    assert done == Appended(added=1, dropped=7)
-    assert store.synthetic_among([SBIN]) == []
+    assert done == WriteCounts(added=1, dropped=7)
+    assert store.synthetic_symbols([SBIN]) == []
     assert len(everything("1d")) == 1
 
 
 def test_a_sample_is_not_mixed_into_real_bars() -> None:
-    hold(SBIN, "1d", flat(days("2024-01-01", 5)))
-    with pytest.raises(RealHistoryHeld):
-        hold(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
-    assert len(store.coverage(SBIN)) == 1
+    store_candles(SBIN, "1d", flat(days("2024-01-01", 5)))
+    with pytest.raises(RealHistoryExists):
+        store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 2), synthetic=True)
+    assert len(store.stored_timeframes(SBIN)) == 1
 
 
 def test_nothing_is_held_of_an_unknown_symbol() -> None:
     assert len(everything("15m")) == 0
-    assert store.coverage(SBIN) == []
+    assert store.stored_timeframes(SBIN) == []
     assert store.count(SBIN, "1m", start=0, end=2**33) == (0, 0)
 
 
 @pytest.mark.parametrize("timeframe", ["5m", "15m", "30m", "1h", "4h", "1d"])
 def test_longer_bars_are_made_from_minutes(timeframe: str) -> None:
-    held = candle_chunks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
-    hold(SBIN, "1m", held)
+    held = candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    store_candles(SBIN, "1m", held)
     assert same(everything(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
 
 
 def test_a_stored_day_beats_one_made_from_minutes() -> None:
-    hold(SBIN, "1m", candle_chunks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
-    hold(SBIN, "1d", flat(days("2024-01-30", 1), 777.0))
+    store_candles(
+        SBIN, "1m", candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    )
+    store_candles(SBIN, "1d", flat(days("2024-01-30", 1), 777.0))
     assert everything("1d").close.tolist() == [777.0, 118.7]
 
 
 def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
-    hold(SBIN, "1m", candle_chunks.joined(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31)))
-    hold(SBIN, "5m", minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
+    store_candles(
+        SBIN, "1m", candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
+    )
+    store_candles(SBIN, "5m", minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
     quarters = everything("15m")
     assert quarters.open.tolist()[0] == 100.0
     assert quarters.open.tolist()[25] == 500.0
@@ -108,21 +112,21 @@ def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
 
 
 def test_a_bar_that_the_data_have_not_finished_is_not_seen() -> None:
-    hold(SBIN, "1m", minutes("2024-01-31 09:15", 40))
+    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 40))
     assert everything("15m").time.tolist() == [at("2024-01-31 09:15"), at("2024-01-31 09:30")]
     assert len(everything("1d")) == 0
 
 
 def test_a_hole_at_the_end_of_an_earlier_day_does_not_hide_its_last_bar() -> None:
-    hold(SBIN, "1m", minutes("2024-01-30 09:15", 40))
-    hold(SBIN, "1m", minutes("2024-01-31 09:15", 375))
+    store_candles(SBIN, "1m", minutes("2024-01-30 09:15", 40))
+    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 375))
     assert len(everything("15m")) == 3 + 25
     assert len(everything("1d")) == 2
 
 
 def test_weeks_are_made_from_days_across_the_turn_of_a_decade() -> None:
     sessions = [day for day in days("2019-12-30", 12) if (day // 86400 + 4) % 7 < 5]
-    hold(SBIN, "1d", flat(sessions, [float(i + 1) for i in range(len(sessions))]))
+    store_candles(SBIN, "1d", flat(sessions, [float(i + 1) for i in range(len(sessions))]))
     weeks = everything("1w")
     assert weeks.time.tolist() == [at("2019-12-30 00:00"), at("2020-01-06 00:00")]
     assert weeks.open.tolist() == [1.0, 6.0]
@@ -130,19 +134,19 @@ def test_weeks_are_made_from_days_across_the_turn_of_a_decade() -> None:
 
 
 def test_an_unfinished_week_is_not_seen_and_a_stored_one_is() -> None:
-    hold(SBIN, "1d", flat(days("2024-01-01", 5) + days("2024-01-08", 4)))
+    store_candles(SBIN, "1d", flat(days("2024-01-01", 5) + days("2024-01-08", 4)))
     assert everything("1w").time.tolist() == [at("2024-01-01 00:00")]
-    hold(SBIN, "1w", flat([at("2024-01-01 00:00")], 777.0))
+    store_candles(SBIN, "1w", flat([at("2024-01-01 00:00")], 777.0))
     assert everything("1w").close.tolist() == [777.0]
 
 
 def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
-    held = candle_chunks.joined(
+    held = candle_chunks.join(
         minutes(f"2024-{month}-{day:02} 09:15", 375)
         for month in ("01", "02")
         for day in range(1, 9)
     )
-    hold(SBIN, "1m", held)
+    store_candles(SBIN, "1m", held)
     start, end = at("2024-02-05 00:00"), at("2024-02-06 00:00")
     read = store.read(SBIN, "1m", start=start, end=end, warmup=True)
     first_of_block = int(np.searchsorted(held.time, at("2024-02-01 00:00")))
@@ -152,7 +156,7 @@ def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:
 
 def test_warmup_is_all_there_is_when_that_is_less() -> None:
     held = minutes("2024-01-31 09:15", 375)
-    hold(SBIN, "1m", held)
+    store_candles(SBIN, "1m", held)
     read = store.read(
         SBIN, "1m", start=at("2024-01-31 09:20"), end=at("2024-01-31 09:25"), warmup=True
     )
@@ -160,8 +164,8 @@ def test_warmup_is_all_there_is_when_that_is_less() -> None:
 
 
 def test_count_says_what_read_would_give() -> None:
-    hold(
-        SBIN, "1m", candle_chunks.joined(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4))
+    store_candles(
+        SBIN, "1m", candle_chunks.join(minutes(f"2024-0{m}-05 09:15", 375) for m in (1, 2, 3, 4))
     )
     start, end = at("2024-01-05 09:20"), at("2024-04-05 09:20")
     for timeframe in ("1m", "15m", "1d"):
@@ -171,12 +175,12 @@ def test_count_says_what_read_would_give() -> None:
 
 
 def page(**span: int | None) -> "store.Candles":
-    return store.page(SBIN, "1m", **span).candles
+    return store.read_page(SBIN, "1m", **span).candles
 
 
 def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None:
-    held = candle_chunks.joined(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
-    hold(SBIN, "1m", held)
+    held = candle_chunks.join(minutes(f"2024-0{m}-05 09:15", 10) for m in (1, 2, 3))
+    store_candles(SBIN, "1m", held)
     end = at("2024-03-05 09:17")
     assert same(page(start=None, end=None, limit=15), held.slice(15, 30))
     assert same(page(start=None, end=end, limit=15), held.slice(7, 22))
@@ -186,9 +190,9 @@ def test_a_page_is_the_first_bars_from_a_moment_or_the_last_before_one() -> None
 
 
 def test_coverage_tells_each_timeframe() -> None:
-    hold(SBIN, "1d", flat(days("2009-12-31", 2)))
-    hold(SBIN, "1m", minutes("2024-01-31 09:15", 375))
-    assert store.coverage(SBIN) == [
+    store_candles(SBIN, "1d", flat(days("2009-12-31", 2)))
+    store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 375))
+    assert store.stored_timeframes(SBIN) == [
         {
             "timeframe": "1m",
             "first": "2024-01-31T03:45:00.000Z",
@@ -208,7 +212,7 @@ def test_a_warm_up_holds_as_many_bars_in_session_whatever_lies_outside() -> None
     """Each day has 25 bars in its session, and two before it."""
     opens = [at("2024-01-01 09:15") + 86_400 * day for day in range(200) if day % 7 < 5]
     times = [start + 900 * n for start in opens for n in range(-2, 25)]
-    hold(SBIN, "15m", flat(times))
+    store_candles(SBIN, "15m", flat(times))
     first = at("2024-06-01 00:00")
     read = store.read(SBIN, "15m", start=first, end=first + 86_400 * 7, warmup=True)
     early = read.between(0, first)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.market.importers import BadCandleFile, Given, read_candle_files
+from apps.market.importers import BadCandleFile, ImportOptions, read_candle_files
 from tests.market import test_formats as formats
 
 HEADERLESS = "".join(f"BANKNIFTY,20240101,09:{m},100,101,99.5,100.5,{m},0\n" for m in range(15, 40))
@@ -80,7 +80,7 @@ def test_a_damaged_file_is_read_or_refused(tmp_path: Path, text: str) -> None:
         data = damaged(text.encode(), rng)
         path.write_bytes(gzip.compress(data) if rng.random() < 0.1 else data)
         try:
-            for loaded in read_candle_files(path, Given()):
+            for loaded in read_candle_files(path, ImportOptions()):
                 report = loaded.report
                 taken = report.bars + report.untraded + report.repeated
                 assert taken + sum(report.left_out.values()) == report.rows

@@ -16,7 +16,7 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.market.bars import hold
+from tests.market.bars import store_candles
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -67,7 +67,7 @@ def test_the_time_of_a_request_is_counted_by_route(api: Api) -> None:
 
 
 def test_jobs_and_backtests_are_counted(alice: User) -> None:
-    hold("NSE:NIFTY", "15m", waves("2024-01-01", 45))
+    store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     submit(alice)
     assert value("algotrade_jobs", queue="backtests", state="waiting") == 1
     assert value("algotrade_jobs", queue="small", state="failed") == 0

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.symbols.importers import Master, MasterRefused, Reason, read_master
+from apps.symbols.importers import InvalidMaster, Master, RejectReason, read_master
 from apps.symbols.lots import lot_of
 from apps.symbols.models import Source
-from apps.symbols.naming import Named, last_expiries, name_all
+from apps.symbols.naming import NamedRow, last_expiries, name_all
 from tests.symbols import lists
 
 TODAY = date(2026, 11, 21)
@@ -21,11 +21,11 @@ def read(path: Path, text: str, **options: object) -> Master:
     return read_master(path, today=TODAY, **options)  # type: ignore[arg-type]
 
 
-def name(master: Master) -> list[Named]:
+def name(master: Master) -> list[NamedRow]:
     return name_all(master.rows, last_expiries(master.rows), master.refusals)
 
 
-def told(named: Named) -> str:
+def told(named: NamedRow) -> str:
     lot = lot_of(named.row)
     values = (lot.size, lot.multiplier, named.row.tick, named.row.freeze)
     written = ("-" if one is None else f"{one:f}".removesuffix(".000000") for one in values)
@@ -46,13 +46,13 @@ def test_what_is_not_carried_is_counted_by_its_reason(tmp_path: Path) -> None:
     master = read(tmp_path / "kite.csv", lists.KITE)
     name(master)
     assert master.refusals.counts == {
-        Reason.NOT_A_SHARE: 1, Reason.DECIMAL_STRIKE: 1, Reason.ELSEWHERE: 1,
+        RejectReason.NOT_A_SHARE: 1, RejectReason.DECIMAL_STRIKE: 1, RejectReason.ELSEWHERE: 1,
     }  # fmt: skip
-    assert master.refusals.shown[Reason.DECIMAL_STRIKE] == [
+    assert master.refusals.shown[RejectReason.DECIMAL_STRIKE] == [
         (10, "ASHOKLEY26AUG172.5PE, strike 172.5")
     ]
     shifted = read(tmp_path / "bse.csv", lists.BSE)
-    assert shifted.refusals.shown[Reason.UNREADABLE] == [(4, "14 columns under 9 headers")]
+    assert shifted.refusals.shown[RejectReason.UNREADABLE] == [(4, "14 columns under 9 headers")]
 
 
 def test_gzip_and_zip_are_read_alike(tmp_path: Path) -> None:
@@ -86,15 +86,15 @@ def equities(*symbols: str) -> str:
 def test_of_names_that_fall_together_the_one_written_as_its_symbol_stays(tmp_path: Path) -> None:
     master = read(tmp_path / "a", equities("M&M", "MM", "A-B", "A&B", "C"))
     assert [one.exchange_name for one in name(master)] == ["MM", "C"]
-    assert master.refusals.counts == {Reason.COLLISION: 3}
-    assert [line for line, _ in master.refusals.shown[Reason.COLLISION]] == [2, 4, 5]
+    assert master.refusals.counts == {RejectReason.COLLISION: 3}
+    assert [line for line, _ in master.refusals.shown[RejectReason.COLLISION]] == [2, 4, 5]
 
 
 def test_of_several_series_the_share_s_normal_one_stays(tmp_path: Path) -> None:
     rows = lists.NSE.replace("360ONE,360 ONE WAM LIMITED,BE", "M&M,Mahindra again,BE")
     master = read(tmp_path / "a", rows)
     assert [one.name for one in name(master)] == ["Mahindra & Mahindra Limited"]
-    assert master.refusals.counts == {Reason.OTHER_SERIES: 1}
+    assert master.refusals.counts == {RejectReason.OTHER_SERIES: 1}
 
 
 @pytest.mark.parametrize("symbol", ["INFRA26APRFUT", "011NSETEST", "\x07BELL", "&", "X" * 60])
@@ -154,12 +154,12 @@ def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_la
 def test_a_file_that_is_no_master_is_refused(tmp_path: Path, content: bytes, why: str) -> None:
     path = tmp_path / "list"
     path.write_bytes(content)
-    with pytest.raises(MasterRefused, match=why):
+    with pytest.raises(InvalidMaster, match=why):
         read_master(path, today=TODAY)
 
 
 def test_a_format_that_is_asked_for_must_fit(tmp_path: Path) -> None:
-    with pytest.raises(MasterRefused, match="no list of Upstox"):
+    with pytest.raises(InvalidMaster, match="no list of Upstox"):
         read(tmp_path / "kite.csv", lists.KITE, source=Source.UPSTOX)
 
 
@@ -171,4 +171,4 @@ def test_a_field_that_is_no_value_refuses_its_row_alone(tmp_path: Path, field: s
     lines = [",".join((whole | {field: value}).values()) for value in bad]
     master = read(tmp_path / "kite.csv", "\n".join([header, *lines, rows[7]]))
     assert len(master.rows) == 1
-    assert master.refusals.counts == {Reason.UNREADABLE: len(bad)}
+    assert master.refusals.counts == {RejectReason.UNREADABLE: len(bad)}

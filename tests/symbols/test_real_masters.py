@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apps.symbols import master_import
-from apps.symbols.importers import Refusals, read_master
+from apps.symbols.importers import Rejections, read_master
 from apps.symbols.models import Instrument
 from apps.symbols.naming import last_expiries, name_all
 
@@ -37,10 +37,10 @@ MASTERS = {
 }
 
 
-def seed(path: Path) -> tuple[master_import.Brought, float]:
+def seed(path: Path) -> tuple[master_import.MasterImport, float]:
     begun = time.perf_counter()
     master = read_master(path, today=NOW.date())
-    brought = master_import.seed_master(master=master, now=NOW, force=True)
+    brought = master_import.import_master(master=master, now=NOW, force=True)
     return brought, time.perf_counter() - begun
 
 
@@ -70,8 +70,8 @@ def test_weeklies_are_told_by_their_dates_as_brokers_mark_them(
     master = read_master(market_data / name, today=NOW.date())
     unmarked = [row._replace(weekly=None) for row in master.rows]
     last = last_expiries(master.rows)
-    marked_so = [one.symbol for one in name_all(master.rows, last, Refusals())]
-    assert [one.symbol for one in name_all(unmarked, last, Refusals())] == marked_so
+    marked_so = [one.symbol for one in name_all(master.rows, last, Rejections())]
+    assert [one.symbol for one in name_all(unmarked, last, Rejections())] == marked_so
     assert len(marked_so) > 6_000
 
 

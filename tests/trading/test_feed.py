@@ -11,9 +11,9 @@ from django.core.management import CommandError, call_command
 from apps.accounts.models import User
 from apps.market import clock, intraday_buffer, store
 from apps.market.feeds import replay, services
-from apps.market.models import LiveCandle
-from apps.market.tasks import fold
-from tests.market.bars import NOW, at, flat, hold, minutes, same, written
+from apps.market.models import BufferedCandle
+from apps.market.tasks import compact
+from tests.market.bars import NOW, at, flat, minutes, same, store_candles, write_file
 from tests.trading.live.market_day import started, steps
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -29,14 +29,14 @@ def feed(*words: object) -> str:
 
 def seen(symbol: str = SBIN, timeframe: str = "1m") -> Sequence[int]:
     time = clock.market_time(NOW)
-    bars = store.closed(symbol, timeframe, start=at("2026-10-29 00:00"), clock=time)
+    bars = store.read_closed(symbol, timeframe, start=at("2026-10-29 00:00"), clock=time)
     found: list[int] = bars.time.tolist()
     return found
 
 
 def test_stored_candles_are_seen_as_the_clock_moves() -> None:
-    hold(SBIN, "1m", minutes("2026-10-29 09:15", 10))
-    hold(TCS, "1m", minutes("2026-10-29 09:15", 5))
+    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    store_candles(TCS, "1m", minutes("2026-10-29 09:15", 5))
     assert len(seen()) == 10
     told = feed("--symbols", SBIN, TCS, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
                 "--speed", "max")  # fmt: skip
@@ -53,16 +53,16 @@ def test_stored_candles_are_seen_as_the_clock_moves() -> None:
 
 def test_the_example_of_the_readme_plays() -> None:
     (example,) = re.findall(r"manage\.py feed (--symbols .*)", README.read_text())
-    hold("NSE:RELIANCE", "1m", minutes("2026-06-29 09:15", 2))
+    store_candles("NSE:RELIANCE", "1m", minutes("2026-06-29 09:15", 2))
     assert "the market's time is 2026-06-29 09:17" in feed(*example.split(), "--speed", "max")
 
 
 def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
     lines = [f"2026-10-29 09:{m}:00,100,101,99,100,5" for m in range(15, 25)]
     text = "\n".join(["date,open,high,low,close,volume", *lines, ""])
-    path = written(tmp_path, text, "SBIN_1m.csv")
+    path = write_file(tmp_path, text, "SBIN_1m.csv")
     feed(path, "--symbols", SBIN, "--to", "2026-10-29T09:20:00+05:30", "--speed", "max")
-    assert LiveCandle.objects.count() == len(seen()) == 5
+    assert BufferedCandle.objects.count() == len(seen()) == 5
     feed(path, "--symbols", SBIN, "--speed", "max")
     assert len(seen()) == 10
 
@@ -70,14 +70,14 @@ def test_candles_of_a_file_come_in(tmp_path: Path) -> None:
 def test_it_waits_as_long_as_the_market_did_but_not_overnight() -> None:
     bars = flat([at("2026-10-29 15:28"), at("2026-10-29 15:29"), at("2026-10-30 09:15")])
     waits: list[float] = []
-    moments = replay.moments_of({SBIN: bars, TCS: bars.slice(1, 3)}, "1m")
-    played = list(replay.paced(moments, speed=30, wait=waits.append))
+    moments = replay.replay_steps({SBIN: bars, TCS: bars.slice(1, 3)}, "1m")
+    played = list(replay.pace(moments, speed=30, wait=waits.append))
     assert [sorted(moment.bars) for moment in played] == [[SBIN], [SBIN, TCS], [SBIN, TCS]]
     assert waits == [2.0]
 
 
 def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
-    hold(SBIN, "1m", minutes("2026-10-29 09:15", 3))
+    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 3))
 
     def interrupt(seconds: float) -> None:
         raise KeyboardInterrupt
@@ -104,7 +104,7 @@ def test_what_cannot_be_played_is_told(words: list[str], told: str) -> None:
 
 def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) -> None:
     """Of ten minutes three were played; from the eighth on four in between are left out."""
-    hold(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
     feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
          "--speed", "max")  # fmt: skip
     later = ("--symbols", SBIN, "--from", "2026-10-29T09:22:00+05:30", "--speed", "max")
@@ -118,31 +118,31 @@ def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) 
 
 
 def test_a_gap_without_candles_is_no_gap() -> None:
-    hold(SBIN, "1m", minutes("2026-10-29 09:15", 3))
-    hold(SBIN, "1m", minutes("2026-10-30 09:15", 3))
+    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 3))
+    store_candles(SBIN, "1m", minutes("2026-10-30 09:15", 3))
     feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29", "--speed", "max")
     feed("--symbols", SBIN, "--from", "2026-10-30", "--speed", "max")
     assert len(seen()) == 6
 
 
 def test_a_gap_before_the_candles_of_a_file_is_played_with_them(tmp_path: Path) -> None:
-    hold(SBIN, "1m", minutes("2026-10-29 09:15", 10))
+    store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
     feed("--symbols", SBIN, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
          "--speed", "max")  # fmt: skip
     lines = [f"2026-10-29 09:{m}:00,100,101,99,100,5" for m in range(20, 30)]
     text = "\n".join(["date,open,high,low,close,volume", *lines, ""])
-    path = written(tmp_path, text, "SBIN_1m.csv")
+    path = write_file(tmp_path, text, "SBIN_1m.csv")
     later = (path, "--symbols", SBIN, "--from", "2026-10-29T09:22:00+05:30", "--speed", "max")
     with pytest.raises(CommandError, match="4 of NSE:SBIN"):
         feed(*later)
-    assert LiveCandle.objects.count() == 0
+    assert BufferedCandle.objects.count() == 0
     feed(*later, "--play-gap")
     assert len(seen()) == 15
 
 
 def test_an_algorithm_that_gets_no_bars_is_told(alice: User) -> None:
     """The first has its bars; the second trades a symbol that no feed brings, the third minutes."""
-    hold(SBIN, "5m", flat([at("2026-10-29 09:15") + 300 * n for n in range(5)]))
+    store_candles(SBIN, "5m", flat([at("2026-10-29 09:15") + 300 * n for n in range(5)]))
     before = at("2026-10-29 09:00")
     fed = started(alice, steps([SBIN], "15m"), at=before)
     missing = started(alice, steps([SBIN, TCS], "15m"), at=before)
@@ -160,8 +160,8 @@ def test_an_algorithm_that_gets_no_bars_is_told(alice: User) -> None:
 
 def test_what_came_in_before_today_is_folded() -> None:
     yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
-    intraday_buffer.keep({SBIN: yesterday, TCS: today}, "1m", now=NOW)
-    fold(timestamp=int(NOW.timestamp()))
-    assert set(LiveCandle.objects.values_list("symbol", flat=True)) == {TCS}
+    intraday_buffer.save({SBIN: yesterday, TCS: today}, "1m", now=NOW)
+    compact(timestamp=int(NOW.timestamp()))
+    assert set(BufferedCandle.objects.values_list("symbol", flat=True)) == {TCS}
     assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)
-    assert services.fold_ended(now=NOW) == 0
+    assert services.compact_ended(now=NOW) == 0

@@ -33,7 +33,7 @@ from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.results import wire_times
 from apps.engine.simulation.timeline import Track, track_of
 from apps.engine.simulation.verdict import Bar, Told, Verdict, lived_at, verdict
-from apps.market.contracts import rules_of
+from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
 
 KINDS: Final = (Kind.BACKTEST, Kind.MONTE_CARLO)
@@ -150,7 +150,9 @@ def _seen(backtest: Backtest, symbol: str, at: int) -> _Seen:
     strategy = engine.parse(backtest.configuration)
     info = strategy.basicInfo.model_copy(update={"symbols": (symbol,)})
     alone = strategy.model_copy(update={"basicInfo": info})
-    rules = rules_of(alone, first=day_in_india(backtest.start), last=day_in_india(backtest.end))
+    rules = market_rules_of(
+        alone, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
+    )
     (history,) = histories_of(
         rules,
         start=backtest.start,

@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps.core.database_errors import is_passing
 from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
-from apps.market.intraday_buffer import Row
+from apps.market.intraday_buffer import CandleRow
 
 MOST_KEPT: Final = 200_000
 """Bars that wait for the database, some 65 MB of them; the oldest make way."""
@@ -22,9 +22,9 @@ RETRY: Final = 2.0
 log = logging.getLogger(__name__)
 
 
-def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
+def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
     """Each minute's bars when they are stored, in one transaction a minute. Raises FeedLost."""
-    waiting = _Waiting()
+    waiting = _RetryQueue()
     try:
         for bars in feed.closed(stopping=stopping):
             waiting.add(bars)
@@ -33,16 +33,16 @@ def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str,
         waiting.end()
 
 
-class _Waiting:
+class _RetryQueue:
     """Minutes that are not stored yet, the oldest first."""
 
     def __init__(self) -> None:
-        self._minutes: deque[Mapping[str, Row]] = deque()
+        self._minutes: deque[Mapping[str, CandleRow]] = deque()
         self._bars = 0
         self._lost_at: float | None = None
         self._try_at = 0.0
 
-    def add(self, bars: Mapping[str, Row]) -> None:
+    def add(self, bars: Mapping[str, CandleRow]) -> None:
         if bars:
             self._minutes.append(bars)
             self._bars += len(bars)
@@ -50,7 +50,7 @@ class _Waiting:
             log.error("too many bars wait for the database: %d are dropped", len(self._minutes[0]))
             self._take_first()
 
-    def stored(self) -> Iterator[Mapping[str, Row]]:
+    def stored(self) -> Iterator[Mapping[str, CandleRow]]:
         """As many as can be stored now."""
         while self._minutes and time.monotonic() >= self._try_at:
             try:
@@ -80,12 +80,12 @@ class _Waiting:
             log.warning("the database is back after %.1f s: %d bars waited", seconds, self._bars)
             self._lost_at = None
 
-    def _take_first(self) -> Mapping[str, Row]:
+    def _take_first(self) -> Mapping[str, CandleRow]:
         first = self._minutes.popleft()
         self._bars -= len(first)
         return first
 
 
-def _store(bars: Mapping[str, Row]) -> None:
+def _store(bars: Mapping[str, CandleRow]) -> None:
     series = {symbol: [row] for symbol, row in bars.items()}
     receive(timeframe="1m", series=series, now=timezone.now())

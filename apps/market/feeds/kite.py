@@ -11,8 +11,8 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from apps.market.feeds.protocol import FeedLost
-from apps.market.feeds.ticks import Minutes, Tick
-from apps.market.intraday_buffer import Row
+from apps.market.feeds.ticks import MinuteBars, Tick
+from apps.market.intraday_buffer import CandleRow
 
 INSTALL: Final = "install it by .venv/bin/python -m pip install 'kiteconnect>=5.2.2'"
 _LOOK: Final = 0.2
@@ -48,10 +48,10 @@ class KiteFeed:
         self._ticker.on_ticks = self._take
         self._ticker.on_noreconnect = lambda _: self._news.put(None)
 
-    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
+    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
         """As the protocol has it."""
         self._ticker.connect(threaded=True)
-        minutes = Minutes(connected_at=int(self._clock()))
+        minutes = MinuteBars(connected_at=int(self._clock()))
         try:
             while not stopping():
                 self._follow(minutes)
@@ -59,7 +59,7 @@ class KiteFeed:
         finally:
             self._ticker.close()
 
-    def _follow(self, minutes: Minutes) -> None:
+    def _follow(self, minutes: MinuteBars) -> None:
         try:
             news = self._news.get(timeout=_LOOK)
         except Empty:

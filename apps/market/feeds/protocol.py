@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from apps.market.intraday_buffer import Row
+from apps.market.intraday_buffer import CandleRow
 
 
 class Feed(Protocol):
     """One connection to whoever knows the market's prices, in bars of one minute."""
 
-    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, Row]]:
+    def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
         """By symbol, the bars of each minute that has ended, until it is to stop; and several times
         a second none, so that whoever takes them in can see to what is left to do.
 

@@ -13,8 +13,8 @@ from apps.core.times import wire_time
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market.dates import EARLIEST, read_moment
-from apps.market.feeds.validation import Received, Refused
-from apps.market.intraday_buffer import Row
+from apps.market.feeds.validation import IntakeCounts, RejectedBar
+from apps.market.intraday_buffer import CandleRow
 
 MOST_CANDLES: Final = 5000
 MOST_SERIES: Final = 100
@@ -44,31 +44,31 @@ class OneOfSeriesBody(Body):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class CandleBatch:
     """By symbol its bars, in the order in which they were sent. `many`: as a list of series, which
     is answered by one.
     """
 
     timeframe: str
-    series: Mapping[str, Sequence[Row]]
+    series: Mapping[str, Sequence[CandleRow]]
     many: bool
 
 
-def candles_in(data: Any) -> Sent:
+def candles_in(data: Any) -> CandleBatch:
     """Any: as of `Body.read`. Raises InvalidInput: then no bar is taken."""
     if "series" in data:
         return _many(SeriesBody.read(data))
     read = CandlesBody.read(data)
     _check_count("candles", read["candles"], len(read["candles"]), MOST_CANDLES)
     rows = _rows("candles", read["candles"])
-    return Sent(read["timeframe"], {_symbol(read["symbol"]): rows}, many=False)
+    return CandleBatch(read["timeframe"], {_symbol(read["symbol"]): rows}, many=False)
 
 
-def _many(read: Mapping[str, Any]) -> Sent:
+def _many(read: Mapping[str, Any]) -> CandleBatch:
     """Any: as of `Body.read`."""
     items: list[object] = read["series"]
     _check_count("series", items, len(items), MOST_SERIES)
-    series: dict[str, Sequence[Row]] = {}
+    series: dict[str, Sequence[CandleRow]] = {}
     faults: list[Fault] = []
     for index, item in enumerate(items):
         if not isinstance(item, dict):
@@ -85,10 +85,10 @@ def _many(read: Mapping[str, Any]) -> Sent:
     if faults:
         raise InvalidInput(*faults[:_MOST_FAULTS])
     _check_count("series", items, sum(map(len, series.values())), MOST_CANDLES, of="candles")
-    return Sent(read["timeframe"], series, many=True)
+    return CandleBatch(read["timeframe"], series, many=True)
 
 
-def _one(item: Mapping[str, object]) -> tuple[str, Sequence[Row]]:
+def _one(item: Mapping[str, object]) -> tuple[str, Sequence[CandleRow]]:
     """Raises InvalidInput."""
     read = OneOfSeriesBody.read(item)
     _check_count("candles", read["candles"], len(read["candles"]), MOST_CANDLES)
@@ -101,8 +101,8 @@ def _check_count(field: str, sent: list[object], count: int, most: int, *, of: s
         raise InvalidInput(Fault(field, message, sent))
 
 
-def _rows(place: str, items: Sequence[object]) -> Sequence[Row]:
-    rows: list[Row] = []
+def _rows(place: str, items: Sequence[object]) -> Sequence[CandleRow]:
+    rows: list[CandleRow] = []
     faults: list[Fault] = []
     for index, item in enumerate(items):
         try:
@@ -121,7 +121,7 @@ def _symbol(text: str) -> str:
         raise InvalidInput(Fault("symbol", error.reason, text)) from None
 
 
-def _row(place: str, item: object) -> Row:
+def _row(place: str, item: object) -> CandleRow:
     """Raises InvalidInput."""
     if not isinstance(item, list) or len(item) != 1 + len(_NUMBERS):
         raise InvalidInput(Fault(place, "must be [time, open, high, low, close, volume]", item))
@@ -154,12 +154,12 @@ def _time(place: str, value: object) -> int:
     return time
 
 
-def sent_out(sent: Sent, received: Mapping[str, Received]) -> dict[str, object]:
+def sent_out(sent: CandleBatch, received: Mapping[str, IntakeCounts]) -> dict[str, object]:
     shown = [_received(symbol, sent, each) for symbol, each in received.items()]
     return {"timeframe": sent.timeframe, "series": shown} if sent.many else shown[0]
 
 
-def _received(symbol: str, sent: Sent, received: Received) -> dict[str, object]:
+def _received(symbol: str, sent: CandleBatch, received: IntakeCounts) -> dict[str, object]:
     return {
         "symbol": symbol,
         "timeframe": sent.timeframe,
@@ -175,7 +175,7 @@ def _received(symbol: str, sent: Sent, received: Received) -> dict[str, object]:
     }
 
 
-def _refused(each: Refused) -> dict[str, object]:
+def _refused(each: RejectedBar) -> dict[str, object]:
     return {
         "index": each.index,
         "time": wire_time(datetime.fromtimestamp(each.time, tz=UTC)),

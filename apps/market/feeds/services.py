@@ -16,11 +16,11 @@ from apps.core.times import wire_time
 from apps.engine.candles import Candles, ist_day
 from apps.market import candle_chunks, candle_writer, intraday_buffer
 from apps.market.calendars import calendars_of
-from apps.market.candle_chunks import overlaid
+from apps.market.candle_chunks import overlay
 from apps.market.dates import day_in_india, midnight
-from apps.market.feeds.validation import Received, Sifted, sift
-from apps.market.intraday_buffer import Row
-from apps.market.models import CandleBlock, LiveCandle, Replay
+from apps.market.feeds.validation import IntakeCounts, ValidatedBars, validate
+from apps.market.intraday_buffer import CandleRow
+from apps.market.models import BufferedCandle, CandleChunk, Replay
 from apps.market.quality import Flags
 
 _MANY: Final = 1000
@@ -29,7 +29,7 @@ _AT_ONCE: Final = 200
 """Symbols of one transaction."""
 
 
-class ReplayRuns(ServiceError):
+class ReplayInProgress(ServiceError):
     """The market's time is another one just now."""
 
     code = Code.CONFLICT
@@ -40,12 +40,12 @@ class ReplayRuns(ServiceError):
 
 
 @transaction.atomic
-def receive_from(
-    *, operator: User, timeframe: str, series: Mapping[str, Sequence[Row]], now: datetime
-) -> Mapping[str, Received]:
+def receive_from_operator(
+    *, operator: User, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
+) -> Mapping[str, IntakeCounts]:
     """`receive` of some symbols, all or none, on record. Raises also ReplayRuns."""
     if replay := Replay.objects.first():
-        raise ReplayRuns(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
+        raise ReplayInProgress(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
     received = receive(timeframe=timeframe, series=series, now=now)
     details = {
         "symbols": list(series), "timeframe": timeframe,
@@ -60,8 +60,8 @@ def receive_from(
 
 @transaction.atomic
 def receive(
-    *, timeframe: str, series: Mapping[str, Sequence[Row]], now: datetime
-) -> Mapping[str, Received]:
+    *, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
+) -> Mapping[str, IntakeCounts]:
     """Take bars that have closed, by symbol and in any order, from a feed (rows as `live.Row`, each
     a bar); what became of them, by symbol. However many symbols there are, it takes a few
     statements.
@@ -72,12 +72,13 @@ def receive(
     """
     calendars, at = calendars_of(series), int(now.timestamp())
     sifted = {
-        symbol: sift(rows, timeframe, calendars[symbol], now=at) for symbol, rows in series.items()
+        symbol: validate(rows, timeframe, calendars[symbol], now=at)
+        for symbol, rows in series.items()
     }
-    candle_writer.lock(series)
-    dropped = candle_writer.admit(series, timeframe)
+    candle_writer.lock_symbols(series)
+    dropped = candle_writer.replace_samples(series, timeframe)
     bars = {symbol: one.candles for symbol, one in sifted.items()}
-    compared = _compared(bars, timeframe)
+    compared = _compare(bars, timeframe)
     _write(bars, compared, timeframe, now=now)
     return {
         symbol: _received(one, compared[symbol], dropped.get(symbol, 0))
@@ -85,7 +86,7 @@ def receive(
     }
 
 
-class _Compared(NamedTuple):
+class _Comparison(NamedTuple):
     """Which bars of a symbol are new, which differ from the one that is held, which of those are in
     a block, and which are the same. `last` is the start of the newest that is held, 0 without one.
     """
@@ -97,21 +98,21 @@ class _Compared(NamedTuple):
     last: int
 
 
-def _compared(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, _Compared]:
-    in_blocks, came_in = _in_blocks(series, timeframe), intraday_buffer.held_at(series, timeframe)
+def _compare(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, _Comparison]:
+    in_blocks, came_in = _in_blocks(series, timeframe), intraday_buffer.read_at(series, timeframe)
     last = _last(series, timeframe)
     found = {}
     for symbol, bars in series.items():
-        held = overlaid([in_blocks[symbol], came_in[symbol]])
-        fresh, changed, repeated = candle_writer.compared(held, bars)
+        held = overlay([in_blocks[symbol], came_in[symbol]])
+        fresh, changed, repeated = candle_writer.compare(held, bars)
         corrected = changed & np.isin(bars.time, in_blocks[symbol].time)
-        found[symbol] = _Compared(fresh, changed, corrected, repeated, last.get(symbol, 0))
+        found[symbol] = _Comparison(fresh, changed, corrected, repeated, last.get(symbol, 0))
     return found
 
 
 def _write(
     series: Mapping[str, Candles],
-    compared: Mapping[str, _Compared],
+    compared: Mapping[str, _Comparison],
     timeframe: str,
     *,
     now: datetime,
@@ -130,17 +131,17 @@ def _write(
     if corrections:
         candle_writer.append(corrections, timeframe, now=now)
     if history:
-        candle_writer.fold(history, now=now)
+        candle_writer.compact(history, now=now)
         candle_writer.append(history, timeframe, now=now)
-    intraday_buffer.keep(
+    intraday_buffer.save(
         {symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now
     )
     if told := [symbol for symbol, one in compared.items() if (one.fresh | one.changed).any()]:
-        intraday_buffer.tell(told, timeframe)
+        intraday_buffer.notify(told, timeframe)
 
 
-def _received(sifted: Sifted, compared: _Compared, dropped: int) -> Received:
-    return Received(
+def _received(sifted: ValidatedBars, compared: _Comparison, dropped: int) -> IntakeCounts:
+    return IntakeCounts(
         added=int(compared.fresh.sum()),
         repeated=sifted.repeated + int(compared.repeated.sum()),
         changed=int(compared.changed.sum()),
@@ -153,23 +154,23 @@ def _received(sifted: Sifted, compared: _Compared, dropped: int) -> Received:
 
 
 @transaction.atomic
-def fold(*, symbols: Collection[str], now: datetime) -> int:
+def compact(*, symbols: Collection[str], now: datetime) -> int:
     """Put the bars that came in into their blocks; readers see no difference. How many."""
-    candle_writer.lock(symbols)
-    return candle_writer.fold(symbols, now=now)
+    candle_writer.lock_symbols(symbols)
+    return candle_writer.compact(symbols, now=now)
 
 
-def fold_ended(*, now: datetime) -> int:
+def compact_ended(*, now: datetime) -> int:
     """Fold what came in before today in Asia/Kolkata, some symbols at a time. How many bars.
 
     It can be called again at any time, and by several at once: what is folded is not there to be
     folded again.
     """
     today = midnight(day_in_india(int(now.timestamp())))
-    ended = LiveCandle.objects.filter(time__lt=today).order_by("symbol")
+    ended = BufferedCandle.objects.filter(time__lt=today).order_by("symbol")
     symbols = list(ended.values_list("symbol", flat=True).distinct())
     parts = (symbols[first : first + _AT_ONCE] for first in range(0, len(symbols), _AT_ONCE))
-    return sum(fold(symbols=part, now=now) for part in parts)
+    return sum(compact(symbols=part, now=now) for part in parts)
 
 
 def _in_blocks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
@@ -179,16 +180,18 @@ def _in_blocks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Ca
         for symbol, bars in series.items()
         for block in candle_chunks.split(bars, timeframe)
     }
-    stored = CandleBlock.objects.filter(timeframe=timeframe)
-    asked = stored.filter(symbol__in=series, block_start__in={start for _, start in days})
+    stored = CandleChunk.objects.filter(timeframe=timeframe)
+    asked = stored.filter(symbol__in=series, period_start__in={start for _, start in days})
     wanted = [
         key
-        for key, symbol, first, bits in asked.values_list("pk", "symbol", "block_start", "days")
+        for key, symbol, first, bits in asked.values_list("pk", "symbol", "period_start", "days")
         if (symbol, first) in days
-        and np.isin(days[symbol, first], candle_chunks.days_of(bytes(bits), midnight(first))).any()
+        and np.isin(
+            days[symbol, first], candle_chunks.days_from_bits(bytes(bits), midnight(first))
+        ).any()
     ]
     found: dict[str, list[bytes]] = {symbol: [] for symbol in series}
-    rows = stored.filter(pk__in=wanted).order_by("symbol", "block_start")
+    rows = stored.filter(pk__in=wanted).order_by("symbol", "period_start")
     for symbol, data in rows.values_list("symbol", "data"):
         found[symbol].append(bytes(data))
     return {symbol: candle_chunks.decode(*data) for symbol, data in found.items()}
@@ -196,9 +199,9 @@ def _in_blocks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Ca
 
 def _last(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
     """The start of the newest bar of this timeframe, of those alone that have any."""
-    stored = CandleBlock.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
+    stored = CandleChunk.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
     newest = stored.values("symbol").annotate(last=Max("last_time"))
-    found = dict(intraday_buffer.newest_of(symbols, timeframe))
+    found = dict(intraday_buffer.last_starts(symbols, timeframe))
     for symbol, last in newest.values_list("symbol", "last"):
         found[symbol] = max(found.get(symbol, 0), int(last.timestamp()))
     return found

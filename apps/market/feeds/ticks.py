@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from apps.market.intraday_buffer import Row
+from apps.market.intraday_buffer import CandleRow
 
 MINUTE: Final = 60
 GRACE: Final = 2
@@ -33,12 +33,12 @@ class _Bar:
     traded_before: float
     traded: float
 
-    def row(self, time: int) -> Row:
+    def row(self, time: int) -> CandleRow:
         volume = self.traded - self.traded_before
         return time, self.open, self.high, self.low, self.close, volume
 
 
-class Minutes:
+class MinuteBars:
     """Bars in the making. A minute in which the connection began or was lost makes no bar, as
     nobody knows what was missed; nor does one without a trade.
     """
@@ -72,7 +72,7 @@ class Minutes:
         bar.high, bar.low = max(bar.high, tick.price), min(bar.low, tick.price)
         bar.close, bar.traded = tick.price, tick.volume or 0.0
 
-    def ended(self, now: int) -> list[Mapping[str, Row]]:
+    def ended(self, now: int) -> list[Mapping[str, CandleRow]]:
         """The bars of each minute that is over by now, in order; each is given out once."""
         due = sorted(minute for minute in self._open if minute + MINUTE + GRACE <= now)
         if due:

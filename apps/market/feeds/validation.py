@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES, Candles, buckets
 from apps.engine.sessions import Sessions, in_session
-from apps.market.intraday_buffer import Row, candles_of
+from apps.market.intraday_buffer import CandleRow, candles_of
 
 SKEW: Final = 5
 """Seconds that a feed's clock may be ahead of ours."""
 
 
-class Flaw(StrEnum):
+class RejectReason(StrEnum):
     """Why a bar is left out."""
 
     UNALIGNED = "unaligned"
@@ -29,16 +29,16 @@ class Flaw(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedBar:
     """One bar that is left out: which of those sent, its start and why."""
 
     index: int
     time: int
-    flaw: Flaw
+    flaw: RejectReason
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class ValidatedBars:
     """The bars that are taken, in order, one a moment: the last that was sent of it.
 
     `repeated` were sent once more, `out_of_order` start before the one sent before them,
@@ -46,14 +46,14 @@ class Sifted:
     """
 
     candles: Candles
-    refused: tuple[Refused, ...]
+    refused: tuple[RejectedBar, ...]
     repeated: int
     out_of_order: int
     off_session: int
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class IntakeCounts:
     """What became of bars: each is added, repeated, changed or refused.
 
     Of those added, `late` start before the newest that was held. `out_of_order` were sent before
@@ -68,17 +68,19 @@ class Received:
     out_of_order: int
     off_session: int
     dropped: int
-    refused: tuple[Refused, ...]
+    refused: tuple[RejectedBar, ...]
 
 
-def sift(rows: Sequence[Row], timeframe: str, sessions: Sessions, *, now: int) -> Sifted:
+def validate(
+    rows: Sequence[CandleRow], timeframe: str, sessions: Sessions, *, now: int
+) -> ValidatedBars:
     """Rows in the order in which they were sent, of which each is a bar."""
     times = np.array([row[0] for row in rows], dtype=np.int64)
     refused = _refused(times, timeframe, sessions, now)
     left_out = {each.index for each in refused}
     last = {row[0]: row for index, row in enumerate(rows) if index not in left_out}
     candles = candles_of(sorted(last.values()))
-    return Sifted(
+    return ValidatedBars(
         candles=candles,
         refused=refused,
         repeated=len(rows) - len(refused) - len(last),
@@ -89,11 +91,11 @@ def sift(rows: Sequence[Row], timeframe: str, sessions: Sessions, *, now: int) -
 
 def _refused(
     times: NDArray[np.int64], timeframe: str, sessions: Sessions, now: int
-) -> tuple[Refused, ...]:
+) -> tuple[RejectedBar, ...]:
     starts, ends = buckets(times, TIMEFRAMES[timeframe], sessions)
-    flaws = {Flaw.UNALIGNED: starts != times, Flaw.NOT_CLOSED: ends > now + SKEW}
+    flaws = {RejectReason.UNALIGNED: starts != times, RejectReason.NOT_CLOSED: ends > now + SKEW}
     found = {
-        index: Refused(index, int(times[index]), flaw)
+        index: RejectedBar(index, int(times[index]), flaw)
         for flaw, which in flaws.items()
         for index in np.flatnonzero(which).tolist()
     }

@@ -19,7 +19,7 @@ class CandlesView(MarketView):
         body = request.data  # what is no JSON is refused before anybody's role is looked at
         operator = operator_of(request)
         sent = candles_in(body)
-        received = services.receive_from(
+        received = services.receive_from_operator(
             operator=operator,
             timeframe=sent.timeframe,
             series=sent.series,

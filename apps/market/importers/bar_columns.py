@@ -9,7 +9,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class BarColumns:
     """A file's bars as columns: `time` epoch seconds UTC of a bar's start, prices in rupees,
     volume in units unless the format says otherwise.
 
@@ -28,11 +28,11 @@ class Rows:
     def __len__(self) -> int:
         return len(self.time)
 
-    def take(self, which: Flags | NDArray[np.intp]) -> "Rows":
+    def take(self, which: Flags | NDArray[np.intp]) -> "BarColumns":
         """Some of the rows, or all of them in another order."""
         if which.dtype == np.bool_ and which.all():
             return self
-        return Rows(
+        return BarColumns(
             self.time[which],
             self.open[which],
             self.high[which],
@@ -43,11 +43,11 @@ class Rows:
             self.row[which],
         )
 
-    def at(self, time: NDArray[np.int64]) -> "Rows":
+    def at(self, time: NDArray[np.int64]) -> "BarColumns":
         """The same bars at other times."""
         return replace(self, time=time)
 
-    def counted(self, *, volume: NDArray[np.float64], close: NDArray[np.float64]) -> "Rows":
+    def counted(self, *, volume: NDArray[np.float64], close: NDArray[np.float64]) -> "BarColumns":
         return replace(self, volume=volume, close=close)
 
     def priced(
@@ -56,12 +56,12 @@ class Rows:
         high: NDArray[np.float64],
         low: NDArray[np.float64],
         close: NDArray[np.float64],
-    ) -> "Rows":
+    ) -> "BarColumns":
         return replace(self, open=open, high=high, low=low, close=close)
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class InstrumentName:
     """One instrument of a file, as the file calls it.
 
     `symbol` is None where its bars cannot be stored, and `why` says so in words that can be counted
@@ -74,9 +74,9 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Instruments:
+class FileInstruments:
     """`of` i4[n] says of each row which of `named` it is; `told_by` where the names were found."""
 
     of: NDArray[np.int32]
-    named: tuple[Named, ...]
+    named: tuple[InstrumentName, ...]
     told_by: str

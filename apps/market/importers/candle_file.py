@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.market.importers.bar_columns import Instruments, Rows
-from apps.market.importers.cleaner import Calendars, Part, Report, judge
+from apps.market.importers.bar_columns import BarColumns, FileInstruments
+from apps.market.importers.cleaner import Calendars, ImportReport, InstrumentBars, clean
 from apps.market.importers.content import BadCandleFile, Content, contents_of
 from apps.market.importers.documents import json_table
-from apps.market.importers.file_format import Profile, Side
+from apps.market.importers.file_format import FileFormat, StampSide
 from apps.market.importers.formats import broker_json, format_of
-from apps.market.importers.instrument_names import named
+from apps.market.importers.instrument_names import instrument_name
 from apps.market.importers.layout import Layout, layout_of, number_columns
 from apps.market.importers.sides import starts_of
-from apps.market.importers.tables import Column, Table, csv_table, parquet_table
+from apps.market.importers.tables import Column, FileTable, csv_table, parquet_table
 from apps.market.importers.timeframes import timeframe_of
 from apps.market.rulebook.sessions import bundled_sessions
 
@@ -29,7 +29,7 @@ _THOUSAND: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class CandleImport:
     """The bars of one file: of several instruments, but of one timeframe.
 
     `sha256` is of the unpacked file; `told_by` says where the symbols were taken from ("as given",
@@ -39,13 +39,13 @@ class Loaded:
     file: str
     sha256: str
     timeframe: str
-    parts: tuple[Part, ...]
-    report: Report
+    parts: tuple[InstrumentBars, ...]
+    report: ImportReport
     told_by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class ImportOptions:
     """What is said about files beside what they say themselves; None is told by the file.
 
     With `strict` a faulty row refuses a file of many instruments too. `calendars` tells
@@ -54,18 +54,20 @@ class Given:
 
     symbol: str | None = None
     timeframe: str | None = None
-    stamps: Side | None = None
+    stamps: StampSide | None = None
     strict: bool = False
     calendars: Calendars = bundled_sessions
 
 
-def read_candle_files(path: Path, given: Given = Given()) -> Iterator[Loaded]:
+def read_candle_files(path: Path, given: ImportOptions = ImportOptions()) -> Iterator[CandleImport]:
     """The files at a path: itself, or what its gzip or zip file packs. Raises BadCandleFile."""
     for content in contents_of(path):
         yield _loaded(content, given)
 
 
-def read_one_series(path: Path, given: Given = Given()) -> tuple[Loaded, Part]:
+def read_one_series(
+    path: Path, given: ImportOptions = ImportOptions()
+) -> tuple[CandleImport, InstrumentBars]:
     """A file that holds one instrument. Raises BadCandleFile."""
     [content] = contents_of(path, most_files=1)
     loaded = _loaded(content, given)
@@ -77,7 +79,7 @@ def read_one_series(path: Path, given: Given = Given()) -> tuple[Loaded, Part]:
     return loaded, parts[0]
 
 
-def _loaded(content: Content, given: Given) -> Loaded:
+def _loaded(content: Content, given: ImportOptions) -> CandleImport:
     table, profile = _table(content)
     layout = layout_of(table, profile.columns)
     instruments = _instruments(table, layout, profile, given)
@@ -90,21 +92,21 @@ def _loaded(content: Content, given: Given) -> Loaded:
         table, stamps, instruments, timeframe, side=side, calendars=given.calendars
     )
     rows = profile.amend(table, _rows(table, layout, profile, times, instruments))
-    report = Report(
+    report = ImportReport(
         format=profile.name,
         rows=len(table),
         shifted=shifted,
         volume=profile.volume,
         adjusted=profile.adjusted,
     )
-    parts, report = judge(
+    parts, report = clean(
         table, rows, instruments, timeframe, report, strict=given.strict, calendars=given.calendars
     )
     sha256 = hashlib.sha256(content.data).hexdigest()
-    return Loaded(content.shown, sha256, timeframe, parts, report, instruments.told_by)
+    return CandleImport(content.shown, sha256, timeframe, parts, report, instruments.told_by)
 
 
-def _table(content: Content) -> tuple[Table, Profile]:
+def _table(content: Content) -> tuple[FileTable, FileFormat]:
     if content.data.startswith(_PARQUET) or content.name.endswith(".parquet"):
         table = parquet_table(content)
         return table, format_of(table.names)
@@ -119,7 +121,9 @@ def _numbers_of(header: Sequence[str]) -> Collection[int]:
     return [] if profile.grouped else number_columns(header, profile.columns)
 
 
-def _instruments(table: Table, layout: Layout, profile: Profile, given: Given) -> Instruments:
+def _instruments(
+    table: FileTable, layout: Layout, profile: FileFormat, given: ImportOptions
+) -> FileInstruments:
     """As the format tells them, or the one that is given."""
     found = profile.instruments(table, layout)
     if given.symbol is None:
@@ -128,19 +132,19 @@ def _instruments(table: Table, layout: Layout, profile: Profile, given: Given) -
         return found
     if len(found.named) > 1:
         table.refuse(f"holds {len(found.named)} instruments: --symbol names one")
-    one = named(found.named[0].called, given.symbol)
+    one = instrument_name(found.named[0].called, given.symbol)
     if one.symbol is None:
         table.refuse(one.why)
     return replace(found, named=(one,), told_by="as given")
 
 
 def _starts(
-    table: Table,
+    table: FileTable,
     stamps: NDArray[np.int64],
-    instruments: Instruments,
+    instruments: FileInstruments,
     timeframe: str,
     *,
-    side: Side | None,
+    side: StampSide | None,
     calendars: Calendars,
 ) -> tuple[NDArray[np.int64], int]:
     """The starts of the bars, and by how much their stamps were moved; all are whole minutes."""
@@ -157,18 +161,18 @@ def _starts(
 
 
 def _rows(
-    table: Table,
+    table: FileTable,
     layout: Layout,
-    profile: Profile,
+    profile: FileFormat,
     times: NDArray[np.int64],
-    instruments: Instruments,
-) -> Rows:
+    instruments: FileInstruments,
+) -> BarColumns:
     open_, high, low, close = (_numbers(table, place, profile) for place in layout.prices)
     volume = _volume(table, layout, profile)
-    return Rows(times, open_, high, low, close, volume, instruments.of, np.arange(len(table)))
+    return BarColumns(times, open_, high, low, close, volume, instruments.of, np.arange(len(table)))
 
 
-def _numbers(table: Table, place: int, profile: Profile) -> NDArray[np.float64]:
+def _numbers(table: FileTable, place: int, profile: FileFormat) -> NDArray[np.float64]:
     column = table.columns[place]
     if not profile.grouped or not pa.types.is_string(column.type):
         numbers = table.cast(place, pa.float64(), "is no number")
@@ -181,7 +185,7 @@ def _numbers(table: Table, place: int, profile: Profile) -> NDArray[np.float64]:
     return np.asarray(table.converted(plain, place, pa.float64(), "is no number")) * scale
 
 
-def _volume(table: Table, layout: Layout, profile: Profile) -> NDArray[np.float64]:
+def _volume(table: FileTable, layout: Layout, profile: FileFormat) -> NDArray[np.float64]:
     """Zero where the file has no such column or nothing in all of it, as for an index."""
     if layout.volume is None or _blank(table.columns[layout.volume]):
         return np.zeros(len(table))

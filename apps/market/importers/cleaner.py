@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, day_start, frozen, ist_day
 from apps.engine.sessions import Sessions, in_session
-from apps.market.importers.bar_columns import Flags, Instruments, Rows
+from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags
 from apps.market.importers.layout import PRICES
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 REPAIRABLE: Final = 0.005
 """Largest excess of an open or close over its bar's range that is repaired, as a share of it."""
@@ -32,7 +32,7 @@ Calendars = Callable[[Collection[str]], Mapping[str, Sessions]]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ImportReport:
     """What became of a file's rows: `rows` = `bars` + `untraded` + `repeated` + all `left_out`.
 
     `left_out` counts rows by reason, and `examples` are places of the first of them. `moved` day
@@ -58,7 +58,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class InstrumentBars:
     """The bars of one instrument of a file. `called` is its name there, empty without one."""
 
     symbol: str
@@ -66,10 +66,12 @@ class Part:
     candles: Candles
 
 
-class _Sieve:
+class _RowCleaner:
     """Takes rows out of a table for one reason after another, and knows what was taken."""
 
-    def __init__(self, table: Table, rows: Rows, instruments: Instruments, *, strict: bool) -> None:
+    def __init__(
+        self, table: FileTable, rows: BarColumns, instruments: FileInstruments, *, strict: bool
+    ) -> None:
         self.table = table
         self.rows = rows
         self.named = instruments.named
@@ -112,22 +114,22 @@ class _Sieve:
         return f"{place} ({called})" if len(self.named) > 1 else place
 
 
-def judge(
-    table: Table,
-    rows: Rows,
-    instruments: Instruments,
+def clean(
+    table: FileTable,
+    rows: BarColumns,
+    instruments: FileInstruments,
     timeframe: str,
-    report: Report,
+    report: ImportReport,
     *,
     strict: bool,
     calendars: Calendars,
-) -> tuple[tuple[Part, ...], Report]:
+) -> tuple[tuple[InstrumentBars, ...], ImportReport]:
     """The bars by instrument, and the report filled in. Raises BadCandleFile.
 
     With `strict` a bar outside the session's hours is refused as well; `calendars` as in `Given`.
     """
     out_of_order = int(np.count_nonzero(np.diff(rows.time) < 0))
-    sieve = _Sieve(table, rows, instruments, strict=strict)
+    sieve = _RowCleaner(table, rows, instruments, strict=strict)
     untraded = sieve.drop(_untraded(rows))
     if not len(sieve.rows):
         table.refuse("holds no bar with a trade")
@@ -159,12 +161,12 @@ def judge(
     )
 
 
-def _untraded(rows: Rows) -> Flags:
+def _untraded(rows: BarColumns) -> Flags:
     nothing = (rows.open == 0) & (rows.high == 0) & (rows.low == 0) & (rows.volume == 0)
     return np.asarray(nothing)
 
 
-def _check_numbers(sieve: _Sieve) -> None:
+def _check_numbers(sieve: _RowCleaner) -> None:
     for name in PRICES:
         column = getattr(sieve.rows, name)
         wrong = ~(np.isfinite(column) & (column > 0))
@@ -174,14 +176,14 @@ def _check_numbers(sieve: _Sieve) -> None:
     _refuse_number(sieve, wrong, "volume", "is no volume of 0 or more")
 
 
-def _refuse_number(sieve: _Sieve, wrong: Flags, name: str, problem: str) -> None:
+def _refuse_number(sieve: _RowCleaner, wrong: Flags, name: str, problem: str) -> None:
     def tell(index: int) -> str:
         return f"{name} {getattr(sieve.rows, name)[index]} {problem}"
 
     sieve.fault(wrong, f"{name} {problem}", tell)
 
 
-def _stamped(rows: Rows, timeframe: str) -> Rows:
+def _stamped(rows: BarColumns, timeframe: str) -> BarColumns:
     """Bars of a day or week moved to 00:00 in Asia/Kolkata of their date or their Monday."""
     if TIMEFRAMES[timeframe] < DAY:
         return rows
@@ -191,14 +193,14 @@ def _stamped(rows: Rows, timeframe: str) -> Rows:
     return rows.at(day_start(day))
 
 
-def _excess(rows: Rows) -> NDArray[np.float64]:
+def _excess(rows: BarColumns) -> NDArray[np.float64]:
     """By how much open or close leave the range from low to high, as a share of the close."""
     above = np.maximum(rows.open, rows.close) - rows.high
     below = rows.low - np.minimum(rows.open, rows.close)
     return np.maximum(np.maximum(above, below), 0.0) / rows.close
 
 
-def _repair(sieve: _Sieve) -> tuple[int, float]:
+def _repair(sieve: _RowCleaner) -> tuple[int, float]:
     """How many bars were repaired, and by how much of the price at most."""
 
     def tell(index: int) -> str:
@@ -214,7 +216,7 @@ def _repair(sieve: _Sieve) -> tuple[int, float]:
     return int(np.count_nonzero(excess)), float(excess.max(initial=0.0))
 
 
-def _by_symbol(instruments: Instruments) -> tuple[NDArray[np.int64], list[str]]:
+def _by_symbol(instruments: FileInstruments) -> tuple[NDArray[np.int64], list[str]]:
     """Of each instrument the number of its symbol, -1 without one; and the symbols."""
     symbols = list(dict.fromkeys(each.symbol for each in instruments.named if each.symbol))
     numbers = {symbol: number for number, symbol in enumerate(symbols)}
@@ -222,7 +224,7 @@ def _by_symbol(instruments: Instruments) -> tuple[NDArray[np.int64], list[str]]:
     return np.array(found, dtype=np.int64), symbols
 
 
-def _sorted(rows: Rows, of_symbol: NDArray[np.int64]) -> Rows:
+def _sorted(rows: BarColumns, of_symbol: NDArray[np.int64]) -> BarColumns:
     """In order of symbol, then of time."""
     later = rows.time[1:] >= rows.time[:-1]
     if len(of_symbol) == 1:
@@ -230,7 +232,7 @@ def _sorted(rows: Rows, of_symbol: NDArray[np.int64]) -> Rows:
     return rows.take(np.lexsort((rows.time, of_symbol[rows.of])))
 
 
-def _drop_repeats(sieve: _Sieve, of_symbol: NDArray[np.int64]) -> int:
+def _drop_repeats(sieve: _RowCleaner, of_symbol: NDArray[np.int64]) -> int:
     """Drop exact repeats, how many; two rows of one time that differ are a fault."""
     rows = sieve.rows
     again = np.diff(rows.time, prepend=rows.time[:1] - 1) == 0
@@ -251,7 +253,9 @@ def _drop_repeats(sieve: _Sieve, of_symbol: NDArray[np.int64]) -> int:
     return repeats
 
 
-def _parts(sieve: _Sieve, of_symbol: NDArray[np.int64], symbols: Sequence[str]) -> tuple[Part, ...]:
+def _parts(
+    sieve: _RowCleaner, of_symbol: NDArray[np.int64], symbols: Sequence[str]
+) -> tuple[InstrumentBars, ...]:
     """The rows, sorted by symbol, as one series each."""
     rows = sieve.rows
     columns = (rows.open, rows.high, rows.low, rows.close, rows.volume)
@@ -260,7 +264,7 @@ def _parts(sieve: _Sieve, of_symbol: NDArray[np.int64], symbols: Sequence[str]) 
     numbers = of_symbol[rows.of]
     edges = [*np.flatnonzero(np.diff(numbers, prepend=-1)).tolist(), len(rows)]
     return tuple(
-        Part(
+        InstrumentBars(
             symbols[int(numbers[first])],
             sieve.named[int(rows.of[first])].called,
             together.slice(first, stop),
@@ -270,7 +274,7 @@ def _parts(sieve: _Sieve, of_symbol: NDArray[np.int64], symbols: Sequence[str]) 
 
 
 def _refuse_off_session(
-    sieve: _Sieve, parts: Sequence[Part], timeframe: str, calendars: Calendars
+    sieve: _RowCleaner, parts: Sequence[InstrumentBars], timeframe: str, calendars: Calendars
 ) -> None:
     first, sessions = 0, calendars([part.symbol for part in parts])
     for part in parts:

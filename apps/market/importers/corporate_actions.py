@@ -19,7 +19,7 @@ from typing import Final
 
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market.importers.content import BadCandleFile, contents_of
-from apps.market.importers.instrument_names import plain_name
+from apps.market.importers.instrument_names import symbol_of_name
 from apps.market.importers.stamps import day_from
 from apps.market.models import MOST_SHARES
 
@@ -56,7 +56,7 @@ class ActionFile:
     skipped: Mapping[str, int]
 
 
-class _BadRow(Exception):
+class _InvalidRow(Exception):
     """What is wrong with one row."""
 
 
@@ -73,7 +73,7 @@ def read_actions(path: Path) -> ActionFile:
             values = {key: (cells.get(name) or "").strip() for key, name in names.items()}
             try:
                 row = _row(values, content.shown)
-            except _BadRow as error:
+            except _InvalidRow as error:
                 faults.append(f"line {reader.line_num}: {error}")
                 continue
             if row is None:
@@ -114,11 +114,11 @@ def _row(values: Mapping[str, str], shown: str) -> ActionRow | None:
         return None
     kind, ratio = change
     if not 0 < ratio.numerator <= MOST_SHARES or ratio.denominator > MOST_SHARES or ratio == 1:
-        raise _BadRow(f"a {kind} of {ratio.numerator} shares for {ratio.denominator} is none")
+        raise _InvalidRow(f"a {kind} of {ratio.numerator} shares for {ratio.denominator} is none")
     written = _first(values, _EX_DATES)
     day = day_from(written)
     if day is None:
-        raise _BadRow(f"ex_date {written!r} is no date")
+        raise _InvalidRow(f"ex_date {written!r} is no date")
     symbol, source = _symbol(values["symbol"]), values.get("source") or shown
     return ActionRow(symbol, day, kind, ratio.denominator, ratio.numerator, source[:200])
 
@@ -126,9 +126,9 @@ def _row(values: Mapping[str, str], shown: str) -> ActionRow | None:
 def _announced(values: Mapping[str, str]) -> tuple[str, Fraction]:
     kind, ratio = values["kind"].lower(), _RATIO.fullmatch(values["ratio"])
     if kind not in _KINDS:
-        raise _BadRow(f"kind {values['kind']!r} is none of {', '.join(_KINDS)}")
+        raise _InvalidRow(f"kind {values['kind']!r} is none of {', '.join(_KINDS)}")
     if ratio is None or int(ratio[2]) == 0:
-        raise _BadRow(f"ratio {values['ratio']!r} is none such as 2:1")
+        raise _InvalidRow(f"ratio {values['ratio']!r} is none such as 2:1")
     return kind, _shares(kind, int(ratio[1]), int(ratio[2]))
 
 
@@ -145,15 +145,15 @@ def _of_subject(subject: str) -> tuple[str, Fraction] | None:
         return None
     before, after = (Decimal(each.strip(".")) for each in values.groups())
     if not after:
-        raise _BadRow(f"{subject!r} has a face value of nothing")
+        raise _InvalidRow(f"{subject!r} has a face value of nothing")
     return "split", Fraction(before) / Fraction(after)
 
 
 def _symbol(name: str) -> str:
     try:
-        return str(parse(plain_name(name)))
+        return str(parse(symbol_of_name(name)))
     except InvalidSymbol as error:
-        raise _BadRow(f"{name!r} is no symbol ({error.reason})") from None
+        raise _InvalidRow(f"{name!r} is no symbol ({error.reason})") from None
 
 
 def _first(values: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ import orjson
 import pyarrow as pa
 
 from apps.market.importers.content import BadCandleFile, Content
-from apps.market.importers.tables import Table, check_values
+from apps.market.importers.tables import FileTable, check_values
 
 _ROW: Final = ("time", "open", "high", "low", "close", "volume", "open interest")
 _LEAST: Final = 5
@@ -20,7 +20,7 @@ _MOST_VALUES: Final = 8_000_000
 _COLUMNS: Final = ("timestamp", "open", "high", "low", "close", "volume")
 
 
-def json_table(content: Content) -> Table:
+def json_table(content: Content) -> FileTable:
     """The rows of such a document. Raises BadCandleFile."""
     values = sum(content.data.count(mark) for mark in (b",", b"[", b"{"))
     check_values(content.shown, values, most=_MOST_VALUES)
@@ -44,7 +44,7 @@ def json_table(content: Content) -> Table:
     )
 
 
-def _of_rows(content: Content, rows: Sequence[object]) -> Table:
+def _of_rows(content: Content, rows: Sequence[object]) -> FileTable:
     widths = {len(row) if isinstance(row, list) else 0 for row in rows}
     if not rows or min(widths) < _LEAST or max(widths) > len(_ROW):
         raise BadCandleFile(file=content.shown, reason=_why_no_rows(rows))
@@ -65,7 +65,7 @@ def _why_no_rows(rows: Sequence[object]) -> str:
     return f"candle {first + 1} is no list of a time, four prices, a volume and an open interest"
 
 
-def _of_columns(content: Content, data: Mapping[str, list[object]]) -> Table:
+def _of_columns(content: Content, data: Mapping[str, list[object]]) -> FileTable:
     names = [name for name in _COLUMNS if isinstance(data.get(name), list)]
     lengths = {name: len(data[name]) for name in names}
     if len(set(lengths.values())) > 1:
@@ -76,9 +76,9 @@ def _of_columns(content: Content, data: Mapping[str, list[object]]) -> Table:
     return _table(content, names, [data[name] for name in names])
 
 
-def _table(content: Content, names: Sequence[str], columns: Sequence[list[object]]) -> Table:
+def _table(content: Content, names: Sequence[str], columns: Sequence[list[object]]) -> FileTable:
     arrays = [_array(content, name, column) for name, column in zip(names, columns, strict=True)]
-    return Table(
+    return FileTable(
         content.name,
         content.shown,
         tuple(names),

@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.market.importers.bar_columns import Instruments, Rows
+from apps.market.importers.bar_columns import BarColumns, FileInstruments
 from apps.market.importers.layout import COMMON, Layout, Names, positions
 from apps.market.importers.stamps import seconds_of
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 
-class Side(Enum):
+class StampSide(Enum):
     """Which side of a bar its stamp marks."""
 
     START = "start"
@@ -25,12 +25,12 @@ UNITS: Final = "units"
 CONTRACTS: Final = "contracts"
 
 
-def as_they_are(table: Table, rows: Rows) -> Rows:
+def as_they_are(table: FileTable, rows: BarColumns) -> BarColumns:
     return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class FileFormat:
     """One format. A file has it if its header has all `marks` (names as compared, see layout).
 
     Stamps are of Asia/Kolkata unless they carry a zone. `stamps` None: the session's hours tell
@@ -40,13 +40,13 @@ class Profile:
     """
 
     name: str
-    instruments: Callable[[Table, Layout], Instruments]
+    instruments: Callable[[FileTable, Layout], FileInstruments]
     marks: frozenset[str] = frozenset()
     columns: Names = field(default_factory=lambda: COMMON)
-    seconds: Callable[[Table, Layout], NDArray[np.int64]] = seconds_of
-    amend: Callable[[Table, Rows], Rows] = as_they_are
+    seconds: Callable[[FileTable, Layout], NDArray[np.int64]] = seconds_of
+    amend: Callable[[FileTable, BarColumns], BarColumns] = as_they_are
     timeframe: str | None = None
-    stamps: Side | None = None
+    stamps: StampSide | None = None
     grouped: bool = False
     volume: str = UNITS
     adjusted: bool = False

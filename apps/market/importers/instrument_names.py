@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from apps.engine.symbols import MONTHS, InvalidSymbol, parse
-from apps.market.importers.bar_columns import Named
-from apps.market.importers.layout import place_of
-from apps.market.importers.tables import Table
+from apps.market.importers.bar_columns import InstrumentName
+from apps.market.importers.layout import column_index
+from apps.market.importers.tables import FileTable
 from apps.symbols.naming import INDICES, LATEST_MONTHLY, letters
 
 # Indices that only BSE computes; every other name without an exchange is taken for NSE's.
@@ -38,7 +38,7 @@ _Month = tuple[str, str, bool, int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Contract:
+class FileContract:
     """A derivative as a file states it; a future has no strike and no option type."""
 
     called: str
@@ -49,13 +49,15 @@ class Contract:
     option_type: str = ""
 
 
-def groups(table: Table, names: Sequence[str]) -> tuple[NDArray[np.int32], list[tuple[str, ...]]]:
+def group_rows(
+    table: FileTable, names: Sequence[str]
+) -> tuple[NDArray[np.int32], list[tuple[str, ...]]]:
     """Of each row the number of its instrument, and each instrument's values in these columns
     (names as compared, see layout). A file without one of them is refused.
 
     Any: the stubs have no calls on columns of an unknown type.
     """
-    places = [place_of(table, name) for name in names]
+    places = [column_index(table, name) for name in names]
     columns: list[Any] = [pc.cast(table.columns[place], pa.string()) for place in places]
     texts: list[Any] = [pc.fill_null(column, "") for column in columns]
     keys: Any = pc.binary_join_element_wise(*texts, _BETWEEN)
@@ -66,12 +68,12 @@ def groups(table: Table, names: Sequence[str]) -> tuple[NDArray[np.int32], list[
     return of, [tuple(str(key).split(_BETWEEN)) for key in coded.dictionary.to_pylist()]
 
 
-def share(exchange: str, name: str) -> str:
+def share_symbol(exchange: str, name: str) -> str:
     """`M&M` is MM, `BAJAJ-AUTO` is BAJAJAUTO."""
     return f"{exchange}:{letters(name)}"
 
 
-def plain_name(name: str) -> str:
+def symbol_of_name(name: str) -> str:
     """`INFY-EQ` is NSE:INFY, `NIFTY 50` is NSE:NIFTY, SENSEX is BSE's; a name that has an exchange
     keeps it.
     """
@@ -82,15 +84,15 @@ def plain_name(name: str) -> str:
     return f"{'BSE' if code in _BSE_INDICES else 'NSE'}:{code}"
 
 
-def named(called: str, symbol: str) -> Named:
+def instrument_name(called: str, symbol: str) -> InstrumentName:
     """The instrument under a symbol, if it has the form of one."""
     try:
-        return Named(called, str(parse(symbol)))
+        return InstrumentName(called, str(parse(symbol)))
     except InvalidSymbol as error:
-        return Named(called, None, f"{symbol!r} is no symbol ({error.reason})")
+        return InstrumentName(called, None, f"{symbol!r} is no symbol ({error.reason})")
 
 
-def day_first_contract(called: str, exchange: str) -> Contract | None:
+def day_first_contract(called: str, exchange: str) -> FileContract | None:
     """The contract of a name such as BANKNIFTY26MAY2643000PE, which expires on 26 May 2026."""
     found = _DAY_FIRST.fullmatch(called)
     if found is None:
@@ -101,10 +103,10 @@ def day_first_contract(called: str, exchange: str) -> Contract | None:
     except ValueError:
         return None
     strike = Decimal(found["strike"]) if found["strike"] else None
-    return Contract(called, exchange, found["root"], expiry, strike, found["type"] or "")
+    return FileContract(called, exchange, found["root"], expiry, strike, found["type"] or "")
 
 
-def strike_of(table: Table, text: str) -> Decimal:
+def strike_of(table: FileTable, text: str) -> Decimal:
     """A price above 0, perhaps grouped by commas; anything else refuses the file."""
     plain = text.replace(",", "")
     if not _STRIKE.fullmatch(plain):
@@ -112,7 +114,7 @@ def strike_of(table: Table, text: str) -> Decimal:
     return Decimal(plain)
 
 
-def named_contracts(contracts: Iterable[Contract]) -> list[Named]:
+def contract_names(contracts: Iterable[FileContract]) -> list[InstrumentName]:
     """Each contract under its symbol, in their order, as masters name it (symbols.naming).
 
     The last expiry of an underlying in a month is the monthly one, which has no day in its name.
@@ -125,27 +127,31 @@ def named_contracts(contracts: Iterable[Contract]) -> list[Named]:
     return [_named_contract(each, last) for each in listed]
 
 
-def _named_contract(each: Contract, last: Mapping[_Month, date]) -> Named:
+def _named_contract(each: FileContract, last: Mapping[_Month, date]) -> InstrumentName:
     if each.strike is not None and each.strike != each.strike.to_integral_value():
-        return Named(each.called, None, "strike with decimals, which symbols have no form for")
+        return InstrumentName(
+            each.called, None, "strike with decimals, which symbols have no form for"
+        )
     day = f"{each.expiry.day:02}" if _is_weekly(each, last) else ""
     dated = f"{each.expiry.year % 100:02}{MONTHS[each.expiry.month - 1]}{day}"
     tail = "FUT" if each.strike is None else f"{int(each.strike)}{each.option_type}"
-    return named(each.called, f"{share(each.exchange, each.root)}{dated}{tail}")
+    return instrument_name(each.called, f"{share_symbol(each.exchange, each.root)}{dated}{tail}")
 
 
-def _is_weekly(each: Contract, last: Mapping[_Month, date]) -> bool:
+def _is_weekly(each: FileContract, last: Mapping[_Month, date]) -> bool:
     """Too early in its month for the monthly one, or before another of it."""
     left = monthrange(each.expiry.year, each.expiry.month)[1] - each.expiry.day
     early = each.exchange in _WITH_WEEKLIES and left > LATEST_MONTHLY
     return early or each.expiry != last[_month(each)]
 
 
-def _month(each: Contract) -> _Month:
+def _month(each: FileContract) -> _Month:
     return each.exchange, each.root, each.strike is None, each.expiry.year, each.expiry.month
 
 
-def apart(found: Sequence[Named], raw: Sequence[str]) -> tuple[Named, ...]:
+def resolve_collisions(
+    found: Sequence[InstrumentName], raw: Sequence[str]
+) -> tuple[InstrumentName, ...]:
     """The instruments, but of two names that become one symbol only one keeps it: the name that is
     written as its symbol, else the first.
 
@@ -158,7 +164,7 @@ def apart(found: Sequence[Named], raw: Sequence[str]) -> tuple[Named, ...]:
     return tuple(
         each
         if each.symbol is None or winners[each.symbol] == name
-        else Named(each.called, None, f"its symbol is that of {winners[each.symbol]!r}")
+        else InstrumentName(each.called, None, f"its symbol is that of {winners[each.symbol]!r}")
         for each, name in zip(found, raw, strict=True)
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 PRICES: Final = ("open", "high", "low", "close")
 Names = Mapping[str, tuple[str, ...]]
@@ -41,7 +41,7 @@ class Layout:
     symbol: int | None
 
 
-def layout_of(table: Table, names: Names) -> Layout:
+def layout_of(table: FileTable, names: Names) -> Layout:
     """The file's layout; a header that tells none is refused with what it has and lacks."""
     found = positions(table.names)
     named = {role: _position(found, names, role) for role in (*PRICES, "volume", "symbol")}
@@ -72,7 +72,7 @@ def number_columns(header: Sequence[str], names: Names) -> Collection[int]:
     return [place for place in places if place is not None]
 
 
-def place_of(table: Table, name: str) -> int:
+def column_index(table: FileTable, name: str) -> int:
     """The position of a column that a format cannot do without, by its name as compared."""
     found = positions(table.names)
     if name not in found:
@@ -83,10 +83,10 @@ def place_of(table: Table, name: str) -> int:
 def positions(header: Sequence[str]) -> Mapping[str, int]:
     """The first position of each name, as compared."""
     placed = reversed(list(enumerate(header)))
-    return {compared(name): position for position, name in placed}
+    return {normalise(name): position for position, name in placed}
 
 
-def compared(name: str) -> str:
+def normalise(name: str) -> str:
     """A column's name as it is compared."""
     return re.sub("[^a-z0-9]", "", name.lower())
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, TIMEFRAMES, ist_day
 from apps.engine.sessions import Sessions
-from apps.market.importers.file_format import Side
+from apps.market.importers.file_format import StampSide
 
 _NEARLY_ALL: Final = 0.8
 _HARDLY_ANY: Final = 0.1
@@ -24,7 +24,7 @@ def starts_of(
     timeframe: str,
     sessions: Sessions,
     *,
-    side: Side | None,
+    side: StampSide | None,
 ) -> tuple[NDArray[np.int64], int]:
     """The start of each bar, and by how many seconds the stamps were moved back (0: not at all).
 
@@ -35,7 +35,7 @@ def starts_of(
         return stamps, 0
     if len(stamps) and (stamps % 60 == 59).all():
         return stamps + 1 - length, length - 1
-    if side is Side.END or (side is None and _marks_ends(stamps, of, sessions)):
+    if side is StampSide.END or (side is None and _marks_ends(stamps, of, sessions)):
         return stamps - length, length
     return stamps, 0
 

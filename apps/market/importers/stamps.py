@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import IST
 from apps.market.dates import EARLIEST
 from apps.market.importers.layout import Layout
-from apps.market.importers.tables import Column, Table
+from apps.market.importers.tables import Column, FileTable
 
 _EPOCH_SECONDS: Final = re.compile(r"[0-9]{9,10}")
 _EPOCH_MILLISECONDS: Final = re.compile(r"[0-9]{12,13}")
@@ -40,7 +40,7 @@ _EARLIEST: Final = int(EARLIEST.timestamp())
 _LATEST: Final = 4_102_444_800  # 2100-01-01
 
 
-def seconds_of(table: Table, layout: Layout) -> NDArray[np.int64]:
+def seconds_of(table: FileTable, layout: Layout) -> NDArray[np.int64]:
     """Each row's stamp; one that cannot be read is refused by its place."""
     stamp = stamp_column(table, layout)
     column = table.columns[stamp]
@@ -58,7 +58,7 @@ def seconds_of(table: Table, layout: Layout) -> NDArray[np.int64]:
     return _plausible(table, stamp, seconds)
 
 
-def day_of(table: Table, text: str) -> date:
+def day_of(table: FileTable, text: str) -> date:
     """A contract's day of expiry as exchanges write it; anything else refuses the file."""
     day = day_from(text)
     if day is None:
@@ -77,7 +77,7 @@ def day_from(text: str) -> date | None:
     return None
 
 
-def stamp_column(table: Table, layout: Layout) -> int:
+def stamp_column(table: FileTable, layout: Layout) -> int:
     if layout.stamp is None:
         table.refuse("has no column of dates")
     return layout.stamp
@@ -91,7 +91,7 @@ def _of_timestamps(column: Column) -> NDArray[np.int64]:
     return seconds if column.type.tz else seconds - IST
 
 
-def _of_text(table: Table, layout: Layout, stamp: int) -> NDArray[np.int64]:
+def _of_text(table: FileTable, layout: Layout, stamp: int) -> NDArray[np.int64]:
     first = str(table.columns[stamp][0].as_py())
     if layout.clock is None and first.isdigit() and len(first) > 8:
         return _of_epoch(table, stamp, first)
@@ -103,7 +103,7 @@ def _of_text(table: Table, layout: Layout, stamp: int) -> NDArray[np.int64]:
     return _of_timestamps(table.converted(text, stamp, pa.timestamp("us", zone), _NO_TIME))
 
 
-def _of_epoch(table: Table, stamp: int, first: str) -> NDArray[np.int64]:
+def _of_epoch(table: FileTable, stamp: int, first: str) -> NDArray[np.int64]:
     if _EPOCH_MILLISECONDS.fullmatch(first):
         divisor = 1000
     elif _EPOCH_SECONDS.fullmatch(first):
@@ -114,7 +114,7 @@ def _of_epoch(table: Table, stamp: int, first: str) -> NDArray[np.int64]:
     return whole.to_numpy() // divisor
 
 
-def _of_month_names(table: Table, index: int, directives: str) -> NDArray[np.int64]:
+def _of_month_names(table: FileTable, index: int, directives: str) -> NDArray[np.int64]:
     read: Column = pc.strptime(  # type: ignore[assignment]  # the stubs: an Array
         table.columns[index], format=directives, unit="s", error_is_null=True
     )
@@ -132,7 +132,7 @@ def _as_iso(column: Column, first: str) -> Column:
     return column
 
 
-def _with_clock(table: Table, layout: Layout, dates: Column) -> Column:
+def _with_clock(table: FileTable, layout: Layout, dates: Column) -> Column:
     if layout.clock is None:
         return dates
     clock = table.columns[layout.clock]
@@ -144,7 +144,7 @@ def _with_clock(table: Table, layout: Layout, dates: Column) -> Column:
     return joined
 
 
-def _plausible(table: Table, stamp: int, seconds: NDArray[np.int64]) -> NDArray[np.int64]:
+def _plausible(table: FileTable, stamp: int, seconds: NDArray[np.int64]) -> NDArray[np.int64]:
     wrong = (seconds < _EARLIEST) | (seconds >= _LATEST)
     if wrong.any():
         row = int(np.argmax(wrong))

@@ -36,7 +36,7 @@ _CHUNK: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FileTable:
     """The rows of one file.
 
     `names` are the file's own column names, `columns` stand in the same order; `place` says where
@@ -101,7 +101,7 @@ def check_values(shown: str, values: int, *, columns: int = 0, most: int = MOST_
         raise BadCandleFile(file=shown, reason=reason)
 
 
-def parquet_table(content: Content) -> Table:
+def parquet_table(content: Content) -> FileTable:
     """The rows of a Parquet file; row i is named by its number."""
     try:
         table = _parquet_rows(content)
@@ -112,7 +112,7 @@ def parquet_table(content: Content) -> Table:
     if not len(table):
         raise BadCandleFile(file=content.shown, reason="holds no rows")
     names = tuple(table.column_names)
-    return Table(content.name, content.shown, names, columns, lambda row: f"row {row + 1}")
+    return FileTable(content.name, content.shown, names, columns, lambda row: f"row {row + 1}")
 
 
 def _parquet_rows(content: Content) -> pa.Table:
@@ -150,7 +150,7 @@ def _text_length(column: Column) -> int:
     )
 
 
-def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[int]]) -> Table:
+def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[int]]) -> FileTable:
     """The rows of a file of separated values.
 
     `numbers` tells from the names which columns ought to be numbers: float64 if all of them are,
@@ -177,7 +177,7 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
         columns = _parsed_as_text(content.shown, text, header, above)
     if not len(columns[0]):
         raise BadCandleFile(file=content.shown, reason="holds a header and no rows")
-    return Table(
+    return FileTable(
         content.name,
         content.shown,
         header.names,

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import TIMEFRAMES
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 _BY_SECONDS: Final = {seconds: name for name, seconds in TIMEFRAMES.items()}
 
 
 def timeframe_of(
-    table: Table, times: NDArray[np.int64], of: NDArray[np.int32], *, given: str | None
+    table: FileTable, times: NDArray[np.int64], of: NDArray[np.int32], *, given: str | None
 ) -> str:
     """The given timeframe if the bars do not contradict it, else the one they tell.
 

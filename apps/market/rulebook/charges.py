@@ -18,18 +18,18 @@ from apps.engine import charges as engine
 from apps.engine.symbols import Symbol, parse
 from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.etfs import etf_kind_of
-from apps.market.rulebook.goods import group_of
+from apps.market.rulebook.goods import commodity_group_of
 from apps.market.rulebook.rows import (
     BrokerRow,
-    ChargeRow,
+    ChargeItem,
+    ChargeRate,
     DepositoryRow,
     EtfKind,
-    Item,
     Product,
     Segment,
     Side,
 )
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rule_set import RuleSet
 
 PAISA: Final = Decimal("0.01")
 DEFAULT_BROKER: Final = "discount"
@@ -38,8 +38,8 @@ DEFAULT_BROKER: Final = "discount"
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
 PRODUCTS: Final[tuple[Product, ...]] = get_args(Product)
 
-_ITEMS: Final[tuple[Item, ...]] = get_args(Item)
-_OPTIONAL: Final[frozenset[Item]] = frozenset({"ipft"})
+_ITEMS: Final[tuple[ChargeItem, ...]] = get_args(ChargeItem)
+_OPTIONAL: Final[frozenset[ChargeItem]] = frozenset({"ipft"})
 _TAXED: Final = frozenset({"brokerage", "exchange_fee", "sebi_fee", "depository_charge"})
 _HUNDRED: Final = Decimal(100)
 
@@ -76,7 +76,7 @@ class Charge:
 
     item: str
     amount: Decimal
-    row: ChargeRow | BrokerRow | DepositoryRow
+    row: ChargeRate | BrokerRow | DepositoryRow
 
     @property
     def rounded(self) -> Decimal:
@@ -84,7 +84,7 @@ class Charge:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class FillCharges:
     """The charges of one fill; `unknown` names items that have no rate on its date."""
 
     charges: tuple[Charge, ...]
@@ -97,7 +97,7 @@ class Note:
 
 
 def charge_basis_of(
-    book: Rulebook,
+    book: RuleSet,
     symbol: str,
     *,
     product: Product,
@@ -123,7 +123,7 @@ def charge_basis_of(
     )
 
 
-def _instrument(book: Rulebook, symbol: Symbol, *, is_index: bool) -> InstrumentKind:
+def _instrument(book: RuleSet, symbol: Symbol, *, is_index: bool) -> InstrumentKind:
     """Return the kind of a symbol; the bare name of a commodity is its continuous future."""
     if symbol.type == "options":
         return "option"
@@ -132,7 +132,7 @@ def _instrument(book: Rulebook, symbol: Symbol, *, is_index: bool) -> Instrument
     return "index" if is_index else etf_kind_of(book, symbol) or "share"
 
 
-def _nearest_from(book: Rulebook, symbol: Symbol, expiry: date | None) -> str:
+def _nearest_from(book: RuleSet, symbol: Symbol, expiry: date | None) -> str:
     """Return the first day on which an option has the nearest expiry, where a rate depends on it.
 
     Weekly options of an underlying expire once in a calendar week, so that is the Saturday before
@@ -145,7 +145,7 @@ def _nearest_from(book: Rulebook, symbol: Symbol, expiry: date | None) -> str:
 
 
 @lru_cache(maxsize=8)
-def _roots_by_expiry(book: Rulebook) -> frozenset[tuple[str, str]]:
+def _roots_by_expiry(book: RuleSet) -> frozenset[tuple[str, str]]:
     """Return (exchange, underlying) of which a rate depends on the expiry."""
     rows = [row for row in book.charges if "nearest_options" in row.segments]
     return frozenset(
@@ -153,31 +153,31 @@ def _roots_by_expiry(book: Rulebook) -> frozenset[tuple[str, str]]:
     )
 
 
-def _segment(book: Rulebook, symbol: Symbol) -> Segment:
+def _segment(book: RuleSet, symbol: Symbol) -> Segment:
     """By the symbol's form. The bare name of a commodity is its continuous future."""
     if symbol.exchange in ("NSE", "BSE"):
         return symbol.type
-    agricultural = group_of(book, symbol) != "non_agri"
+    agricultural = commodity_group_of(book, symbol) != "non_agri"
     if symbol.type == "options":
         return "agri_options" if agricultural else "options"
     return "agri_futures" if agricultural else "futures"
 
 
 @lru_cache(maxsize=8)
-def broker_names(book: Rulebook) -> tuple[str, ...]:
+def broker_names(book: RuleSet) -> tuple[str, ...]:
     """Brokers that prices are known of, in the order of the file."""
     return tuple(dict.fromkeys(row.broker for row in book.brokers))
 
 
-def note_of(
-    book: Rulebook,
+def charges_of(
+    book: RuleSet,
     basis: ChargeBasis,
     *,
     side: Side,
     value: Decimal,
     day: date,
     from_demat: bool = True,
-) -> Note:
+) -> FillCharges:
     """Return the charges of a fill worth `value` rupees (premium of options) on `day`.
 
     `from_demat` is whether a sale is of shares bought on an earlier day, for which the depository
@@ -196,10 +196,10 @@ def note_of(
     if gst is not None:
         base = sum((c.amount for c in charges if c.item in _TAXED), Decimal(0))
         charges.append(Charge("gst", base * gst.percent / _HUNDRED, gst))
-    return Note(tuple(charges), tuple(unknown_items(book, basis, day)))
+    return FillCharges(tuple(charges), tuple(unknown_items(book, basis, day)))
 
 
-def unknown_items(book: Rulebook, basis: ChargeBasis, day: date) -> list[str]:
+def unknown_items(book: RuleSet, basis: ChargeBasis, day: date) -> list[str]:
     """Return items that fills of either side should have and that have no rate on `day`."""
     if basis.instrument == "index":
         return []
@@ -217,15 +217,15 @@ def _brokerage(row: BrokerRow, value: Decimal) -> Decimal:
 
 
 def _rate(
-    book: Rulebook, basis: ChargeBasis, item: Item, side: Side, day: date
-) -> ChargeRow | None:
+    book: RuleSet, basis: ChargeBasis, item: ChargeItem, side: Side, day: date
+) -> ChargeRate | None:
     """Return the row in force: one that names the root beats one for all, and one that names the
     kind of ETF, or the nearest expiry, that of the whole segment.
     """
     is_nearest = bool(basis.nearest_from) and basis.nearest_from <= day.isoformat()
     special = {basis.instrument, "nearest_options"} if is_nearest else {basis.instrument}
 
-    def rank(row: ChargeRow) -> tuple[bool, bool, date]:
+    def rank(row: ChargeRate) -> tuple[bool, bool, date]:
         return bool(row.roots), not special.isdisjoint(row.segments), row.first_date
 
     rows = [
@@ -239,18 +239,18 @@ def _rate(
     return max(rows, key=rank, default=None)
 
 
-def _price(book: Rulebook, basis: ChargeBasis, day: date) -> BrokerRow | None:
+def _price(book: RuleSet, basis: ChargeBasis, day: date) -> BrokerRow | None:
     rows = [row for row in _prices_of(book, basis) if row.first_date <= day]
     return max(rows, key=lambda row: row.first_date, default=None)
 
 
-def _depository(book: Rulebook, basis: ChargeBasis, day: date) -> DepositoryRow | None:
+def _depository(book: RuleSet, basis: ChargeBasis, day: date) -> DepositoryRow | None:
     rows = [row for row in _depository_rows(book, basis) if row.first_date <= day]
     return max(rows, key=lambda row: row.first_date, default=None)
 
 
 @lru_cache(maxsize=256)
-def _rows_of(book: Rulebook, basis: ChargeBasis) -> tuple[ChargeRow, ...]:
+def _rows_of(book: RuleSet, basis: ChargeBasis) -> tuple[ChargeRate, ...]:
     if basis.instrument == "index":
         return ()
     return tuple(
@@ -264,7 +264,7 @@ def _rows_of(book: Rulebook, basis: ChargeBasis) -> tuple[ChargeRow, ...]:
 
 
 @lru_cache(maxsize=256)
-def _prices_of(book: Rulebook, basis: ChargeBasis) -> tuple[BrokerRow, ...]:
+def _prices_of(book: RuleSet, basis: ChargeBasis) -> tuple[BrokerRow, ...]:
     if basis.instrument == "index":
         return ()
     return tuple(
@@ -276,7 +276,7 @@ def _prices_of(book: Rulebook, basis: ChargeBasis) -> tuple[BrokerRow, ...]:
     )
 
 
-def _depository_rows(book: Rulebook, basis: ChargeBasis) -> tuple[DepositoryRow, ...]:
+def _depository_rows(book: RuleSet, basis: ChargeBasis) -> tuple[DepositoryRow, ...]:
     delivers = (basis.segment, basis.product) == ("equity", "delivery")
     if not delivers or basis.instrument == "index":
         return ()
@@ -286,13 +286,13 @@ def _depository_rows(book: Rulebook, basis: ChargeBasis) -> tuple[DepositoryRow,
 # ------------------------------------------------------------------------------- for the engine
 
 
-def schedule_of(book: Rulebook, bases: Iterable[ChargeBasis]) -> engine.Schedule:
+def schedule_of(book: RuleSet, bases: Iterable[ChargeBasis]) -> engine.Schedule:
     """The dated rates of these bases, each under its key."""
     return tuple(row for basis in sorted(set(bases)) for row in _schedule(book, basis))
 
 
 @lru_cache(maxsize=256)
-def _schedule(book: Rulebook, basis: ChargeBasis) -> engine.Schedule:
+def _schedule(book: RuleSet, basis: ChargeBasis) -> engine.Schedule:
     dates = {row.first_date for row in _rows_of(book, basis)}
     dates |= {row.first_date for row in _prices_of(book, basis)}
     dates |= {row.first_date for row in _depository_rows(book, basis)}
@@ -301,8 +301,8 @@ def _schedule(book: Rulebook, basis: ChargeBasis) -> engine.Schedule:
     return tuple(_engine_row(book, basis, first) for first in sorted(dates))
 
 
-def _engine_row(book: Rulebook, basis: ChargeBasis, day: date) -> engine.ChargeRow:
-    def rate(item: Item, side: Side) -> float:
+def _engine_row(book: RuleSet, basis: ChargeBasis, day: date) -> engine.ChargeRow:
+    def rate(item: ChargeItem, side: Side) -> float:
         row = _rate(book, basis, item, side, day)
         return 0.0 if row is None else float(row.percent / _HUNDRED)
 

@@ -7,24 +7,24 @@ from typing import TypeVar
 
 from apps.market.rulebook.rows import (
     BrokerRow,
-    ChargeRow,
+    ChargeRate,
     CommodityRow,
     DayRow,
     DepositoryRow,
     EtfRow,
-    Fault,
     HoursRow,
     MarginRow,
-    Row,
+    RulebookFault,
+    RuleRow,
     TickRow,
 )
 
-Kind = TypeVar("Kind", bound=Row)
+RowType = TypeVar("RowType", bound=RuleRow)
 _ANY = ("",)
 
 
-def charge_faults(rows: Iterable[ChargeRow]) -> Iterator[Fault]:
-    def keys(row: ChargeRow) -> Iterable[object]:
+def charge_faults(rows: Iterable[ChargeRate]) -> Iterator[RulebookFault]:
+    def keys(row: ChargeRate) -> Iterable[object]:
         roots, products = row.roots or _ANY, row.products or _ANY
         places = product(row.exchanges, row.segments, roots, products, row.sides)
         return [(row.item, row.first_date, *place) for place in places]
@@ -32,7 +32,7 @@ def charge_faults(rows: Iterable[ChargeRow]) -> Iterator[Fault]:
     return _repeated("charges.csv", rows, keys)
 
 
-def broker_faults(rows: Iterable[BrokerRow]) -> Iterator[Fault]:
+def broker_faults(rows: Iterable[BrokerRow]) -> Iterator[RulebookFault]:
     def keys(row: BrokerRow) -> Iterable[object]:
         places = product(row.segments, row.products or _ANY)
         return [(row.broker, row.first_date, *place) for place in places]
@@ -40,21 +40,21 @@ def broker_faults(rows: Iterable[BrokerRow]) -> Iterator[Fault]:
     return _repeated("brokers.csv", rows, keys)
 
 
-def depository_faults(rows: Iterable[DepositoryRow]) -> Iterator[Fault]:
+def depository_faults(rows: Iterable[DepositoryRow]) -> Iterator[RulebookFault]:
     return _repeated("depository.csv", rows, lambda row: [(row.broker, row.first_date)])
 
 
-def etf_faults(rows: Iterable[EtfRow]) -> Iterator[Fault]:
+def etf_faults(rows: Iterable[EtfRow]) -> Iterator[RulebookFault]:
     return _repeated(
         "etfs.csv", rows, lambda row: [(exchange, row.root) for exchange in row.exchanges]
     )
 
 
-def commodity_faults(rows: Iterable[CommodityRow]) -> Iterator[Fault]:
+def commodity_faults(rows: Iterable[CommodityRow]) -> Iterator[RulebookFault]:
     return _repeated("commodities.csv", rows, lambda row: [(row.exchange, row.root)])
 
 
-def tick_faults(rows: Iterable[TickRow]) -> Iterator[Fault]:
+def tick_faults(rows: Iterable[TickRow]) -> Iterator[RulebookFault]:
     return _repeated(
         "ticks.csv",
         rows,
@@ -64,7 +64,7 @@ def tick_faults(rows: Iterable[TickRow]) -> Iterator[Fault]:
     )
 
 
-def margin_faults(rows: Iterable[MarginRow]) -> Iterator[Fault]:
+def margin_faults(rows: Iterable[MarginRow]) -> Iterator[RulebookFault]:
     return _repeated(
         "margins.csv",
         rows,
@@ -72,7 +72,7 @@ def margin_faults(rows: Iterable[MarginRow]) -> Iterator[Fault]:
     )
 
 
-def hours_faults(rows: Iterable[HoursRow]) -> Iterator[Fault]:
+def hours_faults(rows: Iterable[HoursRow]) -> Iterator[RulebookFault]:
     """Of one exchange, market and phase, rows follow one another day by day."""
     placed = [
         (place, row) for row in rows for place in product(row.exchanges, row.markets, (row.phase,))
@@ -85,7 +85,9 @@ def hours_faults(rows: Iterable[HoursRow]) -> Iterator[Fault]:
             if message and after.line not in told:
                 told.add(after.line)
                 where = " ".join(place)
-                yield Fault(file="sessions.csv", line=after.line, message=f"{message} ({where})")
+                yield RulebookFault(
+                    file="sessions.csv", line=after.line, message=f"{message} ({where})"
+                )
 
 
 def _succession(before: HoursRow, after: HoursRow) -> str | None:
@@ -96,7 +98,7 @@ def _succession(before: HoursRow, after: HoursRow) -> str | None:
     return None
 
 
-def day_faults(rows: Iterable[DayRow]) -> Iterator[Fault]:
+def day_faults(rows: Iterable[DayRow]) -> Iterator[RulebookFault]:
     """Several rows of one date are the parts of one special session."""
     seen: dict[object, DayRow] = {}
     for row in sorted(rows, key=lambda row: (row.day, row.opens is not None, row.opens)):
@@ -105,7 +107,7 @@ def day_faults(rows: Iterable[DayRow]) -> Iterator[Fault]:
             seen[place] = row
             if earlier is not None and not _two_parts(earlier, row):
                 message = f"contradicts or repeats line {earlier.line} on {row.day}"
-                yield Fault(file="days.csv", line=row.line, message=message)
+                yield RulebookFault(file="days.csv", line=row.line, message=message)
                 break
 
 
@@ -114,13 +116,13 @@ def _two_parts(one: DayRow, other: DayRow) -> bool:
 
 
 def _repeated(
-    name: str, rows: Iterable[Kind], keys: Callable[[Kind], Iterable[object]]
-) -> Iterator[Fault]:
+    name: str, rows: Iterable[RowType], keys: Callable[[RowType], Iterable[object]]
+) -> Iterator[RulebookFault]:
     """A fault for each row that says again what an earlier one says."""
     seen: dict[object, int] = {}
     for row in rows:
         own = list(keys(row))
         earlier = [seen[key] for key in own if key in seen]
         if earlier:
-            yield Fault(file=name, line=row.line, message=f"repeats line {min(earlier)}")
+            yield RulebookFault(file=name, line=row.line, message=f"repeats line {min(earlier)}")
         seen.update((key, row.line) for key in own if key not in seen)

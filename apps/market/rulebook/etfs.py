@@ -6,16 +6,16 @@ from typing import cast
 
 from apps.engine.symbols import Symbol
 from apps.market.rulebook.rows import EtfKind
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rule_set import RuleSet
 
 
-def etf_kind_of(book: Rulebook, symbol: Symbol) -> EtfKind | None:
+def etf_kind_of(book: RuleSet, symbol: Symbol) -> EtfKind | None:
     """Return the kind of a fund by its symbol; None for anything else."""
     return _kinds(book).get((symbol.exchange, symbol.code))
 
 
 @lru_cache(maxsize=8)
-def _kinds(book: Rulebook) -> Mapping[tuple[str, str], EtfKind]:
+def _kinds(book: RuleSet) -> Mapping[tuple[str, str], EtfKind]:
     return {
         (exchange, row.root): cast(EtfKind, f"{row.kind}_etf")
         for row in book.etfs

@@ -5,24 +5,24 @@ from functools import lru_cache
 from typing import Final
 
 from apps.engine.symbols import Symbol
-from apps.market.rulebook.rows import CommodityRow, Group
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rows import CommodityGroup, CommodityRow
+from apps.market.rulebook.rule_set import RuleSet
 
-_UNLISTED: Final[Mapping[str, Group]] = {"MCX": "non_agri", "NCDEX": "agri"}
+_UNLISTED: Final[Mapping[str, CommodityGroup]] = {"MCX": "non_agri", "NCDEX": "agri"}
 """What most goods of an exchange are: those that are something else are listed."""
 
 
-def group_of(book: Rulebook, symbol: Symbol) -> Group:
+def commodity_group_of(book: RuleSet, symbol: Symbol) -> CommodityGroup:
     """The group of a symbol of MCX or NCDEX."""
-    listed = goods_of(book, symbol)
+    listed = commodity_of(book, symbol)
     return _UNLISTED[symbol.exchange] if listed is None else listed.group
 
 
-def goods_of(book: Rulebook, symbol: Symbol) -> CommodityRow | None:
+def commodity_of(book: RuleSet, symbol: Symbol) -> CommodityRow | None:
     """The row of a symbol's underlying, if it is listed."""
-    return _goods(book).get((symbol.exchange, symbol.root))
+    return _commodities(book).get((symbol.exchange, symbol.root))
 
 
 @lru_cache(maxsize=8)
-def _goods(book: Rulebook) -> Mapping[tuple[str, str], CommodityRow]:
+def _commodities(book: RuleSet) -> Mapping[tuple[str, str], CommodityRow]:
     return {(row.exchange, row.root): row for row in book.commodities}

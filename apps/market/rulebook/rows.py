@@ -20,11 +20,11 @@ EtfKind: TypeAlias = Literal[
 ]  # fmt: skip
 """Of exchange-traded funds, by what they hold: `equity_etf` holds shares of Indian companies."""
 
-Charged: TypeAlias = Segment | EtfKind | Literal["nearest_options"]
+RateScope: TypeAlias = Segment | EtfKind | Literal["nearest_options"]
 """What rates are given for: those of a kind of ETF, or of options of the nearest expiry, hold in
 the place of those of the whole segment.
 """
-Group: TypeAlias = Literal["non_agri", "agri_global", "agri"]
+CommodityGroup: TypeAlias = Literal["non_agri", "agri_global", "agri"]
 """Of goods; goods of one group keep the same hours, so a group is a market too."""
 
 Market: TypeAlias = Literal[
@@ -38,7 +38,7 @@ ContractKind: TypeAlias = Literal[
 ]  # fmt: skip
 Product: TypeAlias = Literal["intraday", "delivery", "carryforward"]
 Side: TypeAlias = Literal["buy", "sell"]
-Item: TypeAlias = Literal[
+ChargeItem: TypeAlias = Literal[
     "transaction_tax", "exchange_fee", "ipft", "sebi_fee", "stamp_duty", "gst"
 ]  # fmt: skip
 
@@ -53,15 +53,15 @@ def _or_none(cell: object) -> object:
     return None if cell == "" else cell
 
 
-Some = Annotated[tuple[Value, ...], BeforeValidator(_words), Field(min_length=1)]
-AnyOf = Annotated[tuple[Value, ...], BeforeValidator(_words)]
-Perhaps = Annotated[Value | None, BeforeValidator(_or_none)]
+OneOrMore = Annotated[tuple[Value, ...], BeforeValidator(_words), Field(min_length=1)]
+ZeroOrMore = Annotated[tuple[Value, ...], BeforeValidator(_words)]
+Nullable = Annotated[Value | None, BeforeValidator(_or_none)]
 Positive = Annotated[Decimal, Field(gt=0, lt=10**6)]
 Amount = Annotated[Decimal, Field(ge=0, lt=10**6)]
 Percent = Annotated[Decimal, Field(ge=0, le=100)]
 
 
-class Row(BaseModel):
+class RuleRow(BaseModel):
     """`line` is where it stands in its file, the header being line 1."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -71,13 +71,13 @@ class Row(BaseModel):
     unsourced: str
 
     @model_validator(mode="after")
-    def _says_where_it_is_from(self) -> "Row":
+    def _says_where_it_is_from(self) -> "RuleRow":
         if not self.source and not self.unsourced:
             raise ValueError("names no source and does not say what of it is unsourced")
         return self
 
 
-class ChargeRow(Row):
+class ChargeRate(RuleRow):
     """One item's rate from `first_date` until a later row of the same key: percent of a fill's
     value, of an option's premium; `gst` is percent of brokerage, exchange and SEBI fee, and of what
     a depository takes.
@@ -86,29 +86,29 @@ class ChargeRow(Row):
     means all.
     """
 
-    exchanges: Some[Exchange]
-    segments: Some[Charged]
-    roots: AnyOf[str]
-    products: AnyOf[Product]
-    sides: Some[Side]
-    item: Item
+    exchanges: OneOrMore[Exchange]
+    segments: OneOrMore[RateScope]
+    roots: ZeroOrMore[str]
+    products: ZeroOrMore[Product]
+    sides: OneOrMore[Side]
+    item: ChargeItem
     first_date: date
     percent: Percent
 
 
-class BrokerRow(Row):
+class BrokerRow(RuleRow):
     """A broker's price of one order: `flat` rupees, and percent of the value up to `cap` rupees."""
 
     broker: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,50}$")]
-    segments: Some[Segment]
-    products: AnyOf[Product]
+    segments: OneOrMore[Segment]
+    products: ZeroOrMore[Product]
     first_date: date
     flat: Amount
     percent: Percent
-    cap: Perhaps[Amount]
+    cap: Nullable[Amount]
 
 
-class DepositoryRow(Row):
+class DepositoryRow(RuleRow):
     """What a broker takes, with the depository's own fee, for each share and day on which shares
     are sold that were bought on an earlier day: `amount` rupees before GST.
     """
@@ -118,15 +118,15 @@ class DepositoryRow(Row):
     amount: Amount
 
 
-class EtfRow(Row):
+class EtfRow(RuleRow):
     """An exchange-traded fund, which is taxed by its kind and otherwise charged as a share."""
 
-    exchanges: Some[Literal["NSE", "BSE"]]
+    exchanges: OneOrMore[Literal["NSE", "BSE"]]
     root: Annotated[str, Field(pattern=r"^[A-Z0-9]+$")]
     kind: Literal["equity", "gold", "silver", "debt", "liquid", "overseas"]
 
 
-class CommodityRow(Row):
+class CommodityRow(RuleRow):
     """Which group of goods an underlying belongs to; the group decides hours and taxes.
 
     `lot` is the units of a lot and `multiplier` the rupees that a lot gains per rupee of price;
@@ -135,9 +135,9 @@ class CommodityRow(Row):
 
     exchange: Literal["MCX", "NCDEX"]
     root: Annotated[str, Field(pattern=r"^[A-Z0-9]+$")]
-    group: Group
-    lot: Perhaps[Positive]
-    multiplier: Perhaps[Positive]
+    group: CommodityGroup
+    lot: Nullable[Positive]
+    multiplier: Nullable[Positive]
 
     @model_validator(mode="after")
     def _both_or_none(self) -> "CommodityRow":
@@ -146,20 +146,20 @@ class CommodityRow(Row):
         return self
 
 
-class HoursRow(Row):
+class HoursRow(RuleRow):
     """One phase of the session of every weekday from `first_date` to `last_date`, both included.
 
     `closes_us_winter` is the close while New York is not on daylight saving time.
     """
 
-    exchanges: Some[Exchange]
-    markets: Some[Market]
+    exchanges: OneOrMore[Exchange]
+    markets: OneOrMore[Market]
     phase: Phase
     first_date: date
-    last_date: Perhaps[date]
+    last_date: Nullable[date]
     opens: time
     closes: time
-    closes_us_winter: Perhaps[time]
+    closes_us_winter: Nullable[time]
 
     @model_validator(mode="after")
     def _in_order(self) -> "HoursRow":
@@ -170,7 +170,7 @@ class HoursRow(Row):
         return self
 
 
-class DayRow(Row):
+class DayRow(RuleRow):
     """A date that differs from the weekday it is; no `markets` means all of the exchanges.
 
     `holiday`: no session; `morning_closed`, `evening_closed`: commodities, which part at 17:00;
@@ -178,13 +178,13 @@ class DayRow(Row):
     as many parts as there are rows, or at hours nobody knows.
     """
 
-    exchanges: Some[Exchange]
-    markets: AnyOf[Market]
+    exchanges: OneOrMore[Exchange]
+    markets: ZeroOrMore[Market]
     day: date
     kind: DayKind
     name: str
-    opens: Perhaps[time]
-    closes: Perhaps[time]
+    opens: Nullable[time]
+    closes: Nullable[time]
 
     @model_validator(mode="after")
     def _hours_where_they_belong(self) -> "DayRow":
@@ -200,29 +200,29 @@ class DayRow(Row):
         return self
 
 
-class TickRow(Row):
+class TickRow(RuleRow):
     """The step of prices under `below` rupees (of all that are higher than the other rows'), from
     `first_date` until the next date that has rows.
     """
 
-    exchanges: Some[Exchange]
-    kinds: Some[ContractKind]
+    exchanges: OneOrMore[Exchange]
+    kinds: OneOrMore[ContractKind]
     first_date: date
-    below: Perhaps[Positive]
+    below: Nullable[Positive]
     tick: Positive
 
 
-class MarginRow(Row):
+class MarginRow(RuleRow):
     """Which percent of a contract's value is locked while it is held, and by which method."""
 
-    exchanges: Some[Exchange]
-    kinds: Some[ContractKind]
+    exchanges: OneOrMore[Exchange]
+    kinds: OneOrMore[ContractKind]
     first_date: date
     percent: Annotated[Decimal, Field(gt=0, le=100)]
     method: Annotated[str, Field(min_length=1)]
 
 
-class Fault(BaseModel):
+class RulebookFault(BaseModel):
     """One thing wrong with an edition; `line` is 0 for a file as a whole."""
 
     model_config = ConfigDict(frozen=True)
@@ -236,38 +236,40 @@ class Fault(BaseModel):
         return f"{place}: {self.message}"
 
 
-Kind = TypeVar("Kind", bound=Row)
+RowType = TypeVar("RowType", bound=RuleRow)
 _OWN: Final = {"line"}
 
 
-def read_rows(name: str, text: str, kind: type[Kind]) -> tuple[list[Kind], list[Fault]]:
+def read_rows(
+    name: str, text: str, kind: type[RowType]
+) -> tuple[list[RowType], list[RulebookFault]]:
     """The rows of one file, and what is wrong with it; the columns may stand in any order."""
     if "\0" in text:
-        return [], [Fault(file=name, line=0, message="holds a NUL: it is no text")]
+        return [], [RulebookFault(file=name, line=0, message="holds a NUL: it is no text")]
     reader = csv.DictReader(io.StringIO(text))
     wanted = set(kind.model_fields) - _OWN
     found = set(reader.fieldnames or ())
     if found != wanted:
-        return [], [Fault(file=name, line=1, message=_columns(wanted, found))]
-    rows: list[Kind] = []
-    faults: list[Fault] = []
+        return [], [RulebookFault(file=name, line=1, message=_columns(wanted, found))]
+    rows: list[RowType] = []
+    faults: list[RulebookFault] = []
     try:
         for cells in reader:
             read = _read_row(name, reader.line_num, cells, kind)
             rows += [read] if isinstance(read, kind) else []
             faults += read if isinstance(read, list) else []
     except csv.Error as error:
-        faults.append(Fault(file=name, line=reader.line_num, message=str(error)))
+        faults.append(RulebookFault(file=name, line=reader.line_num, message=str(error)))
     return rows, faults
 
 
 def _read_row(
-    name: str, line: int, cells: Mapping[str | Any, str | Any], kind: type[Kind]
-) -> Kind | list[Fault]:
+    name: str, line: int, cells: Mapping[str | Any, str | Any], kind: type[RowType]
+) -> RowType | list[RulebookFault]:
     """Any: the reader's own marks of cells too many and too few, both None."""
     if None in cells or None in cells.values():
         message = "has more or fewer cells than there are columns"
-        return [Fault(file=name, line=line, message=message)]
+        return [RulebookFault(file=name, line=line, message=message)]
     try:
         return kind.model_validate({**cells, "line": line})
     except ValidationError as error:
@@ -280,13 +282,13 @@ def _columns(wanted: set[str], found: set[str]) -> str:
     return "; ".join(told)
 
 
-def _faults(name: str, line: int, error: ValidationError) -> list[Fault]:
+def _faults(name: str, line: int, error: ValidationError) -> list[RulebookFault]:
     """One for each cell, in the order of the columns."""
     told: dict[str, str] = {}
     for one in error.errors(include_url=False, include_context=False):
         cell = str(one["loc"][0]) if one["loc"] else ""
         told.setdefault(cell, one["msg"].removeprefix("Value error, "))
     return [
-        Fault(file=name, line=line, message=f"{cell}: {message}" if cell else message)
+        RulebookFault(file=name, line=line, message=f"{cell}: {message}" if cell else message)
         for cell, message in told.items()
     ]

@@ -15,21 +15,21 @@ from apps.core.errors import Code, ServiceError
 from apps.market.rulebook import checks
 from apps.market.rulebook.rows import (
     BrokerRow,
-    ChargeRow,
+    ChargeRate,
     CommodityRow,
     DayRow,
     DepositoryRow,
     EtfRow,
-    Fault,
     HoursRow,
     MarginRow,
-    Row,
+    RulebookFault,
+    RuleRow,
     TickRow,
     read_rows,
 )
 
-_NAMES: Final[Mapping[type[Row], str]] = {
-    ChargeRow: "charges.csv",
+_NAMES: Final[Mapping[type[RuleRow], str]] = {
+    ChargeRate: "charges.csv",
     BrokerRow: "brokers.csv",
     CommodityRow: "commodities.csv",
     HoursRow: "sessions.csv",
@@ -42,7 +42,7 @@ _NAMES: Final[Mapping[type[Row], str]] = {
 FILES: Final = tuple(_NAMES.values())
 _BUNDLED: Final = Path(__file__).parent / "bundled"
 
-Kind = TypeVar("Kind", bound=Row)
+RowType = TypeVar("RowType", bound=RuleRow)
 
 
 class InvalidRulebook(ServiceError):
@@ -51,17 +51,17 @@ class InvalidRulebook(ServiceError):
     code = Code.VALIDATION_ERROR
     message = "The edition is not a rulebook:\n{faults}"
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    def __init__(self, faults: Iterable[RulebookFault]) -> None:
         self.faults = tuple(faults)
         super().__init__(faults="\n".join(map(str, self.faults)))
 
 
 @dataclass(frozen=True, eq=False)
-class Rulebook:
+class RuleSet:
     """One edition. `sha256` is of its files."""
 
     sha256: str
-    charges: tuple[ChargeRow, ...]
+    charges: tuple[ChargeRate, ...]
     brokers: tuple[BrokerRow, ...]
     commodities: tuple[CommodityRow, ...]
     hours: tuple[HoursRow, ...]
@@ -72,7 +72,7 @@ class Rulebook:
     depository: tuple[DepositoryRow, ...]
 
 
-def rows_by_file(book: Rulebook) -> Mapping[str, tuple[Row, ...]]:
+def rows_by_file(book: RuleSet) -> Mapping[str, tuple[RuleRow, ...]]:
     """The rows of each file, by its name."""
     parts = (
         book.charges, book.brokers, book.commodities, book.hours, book.days, book.ticks,
@@ -81,33 +81,36 @@ def rows_by_file(book: Rulebook) -> Mapping[str, tuple[Row, ...]]:
     return dict(zip(FILES, parts, strict=True))
 
 
-def file_of(row: Row) -> str:
+def file_of(row: RuleRow) -> str:
     """The file a row is of."""
     return _NAMES[type(row)]
 
 
-class _Reader:
+class _FileReader:
     """Reads file after file and gathers what is wrong."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.files = files
-        self.faults: list[Fault] = []
+        self.faults: list[RulebookFault] = []
 
     def rows(
-        self, name: str, kind: type[Kind], check: Callable[[Iterable[Kind]], Iterable[Fault]]
-    ) -> tuple[Kind, ...]:
+        self,
+        name: str,
+        kind: type[RowType],
+        check: Callable[[Iterable[RowType]], Iterable[RulebookFault]],
+    ) -> tuple[RowType, ...]:
         if name not in self.files:
-            self.faults.append(Fault(file=name, line=0, message="is missing"))
+            self.faults.append(RulebookFault(file=name, line=0, message="is missing"))
             return ()
         rows, faults = read_rows(name, self.files[name], kind)
         self.faults += sorted([*faults, *check(rows)], key=lambda fault: fault.line)
         return tuple(rows)
 
 
-def read_rulebook(files: Mapping[str, str]) -> Rulebook:
+def read_rule_set(files: Mapping[str, str]) -> RuleSet:
     """The edition of these texts by file name; raises InvalidRulebook with every fault."""
-    read = _Reader(files)
-    charges = read.rows("charges.csv", ChargeRow, checks.charge_faults)
+    read = _FileReader(files)
+    charges = read.rows("charges.csv", ChargeRate, checks.charge_faults)
     brokers = read.rows("brokers.csv", BrokerRow, checks.broker_faults)
     goods = read.rows("commodities.csv", CommodityRow, checks.commodity_faults)
     hours = read.rows("sessions.csv", HoursRow, checks.hours_faults)
@@ -118,7 +121,7 @@ def read_rulebook(files: Mapping[str, str]) -> Rulebook:
     depository = read.rows("depository.csv", DepositoryRow, checks.depository_faults)
     if read.faults:
         raise InvalidRulebook(read.faults)
-    return Rulebook(
+    return RuleSet(
         digest(files), charges, brokers, goods, hours, days, ticks, margins, etfs, depository
     )
 
@@ -137,6 +140,6 @@ def bundled_files() -> dict[str, str]:
 
 
 @cache
-def bundled() -> Rulebook:
+def bundled_rule_set() -> RuleSet:
     """The edition that ships with the service."""
-    return read_rulebook(bundled_files())
+    return read_rule_set(bundled_files())

@@ -19,9 +19,9 @@ from zoneinfo import ZoneInfo
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.symbols import parse
 from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.goods import group_of
+from apps.market.rulebook.goods import commodity_group_of
 from apps.market.rulebook.rows import DayRow, Exchange, HoursRow, Market, Phase
-from apps.market.rulebook.rule_set import Rulebook, bundled
+from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
 
 MARKETS: Final[dict[Exchange, tuple[Market, ...]]] = {
     "NSE": ("shares_with_derivatives", "other_shares", "derivatives"),
@@ -36,10 +36,10 @@ _NEW_YORK: Final = ZoneInfo("America/New_York")
 _LAST_DATE: Final = date(2050, 12, 31)
 """How long a row without a last date holds."""
 
-Kind = Literal["regular", "special", "partial", "holiday", "weekend", "unknown"]
+SessionKind = Literal["regular", "special", "partial", "holiday", "weekend", "unknown"]
 
 
-class Window(NamedTuple):
+class SessionPhase(NamedTuple):
     """One phase of a day, in the exchange's time."""
 
     phase: Phase
@@ -47,28 +47,28 @@ class Window(NamedTuple):
     closes: time
 
 
-class Day(NamedTuple):
+class SessionDay(NamedTuple):
     """What a market does on one date.
 
     `windows` are in order; none where the market is closed, and none where the kind is `unknown`
     or the hours of a `special` session are. `rows` is what it rests on.
     """
 
-    kind: Kind
+    kind: SessionKind
     name: str
-    windows: tuple[Window, ...]
+    windows: tuple[SessionPhase, ...]
     rows: tuple[DayRow | HoursRow, ...]
 
 
 def sessions_of(
-    symbol: str, *, book: Rulebook | None = None, has_derivatives: bool = True
+    symbol: str, *, book: RuleSet | None = None, has_derivatives: bool = True
 ) -> Sessions:
     """The calendar a symbol trades by; InvalidSymbol for a text that is none.
 
     Whether a share has derivatives its form does not tell. One that is thought to have some stops
     earlier, so that a position is never left to minutes in which its share may not trade.
     """
-    book = book or bundled()
+    book = book or bundled_rule_set()
     return market_sessions(book, *market_of(book, symbol, has_derivatives=has_derivatives))
 
 
@@ -77,18 +77,18 @@ def bundled_sessions(symbols: Collection[str]) -> Mapping[str, Sessions]:
     return {symbol: sessions_of(symbol) for symbol in symbols}
 
 
-def market_of(book: Rulebook, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
+def market_of(book: RuleSet, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
     """Where a symbol trades."""
     known = parse(symbol)
     exchange: Exchange = known.exchange  # type: ignore[assignment]  # the grammar knows these four
     if exchange in ("MCX", "NCDEX"):
-        return exchange, group_of(book, known)
+        return exchange, commodity_group_of(book, known)
     if known.type != "equity":
         return exchange, "derivatives"
     return exchange, "shares_with_derivatives" if has_derivatives else "other_shares"
 
 
-def day_of(book: Rulebook, exchange: Exchange, market: Market, day: date) -> Day:
+def day_of(book: RuleSet, exchange: Exchange, market: Market, day: date) -> SessionDay:
     """What the rulebook says of one date."""
     hours = tuple(
         row
@@ -99,36 +99,36 @@ def day_of(book: Rulebook, exchange: Exchange, market: Market, day: date) -> Day
     if rows:
         return _listed_day(rows, hours, day)
     if day.weekday() >= 5:
-        return Day("weekend", "", (), ())
+        return SessionDay("weekend", "", (), ())
     if day.year not in known_years(book, exchange, market) or not hours:
-        return Day("unknown", f"No calendar of {exchange} for {day.year} is loaded.", (), ())
-    return Day("regular", "", _windows(hours, day), hours)
+        return SessionDay("unknown", f"No calendar of {exchange} for {day.year} is loaded.", (), ())
+    return SessionDay("regular", "", _windows(hours, day), hours)
 
 
-def _listed_day(rows: Sequence[DayRow], hours: Sequence[HoursRow], day: date) -> Day:
+def _listed_day(rows: Sequence[DayRow], hours: Sequence[HoursRow], day: date) -> SessionDay:
     kind, name, usual = rows[0].kind, rows[0].name, _windows(hours, day)
     own = tuple(rows)
     if kind == "holiday":
-        return Day("holiday", name, (), own)
+        return SessionDay("holiday", name, (), own)
     if kind == "special":
         parts = [(row.opens, row.closes) for row in rows]
-        windows = tuple(Window("continuous", o, c) for o, c in parts if o is not None and c)
-        return Day("special", name, windows, own)
+        windows = tuple(SessionPhase("continuous", o, c) for o, c in parts if o is not None and c)
+        return SessionDay("special", name, windows, own)
     if kind == "regular":
-        return Day("special", name, usual, (*own, *hours))
+        return SessionDay("special", name, usual, (*own, *hours))
     first, last = (EVENING, time.max) if kind == "morning_closed" else (time.min, EVENING)
     left = tuple(_cut(usual, first, last))
-    return Day("partial" if left else "holiday", name, left, (*own, *hours))
+    return SessionDay("partial" if left else "holiday", name, left, (*own, *hours))
 
 
-def _cut(windows: Iterable[Window], first: time, last: time) -> Iterator[Window]:
+def _cut(windows: Iterable[SessionPhase], first: time, last: time) -> Iterator[SessionPhase]:
     for phase, opens, closes in windows:
         if max(opens, first) < min(closes, last):
-            yield Window(phase, max(opens, first), min(closes, last))
+            yield SessionPhase(phase, max(opens, first), min(closes, last))
 
 
-def _windows(hours: Iterable[HoursRow], day: date) -> tuple[Window, ...]:
-    found = (Window(row.phase, row.opens, _close(row, day)) for row in hours)
+def _windows(hours: Iterable[HoursRow], day: date) -> tuple[SessionPhase, ...]:
+    found = (SessionPhase(row.phase, row.opens, _close(row, day)) for row in hours)
     return tuple(sorted(found, key=lambda window: (window.opens, window.closes)))
 
 
@@ -144,12 +144,12 @@ def _us_daylight_saving(day: date) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _hours(book: Rulebook, exchange: Exchange, market: Market) -> tuple[HoursRow, ...]:
+def _hours(book: RuleSet, exchange: Exchange, market: Market) -> tuple[HoursRow, ...]:
     return tuple(row for row in book.hours if exchange in row.exchanges and market in row.markets)
 
 
 @lru_cache(maxsize=64)
-def _listed(book: Rulebook, exchange: Exchange, market: Market) -> dict[date, tuple[DayRow, ...]]:
+def _listed(book: RuleSet, exchange: Exchange, market: Market) -> dict[date, tuple[DayRow, ...]]:
     found: dict[date, tuple[DayRow, ...]] = {}
     for row in book.days:
         if exchange in row.exchanges and (not row.markets or market in row.markets):
@@ -158,7 +158,7 @@ def _listed(book: Rulebook, exchange: Exchange, market: Market) -> dict[date, tu
 
 
 @lru_cache(maxsize=64)
-def known_years(book: Rulebook, exchange: Exchange, market: Market) -> frozenset[int]:
+def known_years(book: RuleSet, exchange: Exchange, market: Market) -> frozenset[int]:
     """Years of which at least one date is listed."""
     return frozenset(day.year for day in _listed(book, exchange, market))
 
@@ -167,7 +167,7 @@ def known_years(book: Rulebook, exchange: Exchange, market: Market) -> frozenset
 
 
 @lru_cache(maxsize=64)
-def market_sessions(book: Rulebook, exchange: Exchange, market: Market) -> Sessions:
+def market_sessions(book: RuleSet, exchange: Exchange, market: Market) -> Sessions:
     """The calendar of one market: its continuous phase, and every date that differs."""
     continuous = [row for row in _hours(book, exchange, market) if row.phase == "continuous"]
     return Sessions.build(
@@ -180,7 +180,7 @@ def market_sessions(book: Rulebook, exchange: Exchange, market: Market) -> Sessi
     )
 
 
-def _override(found: Day, day: date) -> Override:
+def _override(found: SessionDay, day: date) -> Override:
     """The engine has one session a date: from the first opening to the last close."""
     number = day_number(day)
     parts = [window for window in found.windows if window.phase == "continuous"]

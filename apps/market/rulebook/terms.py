@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from apps.engine.symbols import Symbol
 from apps.market.rulebook.rows import ContractKind, MarginRow, TickRow
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rule_set import RuleSet
 
 Dated = TypeVar("Dated", TickRow, MarginRow)
 
@@ -25,7 +25,7 @@ def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
 
 
 def tick_of(
-    book: Rulebook, exchange: str, kind: ContractKind, *, price: Decimal, day: date
+    book: RuleSet, exchange: str, kind: ContractKind, *, price: Decimal, day: date
 ) -> Decimal | None:
     """The step of prices around `price` rupees; None where nothing is known of it."""
     rows = _in_force(book.ticks, exchange, kind, day)
@@ -34,7 +34,7 @@ def tick_of(
     return None if lowest is None else lowest.tick
 
 
-def margin_of(book: Rulebook, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
+def margin_of(book: RuleSet, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
     """None where the whole value is locked."""
     return next(iter(_in_force(book.margins, exchange, kind, day)), None)
 

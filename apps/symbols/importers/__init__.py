@@ -8,23 +8,31 @@ from pathlib import Path
 from typing import Final
 
 from apps.symbols.importers import fyers
-from apps.symbols.importers.master_file import MasterFile, MasterRefused, Numbered
-from apps.symbols.importers.rows import Reason, Refused, Row, day
+from apps.symbols.importers.master_file import InvalidMaster, MasterFile, Numbered
+from apps.symbols.importers.rows import InstrumentRow, RejectedRow, RejectReason, day
 from apps.symbols.models import Source
 
-__all__ = ["Master", "MasterRefused", "Reason", "Refusals", "Refused", "Row", "read_master"]
+__all__ = [
+    "InstrumentRow",
+    "InvalidMaster",
+    "Master",
+    "RejectReason",
+    "RejectedRow",
+    "Rejections",
+    "read_master",
+]
 
 MOST_SHOWN: Final = 10
 
 
 @dataclass(slots=True)
-class Refusals:
+class Rejections:
     """What was not carried: how many of each reason, and the first few with their lines."""
 
-    counts: Counter[Reason] = field(default_factory=Counter)
-    shown: dict[Reason, list[tuple[int, str]]] = field(default_factory=dict)
+    counts: Counter[RejectReason] = field(default_factory=Counter)
+    shown: dict[RejectReason, list[tuple[int, str]]] = field(default_factory=dict)
 
-    def add(self, line: int, refused: Refused) -> None:
+    def add(self, line: int, refused: RejectedRow) -> None:
         self.counts[refused.reason] += 1
         examples = self.shown.setdefault(refused.reason, [])
         if len(examples) < MOST_SHOWN:
@@ -40,8 +48,8 @@ class Master:
     as_of: date
     told_by: str
     read: int
-    rows: list[Row]
-    refusals: Refusals
+    rows: list[InstrumentRow]
+    refusals: Rejections
 
 
 def read_master(
@@ -56,26 +64,26 @@ def read_master(
 
     A master lists no contract past its expiry, so it describes no day after its first one.
     """
-    rows: list[Row] = []
-    refusals, read, stamp = Refusals(), 0, date.min
+    rows: list[InstrumentRow] = []
+    refusals, read, stamp = Rejections(), 0, date.min
     file = MasterFile(path, source)
     for line, record in progress(file):
         read += 1
         try:
-            if isinstance(record, Refused):
+            if isinstance(record, RejectedRow):
                 raise record
             rows.append(file.format.read(record, line))
             if record.get(fyers.UPDATED) not in (None, "None"):
                 stamp = max(stamp, day(record, fyers.UPDATED))
-        except Refused as refused:
+        except RejectedRow as refused:
             refusals.add(line, refused)
     if not rows:
-        raise MasterRefused(file=path.name, why=f"none of its {read} rows can be carried")
+        raise InvalidMaster(file=path.name, why=f"none of its {read} rows can be carried")
     day_of, told_by = _day_of(rows, stamp, today) if as_of is None else (as_of, "given")
     return Master(path.name, file.format.source, day_of, told_by, read, rows, refusals)
 
 
-def _day_of(rows: list[Row], stamp: date, today: date) -> tuple[date, str]:
+def _day_of(rows: list[InstrumentRow], stamp: date, today: date) -> tuple[date, str]:
     if stamp > date.min:
         return stamp, "written in it"
     first = min((row.expiry for row in rows if row.expiry), default=today)

@@ -7,11 +7,11 @@ from typing import Final
 
 from apps.symbols.importers import rows, shares
 from apps.symbols.importers.rows import (
-    Market,
-    Reason,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Refused,
-    Row,
+    RejectedRow,
+    RejectReason,
     market,
     number,
     positive,
@@ -22,7 +22,7 @@ from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.ALICE
 COLUMNS: Final = frozenset(("Exch", "Exchange Segment", "Symbol", "Token", "Trading Symbol"))
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
     "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "MCX": rows.MCX, "NCDEX": rows.NCDEX,
     "NCO": rows.NSE_COMMODITY,
@@ -30,20 +30,20 @@ _MARKETS: Final[dict[str, Market]] = {
 _INDICATIVE_VALUE: Final = "INAV"
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     where = market(_MARKETS, text(record, "Exch"))
     raw, token = rows.required(record, "Symbol"), text(record, "Token")
     alias = text(record, "Trading Symbol") or raw
     name, tick = text(record, "Instrument Name"), positive(record, "Tick Size")
     kind = text(record, "Instrument Type")
     if kind == "INDEX" or text(record, "Exchange Segment").endswith("_idx"):
-        return Row(line, *where, Type.INDEX, raw, name or raw, alias, token)
+        return InstrumentRow(line, *where, Type.INDEX, raw, name or raw, alias, token)
     if where.segment == Segment.CASH:
         return _share(record, line, where, alias)
     option_type = text(record, "Option Type")
     is_option = option_type in ("CE", "PE")
     counted = where.segment == Segment.CURRENCY
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
         lot=None if counted else _lot(record, where), tick=tick,
         freeze=whole(record, "freeze_qty"), expiry=rows.day(record, "Expiry Date"),
@@ -52,18 +52,18 @@ def read(record: Record, line: int) -> Row:
     )  # fmt: skip
 
 
-def _lot(record: Record, where: Market) -> int | None:
+def _lot(record: Record, where: MarketSegment) -> int | None:
     counted = where.segment == Segment.COMMODITY
     return whole(record, "Board Lot Qty" if counted else "Lot Size")
 
 
-def _share(record: Record, line: int, where: Market, alias: str) -> Row:
+def _share(record: Record, line: int, where: MarketSegment, alias: str) -> InstrumentRow:
     name = text(record, "Instrument Name")
     raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
     if raw.endswith(_INDICATIVE_VALUE) and name.upper().startswith(_INDICATIVE_VALUE):
-        raise Refused(Reason.NOT_A_SHARE, f"{raw} is a fund's indicative value")
+        raise RejectedRow(RejectReason.NOT_A_SHARE, f"{raw} is a fund's indicative value")
     rank = shares.rank(where.exchange, series=series)
-    return Row(
+    return InstrumentRow(
         line, *where, Type.EQUITY, raw, name or raw, alias, text(record, "Token"),
         whole(record, "Lot Size"), tick=positive(record, "Tick Size"), rank=rank,
     )  # fmt: skip

@@ -9,11 +9,11 @@ from typing import Final
 
 from apps.symbols.importers import rows, shares
 from apps.symbols.importers.rows import (
-    Market,
-    Reason,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Refused,
-    Row,
+    RejectedRow,
+    RejectReason,
     market,
     positive,
     text,
@@ -23,7 +23,7 @@ from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.ANGEL
 COLUMNS: Final = frozenset(("token", "symbol", "instrumenttype", "exch_seg", "lotsize"))
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
     "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "NCO": rows.NSE_COMMODITY,
     "MCX": rows.MCX, "NCDEX": rows.NCDEX,
@@ -33,7 +33,7 @@ _INDICES: Final = ("AMXIDX", "INDEX")
 _OPTION: Final = re.compile(r".*[0-9](CE|PE)|.*[0-9]{2}(CE|PE)[0-9]+F[A-Z]{3}[0-9]{2}")
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     where = market(_MARKETS, text(record, "exch_seg"))
     alias, token = rows.required(record, "symbol"), text(record, "token")
     kind, name = text(record, "instrumenttype"), text(record, "name")
@@ -41,19 +41,21 @@ def read(record: Record, line: int) -> Row:
     tick, lot = positive(record, "tick_size", times=paise), whole(record, "lotsize")
     untraded = where.segment == Segment.CASH and tick is None
     if untraded or (kind in _INDICES and where.segment == Segment.COMMODITY):
-        return Row(line, *where, Type.INDEX, name or alias, alias, alias, token)
+        return InstrumentRow(line, *where, Type.INDEX, name or alias, alias, alias, token)
     if where.segment == Segment.CASH:
         raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
         rank = shares.rank(where.exchange, series=series)
-        return Row(
+        return InstrumentRow(
             line, *where, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
         )
     if not text(record, "expiry"):
-        raise Refused(Reason.ELSEWHERE, f"{alias} of {text(record, 'exch_seg')}, no contract")
+        raise RejectedRow(
+            RejectReason.ELSEWHERE, f"{alias} of {text(record, 'exch_seg')}, no contract"
+        )
     option = _OPTION.fullmatch(alias) if kind.startswith("OPT") else None
     if kind.startswith("OPT") and option is None:
-        raise Refused(Reason.UNREADABLE, f"{alias} is neither call nor put")
-    return Row(
+        raise RejectedRow(RejectReason.UNREADABLE, f"{alias} is neither call nor put")
+    return InstrumentRow(
         line, *where, Type.OPTIONS if option else Type.FUTURES,
         rows.required(record, "name"), name, alias, token,
         lot=lot if where.segment == Segment.DERIVATIVES else None, tick=tick,

@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import lru_cache
 
 from apps.engine.symbols import MONTHS
-from apps.symbols.importers.rows import Reason, Refused
+from apps.symbols.importers.rows import RejectedRow, RejectReason
 
 _MONTH_CODES = "123456789OND"
 
@@ -27,8 +27,8 @@ def underlying(
         root = name.removesuffix(dated + ending)
         if root and root != name:
             return root, dated is weekly
-    raise Refused(
-        Reason.UNREADABLE, f"{name} does not end in {monthly}{ending} or {weekly}{ending}"
+    raise RejectedRow(
+        RejectReason.UNREADABLE, f"{name} does not end in {monthly}{ending} or {weekly}{ending}"
     )
 
 

@@ -10,11 +10,11 @@ from typing import Final
 
 from apps.symbols.importers import rows, shares
 from apps.symbols.importers.rows import (
-    Market,
-    Reason,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Refused,
-    Row,
+    RejectedRow,
+    RejectReason,
     market,
     number,
     positive,
@@ -26,7 +26,7 @@ from apps.symbols.models import Segment, Source, Type
 SOURCE: Final = Source.DHAN
 COLUMNS: Final = frozenset(("SEM_SMST_SECURITY_ID", "SEM_TRADING_SYMBOL", "SEM_SEGMENT"))
 DETAILED_COLUMNS: Final = frozenset(("EXCH_ID", "SECURITY_ID", "UNDERLYING_SYMBOL", "SEGMENT"))
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "NSE E": rows.NSE_CASH, "BSE E": rows.BSE_CASH, "NSE I": rows.NSE_CASH,
     "BSE I": rows.BSE_CASH, "NSE D": rows.NSE_FO, "BSE D": rows.BSE_FO,
     "NSE C": rows.NSE_CURRENCY, "BSE C": rows.BSE_CURRENCY, "NSE M": rows.NSE_COMMODITY,
@@ -52,16 +52,16 @@ _DETAILED: Final = {
 }  # fmt: skip
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     """Of the compact list."""
     return _read({ours: record.get(theirs) for ours, theirs in _COMPACT.items()}, line)
 
 
-def read_detailed(record: Record, line: int) -> Row:
+def read_detailed(record: Record, line: int) -> InstrumentRow:
     return _read({ours: record.get(theirs) for ours, theirs in _DETAILED.items()}, line)
 
 
-def _read(record: Record, line: int) -> Row:
+def _read(record: Record, line: int) -> InstrumentRow:
     listed = text(record, "segment")
     where = market(_MARKETS, f"{text(record, 'exchange')} {listed}")
     symbol, token = rows.required(record, "symbol"), text(record, "id")
@@ -69,17 +69,17 @@ def _read(record: Record, line: int) -> Row:
     underlying = text(record, "underlying")
     if listed == "I":
         raw = underlying or symbol
-        return Row(line, *where, Type.INDEX, raw, name or raw, symbol, token)
+        return InstrumentRow(line, *where, Type.INDEX, raw, name or raw, symbol, token)
     if listed == "E":
         raw = underlying or symbol
         rank = _rank(record, where.exchange)
-        return Row(
+        return InstrumentRow(
             line, *where, Type.EQUITY, raw, name or raw, raw, token, whole(record, "lot"),
             tick=tick, freeze=_freeze(record), isin=text(record, "isin"), rank=rank,
         )  # fmt: skip
     option_type = text(record, "option")
     is_option = option_type in ("CE", "PE")
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES,
         underlying or _underlying(symbol), name, symbol, token,
         lot=whole(record, "lot") if where.segment == Segment.DERIVATIVES else None, tick=tick,
@@ -94,14 +94,14 @@ def _underlying(symbol: str) -> str:
     """NIFTY of NIFTY-Sep2026-29150-CE."""
     found = _UNDERLYING.fullmatch(symbol)
     if found is None:
-        raise Refused(Reason.UNREADABLE, f"{symbol} names no underlying")
+        raise RejectedRow(RejectReason.UNREADABLE, f"{symbol} names no underlying")
     return found["root"]
 
 
 def _rank(record: Record, exchange: str) -> int:
     kind = text(record, "kind")
     if kind.upper() not in _TRADED:
-        raise Refused(Reason.NOT_A_SHARE, f"type {kind}")
+        raise RejectedRow(RejectReason.NOT_A_SHARE, f"type {kind}")
     return shares.rank(exchange, series=text(record, "series"), isin=text(record, "isin"))
 
 

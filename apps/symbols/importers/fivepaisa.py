@@ -9,11 +9,11 @@ from typing import Final
 
 from apps.symbols.importers import rows, shares
 from apps.symbols.importers.rows import (
-    Market,
-    Reason,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Refused,
-    Row,
+    RejectedRow,
+    RejectReason,
     market,
     number,
     positive,
@@ -24,14 +24,14 @@ from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.FIVEPAISA
 COLUMNS: Final = frozenset(("Exch", "ExchType", "Name", "Expiry", "ScripType", "ScripCode"))
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "N C": rows.NSE_CASH, "B C": rows.BSE_CASH, "N D": rows.NSE_FO, "B D": rows.BSE_FO,
     "N U": rows.NSE_CURRENCY, "B U": rows.BSE_CURRENCY, "M D": rows.MCX,
 }  # fmt: skip
 _NAME: Final = re.compile(r"(?P<root>.+?) +[0-9]{1,2} [A-Za-z]{3} [0-9]{4}( .*)?")
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     where = market(_MARKETS, f"{text(record, 'Exch')} {text(record, 'ExchType')}")
     alias, token = rows.required(record, "Name"), text(record, "ScripCode")
     lot, tick = whole(record, "LotSize"), positive(record, "TickSize")
@@ -40,13 +40,13 @@ def read(record: Record, line: int) -> Row:
     if where.segment == Segment.CASH:
         isin = text(record, "ISIN")
         rank = shares.rank(where.exchange, series=_series(record, where), isin=isin)
-        return Row(
+        return InstrumentRow(
             line, *where, Type.EQUITY, alias, full_name or alias, alias, token, lot,
             tick=tick, freeze=freeze, isin=isin, rank=rank,
         )  # fmt: skip
     is_option = kind in ("CE", "PE")
     in_lots = where.segment != Segment.DERIVATIVES
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES,
         text(record, "SymbolRoot") or _underlying(alias), full_name, alias, token,
         lot=None if in_lots else lot, tick=tick, freeze=None if in_lots else freeze,
@@ -56,12 +56,12 @@ def read(record: Record, line: int) -> Row:
     )  # fmt: skip
 
 
-def _series(record: Record, where: Market) -> str:
+def _series(record: Record, where: MarketSegment) -> str:
     return text(record, "Series") if where.exchange == "NSE" else ""
 
 
 def _underlying(name: str) -> str:
     found = _NAME.fullmatch(name)
     if found is None:
-        raise Refused(Reason.UNREADABLE, f"{name} names no underlying and day")
+        raise RejectedRow(RejectReason.UNREADABLE, f"{name} names no underlying and day")
     return found["root"]

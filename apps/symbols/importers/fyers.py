@@ -9,9 +9,9 @@ from typing import Final
 
 from apps.symbols.importers import contract_names, rows, shares
 from apps.symbols.importers.rows import (
-    Market,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Row,
     market,
     number,
     positive,
@@ -27,7 +27,7 @@ HEADER: Final = (
     "underlying_token", "reserved1", "reserved2", "reserved3",
 )  # fmt: skip
 UPDATED: Final = "updated"
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "10 10": rows.NSE_CASH, "12 10": rows.BSE_CASH, "10 11": rows.NSE_FO, "12 11": rows.BSE_FO,
     "10 12": rows.NSE_CURRENCY, "12 12": rows.BSE_CURRENCY, "11 20": rows.MCX,
     "10 20": rows.NSE_COMMODITY,
@@ -40,7 +40,7 @@ def is_row(fields: Sequence[str]) -> bool:
     return len(fields) == len(HEADER) and ":" in fields[9] and fields[10] in ("10", "11", "12")
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     where = market(_MARKETS, f"{text(record, 'exchange')} {text(record, 'segment')}")
     ticker, token = rows.required(record, "ticker"), text(record, "token")
     alias = ticker.partition(":")[2]
@@ -48,7 +48,7 @@ def read(record: Record, line: int) -> Row:
     if alias.endswith(_INDEX):
         raw = text(record, "underlying") or alias.removesuffix(_INDEX)
         name = name.removesuffix(_INDEX)
-        return Row(line, *where, Type.INDEX, raw, name, ticker, token)
+        return InstrumentRow(line, *where, Type.INDEX, raw, name, ticker, token)
     if where.segment == Segment.CASH:
         return _share(record, line, where, alias)
     option_type = text(record, "option")
@@ -58,18 +58,18 @@ def read(record: Record, line: int) -> Row:
     raw, weekly = contract_names.underlying(
         alias, expiry=expiry, strike=strike, option_type=option_type if is_option else ""
     )
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, ticker, token,
         lot=whole(record, "lot") if where.segment == Segment.DERIVATIVES else None, tick=tick,
         expiry=expiry, strike=strike, option_type=option_type if is_option else "", weekly=weekly,
     )  # fmt: skip
 
 
-def _share(record: Record, line: int, where: Market, alias: str) -> Row:
+def _share(record: Record, line: int, where: MarketSegment, alias: str) -> InstrumentRow:
     raw, _, series = alias.rpartition("-")
     isin = text(record, "isin")
     rank = shares.rank(where.exchange, series=series, isin=isin)
-    return Row(
+    return InstrumentRow(
         line, *where, Type.EQUITY, raw, text(record, "name"), text(record, "ticker"),
         text(record, "token"), whole(record, "lot"), tick=positive(record, "tick"), isin=isin,
         rank=rank,

@@ -7,9 +7,9 @@ from typing import Final
 
 from apps.symbols.importers import contract_names, rows, shares
 from apps.symbols.importers.rows import (
-    Market,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Row,
     market,
     number,
     positive,
@@ -20,26 +20,26 @@ from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.KITE
 COLUMNS: Final = frozenset(("instrument_token", "tradingsymbol", "instrument_type", "segment"))
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
     "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "NCO": rows.NSE_COMMODITY,
     "MCX": rows.MCX,
 }  # fmt: skip
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     where = market(_MARKETS, text(record, "exchange"))
     alias = rows.required(record, "tradingsymbol")
     token, tick = text(record, "instrument_token"), positive(record, "tick_size")
     name = text(record, "name")
     if text(record, "segment") == "INDICES":
-        return Row(line, *where, Type.INDEX, alias, name or alias, alias, token)
+        return InstrumentRow(line, *where, Type.INDEX, alias, name or alias, alias, token)
     kind = text(record, "instrument_type")
     if where.segment == Segment.CASH:
         raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
         rank = shares.rank(where.exchange, series=series)
         lot = whole(record, "lot_size")
-        return Row(
+        return InstrumentRow(
             line, *where, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
         )
     expiry = rows.day(record, "expiry")
@@ -48,7 +48,7 @@ def read(record: Record, line: int) -> Row:
     raw, weekly = contract_names.underlying(
         alias, expiry=expiry, strike=strike, option_type=kind if is_option else ""
     )
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
         lot=whole(record, "lot_size") if where.segment == Segment.DERIVATIVES else None,
         tick=tick, expiry=expiry, strike=strike, option_type=kind if is_option else "",

@@ -24,7 +24,7 @@ from apps.symbols.importers import (
     shoonya,
     upstox,
 )
-from apps.symbols.importers.rows import Reason, Record, Refused, Row
+from apps.symbols.importers.rows import InstrumentRow, Record, RejectedRow, RejectReason
 from apps.symbols.models import Source
 
 MOST_ROWS: Final = 2_000_000
@@ -35,7 +35,7 @@ _LOOKED_AT: Final = 200  # records of JSON are sparse: their keys are those of t
 _DAMAGED: Final = (csv.Error, UnicodeDecodeError)
 
 
-Numbered = tuple[int, Record | Refused]
+Numbered = tuple[int, Record | RejectedRow]
 """A record with its line, or with its number in a list of JSON."""
 
 
@@ -48,7 +48,7 @@ class Lines(Protocol):
     def __next__(self) -> list[str]: ...
 
 
-class MasterRefused(ServiceError):
+class InvalidMaster(ServiceError):
     """A file that cannot be brought in as it is."""
 
     code = Code.VALIDATION_ERROR
@@ -56,28 +56,28 @@ class MasterRefused(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
+class MasterFormat:
     """A layout of masters: whose, the columns that tell it, and how a record of it is read."""
 
     source: Source
     columns: frozenset[str]
-    read: Callable[[Record, int], Row]
+    read: Callable[[Record, int], InstrumentRow]
 
 
 FORMATS: Final = (
-    Format(kite.SOURCE, kite.COLUMNS, kite.read),
-    Format(upstox.SOURCE, upstox.COLUMNS, upstox.read),
-    Format(upstox.SOURCE, upstox.JSON_COLUMNS, upstox.read_json),
-    Format(angel.SOURCE, angel.COLUMNS, angel.read),
-    Format(dhan.SOURCE, dhan.COLUMNS, dhan.read),
-    Format(dhan.SOURCE, dhan.DETAILED_COLUMNS, dhan.read_detailed),
-    Format(alice.SOURCE, alice.COLUMNS, alice.read),
-    Format(shoonya.SOURCE, shoonya.COLUMNS, shoonya.read),
-    Format(fivepaisa.SOURCE, fivepaisa.COLUMNS, fivepaisa.read),
-    Format(nse_list.SOURCE, nse_list.COLUMNS, nse_list.read),
-    Format(bse_list.SOURCE, bse_list.COLUMNS, bse_list.read),
+    MasterFormat(kite.SOURCE, kite.COLUMNS, kite.read),
+    MasterFormat(upstox.SOURCE, upstox.COLUMNS, upstox.read),
+    MasterFormat(upstox.SOURCE, upstox.JSON_COLUMNS, upstox.read_json),
+    MasterFormat(angel.SOURCE, angel.COLUMNS, angel.read),
+    MasterFormat(dhan.SOURCE, dhan.COLUMNS, dhan.read),
+    MasterFormat(dhan.SOURCE, dhan.DETAILED_COLUMNS, dhan.read_detailed),
+    MasterFormat(alice.SOURCE, alice.COLUMNS, alice.read),
+    MasterFormat(shoonya.SOURCE, shoonya.COLUMNS, shoonya.read),
+    MasterFormat(fivepaisa.SOURCE, fivepaisa.COLUMNS, fivepaisa.read),
+    MasterFormat(nse_list.SOURCE, nse_list.COLUMNS, nse_list.read),
+    MasterFormat(bse_list.SOURCE, bse_list.COLUMNS, bse_list.read),
 )
-_FYERS: Final = Format(fyers.SOURCE, frozenset(fyers.HEADER), fyers.read)
+_FYERS: Final = MasterFormat(fyers.SOURCE, frozenset(fyers.HEADER), fyers.read)
 
 
 class MasterFile:
@@ -103,7 +103,7 @@ class MasterFile:
         except _DAMAGED as error:
             raise self._damaged(error) from error
 
-    def _open(self, data: bytes, source: Source | None) -> tuple[Format, Iterator[Numbered]]:
+    def _open(self, data: bytes, source: Source | None) -> tuple[MasterFormat, Iterator[Numbered]]:
         text = data.removeprefix(codecs.BOM_UTF8)
         if not text:
             raise self._refused("is empty")
@@ -113,7 +113,7 @@ class MasterFile:
 
     def _open_json(
         self, content: bytes, source: Source | None
-    ) -> tuple[Format, Iterator[Numbered]]:
+    ) -> tuple[MasterFormat, Iterator[Numbered]]:
         if sum(content.count(mark) for mark in (b",", b"[", b"{")) > _MOST_JSON_VALUES:
             raise self._refused(f"holds more than {_MOST_JSON_VALUES:,} values: split it")
         try:
@@ -125,14 +125,16 @@ class MasterFile:
         keys = [key for record in records[:_LOOKED_AT] for key in record]
         return self._recognised(keys, source), iter(enumerate(records, start=1))
 
-    def _open_csv(self, lines: Lines, source: Source | None) -> tuple[Format, Iterator[Numbered]]:
+    def _open_csv(
+        self, lines: Lines, source: Source | None
+    ) -> tuple[MasterFormat, Iterator[Numbered]]:
         first: list[str] = next(lines, [])
         if fyers.is_row(first) and source in (None, _FYERS.source):
             return _FYERS, _with_first(first, _csv_records(lines, fyers.HEADER))
         header = [name.strip() for name in first]
         return self._recognised(header, source), _csv_records(lines, header)
 
-    def _recognised(self, columns: Sequence[str], source: Source | None) -> Format:
+    def _recognised(self, columns: Sequence[str], source: Source | None) -> MasterFormat:
         names = frozenset(columns)
         for one in FORMATS:
             if one.columns <= names and source in (None, one.source):
@@ -141,10 +143,10 @@ class MasterFile:
         shown = ", ".join(columns[:8])[:120]
         raise self._refused(f"it is {whose}; its columns are {shown}")
 
-    def _refused(self, why: str) -> MasterRefused:
-        return MasterRefused(file=self.name, why=why)
+    def _refused(self, why: str) -> InvalidMaster:
+        return InvalidMaster(file=self.name, why=why)
 
-    def _damaged(self, error: BaseException) -> MasterRefused:
+    def _damaged(self, error: BaseException) -> InvalidMaster:
         return self._refused(f"it cannot be read to its end: {error}")
 
 
@@ -172,9 +174,11 @@ def _csv_records(lines: Lines, header: Sequence[str]) -> Iterator[Numbered]:
             yield lines.line_num, _of_other_width(fields, header)
 
 
-def _of_other_width(fields: Sequence[str], header: Sequence[str]) -> Mapping[str, str] | Refused:
+def _of_other_width(
+    fields: Sequence[str], header: Sequence[str]
+) -> Mapping[str, str] | RejectedRow:
     """Columns too many may be empty: some lists end each line in commas."""
     width = len(header)
     if len(fields) > width and not any(fields[width:]):
         return dict(zip(header, fields[:width], strict=True))
-    return Refused(Reason.UNREADABLE, f"{len(fields)} columns under {width} headers")
+    return RejectedRow(RejectReason.UNREADABLE, f"{len(fields)} columns under {width} headers")

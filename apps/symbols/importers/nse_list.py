@@ -3,17 +3,17 @@
 from typing import Final
 
 from apps.symbols.importers import rows, shares
-from apps.symbols.importers.rows import Record, Row, text, whole
+from apps.symbols.importers.rows import InstrumentRow, Record, text, whole
 from apps.symbols.models import Source, Type
 
 SOURCE: Final = Source.NSE
 COLUMNS: Final = frozenset(("SYMBOL", "NAME OF COMPANY", "SERIES", "ISIN NUMBER"))
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     raw, isin = rows.required(record, "SYMBOL"), text(record, "ISIN NUMBER")
     rank = shares.rank("NSE", series=text(record, "SERIES"), isin=isin)
-    return Row(
+    return InstrumentRow(
         line, *rows.NSE_CASH, Type.EQUITY, raw, rows.required(record, "NAME OF COMPANY"), raw,
         token="", lot=whole(record, "MARKET LOT"), isin=isin, rank=rank,
         listed=rows.day(record, "DATE OF LISTING"),

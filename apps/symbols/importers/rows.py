@@ -1,7 +1,7 @@
-"""What a row of any master is read into, and how its texts are read.
+"""The common form of a row of any instrument master, and the reading of its cells.
 
-Each format's module turns its own records into `Row`s and raises `Refused` for what cannot be
-carried; nothing is dropped without one.
+The module of each format turns its records into `InstrumentRow`s and raises `RejectedRow` for a row
+that cannot be imported; no row is dropped without one.
 """
 
 import re
@@ -25,7 +25,7 @@ _TIME: Final = re.compile(r"[ T][0-9]{2}:[0-9:.]+(Z|[+-][0-9:]+)?$")
 _DATE_FORMATS: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d%b%Y", "%d-%m-%Y", "%d/%m/%Y", "%d/%m/%y")
 
 
-class Reason(StrEnum):
+class RejectReason(StrEnum):
     """Why a row is not carried, as the summary says it."""
 
     NOT_A_SHARE = "neither share, fund nor trust unit (debt, warrants, rights, plans)"
@@ -39,16 +39,16 @@ class Reason(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Refused(Exception):
+class RejectedRow(Exception):
     """A row that is not carried."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(self, reason: RejectReason, detail: str) -> None:
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
 
 
-class Row(NamedTuple):
+class InstrumentRow(NamedTuple):
     """One instrument as one master describes it; a tuple, as there are 200,000 of them.
 
     `raw` is the exchange's own name: the whole one of what is not a contract, the underlying's of a
@@ -77,30 +77,30 @@ class Row(NamedTuple):
     weekly: bool | None = None
 
 
-class Market(NamedTuple):
+class MarketSegment(NamedTuple):
     """Where an instrument is traded."""
 
     exchange: str
     segment: Segment
 
 
-NSE_CASH: Final = Market("NSE", Segment.CASH)
-BSE_CASH: Final = Market("BSE", Segment.CASH)
-NSE_FO: Final = Market("NSE", Segment.DERIVATIVES)
-BSE_FO: Final = Market("BSE", Segment.DERIVATIVES)
-NSE_CURRENCY: Final = Market("NSE", Segment.CURRENCY)
-BSE_CURRENCY: Final = Market("BSE", Segment.CURRENCY)
-NSE_COMMODITY: Final = Market("NSE", Segment.COMMODITY)
-BSE_COMMODITY: Final = Market("BSE", Segment.COMMODITY)
-MCX: Final = Market("MCX", Segment.COMMODITY)
-NCDEX: Final = Market("NCDEX", Segment.COMMODITY)
+NSE_CASH: Final = MarketSegment("NSE", Segment.CASH)
+BSE_CASH: Final = MarketSegment("BSE", Segment.CASH)
+NSE_FO: Final = MarketSegment("NSE", Segment.DERIVATIVES)
+BSE_FO: Final = MarketSegment("BSE", Segment.DERIVATIVES)
+NSE_CURRENCY: Final = MarketSegment("NSE", Segment.CURRENCY)
+BSE_CURRENCY: Final = MarketSegment("BSE", Segment.CURRENCY)
+NSE_COMMODITY: Final = MarketSegment("NSE", Segment.COMMODITY)
+BSE_COMMODITY: Final = MarketSegment("BSE", Segment.COMMODITY)
+MCX: Final = MarketSegment("MCX", Segment.COMMODITY)
+NCDEX: Final = MarketSegment("NCDEX", Segment.COMMODITY)
 
 
-def market(markets: Mapping[str, Market], name: str) -> Market:
+def market(markets: Mapping[str, MarketSegment], name: str) -> MarketSegment:
     """Raises Refused for what is of none of them."""
     found = markets.get(name)
     if found is None:
-        raise Refused(Reason.ELSEWHERE, name or "no exchange")
+        raise RejectedRow(RejectReason.ELSEWHERE, name or "no exchange")
     return found
 
 
@@ -115,7 +115,7 @@ def text(record: Record, key: str) -> str:
 def required(record: Record, key: str) -> str:
     found = text(record, key)
     if not found:
-        raise Refused(Reason.UNREADABLE, f"{key} is empty")
+        raise RejectedRow(RejectReason.UNREADABLE, f"{key} is empty")
     return found
 
 
@@ -139,7 +139,7 @@ def whole(record: Record, key: str) -> int | None:
 def strike(value: Decimal | None) -> Decimal:
     """Of an option; raises Refused if there is none."""
     if value is None:
-        raise Refused(Reason.UNREADABLE, "an option without a strike")
+        raise RejectedRow(RejectReason.UNREADABLE, "an option without a strike")
     return value
 
 
@@ -157,9 +157,9 @@ def _number(written: str) -> Decimal | None:
     try:
         value = Decimal(written)
     except InvalidOperation:
-        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is no number") from None
+        raise RejectedRow(RejectReason.UNREADABLE, f"{written[:20]!r} is no number") from None
     if not value.is_finite() or abs(value) > _LARGEST:
-        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is out of range")
+        raise RejectedRow(RejectReason.UNREADABLE, f"{written[:20]!r} is out of range")
     return value
 
 
@@ -170,7 +170,7 @@ def _positive(written: str, times: str) -> Decimal | None:
         return None
     scaled = (value * Decimal(times)).normalize()
     if scaled > _LARGEST_PRICE:
-        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is out of range")
+        raise RejectedRow(RejectReason.UNREADABLE, f"{written[:20]!r} is out of range")
     return scaled
 
 
@@ -180,7 +180,7 @@ def _whole(written: str) -> int | None:
     if value is None or value <= 0:
         return None
     if value != value.to_integral_value():
-        raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is not whole")
+        raise RejectedRow(RejectReason.UNREADABLE, f"{written[:20]!r} is not whole")
     return int(value)
 
 
@@ -193,7 +193,7 @@ def _day(written: str) -> date:
             return datetime.strptime(_TIME.sub("", written), form).date()  # noqa: DTZ007  # a date has no zone
         except ValueError:
             continue
-    raise Refused(Reason.UNREADABLE, f"{written[:20]!r} is no date")
+    raise RejectedRow(RejectReason.UNREADABLE, f"{written[:20]!r} is no date")
 
 
 def _moment(since_1970: int) -> datetime:

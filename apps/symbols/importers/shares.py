@@ -7,7 +7,7 @@ where it is given.
 
 from typing import Final
 
-from apps.symbols.importers.rows import Reason, Refused
+from apps.symbols.importers.rows import RejectedRow, RejectReason
 
 # NSE series in the order of preference where one symbol has several: normal and trade-for-trade
 # segments, SME, trusts. BL is the block window, whose rows repeat the share's.
@@ -29,13 +29,13 @@ _ISIN_LENGTH: Final = 12
 def rank(exchange: str, *, series: str = "", isin: str = "") -> int:
     """0 for the best of the rows that share a symbol; raises Refused for what is no share."""
     if isin not in NO_ISIN and not _is_share(isin):
-        raise Refused(_reason_of(isin), isin)
+        raise RejectedRow(_reason_of(isin), isin)
     if not series:
         return 0
     if exchange == "NSE":
         return _rank_on_nse(series)
     if series not in _BSE:
-        raise Refused(Reason.NOT_A_SHARE, f"group {series}")
+        raise RejectedRow(RejectReason.NOT_A_SHARE, f"group {series}")
     return 0
 
 
@@ -49,9 +49,9 @@ def split(name: str) -> tuple[str, str]:
 
 def _rank_on_nse(series: str) -> int:
     if series == _BLOCK:
-        raise Refused(Reason.OTHER_SERIES, "the block window, BL")
+        raise RejectedRow(RejectReason.OTHER_SERIES, "the block window, BL")
     if series not in _NSE:
-        raise Refused(Reason.NOT_A_SHARE, f"series {series}")
+        raise RejectedRow(RejectReason.NOT_A_SHARE, f"series {series}")
     return _NSE.index(series)
 
 
@@ -63,5 +63,5 @@ def _is_share(isin: str) -> bool:
     return isin.startswith(("INE", "IN9")) and isin[7:9] in _SHARES
 
 
-def _reason_of(isin: str) -> Reason:
-    return Reason.TEST if isin.startswith("DUM") else Reason.NOT_A_SHARE
+def _reason_of(isin: str) -> RejectReason:
+    return RejectReason.TEST if isin.startswith("DUM") else RejectReason.NOT_A_SHARE

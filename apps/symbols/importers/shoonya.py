@@ -8,9 +8,9 @@ from typing import Final
 
 from apps.symbols.importers import rows, shares
 from apps.symbols.importers.rows import (
-    Market,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Row,
     market,
     number,
     positive,
@@ -21,27 +21,29 @@ from apps.symbols.models import Segment, Source, Type
 
 SOURCE: Final = Source.SHOONYA
 COLUMNS: Final = frozenset(("Exchange", "Token", "LotSize", "Symbol", "TradingSymbol"))
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "NSE": rows.NSE_CASH, "BSE": rows.BSE_CASH, "NFO": rows.NSE_FO, "BFO": rows.BSE_FO,
     "CDS": rows.NSE_CURRENCY, "BCD": rows.BSE_CURRENCY, "MCX": rows.MCX, "NCX": rows.NCDEX,
 }  # fmt: skip
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     where = market(_MARKETS, text(record, "Exchange"))
     raw, token = rows.required(record, "Symbol"), text(record, "Token")
     alias, kind = rows.required(record, "TradingSymbol"), text(record, "Instrument")
     lot, tick = whole(record, "LotSize"), positive(record, "TickSize")
     if kind in ("INDEX", "UNDIND", "UNDCUR", "UNDCOM"):
-        return Row(line, *where, Type.INDEX, raw, raw, alias, token)
+        return InstrumentRow(line, *where, Type.INDEX, raw, raw, alias, token)
     if where.segment == Segment.CASH:
         rank = shares.rank(where.exchange, series=kind)
-        return Row(line, *where, Type.EQUITY, raw, raw, alias, token, lot, tick=tick, rank=rank)
+        return InstrumentRow(
+            line, *where, Type.EQUITY, raw, raw, alias, token, lot, tick=tick, rank=rank
+        )
     option_type = text(record, "OptionType")
     is_option = option_type in ("CE", "PE")
     factor = number(record, "GNGD")
     by_lot = where.segment == Segment.COMMODITY and lot and factor
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, raw, alias, token,
         lot=lot if where.segment != Segment.CURRENCY else None,
         multiplier=(lot * factor).normalize() if by_lot and lot and factor else None,

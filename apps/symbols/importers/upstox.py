@@ -8,11 +8,11 @@ from typing import Final
 
 from apps.symbols.importers import contract_names, rows, shares
 from apps.symbols.importers.rows import (
-    Market,
-    Reason,
+    InstrumentRow,
+    MarketSegment,
     Record,
-    Refused,
-    Row,
+    RejectedRow,
+    RejectReason,
     market,
     number,
     positive,
@@ -24,7 +24,7 @@ from apps.symbols.models import Segment, Source, Type
 SOURCE: Final = Source.UPSTOX
 COLUMNS: Final = frozenset(("instrument_key", "exchange_token", "tradingsymbol", "option_type"))
 JSON_COLUMNS: Final = frozenset(("instrument_key", "trading_symbol", "segment"))
-_MARKETS: Final[dict[str, Market]] = {
+_MARKETS: Final[dict[str, MarketSegment]] = {
     "NSE_EQ": rows.NSE_CASH, "BSE_EQ": rows.BSE_CASH, "NSE_INDEX": rows.NSE_CASH,
     "BSE_INDEX": rows.BSE_CASH, "NSE_FO": rows.NSE_FO, "BSE_FO": rows.BSE_FO,
     "NCD_FO": rows.NSE_CURRENCY, "BCD_FO": rows.BSE_CURRENCY, "NSE_COM": rows.NSE_COMMODITY,
@@ -34,57 +34,57 @@ _PAISE: Final = "0.01"
 _UNITS_OF_LOTS: Final = (Segment.COMMODITY, Segment.CURRENCY)
 
 
-def read(record: Record, line: int) -> Row:
+def read(record: Record, line: int) -> InstrumentRow:
     """Of the CSV."""
     listed = text(record, "exchange")
     where = market(_MARKETS, listed)
     alias, key = rows.required(record, "tradingsymbol"), text(record, "instrument_key")
     name = text(record, "name")
     if listed.endswith("_INDEX"):
-        return Row(line, *where, Type.INDEX, alias, name, alias, key)
+        return InstrumentRow(line, *where, Type.INDEX, alias, name, alias, key)
     paise = _PAISE if where.segment in _UNITS_OF_LOTS else "1"
     tick, lot = positive(record, "tick_size", times=paise), whole(record, "lot_size")
     if where.segment == Segment.CASH:
         isin = _isin(key)
         rank = shares.rank(where.exchange, isin=isin)
-        return Row(
+        return InstrumentRow(
             line, *where, Type.EQUITY, alias, name, alias, key, lot, tick=tick, isin=isin, rank=rank
         )
     option_type = text(record, "option_type")
     if option_type == "COM":
-        return Row(line, *where, Type.COMMODITY, name, name, alias, key, tick=tick)
+        return InstrumentRow(line, *where, Type.COMMODITY, name, name, alias, key, tick=tick)
     expiry, is_option = rows.day(record, "expiry"), option_type in ("CE", "PE")
     strike = rows.strike(number(record, "strike")) if is_option else None
     option_type = option_type if is_option else ""
     raw, weekly = contract_names.underlying(
         alias, expiry=expiry, strike=strike, option_type=option_type
     )
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, key,
         lot=None if where == rows.NSE_COMMODITY else lot, tick=tick, expiry=expiry, strike=strike,
         option_type=option_type, weekly=weekly,
     )  # fmt: skip
 
 
-def read_json(record: Record, line: int) -> Row:
+def read_json(record: Record, line: int) -> InstrumentRow:
     listed, kind = text(record, "segment"), text(record, "instrument_type")
     where = market(_MARKETS, listed)
     alias, key = rows.required(record, "trading_symbol"), text(record, "instrument_key")
     name, tick = text(record, "name"), positive(record, "tick_size", times=_PAISE)
     if listed.endswith("_INDEX"):
-        return Row(line, *where, Type.INDEX, alias, name, alias, key)
+        return InstrumentRow(line, *where, Type.INDEX, alias, name, alias, key)
     lot, freeze = whole(record, "lot_size"), whole(record, "freeze_quantity")
     if where.segment == Segment.CASH:
         isin = text(record, "isin")
         rank = shares.rank(where.exchange, series=kind, isin=isin)
-        return Row(
+        return InstrumentRow(
             line, *where, Type.EQUITY, alias, name, alias, key, lot,
             tick=tick, freeze=freeze, isin=isin, rank=rank,
         )  # fmt: skip
     if kind == "COM":
-        return Row(line, *where, Type.COMMODITY, name, name, alias, key, tick=tick)
+        return InstrumentRow(line, *where, Type.COMMODITY, name, name, alias, key, tick=tick)
     if kind not in ("CE", "PE", "FUT"):
-        raise Refused(Reason.UNREADABLE, f"{kind!r} is no type of contract")
+        raise RejectedRow(RejectReason.UNREADABLE, f"{kind!r} is no type of contract")
     is_option = kind != "FUT"
     multiplier = None
     if where.segment in _UNITS_OF_LOTS:
@@ -92,7 +92,7 @@ def read_json(record: Record, line: int) -> Row:
         multiplier = positive(record, "qty_multiplier")
         freeze = freeze * lot if freeze and lot else None
     weekly = record.get("weekly")
-    return Row(
+    return InstrumentRow(
         line, *where, Type.OPTIONS if is_option else Type.FUTURES,
         rows.required(record, "asset_symbol"), name, alias, key,
         lot=lot, multiplier=multiplier, tick=tick, freeze=freeze,

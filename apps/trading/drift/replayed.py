@@ -30,7 +30,7 @@ def replayed(
     first = min(session.first_row for session in sessions)
     goes_on = _goes_on([one for one in sessions if one.first_row == first])
     last = max(part[-1].time for part in rows.values())
-    begun, book = _from(lane, first, goes_on=goes_on), rule_sets.current()
+    begun, book = _from(lane, first, goes_on=goes_on), rule_sets.current_rule_set()
     hours = calendars_of(lane.symbols, book=book)
     desk, terms_desk = Desk.of(begun, book, hours), Desk.of(lane, book, hours)
     playing = {one.run_id: _Playing(one) for one in sessions}

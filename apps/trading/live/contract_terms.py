@@ -10,7 +10,7 @@ from apps.engine.kernel.records import Array
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
-from apps.market.contracts import rules_of
+from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india, midnight
 from apps.trading.bar_rows import Row, unpacked
 from apps.trading.models import Lane
@@ -51,7 +51,7 @@ def terms_of(strategy: Strategy, lane: Lane, row: Row, *, first: date) -> Terms:
     stretch began: as in a backtest from that day on, ticks that depend on a price take that of the
     first bar used since.
     """
-    rules = rules_of(strategy, first=first, last=day_in_india(row.time))
+    rules = market_rules_of(strategy, first=first, last=day_in_india(row.time))
     contracts = []
     for at, symbol in enumerate(lane.symbols):
         price_on = partial(_first_close, lane, at, row)

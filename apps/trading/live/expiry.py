@@ -17,7 +17,7 @@ from apps.engine.sessions import Sessions
 from apps.market import clock, store
 from apps.market.calendars import calendars_of
 from apps.market.dates import day_in_india
-from apps.market.expiries import last_days
+from apps.market.expiries import expiry_dates
 from apps.market.rulebook.dates import day_number
 from apps.trading.bar_rows import nominal_end, packed, unpacked, without_bars
 from apps.trading.models import Lane, LaneRow, Position
@@ -48,7 +48,7 @@ def _expiries(market_now: int) -> Iterator[Expiry]:
     held = Position.objects.open()
     symbols = sorted(set(held.values_list("symbol", flat=True)))
     today = day_in_india(market_now)
-    for symbol, day in last_days(calendars_of(symbols)).items():
+    for symbol, day in expiry_dates(calendars_of(symbols)).items():
         if day <= today:
             lanes = Lane.objects.filter(states__run__positions__in=held.filter(symbol=symbol))
             for lane in lanes.distinct():
@@ -94,6 +94,6 @@ def _has_bars(lane: Lane, market_now: int) -> bool:
     assert lane.row_time is not None
     start, timeframe = lane.row_time + 1, lane.timeframe
     return any(
-        len(store.closed(symbol, timeframe, start=start, clock=market_now))
+        len(store.read_closed(symbol, timeframe, start=start, clock=market_now))
         for symbol in lane.symbols
     )

@@ -29,11 +29,11 @@ from apps.engine.candles import (
 from apps.engine.indicators.longer import Longer, longer_of
 from apps.engine.sessions import Sessions
 from apps.market import intraday_buffer, store
-from apps.market.adjustment import NONE, Adjustment
-from apps.market.candle_chunks import joined
+from apps.market.adjustment import UNADJUSTED, Adjustment
+from apps.market.candle_chunks import join
 from apps.market.dates import day_in_india
-from apps.market.history import change_of
-from apps.market.models import CandleBlock, CorporateAction
+from apps.market.history import ratio_change_of
+from apps.market.models import CandleChunk, CorporateAction
 from apps.market.rulebook.dates import day_number
 from apps.trading.bar_rows import PRICES, Row, unpacked, visible_bars
 from apps.trading.models import Lane, LaneRow
@@ -90,7 +90,7 @@ class Window:
         today = bars.between(self._today, closes)
         for name in names:
             made = resample(today, self._timeframe, name, calendar, until=closes)
-            whole = joined([self._stored_of(symbol, name), made])
+            whole = join([self._stored_of(symbol, name), made])
             found[name] = longer_of(bars, self._timeframe, whole, name, calendar)
         return found
 
@@ -143,8 +143,8 @@ class _Reader:
 
     def tape(self, symbol: int, used: Used) -> Candles:
         stored = self._read(symbol, self.lane.timeframe, start=self.began, end=self.began)
-        terms = NONE if self._came_adjusted(symbol) else self.terms[symbol]
-        bars = joined([stored, terms.apply(used.of(symbol))])
+        terms = UNADJUSTED if self._came_adjusted(symbol) else self.terms[symbol]
+        bars = join([stored, terms.apply(used.of(symbol))])
         return _trimmed(self._visible(symbol, self.lane.timeframe, bars), self.begins)
 
     def _came_adjusted(self, symbol: int) -> bool:
@@ -153,7 +153,7 @@ class _Reader:
         """
         if not len(self.terms[symbol].days):
             return False
-        blocks = CandleBlock.objects.filter(symbol=self.lane.symbols[symbol], adjusted=True)
+        blocks = CandleChunk.objects.filter(symbol=self.lane.symbols[symbol], adjusted=True)
         sources = intraday_buffer.sources_of(self.lane.timeframe)
         return blocks.filter(timeframe__in=sources, last_time__gte=moment(self.began)).exists()
 
@@ -193,7 +193,7 @@ def _terms(lane: Lane, day: date) -> list[Adjustment]:
     """Of each symbol by its splits and bonuses up to the day."""
     changes = defaultdict(list)
     for action in CorporateAction.objects.filter(symbol__in=lane.symbols, ex_date__lte=day):
-        changes[action.symbol].append(change_of(action))
+        changes[action.symbol].append(ratio_change_of(action))
     return [Adjustment.to(day_number(day), changes[symbol]) for symbol in lane.symbols]
 
 

@@ -12,8 +12,8 @@ from django.db.models import F, Q
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market import store
-from apps.market.expiries import last_days
-from apps.market.intraday_buffer import Series
+from apps.market.expiries import expiry_dates
+from apps.market.intraday_buffer import SeriesKey
 from apps.trading.bar_rows import (
     GIVEN_UP_AFTER,
     Outlook,
@@ -98,7 +98,7 @@ def look(desks: Sequence[Desk], *, market_now: int) -> list[Visit]:
 
 def _tell_expiries(desks: Sequence[Desk]) -> None:
     """Anew at each look: a master may tell of a contract's last day when that is there."""
-    known = last_days(
+    known = expiry_dates(
         {
             symbol: calendar
             for desk in desks
@@ -124,7 +124,7 @@ def stands_on(lanes: Collection[Lane]) -> Mapping[int, list[Stand]]:
 def _look_ahead(visits: Sequence[Visit], market_now: int) -> None:
     """Find the rows that are closed by the bars that have come."""
     starts = {visit.lane.pk: _first_of(visit) for visit in visits}
-    bars = store.all_closed(_series(visits, starts), clock=market_now)
+    bars = store.read_all_closed(_series(visits, starts), clock=market_now)
     for visit in visits:
         lane, start = visit.lane, starts[visit.lane.pk]
         series = [
@@ -148,8 +148,8 @@ def _first_of(visit: Visit) -> int:
     return since - TIMEFRAMES[lane.timeframe] + 1  # a bar that is not closed by then
 
 
-def _series(visits: Iterable[Visit], starts: Mapping[int, int]) -> Mapping[Series, int]:
-    found: dict[Series, int] = {}
+def _series(visits: Iterable[Visit], starts: Mapping[int, int]) -> Mapping[SeriesKey, int]:
+    found: dict[SeriesKey, int] = {}
     for lane in (visit.lane for visit in visits):
         for code in lane.symbols:
             known = found.get((code, lane.timeframe), _EVER)

@@ -11,7 +11,7 @@ from typing import Final
 from apps.engine.sessions import Sessions
 from apps.market import rule_sets
 from apps.market.calendars import calendars_of
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rule_set import RuleSet
 from apps.trading.live import leases
 from apps.trading.live.stream_cache import Desk
 from apps.trading.live.turn import Turn
@@ -50,11 +50,11 @@ class Runner:
     def _desks_of(self, taken: Sequence[Lane]) -> list[Desk]:
         # Asked anew each turn: of all lanes that is one statement, and whoever loads a master in
         # the midst of a session has nobody to tell.
-        book = rule_sets.current()
+        book = rule_sets.current_rule_set()
         hours = calendars_of({symbol for lane in taken for symbol in lane.symbols}, book=book)
         return [self._desk_of(lane, book, hours) for lane in taken]
 
-    def _desk_of(self, lane: Lane, book: Rulebook, hours: Mapping[str, Sessions]) -> Desk:
+    def _desk_of(self, lane: Lane, book: RuleSet, hours: Mapping[str, Sessions]) -> Desk:
         desk = self._desks.pop(lane.pk, None) or Desk.of(lane, book, hours)
         desk.lane = lane
         desk.go_by(book, hours)

@@ -17,11 +17,11 @@ from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
 from apps.market.dates import day_in_india
-from apps.market.expiries import last_days
-from apps.market.history import change_of
+from apps.market.expiries import expiry_dates
+from apps.market.history import ratio_change_of
 from apps.market.models import CorporateAction
 from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.rule_set import Rulebook
+from apps.market.rulebook.rule_set import RuleSet
 from apps.trading.bar_rows import Row
 from apps.trading.live.contract_terms import Dealing, Terms, dealing_of, terms_of
 from apps.trading.live.indicator_window import Window, window_of
@@ -55,7 +55,7 @@ class Desk:
     """
 
     lane: Lane
-    book: Rulebook
+    book: RuleSet
     calendars: Sequence[Sessions]
     window: Window | None = None
     stretch: int | None = None
@@ -65,11 +65,11 @@ class Desk:
     expiries: Mapping[str, date] | None = None
 
     @classmethod
-    def of(cls, lane: Lane, book: Rulebook, hours: Mapping[str, Sessions]) -> "Desk":
+    def of(cls, lane: Lane, book: RuleSet, hours: Mapping[str, Sessions]) -> "Desk":
         """By the hours of its symbols."""
         return cls(lane, book, [hours[symbol] for symbol in lane.symbols])
 
-    def go_by(self, book: Rulebook, hours: Mapping[str, Sessions]) -> None:
+    def go_by(self, book: RuleSet, hours: Mapping[str, Sessions]) -> None:
         """Another edition, or master, may have been loaded since the row before. Terms have hours
         too: both are of one kind.
         """
@@ -175,13 +175,13 @@ class Desk:
         by_symbol: dict[int, list[Fraction]] = {}
         for action in found:
             at = self.lane.symbols.index(action.symbol)
-            by_symbol.setdefault(at, []).append(change_of(action).ratio)
+            by_symbol.setdefault(at, []).append(ratio_change_of(action).ratio)
         return {at: prod(ratios, start=Fraction(1)) for at, ratios in by_symbol.items()}
 
     def _expiring(self, row: Row) -> list[int]:
         """Contracts whose last session ends with this row, or has ended before it."""
         if self.expiries is None:
-            self.expiries = last_days(dict(zip(self.lane.symbols, self.calendars, strict=True)))
+            self.expiries = expiry_dates(dict(zip(self.lane.symbols, self.calendars, strict=True)))
         found, day = [], day_in_india(row.closes)
         for at, symbol in enumerate(self.lane.symbols):
             expiry = self.expiries.get(symbol)

@@ -15,7 +15,7 @@ from apps.core.times import moment, wire_time
 from apps.engine.candles import TIMEFRAMES, Candles
 from apps.market import services as market
 from apps.market.dates import day_in_india, midnight
-from apps.market.store import PATIENCE
+from apps.market.store import GRACE_PERIOD
 from apps.trading import services
 from apps.trading.drift import checking
 from apps.trading.drift.services import CHECK_JOB
@@ -127,7 +127,7 @@ def test_of_a_session_under_way_what_was_until_now_is_compared(
     client, path = api(alice), f"/api/trading/algorithms/{run.algorithm_id}/drift"
     for rows in (5, 8):
         last = FIRST + (rows - 1) * LENGTH
-        step(runner, SYMBOLS, "30m", last + LENGTH + PATIENCE)
+        step(runner, SYMBOLS, "30m", last + LENGTH + GRACE_PERIOD)
         assert client.get(path).json()["status"] == "waiting"
         check_drift_of_day(algorithm_id=run.algorithm_id, day="2026-06-01")
         shown = client.get(path).json()
@@ -152,7 +152,7 @@ def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User
     minutes = [FIRST + 60 * n for n in range(374)]
     hold({symbol: flat(minutes, 101.0)}, "1m")
     started(alice, steps([symbol], "30m"))
-    for time in [*times(1, LENGTH)[1:], FIRST + SESSION + PATIENCE]:
+    for time in [*times(1, LENGTH)[1:], FIRST + SESSION + GRACE_PERIOD]:
         step(runner, [symbol], "30m", time)
     assert LaneRow.objects.latest("time").time == FIRST + SESSION - LENGTH // 2
     checking.check_ended(now=make.NOW, market_now=FIRST + DAY, stopping=lambda: False)
@@ -324,7 +324,7 @@ def test_what_followed_from_somebody_stepping_in_says_so(
 def until_it_holds_something(run: Run, runner: Runner) -> int:
     """The market's time then."""
     for start in times(DAYS, LENGTH):
-        step(runner, SYMBOLS, "30m", start + LENGTH + PATIENCE)
+        step(runner, SYMBOLS, "30m", start + LENGTH + GRACE_PERIOD)
         if run.positions.open().exists():
             return start + LENGTH
     raise AssertionError("it never does")

@@ -13,9 +13,9 @@ from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulate import Result, simulate
 from apps.market import clock
 from apps.market import services as market
-from apps.market.contracts import rules_of
+from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
-from apps.market.store import PATIENCE
+from apps.market.store import GRACE_PERIOD
 from apps.trading import bar_streams, services
 from apps.trading.live.runner import Runner
 from apps.trading.models import Run
@@ -81,7 +81,7 @@ def replay(series: Series, timeframe: str, length: int, runner: Runner, *, since
     """Let the market's time go from bar to bar."""
     starts = np.unique(np.concatenate([bars.time for bars in series.values()]))
     for start in starts[starts >= since].tolist():
-        step(runner, list(series), timeframe, start + length + PATIENCE)
+        step(runner, list(series), timeframe, start + length + GRACE_PERIOD)
 
 
 def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> None:
@@ -96,7 +96,7 @@ def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> Non
 def backtested(run: Run, *, start: int, end: int) -> Result:
     """The backtest of what a run did, over what is stored."""
     strategy = engine.parse(run.configuration)
-    rules = rules_of(strategy, first=day_in_india(start), last=day_in_india(end))
+    rules = market_rules_of(strategy, first=day_in_india(start), last=day_in_india(end))
     histories = histories_of(
         rules, start=start, end=end, most_bars=10_000_000, on_progress=lambda done: None
     )

@@ -18,8 +18,8 @@ from apps.engine.candles import Candles
 from apps.engine.kernel.records import load
 from apps.market.models import CorporateAction
 from apps.market.rulebook.rule_set import bundled_files
-from apps.market.services import load_edition
-from apps.market.store import PATIENCE
+from apps.market.services import load_rule_set
+from apps.market.store import GRACE_PERIOD
 from apps.symbols.models import Instrument
 from apps.trading import bar_streams, services
 from apps.trading.drift import checking
@@ -293,8 +293,8 @@ def test_a_last_bar_without_its_last_minute_is_looked_for(alice: User) -> None:
         step(runner, [SHARE], "1m", time)
     lane = Lane.objects.get()
     assert lane.row_time == last - LENGTH
-    assert lane.wake_at == make.NOW + timedelta(seconds=60 + PATIENCE)
-    step(runner, [SHARE], "1m", FIRST + SESSION + PATIENCE)
+    assert lane.wake_at == make.NOW + timedelta(seconds=60 + GRACE_PERIOD)
+    step(runner, [SHARE], "1m", FIRST + SESSION + GRACE_PERIOD)
     assert Lane.objects.get().row_time == last
     assert not Position.objects.open().exists()
 
@@ -345,7 +345,7 @@ def test_hours_that_are_loaded_while_it_trades_end_the_contract(alice: User) -> 
     market.go(5)
     short_day = "NSE,,2026-06-30,special,a short day,09:15,12:00,a circular,\n"
     days = bundled_files()["days.csv"] + short_day
-    load_edition(files={"days.csv": days}, source="a circular", now=make.NOW)
+    load_rule_set(files={"days.csv": days}, source="a circular", now=make.NOW)
     market.go(5)
     assert Position.objects.open().exists()
     market.go()

@@ -21,10 +21,10 @@ from apps.engine.sessions import session_bars
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import Result, simulate
 from apps.engine.simulation.timeline import History
-from apps.market.contracts import Rules, rules_without_master
+from apps.market.contracts import MarketRules, bundled_market_rules
 from apps.market.dates import day_in_india
-from apps.market.importers.candle_file import Given, read_one_series
-from apps.market.rulebook.rule_set import bundled
+from apps.market.importers.candle_file import ImportOptions, read_one_series
+from apps.market.rulebook.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
 from apps.trading.bar_rows import Row, closed
 from apps.trading.live.contract_terms import Terms
@@ -59,7 +59,7 @@ Market = Mapping[str, Mapping[str, Candles]]
 def market(market_data: Path) -> Market:
     found = {}
     for symbol, (name, timeframe) in FILES.items():
-        given = Given(symbol=symbol, timeframe=timeframe)
+        given = ImportOptions(symbol=symbol, timeframe=timeframe)
         bars = read_one_series(market_data / name, given)[1].candles
         found[symbol] = {
             longer: resample(bars, timeframe, longer, sessions_of(symbol))
@@ -106,7 +106,7 @@ def require_equal(result: Result, live: Sequence[Step], case: int) -> None:
 
 def staged(
     market: Market, strategy: Strategy, rng: random.Random
-) -> tuple[list[History], int, int, Rules]:
+) -> tuple[list[History], int, int, MarketRules]:
     """A stretch of some hundred rows that begins anywhere, and all of history before it."""
     timeframe, symbols = strategy.basicInfo.timeframe, strategy.basicInfo.symbols
     series = [market[symbol][timeframe] for symbol in symbols]
@@ -114,7 +114,7 @@ def staged(
     times = np.unique(np.concatenate([bars.between(*common).time for bars in series]))
     first = rng.randrange(len(times) // 4, len(times) - 40)
     start, end = int(times[first]), int(times[min(first + ROWS, len(times) - 1)])
-    rules = rules_without_master(strategy, first=day_in_india(start), last=day_in_india(end))
+    rules = bundled_market_rules(strategy, first=day_in_india(start), last=day_in_india(end))
     histories = []
     for symbol in symbols:
         history = history_of(rules, symbol, market[symbol][timeframe], start=start)
@@ -128,7 +128,7 @@ def staged(
 def stepped(
     steps: Mapping[str, object],
     histories: Sequence[History],
-    rules: Rules,
+    rules: MarketRules,
     *,
     start: int,
     end: int,
@@ -167,7 +167,7 @@ def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
     stored = partial(before, histories, start, today)
     window = Window(timeframe, tapes, today=today, stored=stored)
     calendars = [history.sessions for history in histories]
-    return Desk(lane, bundled(), calendars, window=window)
+    return Desk(lane, bundled_rule_set(), calendars, window=window)
 
 
 def visible(history: History, member: Member) -> Candles:
@@ -182,7 +182,7 @@ def before(histories: Sequence[History], start: int, today: int, symbol: int, na
     return longer.slice(max(begin - WARMUP_BARS, 0), end)
 
 
-def terms_of(histories: Sequence[History], rules: Rules, row: Row) -> Terms:
+def terms_of(histories: Sequence[History], rules: MarketRules, row: Row) -> Terms:
     contracts = tuple(history.contract.on(row.day) for history in histories)
     segments = {contract.segment: number for number, contract in enumerate(contracts)}
     return Terms(

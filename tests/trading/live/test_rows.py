@@ -7,7 +7,7 @@ import numpy as np
 from apps.engine.candles import Candles
 from apps.market.dates import INDIA
 from apps.market.rulebook.sessions import sessions_of
-from apps.market.store import PATIENCE
+from apps.market.store import GRACE_PERIOD
 from apps.trading.bar_rows import Row, closed, packed, silent_at, unpacked
 from tests.market.bars import at
 
@@ -25,16 +25,16 @@ def test_a_row_closes_when_all_its_symbols_have_their_bars() -> None:
     outlook = closed(both, "5m", CALENDARS, start=OPENING, now=OPENING + 300)
     (row,) = outlook.rows
     assert (row.time, row.closes) == (OPENING, OPENING + 300)
-    assert outlook.next_look == OPENING + 600 + PATIENCE
+    assert outlook.next_look == OPENING + 600 + GRACE_PERIOD
     assert row.bars.tolist() == [[100.0] * 5, [100.0] * 5]
 
 
 def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
     one = [series(OPENING), series()]
     end = OPENING + 300
-    waiting = closed(one, "5m", CALENDARS, start=OPENING, now=end + PATIENCE - 1)
-    assert (waiting.rows, waiting.next_look) == ([], end + PATIENCE)
-    (row,) = closed(one, "5m", CALENDARS, start=OPENING, now=end + PATIENCE).rows
+    waiting = closed(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD - 1)
+    assert (waiting.rows, waiting.next_look) == ([], end + GRACE_PERIOD)
+    (row,) = closed(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD).rows
     assert row.has(0)
     assert not row.has(1)
     assert np.isnan(row.bars[1]).all()
@@ -67,7 +67,7 @@ def look(timeframe: str, last: str, now: str) -> str:
     start, moment = at(f"2026-{last}") + 1, at(f"2026-{now}")
     found = closed([series()], timeframe, CALENDARS[:1], start=start, now=moment).next_look
     assert found is not None
-    return f"{datetime.fromtimestamp(found - PATIENCE, INDIA):%m-%d %H:%M}"
+    return f"{datetime.fromtimestamp(found - GRACE_PERIOD, INDIA):%m-%d %H:%M}"
 
 
 def test_the_next_bar_is_looked_for_when_its_patience_is_over_and_no_sooner() -> None:

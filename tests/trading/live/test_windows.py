@@ -134,8 +134,8 @@ def test_prices_of_days_that_came_adjusted_leave_those_of_minutes_to_be_adjusted
 
 def came_adjusted(bars: Candles, timeframe: str) -> None:
     market.append(
-        symbol=SHARE, timeframe=timeframe, candles=bars, kind=candle_writer.Kind(adjusted=True),
-        now=make.NOW,
+        symbol=SHARE, timeframe=timeframe, candles=bars, now=make.NOW,
+        kind=candle_writer.CandleKind(adjusted=True),
     )  # fmt: skip
 
 

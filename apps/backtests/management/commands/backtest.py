@@ -28,9 +28,15 @@ from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points, trade_dicts
 from apps.engine.simulation.simulate import Result, simulate
-from apps.market.contracts import rules_without_master
+from apps.market.contracts import bundled_market_rules
 from apps.market.dates import day_in_india
-from apps.market.importers import BadCandleFile, Given, Loaded, Part, read_one_series
+from apps.market.importers import (
+    BadCandleFile,
+    CandleImport,
+    ImportOptions,
+    InstrumentBars,
+    read_one_series,
+)
 from apps.market.rulebook.dates import day_number
 
 CURVE_POINTS: Final = 500
@@ -49,7 +55,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             steps = _steps(options["config"])
-            loaded, part = read_one_series(options["candles"], Given(symbol=options["symbol"]))
+            loaded, part = read_one_series(
+                options["candles"], ImportOptions(symbol=options["symbol"])
+            )
             strategy = _strategy(steps, part.symbol)
             result = _simulated(strategy, loaded, part)
         except TooLittleCoverage as error:
@@ -80,9 +88,9 @@ def _strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
     return engine.parse(steps)
 
 
-def _simulated(strategy: engine.Strategy, loaded: Loaded, part: Part) -> Result:
+def _simulated(strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars) -> Result:
     first, last = (day_in_india(int(part.candles.time[n])) for n in (0, -1))
-    rules = rules_without_master(strategy, first=first, last=last)
+    rules = bundled_market_rules(strategy, first=first, last=last)
     timeframe, sessions = strategy.basicInfo.timeframe, rules.sessions(part.symbol)
     candles = _finished(loaded.timeframe, part, timeframe, sessions)
     start, end = int(candles.time[0]), int(candles.time[-1]) + 1
@@ -114,7 +122,7 @@ def _simulated(strategy: engine.Strategy, loaded: Loaded, part: Part) -> Result:
     return replace(result, receipt=receipt_with(result.receipt, coverage))
 
 
-def _finished(source: str, part: Part, timeframe: str, sessions: Sessions) -> Candles:
+def _finished(source: str, part: InstrumentBars, timeframe: str, sessions: Sessions) -> Candles:
     """The bars in the strategy's timeframe, without a last one that the file does not finish."""
     known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
     candles = resample(part.candles, source, timeframe, sessions, until=known_until)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from apps.market.importers.file_format import Profile
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats import (
     bse_cash,
     gdfl,
@@ -34,6 +34,6 @@ FORMATS: Final = (
 )
 
 
-def format_of(header: Sequence[str]) -> Profile:
+def format_of(header: Sequence[str]) -> FileFormat:
     """The first format that knows the header; the last of them knows any."""
     return next(profile for profile in FORMATS if profile.knows(header))

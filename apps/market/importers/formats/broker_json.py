@@ -5,7 +5,9 @@ They stamp a bar at its start and do not name the instrument, so the file's name
 
 from typing import Final
 
-from apps.market.importers.file_format import Profile, Side
+from apps.market.importers.file_format import FileFormat, StampSide
 from apps.market.importers.formats.plain import by_column_or_name
 
-PROFILE: Final = Profile(name="broker's JSON", instruments=by_column_or_name, stamps=Side.START)
+PROFILE: Final = FileFormat(
+    name="broker's JSON", instruments=by_column_or_name, stamps=StampSide.START
+)

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.market.dates import midnight
-from apps.market.importers.bar_columns import Instruments
-from apps.market.importers.file_format import Profile
+from apps.market.importers.bar_columns import FileInstruments
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.nse_cash import share_in_series
-from apps.market.importers.instrument_names import groups
+from apps.market.importers.instrument_names import group_rows
 from apps.market.importers.layout import Layout
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 _DATES: Final = (
     re.compile(r"EQ(?P<day>[0-9]{2})(?P<month>[0-9]{2})(?P<year>[0-9]{2})[._].*", re.IGNORECASE),
@@ -24,13 +24,13 @@ _DATES: Final = (
 )
 
 
-def by_scrip_code(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, ["sccode", "scgroup"])
+def by_scrip_code(table: FileTable, layout: Layout) -> FileInstruments:
+    of, keys = group_rows(table, ["sccode", "scgroup"])
     each = tuple(share_in_series("BSE", code, group) for code, group in keys)
-    return Instruments(of, each, "column SC_CODE")
+    return FileInstruments(of, each, "column SC_CODE")
 
 
-def day_of_name(table: Table, layout: Layout) -> NDArray[np.int64]:
+def day_of_name(table: FileTable, layout: Layout) -> NDArray[np.int64]:
     """The date in the file's name, for each row."""
     found = (form.fullmatch(table.name) for form in _DATES)
     told = next((each for each in found if each is not None), None)
@@ -39,14 +39,14 @@ def day_of_name(table: Table, layout: Layout) -> NDArray[np.int64]:
     return np.full(len(table), midnight(_date(table, told)), dtype=np.int64)
 
 
-def _date(table: Table, told: re.Match[str]) -> date:
+def _date(table: FileTable, told: re.Match[str]) -> date:
     try:
         return date(int(told["year"]) % 100 + 2000, int(told["month"]), int(told["day"]))
     except ValueError:
         table.refuse("has no column of dates, and the date in its name is none")
 
 
-PROFILE: Final = Profile(
+PROFILE: Final = FileFormat(
     name="BSE cash bhavcopy",
     marks=frozenset({"sccode", "scname", "scgroup", "noofshrs"}),
     columns={

@@ -7,19 +7,19 @@ them as its last second (09:15:59).
 
 from typing import Final
 
-from apps.market.importers.bar_columns import Instruments, Named
-from apps.market.importers.file_format import Profile, Side
+from apps.market.importers.bar_columns import FileInstruments, InstrumentName
+from apps.market.importers.file_format import FileFormat, StampSide
 from apps.market.importers.instrument_names import (
-    Contract,
-    apart,
+    FileContract,
+    contract_names,
     day_first_contract,
-    groups,
-    named,
-    named_contracts,
-    share,
+    group_rows,
+    instrument_name,
+    resolve_collisions,
+    share_symbol,
 )
 from apps.market.importers.layout import COMMON, Layout
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 _SEGMENTS: Final = {
     "NSE": "NSE", "NFO": "NSE", "NSE_IDX": "NSE", "BSE": "BSE", "BFO": "BSE", "BSE_IDX": "BSE",
@@ -28,29 +28,33 @@ _SEGMENTS: Final = {
 _CASH: Final = frozenset({"NSE", "NSE_IDX", "BSE", "BSE_IDX"})
 
 
-def by_ticker(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, ["ticker"])
+def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
+    of, keys = group_rows(table, ["ticker"])
     each = [_by_ticker(name) for (name,) in keys]
-    contracts = iter(named_contracts(one for one in each if isinstance(one, Contract)))
-    done = [next(contracts) if isinstance(one, Contract) else one for one in each]
-    return Instruments(of, apart(done, [name for (name,) in keys]), "column Ticker")
+    contracts = iter(contract_names(one for one in each if isinstance(one, FileContract)))
+    done = [next(contracts) if isinstance(one, FileContract) else one for one in each]
+    return FileInstruments(
+        of, resolve_collisions(done, [name for (name,) in keys]), "column Ticker"
+    )
 
 
-def _by_ticker(ticker: str) -> Contract | Named:
+def _by_ticker(ticker: str) -> FileContract | InstrumentName:
     name, _, segment = ticker.rpartition(".")
     exchange = _SEGMENTS.get(segment)
     if exchange is None:
-        return Named(ticker, None, f"segment {segment!r}")
+        return InstrumentName(ticker, None, f"segment {segment!r}")
     if segment in _CASH:
-        return named(ticker, share(exchange, name))
+        return instrument_name(ticker, share_symbol(exchange, name))
     contract = day_first_contract(name, exchange)
-    return contract or Named(ticker, None, "continuous futures and other names of no one contract")
+    return contract or InstrumentName(
+        ticker, None, "continuous futures and other names of no one contract"
+    )
 
 
-PROFILE: Final = Profile(
+PROFILE: Final = FileFormat(
     name="Global Datafeeds",
     marks=frozenset({"ticker", "date", "time", "open", "openinterest"}),
     columns={**COMMON, "symbol": ("ticker",)},
     instruments=by_ticker,
-    stamps=Side.END,
+    stamps=StampSide.END,
 )

@@ -10,30 +10,30 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from apps.market.importers.bar_columns import Instruments, Rows
-from apps.market.importers.file_format import Profile, Side
-from apps.market.importers.instrument_names import groups, named, plain_name
-from apps.market.importers.layout import COMMON, PRICES, Layout, place_of
+from apps.market.importers.bar_columns import BarColumns, FileInstruments
+from apps.market.importers.file_format import FileFormat, StampSide
+from apps.market.importers.instrument_names import group_rows, instrument_name, symbol_of_name
+from apps.market.importers.layout import COMMON, PRICES, Layout, column_index
 from apps.market.importers.stamps import seconds_of
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 _SCALE: Final = 10_000.0
 
 
-def by_symbol(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, ["symbol"])
-    each = tuple(named(name, plain_name(name)) for (name,) in keys)
-    return Instruments(of, each, "column symbol")
+def by_symbol(table: FileTable, layout: Layout) -> FileInstruments:
+    of, keys = group_rows(table, ["symbol"])
+    each = tuple(instrument_name(name, symbol_of_name(name)) for (name,) in keys)
+    return FileInstruments(of, each, "column symbol")
 
 
-def since_midnight(table: Table, layout: Layout) -> NDArray[np.int64]:
-    column = place_of(table, "mssincemidnight")
+def since_midnight(table: FileTable, layout: Layout) -> NDArray[np.int64]:
+    column = column_index(table, "mssincemidnight")
     milliseconds = table.cast(column, pa.int64(), "is no number of milliseconds")
     seconds: NDArray[np.int64] = milliseconds.to_numpy() // 1000
     return seconds_of(table, layout) + seconds
 
 
-def in_rupees(table: Table, rows: Rows) -> Rows:
+def in_rupees(table: FileTable, rows: BarColumns) -> BarColumns:
     prices = [getattr(rows, name) for name in PRICES]
     broken = np.any([column != np.rint(column) for column in prices], axis=0)
     in_rupees = np.isin(rows.of, np.unique(rows.of[broken]))
@@ -41,12 +41,12 @@ def in_rupees(table: Table, rows: Rows) -> Rows:
     return rows.priced(*(column / divisor for column in prices))
 
 
-PROFILE: Final = Profile(
+PROFILE: Final = FileFormat(
     name="Lean",
     marks=frozenset({"symbol", "date", "entry", "mssincemidnight"}),
     columns={**COMMON, "stamp": ("date",)},
     instruments=by_symbol,
     seconds=since_midnight,
     amend=in_rupees,
-    stamps=Side.START,
+    stamps=StampSide.START,
 )

@@ -7,53 +7,57 @@ without a symbol where a file of another length was joined in, and those are lef
 
 from typing import Final
 
-from apps.market.importers.bar_columns import Instruments, Named
-from apps.market.importers.file_format import CONTRACTS, Profile
+from apps.market.importers.bar_columns import FileInstruments, InstrumentName
+from apps.market.importers.file_format import CONTRACTS, FileFormat
 from apps.market.importers.instrument_names import (
-    Contract,
-    apart,
+    FileContract,
+    contract_names,
     day_first_contract,
-    groups,
-    named_contracts,
+    group_rows,
+    resolve_collisions,
     strike_of,
 )
 from apps.market.importers.layout import COMMON, Layout
 from apps.market.importers.stamps import day_of
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 _KEY: Final = ("symbol", "expirydate", "strikeprice", "optiontype")
 
 
-def by_expiry(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, _KEY)
-    each = named_contracts(_contract(table, key) for key in keys)
-    return Instruments(of, apart(each, [one.called for one in each]), "its contract")
+def by_expiry(table: FileTable, layout: Layout) -> FileInstruments:
+    of, keys = group_rows(table, _KEY)
+    each = contract_names(_contract(table, key) for key in keys)
+    return FileInstruments(
+        of, resolve_collisions(each, [one.called for one in each]), "its contract"
+    )
 
 
-def _contract(table: Table, key: tuple[str, ...]) -> Contract:
+def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     root, expiry, strike, option_type = key
     day, called = day_of(table, expiry), " ".join(filter(None, key))
     if option_type not in ("CE", "PE"):
-        return Contract(called, "MCX", root, day)
-    return Contract(called, "MCX", root, day, strike_of(table, strike), option_type)
+        return FileContract(called, "MCX", root, day)
+    return FileContract(called, "MCX", root, day, strike_of(table, strike), option_type)
 
 
-def by_name(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, ["symbol"])
+def by_name(table: FileTable, layout: Layout) -> FileInstruments:
+    of, keys = group_rows(table, ["symbol"])
     each = [_by_name(name) for (name,) in keys]
-    contracts = iter(named_contracts(one for one in each if isinstance(one, Contract)))
-    done = [next(contracts) if isinstance(one, Contract) else one for one in each]
-    return Instruments(of, apart(done, [name for (name,) in keys]), "column symbol")
+    contracts = iter(contract_names(one for one in each if isinstance(one, FileContract)))
+    done = [next(contracts) if isinstance(one, FileContract) else one for one in each]
+    return FileInstruments(
+        of, resolve_collisions(done, [name for (name,) in keys]), "column symbol"
+    )
 
 
-def _by_name(name: str) -> Contract | Named:
+def _by_name(name: str) -> FileContract | InstrumentName:
     if not name:
-        return Named(name, None, "rows without a symbol")
+        return InstrumentName(name, None, "rows without a symbol")
     why = "names that are no contract, such as CRUDEOIL17JUL255700CE"
-    return day_first_contract(name, "MCX") or Named(name, None, why)
+    return day_first_contract(name, "MCX") or InstrumentName(name, None, why)
 
 
-BHAVCOPY: Final = Profile(
+BHAVCOPY: Final = FileFormat(
     name="MCX bhavcopy",
     marks=frozenset({"symbol", "expirydate", "optiontype", "strikeprice", "volumelots"}),
     columns={**COMMON, "volume": ("volumelots",), "stamp": ("date",)},
@@ -62,7 +66,7 @@ BHAVCOPY: Final = Profile(
     grouped=True,
     volume=CONTRACTS,
 )
-CONTRACT_MINUTES: Final = Profile(
+CONTRACT_MINUTES: Final = FileFormat(
     name="MCX contracts by the minute",
     marks=frozenset({"file", "timestamp", "symbol", "strike", "optiontype"}),
     instruments=by_name,

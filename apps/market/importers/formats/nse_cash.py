@@ -7,12 +7,17 @@ listed there (bonds, debentures, gold bonds, lots traded in blocks) has no symbo
 
 from typing import Final
 
-from apps.market.importers.bar_columns import Instruments, Named
-from apps.market.importers.file_format import Profile
-from apps.market.importers.instrument_names import apart, groups, named, share
+from apps.market.importers.bar_columns import FileInstruments, InstrumentName
+from apps.market.importers.file_format import FileFormat
+from apps.market.importers.instrument_names import (
+    group_rows,
+    instrument_name,
+    resolve_collisions,
+    share_symbol,
+)
 from apps.market.importers.layout import Layout
-from apps.market.importers.tables import Table
-from apps.symbols.importers import Refused
+from apps.market.importers.tables import FileTable
+from apps.symbols.importers import RejectedRow
 from apps.symbols.importers.shares import rank
 
 _PRICES: Final = {
@@ -23,28 +28,30 @@ _PRICES: Final = {
 }
 
 
-def by_series(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, ["symbol", "series"])
+def by_series(table: FileTable, layout: Layout) -> FileInstruments:
+    of, keys = group_rows(table, ["symbol", "series"])
     each = [share_in_series("NSE", name, series) for name, series in keys]
-    return Instruments(of, apart(each, [name for name, _ in keys]), "column SYMBOL")
+    return FileInstruments(
+        of, resolve_collisions(each, [name for name, _ in keys]), "column SYMBOL"
+    )
 
 
-def share_in_series(exchange: str, name: str, series: str) -> Named:
+def share_in_series(exchange: str, name: str, series: str) -> InstrumentName:
     try:
         rank(exchange, series=series)
-    except Refused:
-        return Named(name, None, "series that are no shares")
-    return named(name, share(exchange, name))
+    except RejectedRow:
+        return InstrumentName(name, None, "series that are no shares")
+    return instrument_name(name, share_symbol(exchange, name))
 
 
-OLD: Final = Profile(
+OLD: Final = FileFormat(
     name="NSE cash bhavcopy",
     marks=frozenset({"symbol", "series", "tottrdqty", "timestamp"}),
     columns=_PRICES | {"volume": ("tottrdqty",), "stamp": ("timestamp",)},
     instruments=by_series,
     timeframe="1d",
 )
-FULL: Final = Profile(
+FULL: Final = FileFormat(
     name="NSE full bhavcopy",
     marks=frozenset({"symbol", "series", "date1", "ttltrdqnty"}),
     columns=_PRICES | {"volume": ("ttltrdqnty",), "stamp": ("date1",)},

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apps.market.importers.file_format import Profile
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.plain import by_column_or_name
 from apps.market.importers.layout import COMMON
 
@@ -10,14 +10,14 @@ _CLOSE: Final = ("close", "price")
 _COLUMNS: Final = {**COMMON, "close": _CLOSE}
 _PRICES: Final = frozenset({"date", "open", "high", "low"})
 
-SHORT: Final = Profile(
+SHORT: Final = FileFormat(
     name="data portal",
     marks=_PRICES | {"chg"},
     columns=_COLUMNS,
     instruments=by_column_or_name,
     grouped=True,
 )
-LONG: Final = Profile(
+LONG: Final = FileFormat(
     name="data portal",
     marks=_PRICES | {"change"},
     columns=_COLUMNS,

@@ -11,19 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apps.market.importers.bar_columns import Flags, Instruments, Named, Rows
-from apps.market.importers.file_format import Profile
+from apps.market.importers.bar_columns import BarColumns, FileInstruments, Flags, InstrumentName
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.nse_cash import share_in_series
 from apps.market.importers.instrument_names import (
-    Contract,
-    apart,
-    groups,
-    named_contracts,
+    FileContract,
+    contract_names,
+    group_rows,
+    resolve_collisions,
     strike_of,
 )
-from apps.market.importers.layout import Layout, place_of
+from apps.market.importers.layout import Layout, column_index
 from apps.market.importers.stamps import day_of
-from apps.market.importers.tables import Column, Table
+from apps.market.importers.tables import Column, FileTable
 
 _KEY: Final = (
     "src", "fininstrmtp", "tckrsymb", "sctysrs", "xprydt", "strkpric", "optntp",
@@ -33,66 +33,70 @@ _FUTURES: Final = frozenset({"IDF", "STF", "COF"})
 _OPTIONS: Final = frozenset({"IDO", "STO", "COO", "FUO"})
 
 
-def by_kind(table: Table, layout: Layout) -> Instruments:
-    of, keys = groups(table, _KEY)
+def by_kind(table: FileTable, layout: Layout) -> FileInstruments:
+    of, keys = group_rows(table, _KEY)
     each = [_cash(key) or _contract(table, key) for key in keys]
-    contracts = iter(named_contracts(one for one in each if isinstance(one, Contract)))
-    done = [next(contracts) if isinstance(one, Contract) else one for one in each]
-    return Instruments(of, apart(done, ["|".join(key[2:3] + key[4:]) for key in keys]), "TckrSymb")
+    contracts = iter(contract_names(one for one in each if isinstance(one, FileContract)))
+    done = [next(contracts) if isinstance(one, FileContract) else one for one in each]
+    return FileInstruments(
+        of, resolve_collisions(done, ["|".join(key[2:3] + key[4:]) for key in keys]), "TckrSymb"
+    )
 
 
-def _cash(key: tuple[str, ...]) -> Named | None:
+def _cash(key: tuple[str, ...]) -> InstrumentName | None:
     """A row that is no contract."""
     source, kind, name, series, *_ = key
     exchange = _EXCHANGES.get(source)
     if exchange is None:
-        return Named(name, None, f"exchange {source!r}")
+        return InstrumentName(name, None, f"exchange {source!r}")
     if kind in _FUTURES or kind in _OPTIONS:
         return None
     if kind != "STK":
-        return Named(name, None, f"instruments of type {kind!r}")
+        return InstrumentName(name, None, f"instruments of type {kind!r}")
     return share_in_series(exchange, name, series)
 
 
-def _contract(table: Table, key: tuple[str, ...]) -> Contract:
+def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     source, kind, root, _, expiry, strike, option_type = key
     day, called = day_of(table, expiry), " ".join(filter(None, key[2:]))
     if kind in _FUTURES:
-        return Contract(called, _EXCHANGES[source], root, day)
-    return Contract(called, _EXCHANGES[source], root, day, strike_of(table, strike), option_type)
+        return FileContract(called, _EXCHANGES[source], root, day)
+    return FileContract(
+        called, _EXCHANGES[source], root, day, strike_of(table, strike), option_type
+    )
 
 
-def in_units(table: Table, rows: Rows) -> Rows:
+def in_units(table: FileTable, rows: BarColumns) -> BarColumns:
     """The rows with their volume in units, and with closes that are prices of the option."""
     derivative = pc.is_in(_text(table, "fininstrmtp"), pa.array(sorted(_FUTURES | _OPTIONS)))
     of_nse = np.asarray(derivative) & _is(table, "src", "NSE")
     volume, close = rows.volume, rows.close
     if of_nse.any():
-        lots = table.cast(place_of(table, "newbrdlotqty"), pa.float64(), "is no lot size")
+        lots = table.cast(column_index(table, "newbrdlotqty"), pa.float64(), "is no lot size")
         volume = np.where(of_nse, volume * lots.to_numpy(), volume)
     last_day = _expiring_options_of_bse(table)
     if last_day.any():
-        prices = table.cast(place_of(table, "lastpric"), pa.float64(), "is no price")
+        prices = table.cast(column_index(table, "lastpric"), pa.float64(), "is no price")
         close = np.where(last_day, prices.to_numpy(), close)
     return rows.counted(volume=volume, close=close)
 
 
-def _expiring_options_of_bse(table: Table) -> Flags:
+def _expiring_options_of_bse(table: FileTable) -> Flags:
     option = pc.is_in(_text(table, "fininstrmtp"), pa.array(sorted(_OPTIONS)))
     last_day = pc.equal(_text(table, "xprydt"), _text(table, "traddt"))
     found: Flags = np.asarray(option) & np.asarray(last_day) & _is(table, "src", "BSE")
     return found
 
 
-def _is(table: Table, name: str, value: str) -> Flags:
+def _is(table: FileTable, name: str, value: str) -> Flags:
     return np.asarray(pc.equal(_text(table, name), pa.scalar(value)))
 
 
-def _text(table: Table, name: str) -> Column:
-    return table.columns[place_of(table, name)]
+def _text(table: FileTable, name: str) -> Column:
+    return table.columns[column_index(table, name)]
 
 
-PROFILE: Final = Profile(
+PROFILE: Final = FileFormat(
     name="UDiFF bhavcopy",
     marks=frozenset({"traddt", "fininstrmtp", "tckrsymb", "opnpric", "clspric"}),
     columns={

@@ -8,28 +8,28 @@ from typing import Final
 
 import numpy as np
 
-from apps.market.importers.bar_columns import Instruments
-from apps.market.importers.file_format import Profile
+from apps.market.importers.bar_columns import FileInstruments
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.plain import by_column_or_name
-from apps.market.importers.instrument_names import named, share
+from apps.market.importers.instrument_names import instrument_name, share_symbol
 from apps.market.importers.layout import Layout
-from apps.market.importers.tables import Table
+from apps.market.importers.tables import FileTable
 
 _SUFFIXES: Final = {"NS": "NSE", "BO": "BSE"}
 
 
-def by_ticker(table: Table, layout: Layout) -> Instruments:
+def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
     if table.called is None:
         return by_column_or_name(table, layout)
     name, _, suffix = table.called.rpartition(".")
     exchange = _SUFFIXES.get(suffix)
     if exchange is None:
         table.refuse(f"its ticker {table.called} is none of NSE (.NS) or BSE (.BO)")
-    one = named(table.called, share(exchange, name))
-    return Instruments(np.zeros(len(table), np.int32), (one,), "line 2")
+    one = instrument_name(table.called, share_symbol(exchange, name))
+    return FileInstruments(np.zeros(len(table), np.int32), (one,), "line 2")
 
 
-PROFILE: Final = Profile(
+PROFILE: Final = FileFormat(
     name="yfinance",
     marks=frozenset({"adjclose", "open", "high", "low", "close"}),
     instruments=by_ticker,

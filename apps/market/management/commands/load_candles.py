@@ -16,9 +16,9 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import services
 from apps.market.calendars import calendars_of
-from apps.market.candle_loader import Loading
-from apps.market.candle_writer import Appended, Kind, RealHistoryHeld
-from apps.market.importers import Given, Loaded, Side, read_candle_files
+from apps.market.candle_loader import CandleLoader
+from apps.market.candle_writer import CandleKind, RealHistoryExists, WriteCounts
+from apps.market.importers import CandleImport, ImportOptions, StampSide, read_candle_files
 from apps.market.load_report import lines_of
 from apps.market.sample import samples
 
@@ -35,8 +35,8 @@ class Command(BaseCommand):
         parser.add_argument("--timeframe", choices=list(TIMEFRAMES), help="else told by the file")
         parser.add_argument(
             "--stamps",
-            type=Side,
-            choices=list(Side),
+            type=StampSide,
+            choices=list(StampSide),
             metavar="{start,end}",
             help="the side of a bar that its time marks, else told by the session's hours",
         )
@@ -64,7 +64,7 @@ class Command(BaseCommand):
         if options["sample"] and options["dry_run"]:
             raise CommandError("--sample has no dry run: it is the same every time")
         said = {name: options[name] for name in ("symbol", "timeframe", "stamps", "strict")}
-        given = Given(**said, calendars=calendars_of)
+        given = ImportOptions(**said, calendars=calendars_of)
         try:
             with transaction.atomic():
                 if options["sample"]:
@@ -76,13 +76,13 @@ class Command(BaseCommand):
         except ServiceError as error:
             raise CommandError(f"{error}\nNothing was loaded.") from error
 
-    def _report(self, files: Sequence[Path], given: Given) -> None:
+    def _report(self, files: Sequence[Path], given: ImportOptions) -> None:
         for loaded in _read(files, given):
             self._tell(loaded)
         self.stdout.write("dry run: nothing stored")
 
-    def _load(self, files: Sequence[Path], given: Given, *, replace: bool) -> None:
-        loading = Loading(replace=replace, now=clock.now())
+    def _load(self, files: Sequence[Path], given: ImportOptions, *, replace: bool) -> None:
+        loading = CandleLoader(replace=replace, now=clock.now())
         for loaded in _read(files, given):
             self._tell(loaded)
             loading.add(loaded)
@@ -90,21 +90,21 @@ class Command(BaseCommand):
         twice = f", {loading.twice} in two files, the later's taken" if loading.twice else ""
         self.stdout.write(_told(loading.done) + twice)
 
-    def _tell(self, loaded: Loaded) -> None:
+    def _tell(self, loaded: CandleImport) -> None:
         self.stdout.write("\n  ".join([loaded.file, *lines_of(loaded)]))
 
     def _sample(self) -> None:
-        now, total = clock.now(), Appended()
+        now, total = clock.now(), WriteCounts()
         for sample in samples():
             try:
                 total += services.append(
                     symbol=sample.symbol,
                     timeframe=sample.timeframe,
                     candles=sample.candles,
-                    kind=Kind(synthetic=True),
+                    kind=CandleKind(synthetic=True),
                     now=now,
                 )
-            except RealHistoryHeld as held:
+            except RealHistoryExists as held:
                 self.stdout.write(str(held))
             else:
                 bars = len(sample.candles)
@@ -119,12 +119,12 @@ def _symbol(text: str) -> str:
         raise argparse.ArgumentTypeError(f"{text!r}: {error.reason}") from None
 
 
-def _read(files: Sequence[Path], given: Given) -> Iterator[Loaded]:
+def _read(files: Sequence[Path], given: ImportOptions) -> Iterator[CandleImport]:
     for path in tqdm(files, unit="file", file=sys.stderr, disable=None, leave=False):
         yield from read_candle_files(path, given)
 
 
-def _told(done: Appended) -> str:
+def _told(done: WriteCounts) -> str:
     parts = [f"{done.added} added", f"{done.repeated} held already", f"{done.replaced} replaced"]
     if done.dropped:
         parts.append(f"{done.dropped} held before dropped")

@@ -61,7 +61,7 @@ class Command(BaseCommand):
         writer = csv.writer(self.stdout, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for symbol in symbols:
-            for each in corporate_actions.suggested(symbol):
+            for each in corporate_actions.unknown_splits(symbol):
                 day = str(np.datetime64(each.day, "D"))
                 ratio = f"{each.ratio.numerator}:{each.ratio.denominator}"
                 seen = f"suggested: close {each.close:g}, next open {each.open:g}; look it up"

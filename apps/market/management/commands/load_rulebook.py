@@ -32,8 +32,8 @@ class Command(BaseCommand):
         try:
             with transaction.atomic():
                 named = (source or str(path))[:_LONGEST_SOURCE]
-                made = services.load_edition(files=files, source=named, now=now)
-                book = rule_sets.current()
+                made = services.load_rule_set(files=files, source=named, now=now)
+                book = rule_sets.current_rule_set()
                 transaction.set_rollback(dry_run)
         except ServiceError as error:
             raise CommandError(f"{error}\nNothing was loaded.") from error

@@ -16,15 +16,20 @@ from tqdm import tqdm
 
 from apps.core.errors import ServiceError
 from apps.symbols import master_import, services
-from apps.symbols.importers import Reason, read_master
+from apps.symbols.importers import RejectReason, read_master
 from apps.symbols.importers.master_file import Numbered
-from apps.symbols.master_import import Brought, SuspiciousMaster
+from apps.symbols.master_import import MasterImport, SuspiciousMaster
 from apps.symbols.models import Source
 from apps.symbols.services import INDIA
 
 _AUTO = "auto"
 # What is left out by rule is counted; what may be a fault of the file is shown with its line.
-_SHOWN = (Reason.DECIMAL_STRIKE, Reason.COLLISION, Reason.NO_SYMBOL, Reason.UNREADABLE)
+_SHOWN = (
+    RejectReason.DECIMAL_STRIKE,
+    RejectReason.COLLISION,
+    RejectReason.NO_SYMBOL,
+    RejectReason.UNREADABLE,
+)
 
 
 class Command(BaseCommand):
@@ -84,7 +89,7 @@ class Command(BaseCommand):
             as_of=as_of,
             progress=_with_progress,
         )
-        for line in _summary(master_import.seed_master(master=master, now=now, force=force)):
+        for line in _summary(master_import.import_master(master=master, now=now, force=force)):
             self.stdout.write(line)
 
 
@@ -112,7 +117,7 @@ def _with_progress(records: Iterable[Numbered]) -> Iterator[Numbered]:
     yield from tqdm(records, unit=" rows", file=sys.stderr, disable=None, leave=False)
 
 
-def _summary(brought: Brought) -> Iterator[str]:
+def _summary(brought: MasterImport) -> Iterator[str]:
     """The rows of the file, each counted once, then what else has changed."""
     master, difference = brought.master, brought.difference
     refusals = master.refusals
@@ -122,7 +127,7 @@ def _summary(brought: Brought) -> Iterator[str]:
     yield _count("added", difference.added)
     yield _count("changed", difference.changed)
     yield _count("unchanged", brought.unchanged)
-    for reason in [one for one in Reason if refusals.counts[one]]:
+    for reason in [one for one in RejectReason if refusals.counts[one]]:
         yield _count(reason.value, refusals.counts[reason])
         if reason in _SHOWN:
             yield from (f"      line {line}: {what}" for line, what in refusals.shown[reason])

@@ -17,13 +17,13 @@ from apps.engine.candles import TIMEFRAMES, Candles
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market import clock, store
 from apps.market.calendars import calendars_of
-from apps.market.candle_chunks import joined
+from apps.market.candle_chunks import join
 from apps.market.dates import INDIA, read_moment
 from apps.market.feeds import replay
 from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.protocol import FeedLost
-from apps.market.importers import Given, read_candle_files
+from apps.market.importers import ImportOptions, read_candle_files
 from apps.symbols.models import InstrumentAlias, Source
 from apps.trading.unfed import Unfed, unfed_by
 
@@ -97,11 +97,11 @@ class Command(BaseCommand):
         start, series = self._with_gap(series, timeframe, start, play=options["play_gap"])
         chosen = {symbol: bars.between(start, end) for symbol, bars in series.items()}
         self._warn(unfed_by(chosen, timeframe, stored_from=start))
-        moments = replay.moments_of(chosen, timeframe)
+        moments = replay.replay_steps(chosen, timeframe)
         told, reached = 0.0, None
         try:
-            for moment in replay.paced(moments, speed=speed, wait=time.sleep):
-                replay.reach(moment, timeframe, held=not files, now=timezone.now())
+            for moment in replay.pace(moments, speed=speed, wait=time.sleep):
+                replay.advance(moment, timeframe, held=not files, now=timezone.now())
                 reached = moment.time
                 if time.monotonic() - told >= SECONDS_A_LINE:
                     told = time.monotonic()
@@ -138,7 +138,7 @@ class Command(BaseCommand):
             raise CommandError(message, returncode=GAP)
         self.stdout.write(f"{told}, which are played first")
         later = {name: bars.between(start, _ALWAYS) for name, bars in series.items()}
-        return standing, {name: joined([gap[name], later[name]]) for name in series}
+        return standing, {name: join([gap[name], later[name]]) for name in series}
 
     def _warn(self, unfed: Iterable[Unfed]) -> None:
         for one in unfed:
@@ -151,7 +151,7 @@ class Command(BaseCommand):
         self, files: Sequence[Path], options: Mapping[str, Any]
     ) -> tuple[str, Mapping[str, Candles]]:
         """Any: as in `handle`."""
-        given = Given(
+        given = ImportOptions(
             symbol=options["symbols"][0] if len(options["symbols"]) == 1 else None,
             timeframe=options["timeframe"],
             calendars=calendars_of,
