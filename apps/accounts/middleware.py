@@ -1,6 +1,5 @@
 """Who calls, how often, and with what kind of body: settled before the body is read."""
 
-import time
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -38,7 +37,7 @@ class LimitMiddleware:
         if usage is None:
             return self.get_response(request)
         response = self._answer(request, usage)
-        for name, value in usage.headers(now=time.time()).items():
+        for name, value in usage.headers().items():
             response[name] = value
         return response
 
@@ -85,13 +84,13 @@ class FormMiddleware:
 def _count(request: HttpRequest) -> Usage | None:
     caller = identify(request)
     address = request_origin.current().address
-    bucket = limits.bucket_of(
+    scope = limits.scope_of(
         request.method or "",
         request.path,
         user_id=caller.credential.user_id if caller.credential else None,
         address=address or "unknown",
     )
-    return limits.count(bucket) if bucket else None
+    return limits.count(scope) if scope else None
 
 
 def _refused(refusal: ServiceError) -> HttpResponseBase:

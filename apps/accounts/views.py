@@ -43,8 +43,8 @@ class EntryView(ViewSet):
     def log_in(self, request: Request) -> Response:
         body = serializers.LogInBody.read(request.data)
         wants_cookie = body.pop("sessionCookie", False)
-        account = limits.failures(addresses.folded(body["email"]))
-        with limits.failures_counted(account):
+        failures = limits.login_failures(addresses.folded(body["email"]))
+        with limits.failures_counted(failures):
             issued = services.log_in(**body, **_origin_of(request), now=timezone.now())
         if wants_cookie:
             session_cookie.put(request, issued.session)

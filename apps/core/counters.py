@@ -4,8 +4,8 @@ Django's own cache in a database reads and then writes, so that of calls at the 
 are not counted.
 """
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -27,33 +27,15 @@ INCREASE = """
 """
 
 
-HIT = """
-    INSERT INTO core_counter (key, count, expires_at) VALUES (%s, 1, %s)
-    ON CONFLICT (key) DO UPDATE SET
-        count = CASE WHEN core_counter.expires_at < %s THEN 1 ELSE core_counter.count + 1 END,
-        expires_at = CASE WHEN core_counter.expires_at < %s THEN excluded.expires_at
-            ELSE core_counter.expires_at END
-    RETURNING count
-"""
-
-
 class PostgresCounters(BaseCache):
-    """`hit`, `add`, `incr`, `decr` and `get` of whole numbers; the rest of a cache is not there.
+    """`add`, `incr`, `decr` and `get` of whole numbers; the rest of a cache is not there.
 
-    The clock is the database's client's: windows are minutes long, machines' clocks are not.
+    The clock is the database's client's: windows are minutes long, clocks of machines differ less.
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
         """Any: Django's own shape of a cache's parameters."""
         super().__init__(params)
-
-    def hit(self, key: str, timeout: float) -> int:
-        """Count one more, from one on where there is no counter yet; what it stands at."""
-        now = timezone.now()
-        expires = now + timedelta(seconds=timeout)
-        count = _one(HIT, [self.make_and_validate_key(key), expires, now, now])
-        assert count is not None, "an upsert without a condition answers with its row"
-        return count
 
     def add(
         self,
@@ -92,19 +74,29 @@ class PostgresCounters(BaseCache):
 
 
 class RedisCounters(RedisCache):
-    """The same for many machines."""
+    """Counters for many machines. Whatever fails is a ConnectionError."""
 
-    def hit(self, key: str, timeout: float) -> int:
-        """As of PostgresCounters. Raises ConnectionError, whatever fails."""
-        from redis.exceptions import RedisError  # where it counts: it is long to import
+    def add(self, *args: Any, **options: Any) -> bool:
+        with _as_connection_error():
+            return bool(super().add(*args, **options))
 
-        try:
-            while not self.add(key, 1, timeout):
-                with suppress(ValueError):  # it has expired in between
-                    return int(self.incr(key))
-        except RedisError as error:
-            raise ConnectionError(str(error)) from error
-        return 1
+    def incr(self, *args: Any, **options: Any) -> int:
+        with _as_connection_error():
+            return int(super().incr(*args, **options))
+
+    def get(self, *args: Any, **options: Any) -> Any:
+        with _as_connection_error():
+            return super().get(*args, **options)
+
+
+@contextmanager
+def _as_connection_error() -> Iterator[None]:
+    from redis.exceptions import RedisError  # imported late: it takes long
+
+    try:
+        yield
+    except RedisError as error:
+        raise ConnectionError(str(error)) from error
 
 
 def _one(statement: str, arguments: Sequence[str | int | datetime]) -> int | None:

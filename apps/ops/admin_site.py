@@ -29,8 +29,8 @@ _BEGAN, _USED = "admin_began", "admin_used"  # in Django's session, epoch second
 
 def _count_the_address() -> None:
     """Raises TooManyRequests, LimiterDown."""
-    bucket = limits.admin_login(request_origin.current().address or "unknown")
-    limits.refuse_exceeded(limits.count(bucket) if bucket else None)
+    scope = limits.admin_login(request_origin.current().address or "unknown")
+    limits.refuse_exceeded(limits.count(scope) if scope else None)
 
 
 class LoginForm(AdminAuthenticationForm):
@@ -41,7 +41,7 @@ class LoginForm(AdminAuthenticationForm):
         """
         try:
             _count_the_address()
-            with limits.failures_counted(limits.failures(self._email())):
+            with limits.failures_counted(limits.login_failures(self._email())):
                 return self._signed_in()
         except (limits.TooManyRequests, limits.LimiterDown) as refusal:
             raise ValidationError(str(refusal)) from refusal

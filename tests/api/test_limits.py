@@ -4,10 +4,10 @@ import time
 from typing import Any
 
 import pytest
+from django.core.cache import caches
 from pytest_django import Settings
 
 from apps.accounts.models import User
-from apps.core.api import limits
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -29,7 +29,7 @@ def shown(response: Any) -> tuple[int, int]:
     return int(response["X-RateLimit-Limit"]), int(response["X-RateLimit-Remaining"])
 
 
-def test_every_answer_says_what_is_left_of_its_own_bucket(api: Api, alice: User) -> None:
+def test_every_answer_says_what_is_left_of_its_own_scope(api: Api, alice: User) -> None:
     client = api(alice)
     assert shown(client.get("/api/auth/profile")) == (5, 4)
     assert shown(client.post(ALGORITHMS, {})) == (3, 2)
@@ -60,7 +60,7 @@ def test_what_is_over_the_limit_is_refused_until_the_window_ends(api: Api, alice
     assert client.get(ALGORITHMS).status_code == 200
 
 
-def test_users_have_buckets_of_their_own(api: Api, alice: User, bob: User) -> None:
+def test_users_are_counted_by_themselves(api: Api, alice: User, bob: User) -> None:
     for _ in range(4):
         last = api(alice).post(ALGORITHMS, {})
     assert last.status_code == 429
@@ -75,7 +75,7 @@ def test_no_password_is_hashed_before_the_limiter_has_spoken(
         assert_error(client.post(LOG_IN, body), 401, "UNAUTHORIZED")
     monkeypatch.setattr("apps.accounts.services.log_in", None)
     assert_error(client.post(LOG_IN, body), 429, "TOO_MANY_REQUESTS", limit=2)
-    assert client.post("/api/auth/signup", {}).status_code == 400  # a bucket of its own
+    assert client.post("/api/auth/signup", {}).status_code == 400  # a scope of its own
 
 
 def test_an_account_bears_so_many_failures_from_wherever_they_come(
@@ -116,7 +116,7 @@ def test_when_nothing_can_be_counted_logins_wait_and_the_rest_goes_on(
     def broken(*args: object, **options: object) -> None:
         raise ConnectionError
 
-    monkeypatch.setattr(limits, "_counted", broken)
+    monkeypatch.setattr(caches["default"], "add", broken)
     client = api(alice)
     assert client.get(ALGORITHMS).status_code == 200
     response = client.post(LOG_IN, {"email": alice.email, "password": make.PASSWORD})

@@ -35,35 +35,11 @@ def test_a_counter_whose_time_is_over_is_not_there() -> None:
     assert cache.get("a") == 1
 
 
-@pytest.mark.django_db
-def test_a_hit_counts_on_and_begins_anew_when_the_time_is_over() -> None:
-    cache = caches["default"]
-    assert [cache.hit("a", 60), cache.hit("a", 600)] == [1, 2]
-    [counter] = Counter.objects.all()
-    assert counter.expires_at < timezone.now() + timedelta(seconds=61)
-    Counter.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert [cache.hit("a", 60), cache.hit("a", 60)] == [1, 2]
-
-
-def test_redis_counts_anew_what_expires_between_its_two_steps(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    added, stood = iter([False, True, False]), iter([ValueError("expired"), 7])
-
-    def incr(key: str) -> int:
-        if isinstance(count := next(stood), ValueError):
-            raise count
-        return count
-
-    cache = RedisCounters("redis://nowhere", {})
-    monkeypatch.setattr(cache, "add", lambda *arguments: next(added))
-    monkeypatch.setattr(cache, "incr", incr)
-    assert [cache.hit("a", 60), cache.hit("a", 60)] == [1, 7]
-
-
 def test_redis_that_is_not_there_is_an_error_of_connections() -> None:
-    with pytest.raises(ConnectionError):
-        RedisCounters("redis://127.0.0.1:1", {}).hit("a", 60)
+    cache = RedisCounters("redis://127.0.0.1:1", {})
+    for call in (lambda: cache.add("a", 1, 60), lambda: cache.incr("a"), lambda: cache.get("a")):
+        with pytest.raises(ConnectionError):
+            call()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -71,7 +47,7 @@ def test_what_eight_count_at_the_same_moment_is_all_counted() -> None:
     def count(worker: int) -> list[int]:
         cache = caches["default"]
         try:
-            return [cache.hit("a", 60) for _ in range(50)]
+            return [1 if cache.add("a", 1, 60) else cache.incr("a") for _ in range(50)]
         finally:
             connection.close()
 

@@ -1,6 +1,9 @@
-"""Which bucket a request counts in, and what a bucket answers."""
+"""Which scope a request counts in, and how it is counted."""
 
+import itertools
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from django.core.cache import caches
@@ -8,7 +11,7 @@ from django.db import OperationalError, connection
 from pytest_django import Settings
 
 from apps.core.api import limits
-from apps.core.api.limits import Bucket
+from apps.core.api.limits import RateLimitScope
 from apps.core.models import AuditRecord
 
 RATES = {
@@ -44,57 +47,57 @@ def on(settings: Settings) -> None:
         ("GET", "/api/nothing", False, "general", "1.2.3.4"),
     ],
 )
-def test_a_request_counts_in_the_most_specific_bucket(
+def test_a_request_counts_in_the_most_specific_scope(
     method: str, path: str, signed_in: bool, name: str, key: str
 ) -> None:
     user_id = "u" if signed_in else None
-    bucket = limits.bucket_of(method, path, user_id=user_id, address="1.2.3.4")
-    assert bucket is not None
-    assert (bucket.name, bucket.key) == (name, key)
-    assert bucket.fails_open == (name not in limits.BEFORE_A_HASH.values())
+    scope = limits.scope_of(method, path, user_id=user_id, address="1.2.3.4")
+    assert scope is not None
+    assert (scope.name, scope.key) == (name, key)
+    assert scope.fails_open == (name not in limits.BEFORE_A_HASH.values())
 
 
 def test_a_network_of_ipv6_is_one_client() -> None:
     one, other = (
-        limits.bucket_of("GET", "/api/x", user_id=None, address=address)
+        limits.scope_of("GET", "/api/x", user_id=None, address=address)
         for address in ("2001:db8::1", "2001:db8::ffff")
     )
     assert one == other
 
 
-def test_a_limit_that_is_off_has_no_bucket(settings: Settings) -> None:
+def test_a_limit_that_is_off_has_no_scope(settings: Settings) -> None:
     settings.RATE_LIMITS = {**RATES, "general": None, "failures": None}
-    assert limits.bucket_of("GET", "/api/x", user_id=None, address="1.2.3.4") is None
-    assert limits.failures("a@example.com") is None
+    assert limits.scope_of("GET", "/api/x", user_id=None, address="1.2.3.4") is None
+    assert limits.login_failures("a@example.com") is None
 
 
 @pytest.mark.django_db
 def test_headers_say_what_is_left_and_when_it_begins_anew() -> None:
-    bucket = Bucket("x", "2/m", "k")
-    first, second, third = (limits.count(bucket) for _ in range(3))
+    scope = RateLimitScope("x", "2/m", "k")
+    first, second, third = (limits.count(scope) for _ in range(3))
     assert first is not None
     assert second is not None
     assert third is not None
     assert (first.exceeded, second.exceeded, third.exceeded) == (False, False, True)
-    shown = second.headers(now=1_000_000.9)
+    shown = second.headers()
     assert shown["X-RateLimit-Limit"] == "2"
     assert shown["X-RateLimit-Remaining"] == "0"
-    assert int(shown["X-RateLimit-Reset"]) == 1_000_000 + second.seconds
+    assert shown["X-RateLimit-Reset"] == str(second.ends_at)
     assert "Retry-After" not in shown
-    assert third.headers(now=0)["Retry-After"] == str(third.seconds)
-    assert 1 <= third.seconds <= 61
+    assert third.headers()["Retry-After"] == str(third.seconds_left)
+    assert 1 <= third.seconds_left <= 61
     with pytest.raises(limits.TooManyRequests) as refusal:
         limits.refuse_exceeded(third)
-    assert refusal.value.details["retryAfter"] == third.seconds
+    assert refusal.value.details["retryAfter"] == third.seconds_left
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_more_than_the_limit_at_once_exactly_the_limit_passes() -> None:
-    bucket = Bucket("x", "5/15m", "k")
+    scope = RateLimitScope("x", "5/15m", "k")
 
     def call(_: int) -> bool:
         try:
-            usage = limits.count(bucket)
+            usage = limits.count(scope)
             return usage is not None and not usage.exceeded
         finally:
             connection.close()
@@ -105,10 +108,10 @@ def test_of_more_than_the_limit_at_once_exactly_the_limit_passes() -> None:
 
 @pytest.mark.django_db
 def test_only_failures_use_up_an_account() -> None:
-    bucket = Bucket("login-failures", "2/15m", "a@example.com")
+    scope = RateLimitScope("login-failures", "2/15m", "a@example.com")
 
     def log_in(password: str) -> str:
-        with limits.failures_counted(bucket):
+        with limits.failures_counted(scope):
             if password != "right":
                 raise PermissionError
         return "in"
@@ -129,13 +132,13 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
     def broken(*args: object, **options: object) -> bool:
         raise OperationalError
 
-    monkeypatch.setattr(caches["default"], "hit", broken)
-    bucket = Bucket("x", "5/m", "k", fails_open=fails_open)
+    monkeypatch.setattr(caches["default"], "add", broken)
+    scope = RateLimitScope("x", "5/m", "k", fails_open=fails_open)
     if fails_open:
-        assert limits.count(bucket) is None
+        assert limits.count(scope) is None
     else:
         with pytest.raises(limits.LimiterDown):
-            limits.count(bucket)
+            limits.count(scope)
 
 
 @pytest.mark.django_db
@@ -149,9 +152,45 @@ def test_without_counters_passwords_stay_shut_and_the_rest_opens(
     ],
 )
 def test_the_first_request_over_a_limit_is_on_record(name: str, key: str, actor: str) -> None:
-    bucket = Bucket(name, "2/h", key)
+    scope = RateLimitScope(name, "2/h", key)
     for _ in range(5):
-        limits.count(bucket)
+        limits.count(scope)
     record = AuditRecord.objects.get()
     assert (record.action, record.actor) == ("limit_hit", actor)
     assert record.details == {"bucket": name, "rate": "2/h"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_wrong_passwords_at_once_no_more_than_the_limit_are_tried() -> None:
+    """Also when right ones are tried in between."""
+    scope = RateLimitScope(limits.FAILURES, "5/15m", "a@example.com")
+    tried: list[str] = []
+
+    def log_in(password: str) -> None:
+        try:
+            with suppress(PermissionError, limits.TooManyRequests), limits.failures_counted(scope):
+                tried.append(password)
+                if password == "wrong":
+                    raise PermissionError
+        finally:
+            connection.close()
+
+    log_in("right")
+    with ThreadPoolExecutor(10) as pool:
+        list(pool.map(log_in, ["right", *["wrong"] * 9] * 5))
+    assert tried.count("wrong") <= 5
+
+
+@pytest.mark.django_db
+def test_successes_of_the_last_window_forgive_nothing_in_this_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    scope = RateLimitScope(limits.FAILURES, "2/15m", "a@example.com")
+    for _ in range(3):
+        with limits.failures_counted(scope):
+            pass
+    times = itertools.chain([time.time()] * 3, itertools.repeat(time.time() + 900))
+    monkeypatch.setattr(time, "time", lambda: next(times))
+    usage = limits.count(scope)
+    assert usage is not None
+    assert usage.count == 1

@@ -1,13 +1,13 @@
-"""How often a client may call: one bucket for each request, the most specific.
+"""How often a client may call: each request counts in one scope, the most specific.
 
-Windows are django-ratelimit's: fixed, and beginning at another moment for each key.
+django-ratelimit counts, in fixed windows that begin at another moment for each key.
 """
 
 import logging
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.cache import caches
 from django.db import DatabaseError
 from django.utils import timezone
-from django_ratelimit import core as ratelimit
+from django_ratelimit.core import get_usage
 
 from apps.core import audit
 from apps.core.client_address import network_of
@@ -27,34 +27,39 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_SECONDS: Final = 5
 
 UNSAFE: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+# Polled by whatever monitors the service; never limited.
 PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
-"""Polled by whatever monitors the service; never limited."""
 FAILURES: Final = "login-failures"
+SUCCESSES: Final = "login-successes"
+# Each is a scope of its own, counted before a password is hashed.
 BEFORE_A_HASH: Final[Mapping[str, str]] = {
     "/api/auth/signup": "signup",
     "/api/auth/login": "login",
     "/api/auth/password": "password",
 }
-"""Each has a bucket of its own: a password is hashed only after it has spoken."""
 
 
 class TooManyRequests(ServiceError):
-    """The window's requests are used up."""
+    """The requests of this window are used up."""
 
     code = Code.TOO_MANY_REQUESTS
     message = "Too many requests; try again in {retryAfter} seconds."
 
 
 class LimiterDown(ServiceError):
-    """What guards passwords does not open when it cannot count."""
+    """The counters cannot be reached, so no password is tried."""
 
     code = Code.SERVICE_UNAVAILABLE
     message = "The service cannot count requests just now; please try again."
 
 
 @dataclass(frozen=True, slots=True)
-class Bucket:
-    """`rate` as django-ratelimit writes it, such as 5/15m; `key`: whose requests are counted."""
+class RateLimitScope:
+    """Whose requests (`key`) of which kind (`name`) are counted together, and how many may come.
+
+    `rate` is in django-ratelimit's form, such as 5/15m. When the counters cannot be reached,
+    requests pass if `fails_open`.
+    """
 
     name: str
     rate: str
@@ -64,37 +69,38 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much of a bucket is used; `seconds` until its window is over, at least 1; `counter` is
-    the name under which this window is counted.
-    """
+    """How many requests of a window are used. `ends_at`, in epoch seconds, begins the next one."""
 
     limit: int
     count: int
-    seconds: int
-    counter: str
+    ends_at: int
 
     @property
     def exceeded(self) -> bool:
         return self.count > self.limit
 
-    def headers(self, *, now: float) -> dict[str, str]:
-        shown = {
+    @property
+    def seconds_left(self) -> int:
+        return max(1, self.ends_at - int(time.time()))
+
+    def headers(self) -> dict[str, str]:
+        headers = {
             "X-RateLimit-Limit": str(self.limit),
             "X-RateLimit-Remaining": str(max(0, self.limit - self.count)),
-            "X-RateLimit-Reset": str(int(now) + self.seconds),
+            "X-RateLimit-Reset": str(self.ends_at),
         }
-        return shown | ({"Retry-After": str(self.seconds)} if self.exceeded else {})
+        return headers | ({"Retry-After": str(self.seconds_left)} if self.exceeded else {})
 
 
-def bucket_of(method: str, path: str, *, user_id: str | None, address: str) -> Bucket | None:
-    """The bucket that this request counts in; None where that limit is off."""
-    name, setting, key = _place(method, path, user_id, network_of(address))
+def scope_of(method: str, path: str, *, user_id: str | None, address: str) -> RateLimitScope | None:
+    """Return the scope that a request counts in, or None where that limit is off."""
+    name, setting, key = _scope_of(method, path, user_id, network_of(address))
     rate = settings.RATE_LIMITS[setting]
-    return Bucket(name, rate, key, fails_open=setting != "auth") if rate else None
+    return RateLimitScope(name, rate, key, fails_open=setting != "auth") if rate else None
 
 
-def _place(method: str, path: str, user_id: str | None, address: str) -> tuple[str, str, str]:
-    """The bucket's name, the setting of its rate, and the key."""
+def _scope_of(method: str, path: str, user_id: str | None, address: str) -> tuple[str, str, str]:
+    """Return the scope's name, the setting of its rate, and the key."""
     if method == "POST" and path in BEFORE_A_HASH:
         return BEFORE_A_HASH[path], "auth", address
     if user_id and method in UNSAFE:
@@ -105,108 +111,113 @@ def _place(method: str, path: str, user_id: str | None, address: str) -> tuple[s
     return "general", "general", user_id or address
 
 
-def admin_login(address: str) -> Bucket | None:
-    """Passwords tried at the admin's door from one address; None where limits are off."""
+def admin_login(address: str) -> RateLimitScope | None:
+    """Return the scope of logins to the admin from one address, or None where limits are off."""
     rate = settings.RATE_LIMITS["auth"]
-    return Bucket("admin-login", rate, network_of(address), fails_open=False) if rate else None
+    if not rate:
+        return None
+    return RateLimitScope("admin-login", rate, network_of(address), fails_open=False)
+
+
+def login_failures(email: str) -> RateLimitScope | None:
+    """Return the scope of wrong passwords for one account, wherever they come from."""
+    rate = settings.RATE_LIMITS["failures"]
+    return RateLimitScope(FAILURES, rate, email, fails_open=False) if rate else None
 
 
 def count_page(path: str, *, address: str) -> Usage | None:
     """Count a request outside of /api; None for a probe and where nothing is counted.
 
-    A window that is used up stays so until its end, so this process then refuses from its own
-    memory: a flood costs the database one statement for each request that the limit lets through,
-    and a single one beyond.
+    A window that is used up stays so until its end, and this process remembers it: a flood reaches
+    the counters once for each request that the limit lets through, and once beyond.
     """
     rate = settings.RATE_LIMITS["pages"]
     if path in PROBES or not rate:
         return None
-    bucket = Bucket("pages", rate, network_of(address))
-    limit, period = ratelimit._split_rate(rate)
-    name, end = _window(bucket, period)
-    seconds = _seconds_until(end)
-    if caches["process"].get(name):
-        return Usage(limit, limit + 1, seconds, counter=name)
-    usage = count(bucket)
+    network = network_of(address)
+    remembered = f"pages:{rate}:{network}"
+    exceeded: Usage | None = caches["process"].get(remembered)
+    if exceeded is not None and exceeded.ends_at > time.time():
+        return exceeded
+    usage = count(RateLimitScope("pages", rate, network))
     if usage is not None and usage.exceeded:
-        caches["process"].set(usage.counter, True, usage.seconds)
+        caches["process"].set(remembered, usage, usage.seconds_left)
     return usage
 
 
-def failures(email: str) -> Bucket | None:
-    """Wrong passwords for one account, wherever they come from; None where limits are off."""
-    rate = settings.RATE_LIMITS["failures"]
-    return Bucket(FAILURES, rate, email, fails_open=False) if rate else None
-
-
-def count(bucket: Bucket) -> Usage | None:
-    """Count one more; None when the counters cannot be reached and the bucket fails open.
+def count(scope: RateLimitScope) -> Usage | None:
+    """Count one more; None when the counters cannot be reached and the scope fails open.
 
     Raises LimiterDown.
     """
     try:
-        usage = _counted(bucket)
+        usage = _failures_of(scope) if scope.name == FAILURES else _usage_of(scope)
         if usage.count == usage.limit + 1:
-            _put_on_record(bucket, now=timezone.now())
+            _record_limit_hit(scope, now=timezone.now())
         return usage
     except (DatabaseError, OSError) as error:
         log.error("requests cannot be counted: %s", error)
-        if bucket.fails_open:
+        if scope.fails_open:
             return None
         raise LimiterDown(retryAfter=RETRY_AFTER_SECONDS) from error
 
 
-def _counted(bucket: Bucket) -> Usage:
-    """In one trip to the counters, where django-ratelimit's own `get_usage` makes two."""
-    limit, period = ratelimit._split_rate(bucket.rate)
-    name, end = _window(bucket, period)
-    count = caches["default"].hit(name, period + ratelimit.EXPIRATION_FUDGE)  # type: ignore[attr-defined]
-    return Usage(limit, count, _seconds_until(end), counter=name)
+def _usage_of(scope: RateLimitScope, *, increment: bool = True) -> Usage:
+    """Raises ConnectionError, DatabaseError."""
+    usage = get_usage(
+        None,  # the key says whose requests are counted; nothing is read from a request
+        group=scope.name,
+        key=lambda group, request: scope.key,
+        rate=scope.rate,
+        increment=increment,
+    )
+    if not usage["limit"]:  # django-ratelimit's answer when a counter is lost while it counts
+        raise ConnectionError(f"the counter of {scope.name} is lost")
+    window_end = int(time.time()) + usage["time_left"]
+    return Usage(usage["limit"], usage["count"], window_end + 1)
 
 
-def _seconds_until(end: int) -> int:
-    """At least 1."""
-    return max(0, end - int(time.time())) + 1
+def _failures_of(scope: RateLimitScope) -> Usage:
+    """Count an attempt as a failure until its success is counted too.
 
-
-def _window(bucket: Bucket, period: int) -> tuple[str, int]:
-    """(the name of the counter of the current window, when the window ends): django-ratelimit's."""
-    end = ratelimit._get_window(bucket.key, period)
-    name = ratelimit._make_cache_key(bucket.name, end, bucket.rate, bucket.key, ratelimit.ALL)
-    return name, end
-
-
-def _put_on_record(bucket: Bucket, *, now: datetime) -> None:
-    """Once for each window that is used up, by the first request that is too much.
-
-    Of the key only a user's id is named: an address is on record anyway, and as an e-mail address
-    anything may have been typed.
+    The successes are read before: of attempts at the same moment, each then sees every attempt
+    before its own, so no more than the limit can fail.
     """
-    by_user = is_id(bucket.key) and bucket.name != FAILURES
-    actor = audit.Actor(audit.Kind.USER, bucket.key) if by_user else audit.STRANGER
+    successes = _usage_of(_successes(scope), increment=False)
+    attempts = _usage_of(scope)
+    if attempts.ends_at - successes.ends_at > 1:  # a window began in between
+        return attempts
+    return replace(attempts, count=attempts.count - successes.count)
+
+
+def _successes(scope: RateLimitScope) -> RateLimitScope:
+    return replace(scope, name=SUCCESSES)
+
+
+def _record_limit_hit(scope: RateLimitScope, *, now: datetime) -> None:
+    """Put the first request over the limit of a window on the audit record.
+
+    Of the key only a user's id is recorded: an address is on record anyway, and as an e-mail
+    address anything may have been typed.
+    """
+    by_user = is_id(scope.key) and scope.name != FAILURES
+    actor = audit.Actor(audit.Kind.USER, scope.key) if by_user else audit.STRANGER
     action = audit.Action.LIMIT_HIT
-    audit.record(action, None, actor=actor, now=now, bucket=bucket.name, rate=bucket.rate)
+    audit.record(action, None, actor=actor, now=now, bucket=scope.name, rate=scope.rate)
 
 
 def refuse_exceeded(usage: Usage | None) -> None:
     """Raises TooManyRequests; None, where nothing was counted, passes."""
     if usage is not None and usage.exceeded:
-        raise TooManyRequests(retryAfter=usage.seconds, limit=usage.limit)
+        raise TooManyRequests(retryAfter=usage.seconds_left, limit=usage.limit)
 
 
 @contextmanager
-def failures_counted(bucket: Bucket | None) -> Iterator[None]:
-    """Count what is done inside, and take it back when it does not fail.
-
-    Counted first, so that of failures at the same moment no more pass than the limit. Raises
-    TooManyRequests, LimiterDown.
-    """
-    usage = count(bucket) if bucket else None
-    if usage is None or bucket is None:
+def failures_counted(scope: RateLimitScope | None) -> Iterator[None]:
+    """Count the attempt made inside unless it succeeds. Raises TooManyRequests, LimiterDown."""
+    if scope is None:
         yield
         return
-    refuse_exceeded(usage)
+    refuse_exceeded(count(scope))
     yield
-    # Its window may have ended meanwhile, and with it the count.
-    with suppress(ValueError):
-        caches["default"].decr(usage.counter)
+    _usage_of(_successes(scope))
