@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.backtests import recovery as backtests
 from apps.core.database_errors import meaning_of
-from apps.webhooks import recovery as webhooks
+from apps.webhooks import delivery
 
 SECONDS_BETWEEN: Final = 5.0
 
@@ -25,7 +25,7 @@ class Sweep(Protocol):
     def __call__(self, *, now: datetime) -> int: ...
 
 
-SWEEPS: Final[Sequence[Sweep]] = (backtests.sweep, webhooks.sweep)
+SWEEPS: Final[Sequence[Sweep]] = (backtests.sweep, delivery.reap)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Events, endpoints and deliveries for operators: to be looked at, switched off and sent again."""
+"""Events, endpoints and deliveries for operators, who may disable endpoints and redeliver."""
 
 from datetime import datetime
 from typing import Any, ClassVar
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from apps.core import audit
 from apps.core.operator_pages import AdminAction, OperatorAdmin, ReadOnlyInline
 from apps.webhooks import services
-from apps.webhooks.lifecycle import EndpointStatus, Status
+from apps.webhooks.lifecycle import DeliveryStatus, EndpointStatus
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 
 
@@ -26,41 +26,46 @@ class EventAdmin(OperatorAdmin):
         return Q(pk=term) | Q(algorithm_id=term) | Q(owner_id=term)
 
 
-class Failing(admin.SimpleListFilter):
-    """Endpoints whose last answer was a failure."""
+class FailingFilter(admin.SimpleListFilter):
+    """The filter for endpoints whose last attempt failed."""
 
     title = "failing"
     parameter_name = "failing"
 
     def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
-        """Any: as Django has it."""
         return [("1", "Yes")]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Endpoint]) -> QuerySet[Endpoint]:
         return queryset.exclude(failing_since=None) if self.value() == "1" else queryset
 
 
-def _off(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
-    services.switch(endpoint=endpoint, on=False, operator=operator, reason=reason, now=now)
+def _is_enabled(endpoint: Endpoint) -> bool:
+    return endpoint.status == EndpointStatus.ENABLED
 
 
-def _on(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
-    services.switch(endpoint=endpoint, on=True, operator=operator, reason=reason, now=now)
+def _is_disabled(endpoint: Endpoint) -> bool:
+    return endpoint.status == EndpointStatus.DISABLED
+
+
+def _enable(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
+    services.enable_for_operator(endpoint=endpoint, operator=operator, reason=reason, now=now)
+
+
+def _disable(endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime) -> None:
+    services.disable_for_operator(endpoint=endpoint, operator=operator, reason=reason, now=now)
 
 
 @admin.register(Endpoint)
 class EndpointAdmin(OperatorAdmin):
-    """The secrets are not shown."""
-
     object_actions = (
-        AdminAction("off", "Switch off", _off, lambda one: one.status == EndpointStatus.ENABLED),
-        AdminAction("on", "Switch on", _on, lambda one: one.status == EndpointStatus.DISABLED),
+        AdminAction("off", "Switch off", _disable, _is_enabled),
+        AdminAction("on", "Switch on", _enable, _is_disabled),
     )
     exclude = ("secret", "previous_secret")
     list_display = (
         "id", "owner", "status", "disabled_reason", "failing_since", "failures", "slow", "url",
     )  # fmt: skip
-    list_filter = ("status", Failing, "slow")
+    list_filter = ("status", FailingFilter, "slow")
     list_select_related = ("owner",)
     ordering = ("-id",)
     search_fields = ("id",)
@@ -76,15 +81,17 @@ class AttemptInline(ReadOnlyInline):
     ordering = ("number",)
 
 
-def _replay(delivery: Delivery, operator: audit.Actor, reason: str, now: datetime) -> None:
-    services.replay(delivery=delivery, operator=operator, reason=reason, now=now)
+def _is_at_rest(delivery: Delivery) -> bool:
+    return delivery.status != DeliveryStatus.SENDING
+
+
+def _redeliver(delivery: Delivery, operator: audit.Actor, reason: str, now: datetime) -> None:
+    services.redeliver_for_operator(delivery=delivery, operator=operator, reason=reason, now=now)
 
 
 @admin.register(Delivery)
 class DeliveryAdmin(OperatorAdmin):
-    object_actions = (
-        AdminAction("replay", "Send again", _replay, lambda one: one.status != Status.SENDING),
-    )
+    object_actions = (AdminAction("replay", "Send again", _redeliver, _is_at_rest),)
     inlines: ClassVar = [AttemptInline]
     list_display = ("id", "status", "event", "attempts", "failures", "due_at", "endpoint")
     list_filter = ("status",)

@@ -1,4 +1,4 @@
-"""What /docs/webhooks shows: an example that can be recalculated, the tables, samples that run."""
+"""The content of /docs/webhooks: an example to verify, the tables and samples that run."""
 
 import re
 from datetime import UTC, datetime
@@ -11,11 +11,11 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, body_of
-from apps.webhooks.failures import MEANINGS
+from apps.webhooks.lifecycle import FAILURE_MEANINGS
 from apps.webhooks.signing import sign
 
+# The secret of the example: the bytes 0 to 31.
 SECRET: Final = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-"""Of the example: the bytes 0 to 31."""
 _EVENT: Final = "6a0ec3f4d5e6f7081929304c"
 _AT: Final = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 _SAMPLES: Final = Path(__file__).parent / "samples"
@@ -23,10 +23,10 @@ _SAMPLES: Final = Path(__file__).parent / "samples"
 
 @cache
 def contents() -> dict[str, Any]:
-    """The places of the page. Any: of a template."""
-    shown = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
+    """Return the context of the template."""
+    example = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
     body = body_of(
-        id=_EVENT, type=EventType.ALGORITHM_STARTED, created_at=_AT, sequence=1, data=shown
+        id=_EVENT, type=EventType.ALGORITHM_STARTED, created_at=_AT, sequence=1, data=example
     )
     at = int(_AT.timestamp())
     return {
@@ -36,20 +36,20 @@ def contents() -> dict[str, Any]:
         "signature": sign([SECRET], id=_EVENT, at=at, body=body),
         "body": body.decode(),
         "kinds": [
-            (type, _marked(kind.description), _data(kind.example))
+            (type, _with_code(kind.description), _indented(kind.example))
             for type, kind in EVENT_SCHEMAS.items()
         ],
-        "failures": list(MEANINGS.items()),
+        "failures": list(FAILURE_MEANINGS.items()),
         "python": (_SAMPLES / "receiver.py").read_text(),
         "node": (_SAMPLES / "receiver.mjs").read_text(),
         "curl": (_SAMPLES / "send.sh").read_text(),
     }
 
 
-def _marked(text: str) -> SafeString:
-    """With what stands between backquotes as code."""
+def _with_code(text: str) -> SafeString:
+    """Mark what stands between backquotes as code."""
     return mark_safe(re.sub("`(.+?)`", r"<code>\1</code>", escape(text)))
 
 
-def _data(shown: object) -> str:
-    return orjson.dumps(shown, option=orjson.OPT_INDENT_2).decode()
+def _indented(data: object) -> str:
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()

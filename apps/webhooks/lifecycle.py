@@ -1,4 +1,4 @@
-"""The states of an endpoint and of a delivery, and the moves between them, in one table each."""
+"""The states of endpoints and deliveries, the transitions between them, and why attempts fail."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class EndpointStatus(StrEnum):
-    """The states on the wire; of a deleted one nothing is seen any more."""
+    """The states on the wire; a deleted endpoint is no longer visible to anybody."""
 
     ENABLED = "enabled"
     DISABLED = "disabled"
@@ -15,37 +15,37 @@ class EndpointStatus(StrEnum):
 
 
 class DisabledReason(StrEnum):
-    """Who switched an endpoint off, and why."""
+    """Who disabled an endpoint, and why."""
 
     OWNER = "owner"
     OPERATOR = "operator"
-    GONE = "gone"
-    """It answered 410."""
-    FAILING = "failing"
-    """Nothing but failures for FAILING_TIME."""
+    GONE = "gone"  # it answered 410
+    FAILING = "failing"  # nothing but failures for FAILING_TIME
 
 
-class EndpointMove(StrEnum):
+class EndpointTransition(StrEnum):
     ENABLE = "enable"
     DISABLE = "disable"
     DELETE = "delete"
 
 
-ENDPOINT_MOVES: Final[Mapping[EndpointMove, tuple[frozenset[EndpointStatus], EndpointStatus]]] = {
-    EndpointMove.ENABLE: (frozenset({EndpointStatus.DISABLED}), EndpointStatus.ENABLED),
-    EndpointMove.DISABLE: (frozenset({EndpointStatus.ENABLED}), EndpointStatus.DISABLED),
-    EndpointMove.DELETE: (
+ENDPOINT_TRANSITIONS: Final[
+    Mapping[EndpointTransition, tuple[frozenset[EndpointStatus], EndpointStatus]]
+] = {
+    EndpointTransition.ENABLE: (frozenset({EndpointStatus.DISABLED}), EndpointStatus.ENABLED),
+    EndpointTransition.DISABLE: (frozenset({EndpointStatus.ENABLED}), EndpointStatus.DISABLED),
+    EndpointTransition.DELETE: (
         frozenset({EndpointStatus.ENABLED, EndpointStatus.DISABLED}),
         EndpointStatus.DELETED,
     ),
 }
 
+# An endpoint is disabled after so long without a success and with so many failures.
 FAILING_TIME: Final = timedelta(days=5)
 LEAST_FAILURES: Final = 3
-"""An endpoint is switched off after so long without a success and with so many failures."""
 
 
-class Status(StrEnum):
+class DeliveryStatus(StrEnum):
     """The states of a delivery, on the wire."""
 
     WAITING = "waiting"
@@ -54,45 +54,80 @@ class Status(StrEnum):
     FAILED = "failed"
 
 
-class Move(StrEnum):
+class DeliveryTransition(StrEnum):
     """What changes the status of a delivery."""
 
     CLAIM = "claim"
     DELIVER = "deliver"
-    PUT_OFF = "put_off"
-    """The attempt failed, and there will be another."""
+    RESCHEDULE = "reschedule"  # the attempt failed, and there will be another
     GIVE_UP = "give_up"
-    LOSE = "lose"
-    """The process that sent it was lost: nobody knows what came of it."""
-    DROP = "drop"
-    """Its endpoint was switched off."""
-    SEND_AGAIN = "send_again"
+    LOSE = "lose"  # the sending process was lost: nobody knows whether the message arrived
+    DROP = "drop"  # the endpoint was disabled
+    REDELIVER = "redeliver"
 
 
-MOVES: Final[Mapping[Move, tuple[frozenset[Status], Status]]] = {
-    Move.CLAIM: (frozenset({Status.WAITING}), Status.SENDING),
-    Move.DELIVER: (frozenset({Status.SENDING}), Status.DELIVERED),
-    Move.PUT_OFF: (frozenset({Status.SENDING}), Status.WAITING),
-    Move.GIVE_UP: (frozenset({Status.SENDING}), Status.FAILED),
-    Move.LOSE: (frozenset({Status.SENDING}), Status.WAITING),
-    Move.DROP: (frozenset({Status.WAITING}), Status.FAILED),
-    Move.SEND_AGAIN: (
-        frozenset({Status.WAITING, Status.DELIVERED, Status.FAILED}),
-        Status.WAITING,
+DELIVERY_TRANSITIONS: Final[
+    Mapping[DeliveryTransition, tuple[frozenset[DeliveryStatus], DeliveryStatus]]
+] = {
+    DeliveryTransition.CLAIM: (frozenset({DeliveryStatus.WAITING}), DeliveryStatus.SENDING),
+    DeliveryTransition.DELIVER: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.DELIVERED),
+    DeliveryTransition.RESCHEDULE: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.WAITING),
+    DeliveryTransition.GIVE_UP: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.FAILED),
+    DeliveryTransition.LOSE: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.WAITING),
+    DeliveryTransition.DROP: (frozenset({DeliveryStatus.WAITING}), DeliveryStatus.FAILED),
+    DeliveryTransition.REDELIVER: (
+        frozenset({DeliveryStatus.WAITING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED}),
+        DeliveryStatus.WAITING,
     ),
 }
 
 
-class Queue(StrEnum):
-    """Which of the two queues a delivery waits in; each has senders of its own."""
+class DeliveryQueue(StrEnum):
+    """The queue that a delivery waits in; each has sender threads of its own."""
 
     FIRST_ATTEMPT = "prompt"
-    """First attempts."""
-    RETRY = "patient"
-    """Further attempts, and whatever goes to an endpoint that lets its callers wait."""
+    RETRY = "patient"  # further attempts, and every attempt at a slow endpoint
 
 
+# An endpoint is slow when its last answer took longer.
 SLOW_SECONDS: Final = 3.0
-"""An endpoint that last took longer is slow."""
-SENDS_AT_A_TIME: Final = 2
-"""To one endpoint."""
+MOST_CONCURRENT_SENDS: Final = 2  # to one endpoint
+
+
+class Failure(StrEnum):
+    """Why an attempt did not deliver a webhook."""
+
+    FORBIDDEN_ADDRESS = "forbidden_address"
+    DNS = "dns"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    TIMEOUT = "timeout"
+    TLS = "tls"
+    RESET = "reset"
+    BAD_ANSWER = "bad_answer"
+    REDIRECT = "redirect"
+    STATUS = "status"
+    LOST = "lost"
+    UNREADABLE_SECRET = "unreadable_secret"
+    INTERNAL = "internal"
+
+
+FAILURE_MEANINGS: Final[Mapping[Failure, str]] = {
+    Failure.FORBIDDEN_ADDRESS: "The URL may not be called, or its host name resolves to an address "
+    "that is not public.",
+    Failure.DNS: "The host name has no address, or no name server answered in time.",
+    Failure.REFUSED: "The connection was refused.",
+    Failure.UNREACHABLE: "There is no route to the server.",
+    Failure.TIMEOUT: "The server did not accept the connection within 5 seconds, or had not "
+    "finished its answer after 15.",
+    Failure.TLS: "The certificate does not match the host name or is not from a trusted authority, "
+    "or the server does not speak TLS 1.2 or later.",
+    Failure.RESET: "The server closed the connection without an answer, or in the middle of it.",
+    Failure.BAD_ANSWER: "The answer was not HTTP, was incomplete, or was larger than 64 KiB.",
+    Failure.REDIRECT: "The server answered with a 3xx, which is not followed.",
+    Failure.STATUS: "The server answered with a status other than 2xx.",
+    Failure.LOST: "Our process ended during the attempt: the message may have arrived, and is sent "
+    "again.",
+    Failure.UNREADABLE_SECRET: "We cannot decrypt the secret any more; rotate it.",
+    Failure.INTERNAL: "An error on our side.",
+}

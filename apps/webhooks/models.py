@@ -1,4 +1,4 @@
-"""Facts on their way out: what has happened to a user's algorithms, and who is told of it."""
+"""Events of users' algorithms, the endpoints that subscribe to them, and their deliveries."""
 
 from datetime import datetime
 from typing import Self
@@ -10,14 +10,14 @@ from apps.core.errors import NotFound
 from apps.core.ids import IdField, is_id
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import (
-    ENDPOINT_MOVES,
-    MOVES,
+    DELIVERY_TRANSITIONS,
+    ENDPOINT_TRANSITIONS,
+    DeliveryQueue,
+    DeliveryStatus,
+    DeliveryTransition,
     DisabledReason,
-    EndpointMove,
     EndpointStatus,
-    Move,
-    Queue,
-    Status,
+    EndpointTransition,
 )
 
 MAX_URL = 2048
@@ -26,16 +26,16 @@ _TYPES = [type.value for type in EventType]
 
 
 class Sequence(models.Model):
-    """How many events of one algorithm there have been, however few are still kept."""
+    """The number of events that an algorithm has had, however few are still kept."""
 
     algorithm_id = models.CharField(max_length=24, primary_key=True)
     last = models.PositiveBigIntegerField()
 
 
 class Event(models.Model):
-    """One thing that has happened, committed with the change that it tells of.
+    """Something that has happened, committed with the change that it reports.
 
-    It names its subject by id and not by foreign key: what it tells of may be gone.
+    It names its subject by id and not by foreign key: the subject may have been deleted.
     """
 
     id = IdField()
@@ -64,34 +64,35 @@ class Event(models.Model):
 
 
 class EndpointQuerySet(models.QuerySet["Endpoint"]):
-    """Reads of endpoints, and the one way in which their status changes."""
+    """Queries for endpoints, and the one way in which their status changes."""
 
     def owned_by(self, owner: models.Model) -> Self:
-        """The owner's endpoints; deleted ones are nobody's."""
+        """Return the owner's endpoints without deleted ones."""
         return self.exclude(status=EndpointStatus.DELETED).filter(owner_id=owner.pk)
 
     def locked(self) -> Self:
-        """Nobody else changes what is read until the transaction ends; rows may refer to it."""
+        """Lock the rows against changes until the transaction ends; others may refer to them."""
         return self.select_for_update(no_key=True)
 
-    def move(self, move: EndpointMove, **changes: object) -> bool:
-        """One conditional UPDATE: whether there was one in a state that the move starts from."""
-        sources, target = ENDPOINT_MOVES[move]
+    def transition(self, transition: EndpointTransition, **changes: object) -> bool:
+        """Change the status by one conditional UPDATE; return whether a row could change."""
+        sources, target = ENDPOINT_TRANSITIONS[transition]
         return bool(self.filter(status__in=sources).update(status=target, **changes))
 
     def fetch(self, endpoint_id: str) -> "Endpoint":
-        """The one with this id; raises NotFound."""
-        found = self.filter(pk=endpoint_id).first() if is_id(endpoint_id) else None
-        if found is None:
+        """Return the endpoint with this id. Raises NotFound."""
+        endpoint = self.filter(pk=endpoint_id).first() if is_id(endpoint_id) else None
+        if endpoint is None:
             raise NotFound
-        return found
+        return endpoint
 
 
 class Endpoint(models.Model):
-    """Where a user wants to be told of events, and what is known of how that goes.
+    """A URL that a user subscribes to events, and its health.
 
-    `secret` is sealed, and so is the one before it, which signs too until `previous_until`. It is
-    `slow` when its last answer took long, `failing_since` its last success.
+    `secret` is encrypted, and so is the previous one, which signs too until `previous_until`. The
+    endpoint is `slow` when its last answer took long, and `failing_since` the first failure after
+    its last success.
     """
 
     id = IdField()
@@ -138,56 +139,56 @@ class Endpoint(models.Model):
         ]
 
     def secrets(self, *, now: datetime) -> tuple[bytes, ...]:
-        """Those that sign now, sealed, the newest first."""
+        """Return the encrypted secrets that sign now, the newest first."""
         rotating = self.previous_until is not None and now < self.previous_until
-        sealed = [self.secret, self.previous_secret] if rotating else [self.secret]
-        return tuple(bytes(one) for one in sealed if one is not None)
+        encrypted = [self.secret, self.previous_secret] if rotating else [self.secret]
+        return tuple(bytes(secret) for secret in encrypted if secret is not None)
 
     def __str__(self) -> str:
         return f"{self.url} ({self.pk})"
 
 
 class DeliveryQuerySet(models.QuerySet["Delivery"]):
-    """Reads of deliveries, and the one way in which their status changes."""
+    """Queries for deliveries, and the one way in which their status changes."""
 
     def owned_by(self, owner: models.Model) -> Self:
         return self.filter(endpoint__owner_id=owner.pk).exclude(
             endpoint__status=EndpointStatus.DELETED
         )
 
-    def move(self, move: Move, **changes: object) -> int:
-        """One conditional UPDATE: how many there were in a state that the move starts from."""
-        sources, target = MOVES[move]
+    def transition(self, transition: DeliveryTransition, **changes: object) -> int:
+        """Change the status by one conditional UPDATE; return how many were in a source state."""
+        sources, target = DELIVERY_TRANSITIONS[transition]
         return self.filter(status__in=sources).update(status=target, **changes)
 
     def claim(self, *, until: datetime) -> int:
-        """For this database connection, which ends with the process, and until then at most."""
-        return self.move(
-            Move.CLAIM,
+        """Claim for this database connection, which ends with the process, or until then."""
+        return self.transition(
+            DeliveryTransition.CLAIM,
             attempts=F("attempts") + 1,
             claimed_until=until,
             claimed_by=Func(function="pg_backend_pid", output_field=models.IntegerField()),
         )
 
-    def release(self, move: Move, **changes: object) -> int:
-        """A move that ends a claim."""
-        return self.move(move, claimed_until=None, claimed_by=None, **changes)
+    def release(self, transition: DeliveryTransition, **changes: object) -> int:
+        """End a claim by this transition."""
+        return self.transition(transition, claimed_until=None, claimed_by=None, **changes)
 
     def fetch(self, delivery_id: str) -> "Delivery":
-        """The one with this id; raises NotFound."""
-        found = self.filter(pk=delivery_id).first() if is_id(delivery_id) else None
-        if found is None:
+        """Return the delivery with this id. Raises NotFound."""
+        delivery = self.filter(pk=delivery_id).first() if is_id(delivery_id) else None
+        if delivery is None:
             raise NotFound
-        return found
+        return delivery
 
 
 class Delivery(models.Model):
-    """One event on its way to one endpoint.
+    """An event on its way to an endpoint.
 
-    `attempts` counts how often it was claimed, and whoever claimed it names that number in what it
-    writes: a sender that was given up on changes nothing any more. `failures` counts those that
-    came to nothing since it was queued, and sets the next wait. A claim ends at `claimed_until`, or
-    with the database connection `claimed_by` (a process id of the server's).
+    `attempts` counts the claims, and whoever has claimed a delivery names that number when it
+    records the result: a sender that was given up on changes nothing any more. `failures` counts
+    the failed attempts since it was queued, and determines the next wait. A claim ends at
+    `claimed_until`, or with the database connection `claimed_by` (a process id of the server).
     """
 
     id = IdField()
@@ -195,8 +196,10 @@ class Delivery(models.Model):
     endpoint = models.ForeignKey(
         Endpoint, models.CASCADE, related_name="deliveries", db_index=False
     )
-    status = models.CharField(max_length=9, choices=[(s.value, s.value) for s in Status])
-    queue = models.CharField(max_length=7, choices=[(queue.value, queue.value) for queue in Queue])
+    status = models.CharField(max_length=9, choices=[(s.value, s.value) for s in DeliveryStatus])
+    queue = models.CharField(
+        max_length=7, choices=[(queue.value, queue.value) for queue in DeliveryQueue]
+    )
     due_at = models.DateTimeField()
     claimed_until = models.DateTimeField(null=True)
     claimed_by = models.IntegerField(null=True)
@@ -213,13 +216,13 @@ class Delivery(models.Model):
                 fields=["event", "endpoint"], name="an_event_goes_to_an_endpoint_once"
             ),
             models.CheckConstraint(
-                condition=Q(status__in=[status.value for status in Status]),
+                condition=Q(status__in=[status.value for status in DeliveryStatus]),
                 name="delivery_status_is_known",
             ),
             models.CheckConstraint(
-                condition=Q(status=Status.SENDING.value)
+                condition=Q(status=DeliveryStatus.SENDING.value)
                 & Q(claimed_until__isnull=False, claimed_by__isnull=False)
-                | ~Q(status=Status.SENDING.value) & Q(claimed_until=None, claimed_by=None),
+                | ~Q(status=DeliveryStatus.SENDING.value) & Q(claimed_until=None, claimed_by=None),
                 name="what_is_being_sent_is_claimed",
             ),
         ]
@@ -230,12 +233,12 @@ class Delivery(models.Model):
             models.Index(
                 fields=["queue", "endpoint", "due_at"],
                 name="deliveries_waiting",
-                condition=Q(status=Status.WAITING.value),
+                condition=Q(status=DeliveryStatus.WAITING.value),
             ),
             models.Index(
                 fields=["endpoint"],
                 name="deliveries_sending",
-                condition=Q(status=Status.SENDING.value),
+                condition=Q(status=DeliveryStatus.SENDING.value),
             ),
         ]
 
@@ -244,7 +247,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """What came of one attempt. Nothing of what the receiver said is kept but the status."""
+    """The result of an attempt. Nothing of the receiver's answer is kept but the status."""
 
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="tries", db_index=False)
     number = models.PositiveIntegerField()
@@ -265,7 +268,7 @@ class Attempt(models.Model):
 
 
 class EmailNotices(models.Model):
-    """Of which types of events a user is told by e-mail, and how many mails went out that day."""
+    """The types of events that a user is told of by e-mail, and the number of mails of that day."""
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
     events = models.JSONField(default=list)
@@ -281,7 +284,7 @@ class EmailNotices(models.Model):
         ]
 
     def counted(self, *, most: int, now: datetime) -> bool:
-        """Count one more mail of today; False when there have been `most` already."""
+        """Count one more mail of today; return False when there have been `most` already."""
         today = now.date()
         has_room = EmailNotices.objects.filter(~Q(day=today) | Q(sent__lt=most), pk=self.pk)
         sent = Case(When(day=today, then=F("sent") + 1), default=1)

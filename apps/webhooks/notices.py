@@ -1,4 +1,4 @@
-"""Events told by e-mail, to users who have asked for it."""
+"""E-mail notices of events, for users who subscribe to them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,17 +14,17 @@ from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
 from apps.webhooks.models import EmailNotices, Event
 
-MOST_A_DAY: Final = 50
-"""Mails to one user; what goes beyond is told by webhooks alone."""
+MOST_A_DAY: Final = 50  # mails to one user; further events go to webhooks alone
 
 
 def notices_of(owner: User) -> EmailNotices:
+    """Return the user's subscription, an empty one if there is none."""
     return EmailNotices.objects.filter(owner=owner).first() or EmailNotices(owner=owner)
 
 
 @transaction.atomic
-def ask_for(*, owner: User, events: Sequence[EventType], now: datetime) -> EmailNotices:
-    """Of which types of events the user is told by e-mail from now on."""
+def subscribe(*, owner: User, events: Sequence[EventType], now: datetime) -> EmailNotices:
+    """Send the user mails of these types of events from now on, and of no others."""
     notices, _ = EmailNotices.objects.update_or_create(
         owner=owner, defaults={"events": list(events)}
     )
@@ -38,10 +38,10 @@ def ask_for(*, owner: User, events: Sequence[EventType], now: datetime) -> Email
     return notices
 
 
-def mail(*, event_id: str, now: datetime) -> None:
-    """Send the mail of one event, unless its user has had enough that day or asks no more for it.
+def send_mail_of(*, event_id: str, now: datetime) -> None:
+    """Send the mail of an event, unless the user has reached the limit of the day or unsubscribed.
 
-    Outside of any transaction. Raises what the mail server does to us; it may then be tried again.
+    It runs outside any transaction. Errors of the mail server are raised, to be tried again.
     """
     event = Event.objects.select_related("owner").filter(pk=event_id).first()
     if event is None:
@@ -52,7 +52,7 @@ def mail(*, event_id: str, now: datetime) -> None:
 
 
 def _subject(event: Event) -> str:
-    """A header: of a name with line breaks they are spaces."""
+    """Return the subject, a header: line breaks in the name become spaces."""
     name = str(event.data.get("algorithmName") or event.algorithm_id)
     return f"{event.type}: {' '.join(name.split())}"
 

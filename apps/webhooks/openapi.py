@@ -32,8 +32,7 @@ from apps.core.openapi import (
 )
 from apps.webhooks import serializers
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, Problem
-from apps.webhooks.failures import Failure
-from apps.webhooks.lifecycle import DisabledReason, Status
+from apps.webhooks.lifecycle import DeliveryStatus, DisabledReason, Failure
 from apps.webhooks.models import MAX_URL
 
 _TAG: Final = "webhooks"
@@ -83,7 +82,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "eventId": described(ID, "The header webhook-id of each attempt."),
             "type": one_of(_TYPES),
             "sequence": INTEGER,
-            "status": one_of([status.value for status in Status]),
+            "status": one_of([status.value for status in DeliveryStatus]),
             "createdAt": MOMENT,
             "nextAttemptAt": nullable(MOMENT),
             "attempts": array(ref("DeliveryAttempt")),
@@ -208,7 +207,7 @@ LIST_DELIVERIES: Final = Operation(
     parameters=(
         *_PLACE,
         *PAGED,
-        query("status", one_of([status.value for status in Status]), "Only those."),
+        query("status", one_of([status.value for status in DeliveryStatus]), "Only those."),
         query("type", one_of(_TYPES), "Only events of this type."),
     ),
     answers={200: Answer("The newest first.", page_of(ref("Delivery")), page_shown(_SENT_SHOWN))},

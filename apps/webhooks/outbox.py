@@ -19,7 +19,7 @@ from apps.core import jobs
 from apps.core.ids import NEW_ID
 from apps.webhooks import event_types
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import EndpointStatus, Queue, Status
+from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus, EndpointStatus
 from apps.webhooks.models import Endpoint, Event
 
 DISPATCH_JOB: Final = "webhooks.take_turn"
@@ -46,8 +46,9 @@ def _insert_deliveries(condition: str) -> str:
         ), made AS (
             INSERT INTO webhooks_delivery
                 (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
-            SELECT {NEW_ID}, event.id, endpoint.id, '{Status.WAITING}',
-                CASE WHEN endpoint.slow THEN '{Queue.RETRY}' ELSE '{Queue.FIRST_ATTEMPT}' END,
+            SELECT {NEW_ID}, event.id, endpoint.id, '{DeliveryStatus.WAITING}',
+                CASE WHEN endpoint.slow THEN '{DeliveryQueue.RETRY}'
+                    ELSE '{DeliveryQueue.FIRST_ATTEMPT}' END,
                 event.at, 0, 0, event.at
             FROM event JOIN webhooks_endpoint AS endpoint ON endpoint.owner_id = event.owner_id
                 AND endpoint.status = '{EndpointStatus.ENABLED}' AND {condition}
@@ -69,8 +70,8 @@ DELIVER_TO_ENDPOINT: Final = f"{_insert_deliveries('endpoint.id = %s')} SELECT i
 INSERT_MISSED: Final = f"""
     INSERT INTO webhooks_delivery
         (id, event_id, endpoint_id, status, queue, due_at, attempts, failures, created_at)
-    SELECT {NEW_ID}, id, %(endpoint)s, '{Status.FAILED}', '{Queue.RETRY}', %(now)s, 0, 0,
-        created_at
+    SELECT {NEW_ID}, id, %(endpoint)s, '{DeliveryStatus.FAILED}', '{DeliveryQueue.RETRY}', %(now)s,
+        0, 0, created_at
     FROM webhooks_event
     WHERE owner_id = %(owner)s AND created_at >= %(since)s AND type = ANY(%(types)s)
         AND type <> '{EventType.WEBHOOK_TEST}'

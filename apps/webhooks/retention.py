@@ -1,4 +1,4 @@
-"""How long events and their deliveries are kept, for users to look up and to send again."""
+"""How long events and their deliveries are kept for users to look up and to send again."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -11,17 +11,17 @@ KEPT: Final = timedelta(days=30)
 
 
 def purge(*, now: datetime) -> int:
-    """Delete what is older, and endpoints so long after they were deleted.
+    """Delete what is older, and endpoints so long after their deletion.
 
-    Returns how many rows went. It can be stopped at any point and run twice at once.
+    Returns the number of deleted rows. It may be interrupted at any point and run twice at once.
     """
     before = now - KEPT
-    gone = Endpoint.objects.filter(status=EndpointStatus.DELETED, changed_at__lt=before)
+    deleted = Endpoint.objects.filter(status=EndpointStatus.DELETED, changed_at__lt=before)
     return sum(
         delete_in_batches(rows)
         for rows in (
             Delivery.objects.filter(created_at__lt=before),
             Event.objects.filter(created_at__lt=before),
-            gone.filter(deliveries=None),
+            deleted.filter(deliveries=None),
         )
     )

@@ -7,7 +7,7 @@ from typing import Any
 from apps.core.api.serializers import Body, ChoiceField, ListField, MomentField, TextField
 from apps.core.errors import Fault, InvalidInput
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import EndpointStatus, Status
+from apps.webhooks.lifecycle import DeliveryStatus, EndpointStatus
 from apps.webhooks.models import (
     MAX_DESCRIPTION,
     MAX_URL,
@@ -116,7 +116,7 @@ def delivery_out(delivery: Delivery) -> dict[str, object]:
         "sequence": event.sequence,
         "status": delivery.status,
         "createdAt": delivery.created_at,
-        "nextAttemptAt": delivery.due_at if delivery.status == Status.WAITING else None,
+        "nextAttemptAt": delivery.due_at if delivery.status == DeliveryStatus.WAITING else None,
         "attempts": [_attempt_out(one) for one in delivery.tries.all()],
     }
 

@@ -1,4 +1,4 @@
-"""What users do with their endpoints, and with what was sent there."""
+"""Operations of users and operators on endpoints and their deliveries."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -12,15 +12,15 @@ from apps.core import audit, sealing
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.times import wire_time
-from apps.webhooks import exemptions, outbox, signing, targets
+from apps.webhooks import address_guard, outbox, signing
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import (
+    DeliveryQueue,
+    DeliveryStatus,
+    DeliveryTransition,
     DisabledReason,
-    EndpointMove,
     EndpointStatus,
-    Move,
-    Queue,
-    Status,
+    EndpointTransition,
 )
 from apps.webhooks.models import (
     Attempt,
@@ -32,14 +32,11 @@ from apps.webhooks.models import (
 from apps.webhooks.outbox import EventPayload
 
 MOST_ENDPOINTS: Final = 50
-ROTATION: Final = timedelta(hours=24)
-"""So long the secret before signs too."""
-MOST_RECOVERED: Final = 10_000
-"""Deliveries that one call queues again."""
-RECOVERABLE: Final = timedelta(days=14)
-"""What is older is not queued again."""
-CLEAN: Final = {"failing_since": None, "failures": 0, "slow": False}
-"""The record of an endpoint of which nothing is known yet."""
+ROTATION: Final = timedelta(hours=24)  # for so long the previous secret signs too
+MOST_RECOVERED: Final = 10_000  # deliveries that one call queues again
+RECOVERABLE: Final = timedelta(days=14)  # older deliveries are not queued again
+# The health of an endpoint of which nothing is known yet.
+UNKNOWN_HEALTH: Final = {"failing_since": None, "failures": 0, "slow": False}
 
 
 class TooManyEndpoints(ServiceError):
@@ -47,14 +44,14 @@ class TooManyEndpoints(ServiceError):
     message = "There are {limit} webhooks already, which is the most; delete one first."
 
 
-class SwitchedOff(ServiceError):
-    """What is to be sent needs an endpoint that is on."""
+class EndpointDisabled(ServiceError):
+    """Nothing can be sent to a disabled endpoint."""
 
     code = Code.CONFLICT
     message = "The webhook is disabled; set its status to enabled first."
 
 
-class BeingSent(ServiceError):
+class DeliveryInProgress(ServiceError):
     code = Code.CONFLICT
     message = "It is being sent at this moment; look again in a minute."
 
@@ -63,12 +60,12 @@ class BeingSent(ServiceError):
 
 
 def endpoints_of(owner: User) -> EndpointQuerySet:
-    """The newest first."""
+    """Return the owner's endpoints, the newest first."""
     return Endpoint.objects.owned_by(owner).order_by("-created_at", "-pk")
 
 
 def read(*, owner: User, endpoint_id: str) -> Endpoint:
-    """Raises NotFound."""
+    """Return an endpoint of the owner. Raises NotFound."""
     return Endpoint.objects.owned_by(owner).fetch(endpoint_id)
 
 
@@ -76,10 +73,10 @@ def read(*, owner: User, endpoint_id: str) -> Endpoint:
 def create(
     *, owner: User, url: str, types: Sequence[EventType], description: str, now: datetime
 ) -> tuple[Endpoint, str]:
-    """The endpoint, and its secret, which is not shown again. Raises InvalidInput,
-    TooManyEndpoints.
+    """Create an endpoint; return it with its secret, which is not shown again.
 
-    The user's row makes concurrent callers wait, so that they count each other's endpoints.
+    The lock on the user's row makes concurrent callers count each other's endpoints. Raises
+    InvalidInput, TooManyEndpoints.
     """
     _check_url(url)
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
@@ -107,17 +104,18 @@ def create(
 
 
 def _check_url(url: str) -> None:
-    """Raises InvalidInput."""
+    """Raise InvalidInput for a URL that the address guard rejects."""
     try:
-        targets.parse(url, exemptions.configured())
-    except targets.TargetRefused as refusal:
-        raise InvalidInput(Fault("url", str(refusal), url)) from refusal
+        address_guard.parse(url, address_guard.configured_exemptions())
+    except address_guard.UrlRejected as rejection:
+        raise InvalidInput(Fault("url", str(rejection), url)) from rejection
 
 
 @transaction.atomic
 def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: datetime) -> Endpoint:
-    """Set what is named of `url`, `events`, `description`, `status`. Any: each has a type of its
-    own. One that is enabled, or led elsewhere, begins with a clean record. Raises NotFound,
+    """Change any of `url`, `events`, `description` and `status`.
+
+    The health of an endpoint that is enabled, or whose URL changes, starts anew. Raises NotFound,
     InvalidInput.
     """
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
@@ -126,7 +124,7 @@ def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: da
     if "url" in fields:
         _check_url(fields["url"])
     if fields.get("url", endpoint.url) != endpoint.url:
-        fields |= CLEAN
+        fields |= UNKNOWN_HEALTH
     if fields:
         Endpoint.objects.filter(pk=endpoint.pk).update(**fields, changed_at=now)
     if status == EndpointStatus.ENABLED:
@@ -139,48 +137,56 @@ def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: da
 
 
 def _enable(endpoint: Endpoint, now: datetime) -> bool:
-    mine = Endpoint.objects.filter(pk=endpoint.pk)
-    return mine.move(EndpointMove.ENABLE, disabled_reason="", **CLEAN, changed_at=now)
+    return Endpoint.objects.filter(pk=endpoint.pk).transition(
+        EndpointTransition.ENABLE, disabled_reason="", **UNKNOWN_HEALTH, changed_at=now
+    )
 
 
 def _disable(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> bool:
-    mine = Endpoint.objects.filter(pk=endpoint.pk)
-    return mine.move(EndpointMove.DISABLE, disabled_reason=reason, changed_at=now)
+    return Endpoint.objects.filter(pk=endpoint.pk).transition(
+        EndpointTransition.DISABLE, disabled_reason=reason, changed_at=now
+    )
 
 
 @transaction.atomic
-def switch(
-    *, endpoint: Endpoint, on: bool, operator: audit.Actor, reason: str, now: datetime
+def enable_for_operator(
+    *, endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime
 ) -> None:
-    """By an operator; one that is so already stays as it is."""
-    changed = _enable(endpoint, now) if on else _disable(endpoint, DisabledReason.OPERATOR, now)
-    if changed:
-        action = Action.WEBHOOK_ENABLED if on else Action.WEBHOOK_DISABLED
-        audit.record(action, endpoint, actor=operator, now=now, reason=reason)
+    """Enable an endpoint; one that is enabled stays as it is."""
+    if _enable(endpoint, now):
+        audit.record(Action.WEBHOOK_ENABLED, endpoint, actor=operator, now=now, reason=reason)
+
+
+@transaction.atomic
+def disable_for_operator(
+    *, endpoint: Endpoint, operator: audit.Actor, reason: str, now: datetime
+) -> None:
+    """Disable an endpoint; one that is disabled stays as it is."""
+    if _disable(endpoint, DisabledReason.OPERATOR, now):
+        audit.record(Action.WEBHOOK_DISABLED, endpoint, actor=operator, now=now, reason=reason)
 
 
 @transaction.atomic
 def delete(*, owner: User, endpoint_id: str, now: datetime) -> None:
-    """Nothing is sent there any more, and its secrets are forgotten. Raises NotFound."""
+    """Delete an endpoint and its secrets; nothing is sent there any more. Raises NotFound."""
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
-    Endpoint.objects.filter(pk=endpoint.pk).move(
-        EndpointMove.DELETE,
+    Endpoint.objects.filter(pk=endpoint.pk).transition(
+        EndpointTransition.DELETE,
         disabled_reason="",
         secret=b"",
         previous_secret=None,
         previous_until=None,
         changed_at=now,
     )
-    audit.record(
-        Action.WEBHOOK_DELETED, endpoint, actor=audit.user(owner), now=now, url=endpoint.url
-    )
+    actor = audit.user(owner)
+    audit.record(Action.WEBHOOK_DELETED, endpoint, actor=actor, now=now, url=endpoint.url)
 
 
 @transaction.atomic
 def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endpoint, str]:
-    """A new secret, shown this once; the one before signs beside it for ROTATION.
+    """Replace the secret; the previous one signs beside it for ROTATION.
 
-    Raises NotFound.
+    Returns the endpoint with its new secret, which is not shown again. Raises NotFound.
     """
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
     secret = signing.new_secret()
@@ -196,12 +202,17 @@ def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endp
 
 
 def deliveries_of(
-    *, owner: User, endpoint_id: str, status: Status | None, type: EventType | None
+    *, owner: User, endpoint_id: str, status: DeliveryStatus | None, type: EventType | None
 ) -> DeliveryQuerySet:
-    """The newest first, each with its event and its attempts. Raises NotFound."""
+    """Return an endpoint's deliveries with their events and attempts, the newest first.
+
+    Raises NotFound.
+    """
     rows = Delivery.objects.filter(endpoint=read(owner=owner, endpoint_id=endpoint_id))
-    wanted = {"status": status, "event__type": type}
-    rows = rows.filter(**{name: value for name, value in wanted.items() if value is not None})
+    if status is not None:
+        rows = rows.filter(status=status)
+    if type is not None:
+        rows = rows.filter(event__type=type)
     return _with_attempts(rows).order_by("-created_at", "-pk")
 
 
@@ -212,8 +223,11 @@ def _with_attempts(rows: DeliveryQuerySet) -> DeliveryQuerySet:
 
 @transaction.atomic
 def test(*, owner: User, endpoint_id: str, now: datetime) -> Delivery:
-    """Send it an event of its own, whatever types it wants. Raises NotFound, SwitchedOff."""
-    endpoint = _switched_on(owner, endpoint_id)
+    """Send a test event, whatever types the endpoint subscribes to.
+
+    Raises NotFound, EndpointDisabled.
+    """
+    endpoint = _locked_enabled(owner, endpoint_id)
     data = {"webhookId": endpoint.pk}
     payload = EventPayload(EventType.WEBHOOK_TEST, owner.pk, endpoint.pk, data)
     event = outbox.insert([payload], now=now)[0]
@@ -222,55 +236,65 @@ def test(*, owner: User, endpoint_id: str, now: datetime) -> Delivery:
     return _with_attempts(Delivery.objects.all()).get(pk=delivery_id)
 
 
-def _switched_on(owner: User, endpoint_id: str) -> Endpoint:
-    """As it stays until the transaction ends. Raises NotFound, SwitchedOff."""
+def _locked_enabled(owner: User, endpoint_id: str) -> Endpoint:
+    """Lock an endpoint that is enabled. Raises NotFound, EndpointDisabled."""
     endpoint = Endpoint.objects.owned_by(owner).locked().fetch(endpoint_id)
     if endpoint.status != EndpointStatus.ENABLED:
-        raise SwitchedOff(status=endpoint.status, disabledReason=endpoint.disabled_reason)
+        raise EndpointDisabled(status=endpoint.status, disabledReason=endpoint.disabled_reason)
     return endpoint
 
 
 @transaction.atomic
 def redeliver(*, owner: User, delivery_id: str, now: datetime) -> Delivery:
-    """Send it again at once, with all further attempts. Raises NotFound, SwitchedOff, BeingSent."""
-    found = Delivery.objects.owned_by(owner).fetch(delivery_id)
-    _switched_on(owner, found.endpoint_id)
-    _send_again(found, now)
-    audit.record(Action.WEBHOOK_REDELIVERED, found, actor=audit.user(owner), now=now)
-    return _with_attempts(Delivery.objects.all()).get(pk=found.pk)
+    """Send a delivery again at once, with all its retries.
+
+    Raises NotFound, EndpointDisabled, DeliveryInProgress.
+    """
+    delivery = Delivery.objects.owned_by(owner).fetch(delivery_id)
+    _locked_enabled(owner, delivery.endpoint_id)
+    _requeue(delivery, now)
+    audit.record(Action.WEBHOOK_REDELIVERED, delivery, actor=audit.user(owner), now=now)
+    return _with_attempts(Delivery.objects.all()).get(pk=delivery.pk)
 
 
 @transaction.atomic
-def replay(*, delivery: Delivery, operator: audit.Actor, reason: str, now: datetime) -> None:
-    """By an operator. Raises SwitchedOff, BeingSent."""
-    _switched_on(delivery.endpoint.owner, delivery.endpoint_id)
-    _send_again(delivery, now)
+def redeliver_for_operator(
+    *, delivery: Delivery, operator: audit.Actor, reason: str, now: datetime
+) -> None:
+    """Send a delivery again at once. Raises EndpointDisabled, DeliveryInProgress."""
+    _locked_enabled(delivery.endpoint.owner, delivery.endpoint_id)
+    _requeue(delivery, now)
     audit.record(Action.WEBHOOK_REDELIVERED, delivery, actor=operator, now=now, reason=reason)
 
 
-def _send_again(delivery: Delivery, now: datetime) -> None:
-    mine = Delivery.objects.filter(pk=delivery.pk)
-    if not mine.move(Move.SEND_AGAIN, due_at=now, failures=0, queue=Queue.RETRY):
-        raise BeingSent
+def _requeue(delivery: Delivery, now: datetime) -> None:
+    row = Delivery.objects.filter(pk=delivery.pk)
+    if not row.transition(
+        DeliveryTransition.REDELIVER, due_at=now, failures=0, queue=DeliveryQueue.RETRY
+    ):
+        raise DeliveryInProgress
     outbox.ensure_dispatch()
 
 
 @transaction.atomic
 def recover(*, owner: User, endpoint_id: str, since: datetime, now: datetime) -> tuple[int, bool]:
-    """Queue again what has failed since then, and what happened while the endpoint was off, the
-    oldest first: how many, and whether there are more. Raises NotFound, SwitchedOff, InvalidInput.
+    """Queue again what has failed since then, and what happened while the endpoint was disabled.
+
+    The oldest come first. Returns how many were queued, and whether there are more. Raises
+    NotFound, EndpointDisabled, InvalidInput.
     """
     if since > now:
         raise InvalidInput(Fault("since", "must not lie in the future", wire_time(since)))
     since = max(since, now - RECOVERABLE)
-    endpoint = _switched_on(owner, endpoint_id)
+    endpoint = _locked_enabled(owner, endpoint_id)
     outbox.insert_missed(endpoint, since=since, most=MOST_RECOVERED + 1, now=now)
     failed = Delivery.objects.filter(
-        endpoint=endpoint, status=Status.FAILED, created_at__gte=since
+        endpoint=endpoint, status=DeliveryStatus.FAILED, created_at__gte=since
     ).order_by("created_at", "pk")
     chosen = list(failed.values_list("pk", flat=True)[: MOST_RECOVERED + 1])
-    again = Delivery.objects.filter(pk__in=chosen[:MOST_RECOVERED])
-    queued = again.move(Move.SEND_AGAIN, due_at=now, failures=0, queue=Queue.RETRY)
+    queued = Delivery.objects.filter(pk__in=chosen[:MOST_RECOVERED]).transition(
+        DeliveryTransition.REDELIVER, due_at=now, failures=0, queue=DeliveryQueue.RETRY
+    )
     outbox.ensure_dispatch()
     audit.record(
         Action.WEBHOOK_RECOVERED,

@@ -7,17 +7,18 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
 from apps.webhooks import dispatch, notices, outbox, sending
-from apps.webhooks.exemptions import configured
-from apps.webhooks.sending import Answer
+from apps.webhooks.address_guard import configured_exemptions
+from apps.webhooks.sending import SendResult
 
 
 @app.task(name=outbox.DISPATCH_JOB, queue=outbox.DISPATCH_QUEUE, pass_context=True)
-def take_turn(context: JobContext) -> None:
-    dispatch.Turn(send=send, clock=timezone.now).run(stopping=context.should_abort)
+def dispatch_deliveries(context: JobContext) -> None:
+    dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=context.should_abort)
 
 
-def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
-    return sending.send(url, body=body, headers=headers, exemptions=configured())
+def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
+    exemptions = configured_exemptions()
+    return sending.send(url, body=body, headers=headers, exemptions=exemptions)
 
 
 @app.task(
@@ -26,4 +27,4 @@ def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
     retry=RetryStrategy(max_attempts=6, exponential_wait=5),
 )
 def mail(event_id: str) -> None:
-    notices.mail(event_id=event_id, now=timezone.now())
+    notices.send_mail_of(event_id=event_id, now=timezone.now())

@@ -12,7 +12,7 @@ from apps.core.api.serializers import EmptyBody
 from apps.core.openapi import documented
 from apps.webhooks import notices, openapi, serializers, services
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import Status
+from apps.webhooks.lifecycle import DeliveryStatus
 
 
 class WebhookView(ViewSet):
@@ -67,7 +67,7 @@ class DeliveryView(ViewSet):
         rows = services.deliveries_of(
             owner=caller(request),
             endpoint_id=webhook_id,
-            status=query.choice("status", list(Status)),
+            status=query.choice("status", list(DeliveryStatus)),
             type=query.choice("type", list(EventType)),
         )
         return Response(page_of(rows, query.page(), serializers.delivery_out))
@@ -107,7 +107,7 @@ class NoticesView(ViewSet):
 
     @documented(openapi.SET_NOTICES)
     def replace(self, request: Request) -> Response:
-        set_now = notices.ask_for(
+        set_now = notices.subscribe(
             owner=caller(request),
             events=serializers.notices_in(request.data),
             now=timezone.now(),

@@ -17,7 +17,7 @@ from apps.core.models import IdempotencyKey
 from apps.core.times import wire_time
 from apps.webhooks import services, tasks
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import Status
+from apps.webhooks.lifecycle import DeliveryStatus
 from apps.webhooks.models import Delivery, EmailNotices, Endpoint
 from tests import make
 from tests.conftest import Api
@@ -256,7 +256,7 @@ def test_what_failed_and_what_was_missed_is_recovered(api: Api, alice: User) -> 
     client.patch(f"{PATH}/{mine.pk}", {"status": "enabled"})
     since = {"since": wire_time(timezone.now() - timedelta(hours=1))}
     assert client.post(f"{PATH}/{mine.pk}/recover", since).json() == {"queued": 2, "more": False}
-    assert list(Delivery.objects.values_list("status", flat=True)) == [Status.WAITING] * 2
+    assert list(Delivery.objects.values_list("status", flat=True)) == [DeliveryStatus.WAITING] * 2
     assert client.post(f"{PATH}/{mine.pk}/recover", since).json() == {"queued": 0, "more": False}
 
 

@@ -19,7 +19,7 @@ from pytest_django import Settings
 from apps.accounts.models import User
 from apps.webhooks import outbox
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
-from apps.webhooks.lifecycle import Status
+from apps.webhooks.lifecycle import DeliveryStatus
 from apps.webhooks.models import Delivery, Event
 from apps.webhooks.outbox import EventPayload
 from tests import make
@@ -148,7 +148,7 @@ def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
         emitting = time.monotonic() - begun
         assert Event.objects.count() - before == RATE * SECONDS
         until(
-            lambda: not Delivery.objects.exclude(status=Status.DELIVERED).exists(),
+            lambda: not Delivery.objects.exclude(status=DeliveryStatus.DELIVERED).exists(),
             seconds=300, every=0.2,
         )  # fmt: skip
         drained = time.monotonic() - begun

@@ -26,9 +26,9 @@ from apps.algorithms.models import Algorithm, StatusChange
 from apps.trading import services as trading
 from apps.webhooks import delivery, dispatch, outbox, services
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
-from apps.webhooks.lifecycle import Queue, Status
+from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus
 from apps.webhooks.models import Attempt, Delivery, Event
-from apps.webhooks.sending import Answer
+from apps.webhooks.sending import SendResult
 from tests import make
 from tests.backtests.running import never
 from tests.faults.workers import working
@@ -113,7 +113,7 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
     lost = Attempt.objects.filter(error="lost").count()
     print(f"\n{EVENTS} events to {ENDPOINTS} endpoints in {time.monotonic() - begun:.0f} s:")
     print(f"{len(arrived)} good answers, {sum(one.bad for one in receivers)} bad ones, {lost} lost")
-    assert set(Delivery.objects.values_list("status", flat=True)) == {Status.DELIVERED}
+    assert set(Delivery.objects.values_list("status", flat=True)) == {DeliveryStatus.DELIVERED}
     for receiver in receivers:
         assert {one.id for one in receiver.good} == emitted
         _require_signed_and_complete(receiver)
@@ -145,9 +145,9 @@ def _emit(owner: User) -> set[str]:
 
 def _settled() -> int:
     """How many have arrived; the waits of those that failed are made short."""
-    waiting = Delivery.objects.filter(status=Status.WAITING, due_at__gt=timezone.now())
+    waiting = Delivery.objects.filter(status=DeliveryStatus.WAITING, due_at__gt=timezone.now())
     waiting.update(due_at=timezone.now(), failures=1)
-    return Delivery.objects.filter(status=Status.DELIVERED).count()
+    return Delivery.objects.filter(status=DeliveryStatus.DELIVERED).count()
 
 
 def _require_signed_and_complete(receiver: Counted) -> None:
@@ -190,11 +190,11 @@ def test_events_are_those_of_the_changes_though_connections_are_cut() -> None:
         changed += len(changes)
     sent: list[str] = []
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
         sent.append(headers["webhook-id"])
-        return Answer(204, None, 0.01, None)
+        return SendResult(204, None, 0.01, None)
 
-    dispatch.Turn(send=send, clock=timezone.now).run(stopping=never)
+    dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=never)
     assert sorted(sent) == sorted(Event.objects.values_list("pk", flat=True))
     lost = Attempt.objects.filter(error="lost").count()
     print(f"\n{CUTS} connections cut: {changed} changes were made, and told; {lost} claims lost")
@@ -221,6 +221,6 @@ def _cut(backend: int, *, after: float) -> None:
 
 
 def _claim_and_end() -> None:
-    delivery.put_back_lost(now=timezone.now())
-    delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=timezone.now())
+    delivery.requeue_stalled(now=timezone.now())
+    delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=timezone.now())
     connection.close()

@@ -8,8 +8,7 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.webhooks import delivery, outbox, services
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
-from apps.webhooks.failures import Failure
-from apps.webhooks.lifecycle import Queue
+from apps.webhooks.lifecycle import DeliveryQueue, Failure
 from apps.webhooks.models import Endpoint, Event
 
 ONE = "1" * 24
@@ -52,9 +51,9 @@ def emit(
 def attempt(status: int | None, *, seconds: float = 0.02) -> int:
     """Claim what is due, and record that it was answered so; None: nobody records it. How many."""
     now = timezone.now()
-    claimed = [one for queue in Queue for one in delivery.claim(queue, most=100, now=now)]
+    claimed = [one for queue in DeliveryQueue for one in delivery.claim(queue, most=100, now=now)]
     error = None if status is not None and status < 300 else Failure.STATUS
     if status is not None:
-        outcomes = [delivery.Outcome(one, now, seconds, error, status) for one in claimed]
+        outcomes = [delivery.AttemptResult(one, now, seconds, error, status) for one in claimed]
         delivery.record(outcomes, now=now)
     return len(claimed)

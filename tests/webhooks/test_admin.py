@@ -5,7 +5,7 @@ from django.test import Client
 
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
-from apps.webhooks.lifecycle import Status
+from apps.webhooks.lifecycle import DeliveryStatus
 from apps.webhooks.models import Delivery
 from tests import make
 from tests.webhooks.events import attempt, emit, endpoint_of
@@ -55,7 +55,7 @@ def test_a_delivery_is_sent_again_and_a_webhook_switched_off_on_record(
     page = f"/admin/webhooks/delivery/{delivery.pk}/do/replay/"
     assert "Done" in operator.post(page, reason, follow=True).text
     delivery.refresh_from_db()
-    assert delivery.status == Status.WAITING
+    assert delivery.status == DeliveryStatus.WAITING
     off = f"/admin/webhooks/endpoint/{mine.pk}/do/off/"
     assert "Done" in operator.post(off, reason, follow=True).text
     mine.refresh_from_db()

@@ -12,9 +12,8 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.core import audit
 from apps.core.models import AuditRecord
-from apps.webhooks import delivery, outbox, recovery, retention, services
-from apps.webhooks.failures import Failure
-from apps.webhooks.lifecycle import Queue, Status
+from apps.webhooks import delivery, outbox, retention, services
+from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus, Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 from tests import make
 from tests.processes import until
@@ -24,7 +23,10 @@ OTHER = "2" * 24
 
 
 def claim(
-    queue: Queue = Queue.FIRST_ATTEMPT, *, most: int = 100, now: datetime | None = None
+    queue: DeliveryQueue = DeliveryQueue.FIRST_ATTEMPT,
+    *,
+    most: int = 100,
+    now: datetime | None = None,
 ) -> list[str]:
     """The ids of the endpoints of what was claimed."""
     claimed = delivery.claim(queue, most=most, now=now or timezone.now())
@@ -79,7 +81,7 @@ def test_what_is_undone_is_told_to_nobody(alice: User) -> None:
 def test_a_claimed_one_has_all_that_is_needed_to_send_it(alice: User) -> None:
     mine = endpoint_of(alice)
     event = emit(alice)
-    (message,) = delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=timezone.now())
+    (message,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=timezone.now())
     assert (message.url, message.attempt, message.event_id) == (mine.url, 1, event.pk)
     assert message.secrets == (bytes(mine.secret),)
     assert b'"sequence":1' in message.body
@@ -90,7 +92,7 @@ def test_two_at_a_time_to_one_endpoint(alice: User) -> None:
     for _ in range(5):
         emit(alice)
     assert (len(claim()), len(claim())) == (2, 0)
-    assert Delivery.objects.filter(status=Status.SENDING).count() == 2
+    assert Delivery.objects.filter(status=DeliveryStatus.SENDING).count() == 2
 
 
 def test_endpoints_take_turns(alice: User) -> None:
@@ -98,9 +100,9 @@ def test_endpoints_take_turns(alice: User) -> None:
     for _ in range(3):
         emit(alice)
     assert claim(most=2) == [first, first]
-    Delivery.objects.filter(status=Status.SENDING).delete()
+    Delivery.objects.filter(status=DeliveryStatus.SENDING).delete()
     assert set(claim(most=4)) == {second, third}
-    Delivery.objects.filter(status=Status.SENDING).delete()
+    Delivery.objects.filter(status=DeliveryStatus.SENDING).delete()
     assert claim(most=2) == [first]
 
 
@@ -126,7 +128,8 @@ def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
             barrier.wait()
             now = timezone.now()
             return [
-                one.delivery_id for one in delivery.claim(Queue.FIRST_ATTEMPT, most=100, now=now)
+                one.delivery_id
+                for one in delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=100, now=now)
             ]
         finally:
             connection.close()
@@ -135,7 +138,7 @@ def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
         with ThreadPoolExecutor(8) as pool:
             claimed = [known for found in pool.map(work, range(8)) for known in found]
         assert len(claimed) == len(set(claimed)) <= 6
-        sending = Delivery.objects.filter(status=Status.SENDING)
+        sending = Delivery.objects.filter(status=DeliveryStatus.SENDING)
         # Whoever finds all endpoints locked by others comes again in a moment.
         assert all(sending.filter(endpoint=one).count() <= 2 for one in Endpoint.objects.all())
         with connection.cursor() as cursor:
@@ -192,8 +195,8 @@ def test_an_endpoint_that_is_gone_is_switched_off_at_once(alice: User) -> None:
     assert (mine.status, mine.disabled_reason) == ("disabled", "gone")
     record = AuditRecord.objects.latest("id")
     assert (record.action, record.actor_kind) == (audit.Action.WEBHOOK_DISABLED, "system")
-    assert recovery.sweep(now=timezone.now()) == 1
-    assert set(Delivery.objects.values_list("status", flat=True)) == {Status.FAILED}
+    assert delivery.reap(now=timezone.now()) == 1
+    assert set(Delivery.objects.values_list("status", flat=True)) == {DeliveryStatus.FAILED}
 
 
 @pytest.mark.parametrize(
@@ -222,11 +225,11 @@ def test_what_the_address_before_answered_says_nothing_of_a_new_one(alice: User)
     mine = endpoint_of(alice, failing_since=long_ago, failures=9)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=now)
+    (message,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=now)
     elsewhere = {"url": "https://hooks.example.com/elsewhere"}
     changed = services.change(owner=alice, endpoint_id=mine.pk, changes=elsewhere, now=now)
     assert (changed.failing_since, changed.failures) == (None, 0)
-    delivery.record([delivery.Outcome(message, now, 9.0, Failure.STATUS, 410)], now=now)
+    delivery.record([delivery.AttemptResult(message, now, 9.0, Failure.STATUS, 410)], now=now)
     mine.refresh_from_db()
     assert (mine.status, mine.failures, mine.slow) == ("enabled", 0, False)
     assert Attempt.objects.get().http_status == 410
@@ -237,21 +240,21 @@ def test_one_that_lets_wait_steps_aside_until_it_answers_in_time(alice: User) ->
     for _ in range(3):
         emit(alice)
     attempt(204, seconds=4)
-    assert Delivery.objects.get(status=Status.WAITING).queue == Queue.RETRY
+    assert Delivery.objects.get(status=DeliveryStatus.WAITING).queue == DeliveryQueue.RETRY
     emit(alice)
-    assert claim(Queue.FIRST_ATTEMPT) == []
+    assert claim(DeliveryQueue.FIRST_ATTEMPT) == []
     attempt(204)
     emit(alice)
-    assert len(claim(Queue.FIRST_ATTEMPT)) == 1
+    assert len(claim(DeliveryQueue.FIRST_ATTEMPT)) == 1
 
 
 def test_a_sender_that_was_given_up_on_changes_nothing(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(Queue.FIRST_ATTEMPT, most=2, now=now)
-    assert delivery.put_back_lost(now=now + delivery.CLAIMED) == 1
-    delivery.record([delivery.Outcome(message, now, 0.1, None, 204)], now=now)
+    (message,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=now)
+    assert delivery.requeue_stalled(now=now + delivery.CLAIM_TIME) == 1
+    delivery.record([delivery.AttemptResult(message, now, 0.1, None, 204)], now=now)
     again = Delivery.objects.get()
     assert (again.status, again.attempts, again.failures) == ("waiting", 1, 0)
     assert Attempt.objects.get().error == "lost"
@@ -274,7 +277,7 @@ def test_what_a_lost_process_had_claimed_is_sent_by_others_at_once() -> None:
     with ThreadPoolExecutor(1) as pool:
         pid = pool.submit(claim_and_end).result()
     until(lambda: has_ended(pid))  # its locks are held until then
-    assert recovery.sweep(now=timezone.now()) == 1
+    assert delivery.reap(now=timezone.now()) == 1
     assert attempt(204) == 1
     tries = Attempt.objects.order_by("number").values_list("number", "error")
     assert list(tries) == [(1, "lost"), (2, "")]
@@ -284,7 +287,7 @@ def test_what_is_under_way_is_left_alone(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     attempt(None)
-    assert recovery.sweep(now=timezone.now()) == 0
+    assert delivery.reap(now=timezone.now()) == 0
 
 
 def test_what_has_come_due_gets_a_turn(alice: User) -> None:
@@ -292,10 +295,10 @@ def test_what_has_come_due_gets_a_turn(alice: User) -> None:
     emit(alice)
     attempt(500)
     ProcrastinateJob.objects.all().delete()
-    recovery.sweep(now=timezone.now())
+    delivery.reap(now=timezone.now())
     assert waiting_turns() == 0
-    recovery.sweep(now=timezone.now() + timedelta(seconds=10))
-    recovery.sweep(now=timezone.now() + timedelta(seconds=10))
+    delivery.reap(now=timezone.now() + timedelta(seconds=10))
+    delivery.reap(now=timezone.now() + timedelta(seconds=10))
     assert waiting_turns() == 1
 
 
@@ -313,8 +316,8 @@ def test_what_waits_for_one_that_is_switched_on_again_meanwhile_is_not_dropped(
         return drop(endpoint)
 
     monkeypatch.setattr(delivery, "_drop", switched_on_first)
-    assert delivery.drop_switched_off() == 0
-    assert Delivery.objects.filter(status=Status.WAITING).count() == 2
+    assert delivery.drop_undeliverable() == 0
+    assert Delivery.objects.filter(status=DeliveryStatus.WAITING).count() == 2
 
 
 # --------------------------------------------------------------------------------------- retention

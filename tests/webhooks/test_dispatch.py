@@ -10,9 +10,9 @@ from standardwebhooks import Webhook
 from apps.accounts.models import User
 from apps.core import sealing
 from apps.webhooks import dispatch, services
-from apps.webhooks.failures import Failure
+from apps.webhooks.lifecycle import Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint
-from apps.webhooks.sending import Answer
+from apps.webhooks.sending import SendResult
 from tests import make
 from tests.backtests.running import never
 from tests.webhooks.events import emit, endpoint_of
@@ -32,7 +32,7 @@ def alice() -> User:
 
 
 def run(send: dispatch.Send) -> int:
-    return dispatch.Turn(send=send, clock=timezone.now).run(stopping=never)
+    return dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=never)
 
 
 def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(alice: User) -> None:
@@ -42,9 +42,9 @@ def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(ali
     event = emit(alice)
     sent: list[tuple[str, bytes, Mapping[str, str]]] = []
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
         sent.append((url, body, headers))
-        return Answer(204, None, 0.01, None)
+        return SendResult(204, None, 0.01, None)
 
     assert run(send) == 1
     ((url, body, headers),) = sent
@@ -63,15 +63,19 @@ def test_one_that_hangs_delays_no_other(alice: User) -> None:
     others_are_done = threading.Event()
     quick: list[str] = []
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
         if url == hangs.url:
-            return Answer(None, Failure.TIMEOUT, 15.0, None) if others_are_done.wait(10) else broken
+            return (
+                SendResult(None, Failure.TIMEOUT, 15.0, None)
+                if others_are_done.wait(10)
+                else broken
+            )
         quick.append(url)
         if len(quick) == 5:
             others_are_done.set()
-        return Answer(204, None, 0.01, None)
+        return SendResult(204, None, 0.01, None)
 
-    broken = Answer(None, Failure.BAD_ANSWER, 0.0, None)
+    broken = SendResult(None, Failure.BAD_ANSWER, 0.0, None)
     assert run(send) == 10
     assert set(Attempt.objects.values_list("error", flat=True)) == {"", "timeout"}
     assert Endpoint.objects.get(slow=True) == hangs
@@ -83,7 +87,7 @@ def test_a_sender_that_breaks_is_a_failed_attempt(
     endpoint_of(alice)
     emit(alice)
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
         raise RuntimeError("a mistake of ours")
 
     assert run(send) == 1
@@ -95,7 +99,7 @@ def test_a_secret_that_cannot_be_read_is_said(alice: User) -> None:
     endpoint_of(alice, secret=b"sealed by another")
     emit(alice)
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
         raise AssertionError("nothing is sent unsigned")
 
     assert run(send) == 1
@@ -106,7 +110,7 @@ def test_a_worker_that_stops_begins_nothing(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
 
-    def send(url: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
         raise AssertionError("it stops")
 
-    assert dispatch.Turn(send=send, clock=timezone.now).run(stopping=lambda: True) == 0
+    assert dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=lambda: True) == 0

@@ -56,8 +56,8 @@ def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
     first, second = Event.objects.order_by("sequence")
     assert first.data["algorithmName"] == algorithm.name != "Called\nanew"
     assert second.data["algorithmName"] == "Called\nanew"
-    notices.ask_for(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
-    notices.mail(event_id=second.pk, now=make.NOW)
+    notices.subscribe(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
+    notices.send_mail_of(event_id=second.pk, now=make.NOW)
     (sent,) = mail.outbox
     assert sent.subject == "algorithm.paused: Called anew"
 

@@ -19,7 +19,7 @@ from django.test import Client
 from standardwebhooks.webhooks import Webhook
 
 from apps.webhooks.event_types import EventType
-from apps.webhooks.failures import MEANINGS, Failure
+from apps.webhooks.lifecycle import FAILURE_MEANINGS, Failure
 from apps.webhooks.sending import send
 from apps.webhooks.signing import new_secret, sign
 from tests.webhooks.receiver import HERE, OK, receiver, says
@@ -63,7 +63,7 @@ def test_the_example_on_the_page_can_be_recalculated(page: str) -> None:
 
 def test_the_page_tells_every_type_and_every_failure_and_loads_nothing(page: str) -> None:
     assert [one for one in EventType if f"<code>{one}</code>" not in page] == []
-    assert set(MEANINGS) == set(Failure)
+    assert set(FAILURE_MEANINGS) == set(Failure)
     assert [one for one in Failure if f"<code>{one}</code>" not in page] == []
     assert re.findall(r"(?:src=|<link|<script|@import|url\()", page) == []
 

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.webhooks import connecting, sending
-from apps.webhooks.public_addresses import Address
-from apps.webhooks.sending import Answer, Failure, seconds_to_wait, send
-from apps.webhooks.targets import NotPublic
+from apps.webhooks import sending
+from apps.webhooks.address_guard import IPAddress, NotPublic
+from apps.webhooks.sending import Failure, SendResult, parse_retry_after, send
 from tests.webhooks.receiver import (
     HERE,
     OK,
@@ -29,8 +28,8 @@ PUBLIC, PRIVATE = ip_address("93.184.216.34"), ip_address("127.0.0.1")
 LONG = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n"
 
 
-def post(url: str, *addresses: Address) -> Answer:
-    def resolve(name: str, within: float) -> Sequence[Address]:
+def post(url: str, *addresses: IPAddress) -> SendResult:
+    def resolve(name: str, within: float) -> Sequence[IPAddress]:
         return addresses
 
     return send(
@@ -99,21 +98,21 @@ def test_what_a_receiver_does_has_a_name(
     ids=["silent", "dribbled headers", "dribbled body"],
 )
 def test_an_attempt_ends_in_its_time(behaviour: Behaviour, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "TOTAL", 0.2)
+    monkeypatch.setattr(sending, "TOTAL_SECONDS", 0.2)
     assert outcome(behaviour)[1] == Failure.TIMEOUT
 
 
 def test_a_name_server_has_no_more_time_than_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[float] = []
 
-    def resolve(name: str, within: float) -> Sequence[Address]:
+    def resolve(name: str, within: float) -> Sequence[IPAddress]:
         given.append(within)
         return []
 
     for total in (15.0, 1.0):
-        monkeypatch.setattr(sending, "TOTAL", total)
+        monkeypatch.setattr(sending, "TOTAL_SECONDS", total)
         send("https://hooks.example.com/", body=b"", headers={}, exemptions=HERE, resolve=resolve)
-    assert given[0] == sending.CONNECT
+    assert given[0] == sending.CONNECT_SECONDS
     assert given[1] <= 1
 
 
@@ -149,11 +148,11 @@ def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every connection but those to the machine itself is refused, none is made in earnest."""
-    asked: list[Address] = []
+    asked: list[IPAddress] = []
     tried: list[str] = []
     really = socket.socket.connect
 
-    def resolve(name: str, within: float) -> Sequence[Address]:
+    def resolve(name: str, within: float) -> Sequence[IPAddress]:
         asked.append(PRIVATE if len(asked) % 2 else PUBLIC)
         return [asked[-1]]
 
@@ -184,14 +183,14 @@ def test_a_connection_that_came_out_elsewhere_is_not_used(monkeypatch: pytest.Mo
             socket.socket, "connect", lambda self, _: really(self, ("127.0.0.1", elsewhere.port))
         )
         with pytest.raises(NotPublic):
-            connecting.connect([PUBLIC], 443, within=5)
+            sending.connect([PUBLIC], 443, within=5)
         assert elsewhere.requests == []
 
 
 def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
     with receiver(says(OK)) as listening:
         others = [ip_address("127.0.0.2"), ip_address("127.0.0.1")]
-        with connecting.connect(others, listening.port, within=5) as connected:
+        with sending.connect(others, listening.port, within=5) as connected:
             assert connected.getpeername()[0] == "127.0.0.1"
 
 
@@ -222,9 +221,9 @@ def test_retry_after_is_told() -> None:
     ],
 )
 def test_what_retry_after_asks_for(text: str, seconds: float | None) -> None:
-    assert seconds_to_wait(text, datetime(2026, 11, 21, 10, tzinfo=UTC)) == seconds
+    assert parse_retry_after(text, datetime(2026, 11, 21, 10, tzinfo=UTC)) == seconds
 
 
 @given(st.text(max_size=40))
 def test_any_retry_after_is_read(text: str) -> None:
-    assert (seconds_to_wait(text, datetime(2026, 11, 21, tzinfo=UTC)) or 0) >= 0
+    assert (parse_retry_after(text, datetime(2026, 11, 21, tzinfo=UTC)) or 0) >= 0

@@ -13,8 +13,7 @@ import dns.rrset
 import pytest
 from dns.resolver import Resolver
 
-from apps.webhooks.resolving import look_up
-from apps.webhooks.targets import Unresolvable
+from apps.webhooks.address_guard import Unresolvable, look_up
 
 ZONE = {
     ("one.example.com.", "A"): ["93.184.216.34"],

@@ -9,16 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.webhooks.public_addresses import Address, is_public
-from apps.webhooks.targets import (
+from apps.webhooks.address_guard import (
     Exemptions,
+    IPAddress,
     NotPublic,
     NotReachable,
     Target,
-    TargetRefused,
     Unresolvable,
-    addresses_of,
+    UrlRejected,
+    is_public,
     parse,
+    resolve_target,
 )
 from tests.webhooks.urls import ACCEPTED, BY_HOST, BY_NAME_SERVER, BY_SPELLING
 
@@ -26,12 +27,12 @@ NONE = Exemptions()
 LOOPBACK = Exemptions(networks=[ip_network("127.0.0.0/8"), ip_network("::1")], http=True)
 
 
-def check(url: str, exemptions: Exemptions = NONE) -> tuple[Target, Sequence[Address]]:
+def check(url: str, exemptions: Exemptions = NONE) -> tuple[Target, Sequence[IPAddress]]:
     target = parse(url, exemptions)
-    return target, addresses_of(target, name_server, within=5)
+    return target, resolve_target(target, name_server, within=5)
 
 
-def name_server(name: str, within: float) -> Sequence[Address]:
+def name_server(name: str, within: float) -> Sequence[IPAddress]:
     if name == "unknown.example.com":
         raise Unresolvable
     answers = {urlsplit(url).hostname: texts for url, texts in BY_NAME_SERVER.items()}
@@ -42,7 +43,7 @@ def refusal(url: str, exemptions: Exemptions = NONE) -> str:
     """Why it is refused; nothing if it is not."""
     try:
         check(url, exemptions)
-    except TargetRefused as refused:
+    except UrlRejected as refused:
         return str(refused)
     return ""
 
@@ -96,12 +97,12 @@ def test_a_target_has_the_parts_of_its_url() -> None:
 def test_a_name_is_looked_up_once_and_a_literal_never() -> None:
     asked: list[str] = []
 
-    def resolve(name: str, within: float) -> Sequence[Address]:
+    def resolve(name: str, within: float) -> Sequence[IPAddress]:
         asked.append(name)
         return [ip_address("93.184.216.34")]
 
     for url in ("https://example.com/", "https://8.8.8.8/"):
-        addresses_of(parse(url, NONE), resolve, within=5)
+        resolve_target(parse(url, NONE), resolve, within=5)
     assert asked == ["example.com"]
 
 
@@ -144,7 +145,7 @@ def test_networks_without_http_still_ask_for_tls() -> None:
 def test_any_text_is_a_target_or_is_refused(text: str, start: str) -> None:
     try:
         target = parse(start + text, NONE)
-    except TargetRefused:
+    except UrlRejected:
         return
     assert target.port == 443
     assert target.literal is None or is_public(target.literal)
@@ -155,7 +156,7 @@ def test_what_the_system_takes_for_an_address_is_that_very_address(host: str) ->
     """Or is refused: no spelling of an address passes for a name."""
     try:
         target = parse(f"https://{host}/", NONE)
-    except TargetRefused:
+    except UrlRejected:
         return
     if target.literal is None:
         with pytest.raises(OSError, match=r"\w"):

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from apps.webhooks.schedule import WAITS, next_attempt
+from apps.webhooks.delivery import RETRY_WAITS, next_attempt
 from tests import make
 
 
@@ -15,12 +15,12 @@ def wait(failures: int, seed: str = "a", **more: float) -> timedelta:
 
 
 def test_ten_attempts_take_about_75_hours() -> None:
-    assert sum(WAITS, timedelta()) == timedelta(hours=75, minutes=35, seconds=5)
-    assert next_attempt(len(WAITS) + 1, seed="a", now=make.NOW) is None
+    assert sum(RETRY_WAITS, timedelta()) == timedelta(hours=75, minutes=35, seconds=5)
+    assert next_attempt(len(RETRY_WAITS) + 1, seed="a", now=make.NOW) is None
 
 
 def test_each_wait_is_up_to_a_fifth_shorter_or_longer_and_the_same_each_time() -> None:
-    for failures, middle in enumerate(WAITS, 1):
+    for failures, middle in enumerate(RETRY_WAITS, 1):
         shares = [wait(failures, str(seed)) / middle for seed in range(200)]
         assert 0.8 <= min(shares) < 0.85
         assert 1.15 < max(shares) <= 1.2

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from apps.webhooks import connecting, sending
-from apps.webhooks.public_addresses import Address
-from apps.webhooks.sending import Answer, Failure, send
+from apps.webhooks import sending
+from apps.webhooks.address_guard import IPAddress
+from apps.webhooks.sending import Failure, SendResult, send
 from tests.webhooks.certificates import NOW, Authority
 from tests.webhooks.receiver import HERE, OK, Receiver, receiver, resets_after, says, says_nothing
 
@@ -23,22 +23,24 @@ def authority(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Autho
     """One that is trusted."""
     made = Authority(tmp_path)
     monkeypatch.setenv("SSL_CERT_FILE", str(made.file))
-    connecting.trust.cache_clear()
+    sending.trusted_authorities.cache_clear()
     yield made
-    connecting.trust.cache_clear()
+    sending.trusted_authorities.cache_clear()
 
 
-def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> Answer:
+def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> SendResult:
     """As if the name led to a public address at which this receiver listens."""
     public = ip_address("93.184.216.34")
 
-    def resolve(name: str, within: float) -> Sequence[Address]:
+    def resolve(name: str, within: float) -> Sequence[IPAddress]:
         assert name == NAME
         return [public]
 
-    def connect(addresses: Sequence[Address], port: int, within: float) -> object:
+    really_connect = sending.connect
+
+    def connect(addresses: Sequence[IPAddress], port: int, within: float) -> object:
         assert (addresses, port) == ([public], 443)
-        return connecting.connect([ip_address("127.0.0.1")], listening.port, 30)
+        return really_connect([ip_address("127.0.0.1")], listening.port, 30)
 
     monkeypatch.setattr(sending, "connect", connect)
     return send(f"https://{NAME}/hook", body=b"{}", headers={}, exemptions=HERE, resolve=resolve)
@@ -67,21 +69,21 @@ def test_an_ipv6_address_is_connected_to() -> None:
         listening = socket.create_server((str(here), 0), family=socket.AF_INET6)
     except OSError:
         pytest.skip("no IPv6 on this machine")
-    with listening, connecting.connect([here], listening.getsockname()[1], within=5) as connected:
+    with listening, sending.connect([here], listening.getsockname()[1], within=5) as connected:
         assert connected.getpeername()[0] == "::1"
 
 
 def test_three_addresses_share_the_time_to_connect_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    tried: dict[Address, float] = {}
+    tried: dict[IPAddress, float] = {}
 
-    def hang(address: Address, port: int, within: float) -> None:
+    def hang(address: IPAddress, port: int, within: float) -> None:
         tried[address] = within
         raise TimeoutError
 
-    monkeypatch.setattr(connecting, "_connection", hang)
+    monkeypatch.setattr(sending, "_connect_to", hang)
     addresses = [ip_address(f"8.8.8.{last}") for last in range(9)]
     with pytest.raises(TimeoutError):
-        connecting.connect(addresses, 443, within=6)
+        sending.connect(addresses, 443, within=6)
     assert list(tried) == addresses[:3]
     assert [round(seconds) for seconds in tried.values()] == [2, 3, 6]
 
@@ -107,7 +109,7 @@ def test_nothing_is_sent_to_who_cannot_prove_the_name(
 def test_a_handshake_ends_in_its_time(
     authority: Authority, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sending, "TOTAL", 0.2)
+    monkeypatch.setattr(sending, "TOTAL_SECONDS", 0.2)
     with receiver(says_nothing) as listening:
         assert post_to_name(listening, monkeypatch).error == Failure.TIMEOUT
 
