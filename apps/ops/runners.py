@@ -80,7 +80,7 @@ def _serve(runner: Runner, notices: psycopg.Connection, signals: Signals) -> Non
     news = News()
     bar_streams.wake_all(now=timezone.now())
     while not signals.stopping:
-        bar_streams.adopt(now=timezone.now())
+        bar_streams.assign_runs(now=timezone.now())
         while not signals.stopping and runner.work(now=timezone.now()):
             pass
         told = [notice.payload for notice in notices.notifies(timeout=POLL, stop_after=1)]
@@ -109,7 +109,7 @@ class News:
         now = timezone.now()
         if (now - self._looked_at).total_seconds() < POLL:
             return
-        bar_streams.wake_for_news(since=self._looked_at - MARGIN, now=now)
+        bar_streams.wake_for_new_bars(since=self._looked_at - MARGIN, now=now)
         if (moment := clock.replayed_until()) != self._replayed_until:
             self._replayed_until = moment
             bar_streams.wake_all(now=now)

@@ -16,6 +16,7 @@ from apps.trading import services
 from apps.trading.brokers import health
 from apps.trading.models import (
     Account,
+    BarStream,
     BrokerHealth,
     BrokerState,
     DailyLoss,
@@ -23,7 +24,6 @@ from apps.trading.models import (
     Fill,
     GlobalSwitch,
     KillSwitch,
-    Lane,
     LedgerEntry,
     Order,
     Position,
@@ -35,11 +35,11 @@ from apps.trading.models import (
 
 
 def _halt(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
-    services.halt(operator=operator, reason=reason, now=now)
+    services.engage_global_switch(operator=operator, reason=reason, now=now)
 
 
 def _lift(switch: GlobalSwitch, operator: audit.Actor, reason: str, now: datetime) -> None:
-    services.lift(operator=operator, reason=reason, now=now)
+    services.release_global_switch(operator=operator, reason=reason, now=now)
 
 
 @admin.register(GlobalSwitch)
@@ -215,8 +215,8 @@ class SignalAdmin(OperatorAdmin):
         return Q(run_id=term) | Q(algorithm_id=term)
 
 
-@admin.register(Lane)
-class LaneAdmin(OperatorAdmin):
+@admin.register(BarStream)
+class BarStreamAdmin(OperatorAdmin):
     """Who works on which bars; one that is due and not leased for long waits for a runner."""
 
     list_display = ("__str__", "last_row", "wake_at", "lease_token", "leased_until")
@@ -224,9 +224,9 @@ class LaneAdmin(OperatorAdmin):
     ordering = ("-id",)
 
     @admin.display(ordering="row_time")
-    def last_row(self, lane: Lane) -> datetime | None:
+    def last_row(self, stream: BarStream) -> datetime | None:
         """The start of its bars."""
-        return None if lane.row_time is None else moment(lane.row_time)
+        return None if stream.row_time is None else moment(stream.row_time)
 
 
 @admin.register(DailyLoss)

@@ -1,4 +1,4 @@
-"""Rows of a lane: the bars of one moment, of all its symbols, once they are in (engine rule 16).
+"""Rows of a stream: the bars of one moment, of all its symbols, once they are in (engine rule 16).
 
 A row closes when each symbol has its bar, or a later one, and at the latest PATIENCE after its
 nominal end. It is then used as it is; what comes later does not change it.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, bar_ends, buckets, ist_day
 from apps.engine.sessions import Sessions, session_bars
 from apps.market.store import GRACE_PERIOD
-from apps.trading.models import Lane
+from apps.trading.models import BarStream
 
 GIVEN_UP_AFTER: Final = 10
 """Bars of sessions that may be missing in a row before a run is given up."""
@@ -27,7 +27,7 @@ _WEEKS_AHEAD: Final = GIVEN_UP_AFTER + 1
 PRICES: Final = ("open", "high", "low", "close", "volume")
 
 
-class Row(NamedTuple):
+class BarSnapshot(NamedTuple):
     """`time` and `closes` are the start and the nominal end of its bars (epoch seconds); `bars`
     f8[symbols, 5] are open, high, low, close, volume, NaN without a bar.
     """
@@ -45,23 +45,25 @@ class Row(NamedTuple):
         return not np.isnan(self.bars[symbol, 0])
 
 
-def without_bars(time: int, closes: int, *, symbols: int) -> Row:
-    return Row(time, closes, np.full((symbols, len(PRICES)), np.nan))
+def without_bars(time: int, closes: int, *, symbols: int) -> BarSnapshot:
+    return BarSnapshot(time, closes, np.full((symbols, len(PRICES)), np.nan))
 
 
-def visible_bars(lane: Lane, candles: Candles, timeframe: str, calendar: Sessions) -> Candles:
-    """Those of one of its symbols that the lane's runs see: of a backtest the same (rule 9)."""
-    if lane.include_out_of_session:
+def visible_bars(
+    stream: BarStream, candles: Candles, timeframe: str, calendar: Sessions
+) -> Candles:
+    """Those of one of its symbols that the stream's runs see: of a backtest the same (rule 9)."""
+    if stream.include_out_of_session:
         return candles
     return session_bars(candles, timeframe, calendar)
 
 
-class Outlook(NamedTuple):
+class ClosedRows(NamedTuple):
     """The rows that are closed, in order, and when the one that waits will close, or where none
     waits, the next one's patience is over (the market's time, epoch seconds).
     """
 
-    rows: list[Row]
+    rows: list[BarSnapshot]
     next_look: int | None
 
 
@@ -72,21 +74,21 @@ def closed(
     *,
     start: int,
     now: int,
-) -> Outlook:
+) -> ClosedRows:
     """The rows of finished bars that begin at `start` or later (epoch seconds), one series a
     symbol, as things stand at `now`.
     """
-    rows: list[Row] = []
+    rows: list[BarSnapshot] = []
     for time in np.unique(np.concatenate([bars.time for bars in series])).tolist():
         closes = nominal_end(time, timeframe, calendars)
         if closes > now:
-            return Outlook(rows, closes)
+            return ClosedRows(rows, closes)
         complete = all(len(bars) and bars.time[-1] >= time for bars in series)
         if not complete and now < closes + GRACE_PERIOD:
-            return Outlook(rows, closes + GRACE_PERIOD)
-        rows.append(Row(time, closes, _bars_at(series, time)))
+            return ClosedRows(rows, closes + GRACE_PERIOD)
+        rows.append(BarSnapshot(time, closes, _bars_at(series, time)))
         start = time + 1
-    return Outlook(rows, _look_at_next(timeframe, calendars, start, now))
+    return ClosedRows(rows, _look_at_next(timeframe, calendars, start, now))
 
 
 def nominal_end(time: int, timeframe: str, calendars: Sequence[Sessions]) -> int:
@@ -111,7 +113,7 @@ def _look_at_next(
     return min((end + GRACE_PERIOD for end in bars if end is not None), default=None)
 
 
-@lru_cache(maxsize=1024)  # lanes of one timeframe ask the same
+@lru_cache(maxsize=1024)  # streams of one timeframe ask the same
 def _first_bar(timeframe: str, calendar: Sessions, start: int, over: int) -> int | None:
     """The end of the first bar that begins at `start` or later and ends after `over`: that of the
     moment from which both can hold, the one after it, or the first of a session to come.
@@ -184,7 +186,7 @@ def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:
     return found
 
 
-def packed(row: Row) -> bytes:
+def packed(row: BarSnapshot) -> bytes:
     return row.bars.tobytes()
 
 

@@ -19,29 +19,29 @@ from apps.market import clock
 from apps.market.dates import day_in_india
 from apps.market.models import BufferedCandle
 from apps.market.rulebook.dates import day_number
-from apps.trading.models import DailyLoss, Lane, OrderStatus, Run, RunState
+from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState
 
 INCLUDE_OUT_OF_SESSION: Final = "includeOutOfSession"
-"""The key of executionSettings that parts lanes of the same symbols."""
+"""The key of executionSettings that parts streams of the same symbols."""
 _EVER: Final = 2**62
-_LANE: Final = Lane._meta.db_table
+_LANE: Final = BarStream._meta.db_table
 _STATE: Final = RunState._meta.db_table
 _WAKE: Final = f"""
     UPDATE {_LANE} SET wake_at = %(now)s WHERE id IN (
-        SELECT id FROM {_LANE} AS lane
+        SELECT id FROM {_LANE} AS stream
         WHERE (wake_at IS NULL OR wake_at > %(now)s)
             AND (%(symbols)s::text[] IS NULL
                 OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s)
             AND (row_time IS NULL OR row_time < %(newest)s)
-            AND EXISTS (SELECT FROM {_STATE} WHERE lane_id = lane.id)
+            AND EXISTS (SELECT FROM {_STATE} WHERE stream_id = stream.id)
         FOR NO KEY UPDATE SKIP LOCKED
     )
 """
 
 
-def attach(run: Run, strategy: Strategy, *, since: int) -> None:
+def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
     """Let the run be stepped by every row that closes after `since`, the market's time (epoch
-    seconds). A runner finds its lane: one that is new would make starts wait for one another.
+    seconds). A runner finds its stream: one that is new would make starts wait for one another.
     """
     symbols = strategy.basicInfo.symbols
     state = new_state(symbols=len(symbols), cash=float(run.capital))
@@ -62,24 +62,24 @@ def _lost_before(run: Run, day: date) -> float:
     return float(lost.loss) if lost else 0.0
 
 
-def adopt(*, now: datetime) -> None:
-    """Put the runs that have no lane yet on theirs, and have those looked at."""
+def assign_runs(*, now: datetime) -> None:
+    """Put the runs that have no stream yet on theirs, and have those looked at."""
     found: dict[tuple[str, tuple[str, ...], bool], list[str]] = defaultdict(list)
-    states = RunState.objects.filter(lane=None)
+    states = RunState.objects.filter(stream=None)
     for run_id, basics, settings in states.values_list(
         "run_id", "run__configuration__basicInfo", "run__configuration__executionSettings"
     ):
         included = settings.get(INCLUDE_OUT_OF_SESSION, False)
         found[basics["timeframe"], tuple(basics["symbols"]), included].append(run_id)
     for (timeframe, symbols, included), run_ids in sorted(found.items()):
-        lane = lane_of(symbols, timeframe, include_out_of_session=included)
-        RunState.objects.filter(run__in=run_ids, lane=None).update(lane=lane)
-        Lane.objects.filter(pk=lane.pk).update(wake_at=now)
+        stream = get_bar_stream(symbols, timeframe, include_out_of_session=included)
+        RunState.objects.filter(run__in=run_ids, stream=None).update(stream=stream)
+        BarStream.objects.filter(pk=stream.pk).update(wake_at=now)
 
 
-def lane_of(
+def get_bar_stream(
     symbols: Sequence[str], timeframe: str, *, include_out_of_session: bool = False
-) -> Lane:
+) -> BarStream:
     """It is there for good once it is."""
     identity = [timeframe, *symbols, *([INCLUDE_OUT_OF_SESSION] if include_out_of_session else [])]
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
@@ -88,18 +88,18 @@ def lane_of(
         "timeframe": timeframe,
         "include_out_of_session": include_out_of_session,
     }
-    return Lane.objects.get_or_create(key=key, defaults=fields)[0]
+    return BarStream.objects.get_or_create(key=key, defaults=fields)[0]
 
 
-def begin_with_replay(lanes: Collection[Lane], *, market_now: int) -> None:
+def start_with_replay(streams: Collection[BarStream], *, market_now: int) -> None:
     """Runs that were started before a replay of the past began wait for its first bars."""
     began = clock.replay_began()
     if began is not None:
-        waiting = RunState.objects.filter(lane__in=lanes, row_time=None, since__gt=market_now)
+        waiting = RunState.objects.filter(stream__in=streams, row_time=None, since__gt=market_now)
         waiting.update(since=began)
 
 
-def detach(run: Run, *, now: datetime) -> None:
+def unsubscribe(run: Run, *, now: datetime) -> None:
     """The run, which has ended, holds nothing any more: no further row is its concern, and what it
     waited to enter comes to nothing.
     """
@@ -113,7 +113,7 @@ def detach(run: Run, *, now: datetime) -> None:
 
 
 def wake(symbols: Collection[str], timeframe: str, *, newest: int = _EVER, now: datetime) -> int:
-    """Have the lanes looked at that bars of `timeframe` concern; returns how many there are. The
+    """Have the streams looked at that bars of `timeframe` concern; returns how many there are. The
     start of the newest bar (epoch seconds) tells those that have been through it already.
 
     One that is being worked on is left out: it is woken again by whoever calls this again.
@@ -123,12 +123,12 @@ def wake(symbols: Collection[str], timeframe: str, *, newest: int = _EVER, now: 
 
 
 def wake_all(*, now: datetime) -> None:
-    """As `wake`, all lanes with runs."""
+    """As `wake`, all streams with runs."""
     _wake(None, [], _EVER, now)
 
 
-def wake_for_news(*, since: datetime, now: datetime) -> None:
-    """Have those lanes looked at that bars concern which came in since then."""
+def wake_for_new_bars(*, since: datetime, now: datetime) -> None:
+    """Have those streams looked at that bars concern which came in since then."""
     came = BufferedCandle.objects.filter(received_at__gte=since).order_by("timeframe")
     for timeframe, rows in groupby(
         came.values_list("timeframe", "symbol").annotate(Max("time")), itemgetter(0)

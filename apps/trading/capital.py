@@ -12,7 +12,7 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.core.errors import Code, ServiceError
 from apps.trading import ledger
-from apps.trading.ledger import Fact
+from apps.trading.ledger import LedgerLine
 from apps.trading.models import Account, Book, EntryKind, Run
 from apps.trading.money import NOTHING
 
@@ -75,7 +75,7 @@ def settle(account: Account, run: Run, amount: Decimal) -> None:
     """What a run has won, or below 0 lost, is its own part's; neither row is stored here.
 
     A run can lose more than its part: a short position has no bound. The rest of the account pays
-    that, and `lend_what_is_missing` what this lacks.
+    that, and `lend_shortfall` what this lacks.
     """
     before = run.capital
     run.capital = max(before + amount, NOTHING)
@@ -83,14 +83,14 @@ def settle(account: Account, run: Run, amount: Decimal) -> None:
     account.reserved += run.capital - before
 
 
-def lend_what_is_missing(account: Account) -> Fact | None:
+def lend_shortfall(account: Account) -> LedgerLine | None:
     """Paper has no debts: the service lends what the account lacks to cover what its runs hold."""
     missing = account.reserved - account.balance
     if missing <= 0:
         return None
     account.balance += missing
     amounts = {Book.CASH: missing, Book.CAPITAL: -missing}
-    return Fact(account.pk, EntryKind.ADJUSTMENT, amounts)
+    return LedgerLine(account.pk, EntryKind.ADJUSTMENT, amounts)
 
 
 def reset(account: Account, *, now: datetime) -> None:

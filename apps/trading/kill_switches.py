@@ -41,7 +41,7 @@ class TradingHalted(ServiceError):
     message = "Trading is halted for everybody just now; please try again later."
 
 
-def share_of_user(owner: User) -> KillSwitch:
+def share_user_switch(owner: User) -> KillSwitch:
     """As it stays until the transaction ends."""
     found = list(KillSwitch.objects.raw(SHARED_OF_USER, [owner.pk]))
     if not found:
@@ -50,32 +50,32 @@ def share_of_user(owner: User) -> KillSwitch:
     return found[0]
 
 
-def share_of_all() -> GlobalSwitch:
+def share_global_switch() -> GlobalSwitch:
     """As it stays until the transaction ends."""
-    found = list(GlobalSwitch.objects.raw(SHARED_BY_ALL, [GlobalSwitch.THE_ONE]))
+    found = list(GlobalSwitch.objects.raw(SHARED_BY_ALL, [GlobalSwitch.SINGLETON_ID]))
     if not found:
         GlobalSwitch.objects.bulk_create([GlobalSwitch()], ignore_conflicts=True)
-        found = list(GlobalSwitch.objects.raw(SHARED_BY_ALL, [GlobalSwitch.THE_ONE]))
+        found = list(GlobalSwitch.objects.raw(SHARED_BY_ALL, [GlobalSwitch.SINGLETON_ID]))
     return found[0]
 
 
-def lock_of_user(owner: User) -> KillSwitch:
+def lock_user_switch(owner: User) -> KillSwitch:
     """Waits for every start of the owner's that has begun; later ones wait for us."""
     KillSwitch.objects.bulk_create([KillSwitch(owner=owner)], ignore_conflicts=True)
     return KillSwitch.objects.select_for_update().get(owner=owner)
 
 
-def lock_of_all() -> GlobalSwitch:
+def lock_global_switch() -> GlobalSwitch:
     """Waits for every start that has begun; later ones wait for us."""
     GlobalSwitch.objects.bulk_create([GlobalSwitch()], ignore_conflicts=True)
-    return GlobalSwitch.objects.select_for_update().get(pk=GlobalSwitch.THE_ONE)
+    return GlobalSwitch.objects.select_for_update().get(pk=GlobalSwitch.SINGLETON_ID)
 
 
-def share_since(owners: Collection[str]) -> tuple[datetime | None, Mapping[str, datetime]]:
+def share_engaged_since(owners: Collection[str]) -> tuple[datetime | None, Mapping[str, datetime]]:
     """Since when trading is halted for everybody, and for whom of the owners, as it stays until the
     transaction ends. The switches are there: every start has looked at them.
     """
-    of_all = next(iter(GlobalSwitch.objects.raw(SHARED_BY_ALL, [GlobalSwitch.THE_ONE])), None)
+    of_all = next(iter(GlobalSwitch.objects.raw(SHARED_BY_ALL, [GlobalSwitch.SINGLETON_ID])), None)
     mine = KillSwitch.objects.raw(SHARED_OF_USERS, [list(owners)])
     since = {switch.owner_id: switch.since for switch in mine if switch.since is not None}
     return (of_all.since if of_all else None), since

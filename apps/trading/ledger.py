@@ -18,7 +18,7 @@ _POST: Final = f"""
 
 
 @dataclass(frozen=True, slots=True)
-class Fact:
+class LedgerLine:
     """What moved money: rupees added to each book of an account."""
 
     account_id: str
@@ -32,10 +32,10 @@ def enter(
     account: Account, kind: EntryKind, amounts: Mapping[Book, Decimal], *, now: datetime
 ) -> None:
     """One fact. The account's balance is for the caller to change."""
-    enter_all([Fact(account.pk, kind, amounts)], now=now)
+    enter_all([LedgerLine(account.pk, kind, amounts)], now=now)
 
 
-def enter_all(facts: Sequence[Fact], *, now: datetime) -> None:
+def enter_all(facts: Sequence[LedgerLine], *, now: datetime) -> None:
     """The balances of the accounts are for the caller to change."""
     entries = LedgerEntry.objects.bulk_create(
         LedgerEntry(

@@ -7,7 +7,7 @@ from apps.algorithms.serializers import algorithm_out
 from apps.core.api.serializers import Body, FlagField, TextField
 from apps.core.times import wire_time
 from apps.trading.models import MAX_REASON, KillSwitch
-from apps.trading.services import Admitted, Statement
+from apps.trading.services import StartResult, Statement
 
 
 class StopBody(Body):
@@ -43,7 +43,7 @@ def emergency_in(data: Any) -> Emergency:
     return Emergency(read.get("reason") or "", read.get("closePositions", False))
 
 
-def admitted_out(admitted: Admitted) -> dict[str, object]:
+def admitted_out(admitted: StartResult) -> dict[str, object]:
     """The algorithm, and beside its own fields the warnings."""
     warnings = [{"field": one.field, "message": one.message} for one in admitted.warnings]
     return {**algorithm_out(admitted.algorithm), "warnings": warnings}

@@ -26,7 +26,7 @@ from apps.market import clock
 from apps.trading import bar_streams, capital, kill_switches, start_checks, status_changes
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import NOTHING, rupees
-from apps.trading.start_checks import Candidate
+from apps.trading.start_checks import StartRequest
 
 
 class AlreadyActive(ServiceError):
@@ -37,7 +37,7 @@ class AlreadyActive(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
+class StartResult:
     """An algorithm that trades from now on, and what is worth a second look."""
 
     algorithm: Algorithm
@@ -45,17 +45,17 @@ class Admitted:
 
 
 @transaction.atomic
-def start(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
+def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     """Let it trade by its steps as they are now, on its part of the account.
 
     Raises AlgorithmNotFound, AlreadyActive, WrongStatus, AlgorithmIncomplete, then what the kill
     switches, `admission` and `capital` refuse.
     """
-    switched = kill_switches.share_of_user(owner), kill_switches.share_of_all()
+    switched = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     account = capital.account_of(owner, now=now)
     algorithm = _locked(owner, algorithm_id)
     _require_startable(algorithm)
-    candidate = Candidate(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
+    candidate = StartRequest(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
     kill_switches.require_off(*switched)
     market_now = clock.market_moment(now=now)
     warnings = start_checks.check_symbols(candidate, now=market_now)
@@ -65,9 +65,9 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
     capital.reserve(account, required)
     start_checks.check_broker(candidate)
     run = _begin_run(candidate, account, required, now)
-    bar_streams.attach(run, candidate.strategy, since=int(market_now.timestamp()))
+    bar_streams.subscribe(run, candidate.strategy, since=int(market_now.timestamp()))
     status_changes.make(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
-    return Admitted(algorithm, warnings)
+    return StartResult(algorithm, warnings)
 
 
 def _locked(owner: User, algorithm_id: str) -> Algorithm:
@@ -100,7 +100,7 @@ def _strategy_of(configuration: Configuration) -> Strategy:
     return reading.strategy
 
 
-def _begin_run(candidate: Candidate, account: Account, required: Decimal, now: datetime) -> Run:
+def _begin_run(candidate: StartRequest, account: Account, required: Decimal, now: datetime) -> Run:
     algorithm = candidate.algorithm
     return Run.objects.create(
         algorithm=algorithm,
@@ -114,27 +114,27 @@ def _begin_run(candidate: Candidate, account: Account, required: Decimal, now: d
 
 
 @transaction.atomic
-def resume(*, owner: User, algorithm_id: str, now: datetime) -> Admitted:
+def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     """Let a paused one go on, with the capital and the positions that it has kept.
 
     Raises AlgorithmNotFound, WrongStatus, then what the kill switches and `admission` refuse.
     """
-    switched = kill_switches.share_of_user(owner), kill_switches.share_of_all()
+    switched = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     algorithm = _locked(owner, algorithm_id)
     if algorithm.status not in MOVES[Move.RESUME][0]:
         raise _wrong_status(algorithm, Move.RESUME)
     run = algorithm.runs.live().get()
     kill_switches.require_off(*switched)
-    candidate = Candidate(algorithm, _strategy_of(run.configuration), resumed=run)
+    candidate = StartRequest(algorithm, _strategy_of(run.configuration), resumed=run)
     market_now = clock.market_moment(now=now)
     warnings = start_checks.check_symbols(candidate, now=market_now)
     start_checks.check_loss(candidate, now=market_now)
     start_checks.check_positions(candidate)
     start_checks.check_broker(candidate)
-    run.close_asked_at = None
-    run.save(update_fields=["close_asked_at"])
+    run.close_requested_at = None
+    run.save(update_fields=["close_requested_at"])
     status_changes.make(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
-    return Admitted(algorithm, warnings)
+    return StartResult(algorithm, warnings)
 
 
 @transaction.atomic
@@ -159,7 +159,7 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
     algorithm = _locked(owner, algorithm_id)
     run = algorithm.runs.holding().first()
     if run is not None:
-        run.close_asked_at = (run.close_asked_at or now) if close_positions else None
+        run.close_requested_at = (run.close_requested_at or now) if close_positions else None
         _end(run, EndReason.STOPPED, account, now)
     status_changes.make(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
     return algorithm
@@ -181,14 +181,14 @@ def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
     run.end(reason, now=now)
     if not run.positions.open().exists():
         capital.release(account, run, now=now)
-        bar_streams.detach(run, now=now)
-    run.save(update_fields=["close_asked_at", "ended_at", "end_reason", "released_at"])
+        bar_streams.unsubscribe(run, now=now)
+    run.save(update_fields=["close_requested_at", "ended_at", "end_reason", "released_at"])
 
 
 def release(*, run: Run, now: datetime) -> None:
     """What has ended holds nothing any more: its capital is free. The account is locked."""
     capital.release(run.account, run, now=now)
-    bar_streams.detach(run, now=now)
+    bar_streams.unsubscribe(run, now=now)
     run.save(update_fields=["released_at"])
 
 
@@ -247,7 +247,7 @@ def read_switch(*, owner: User) -> KillSwitch:
 
 
 @transaction.atomic
-def stop_everything(
+def engage_kill_switch(
     *,
     owner: User,
     reason: str,
@@ -259,7 +259,7 @@ def stop_everything(
     for all positions to be closed. One that is on stays as it was turned on; each use is on
     record. `operator`: who does it in the place of the owner.
     """
-    switch = kill_switches.lock_of_user(owner)
+    switch = kill_switches.lock_user_switch(owner)
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
@@ -279,15 +279,15 @@ def stop_everything(
             Move.PAUSE, algorithm, run=run, actor=actor, reason="kill switch", now=now
         )
     if close_positions:
-        holding = Run.objects.holding().filter(account__owner=owner, close_asked_at=None)
-        holding.update(close_asked_at=now)
+        holding = Run.objects.holding().filter(account__owner=owner, close_requested_at=None)
+        holding.update(close_requested_at=now)
     return switch
 
 
 @transaction.atomic
-def allow_again(*, owner: User, now: datetime) -> KillSwitch:
+def release_kill_switch(*, owner: User, now: datetime) -> KillSwitch:
     """Turn the owner's switch off. What it has paused stays paused."""
-    switch = kill_switches.lock_of_user(owner)
+    switch = kill_switches.lock_user_switch(owner)
     if switch.active:
         audit.record(Action.KILL_SWITCH_OFF, switch, actor=audit.user(owner), now=now)
         switch.turn_off()
@@ -295,7 +295,7 @@ def allow_again(*, owner: User, now: datetime) -> KillSwitch:
     return switch
 
 
-class NotHalted(ServiceError):
+class GlobalSwitchOff(ServiceError):
     """The operators' switch is off: there is nothing to lift."""
 
     code = Code.UNPROCESSABLE_ENTITY
@@ -305,15 +305,16 @@ class NotHalted(ServiceError):
 @transaction.atomic
 def read_global_switch() -> GlobalSwitch:
     """There from the first look at it on."""
-    return kill_switches.share_of_all()
+    return kill_switches.share_global_switch()
 
 
 @transaction.atomic
-def halt(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
-    """Nothing of anybody's starts, resumes or enters until `lift`; no status changes, so that
-    afterwards all goes on. One that is on stays as it was turned on; each use is on record.
+def engage_global_switch(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
+    """Stop all starts, resumes and entries of all users until `release_global_switch`. No status
+    changes, so that everything goes on afterwards. A switch that is on keeps its reason and time;
+    each use is audited.
     """
-    switch = kill_switches.lock_of_all()
+    switch = kill_switches.lock_global_switch()
     if not switch.active:
         switch.turn_on(reason=reason, now=now)
         switch.save()
@@ -322,11 +323,11 @@ def halt(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
 
 
 @transaction.atomic
-def lift(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
-    """Let trading go on for everybody. Raises NotHalted."""
-    switch = kill_switches.lock_of_all()
+def release_global_switch(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
+    """Let trading go on for everybody. Raises GlobalSwitchOff."""
+    switch = kill_switches.lock_global_switch()
     if not switch.active:
-        raise NotHalted
+        raise GlobalSwitchOff
     switch.turn_off()
     switch.save()
     audit.record(Action.KILL_SWITCH_OFF, switch, actor=operator, now=now, reason=reason)

@@ -41,7 +41,7 @@ class PositionLimitReached(ServiceError):
     )
 
 
-class PositionsLeft(ServiceError):
+class PositionsStillOpen(ServiceError):
     """An earlier run still holds positions, and the capital that is in them."""
 
     code = Code.UNPROCESSABLE_ENTITY
@@ -57,7 +57,7 @@ class BrokerBusy(ServiceError):
     message = "The broker {broker} takes no more orders just now; try again later."
 
 
-class BrokerAway(ServiceError):
+class BrokerUnreachable(ServiceError):
     """The broker cannot be reached."""
 
     code = Code.BROKER_CONNECTION_FAILED
@@ -72,7 +72,7 @@ class NoBroker(ServiceError):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class StartRequest:
     """An algorithm that is to trade: its steps as they are read, and the run that it resumes."""
 
     algorithm: Algorithm
@@ -84,7 +84,7 @@ class Candidate:
         return self.strategy.executionSettings.mode == "live"
 
 
-def check_symbols(candidate: Candidate, *, now: datetime) -> tuple[Fault, ...]:
+def check_symbols(candidate: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
     """What is worth a second look; on paper an index trades. Raises SymbolNotTradable."""
     verdicts = symbols.check_all(symbols=candidate.strategy.basicInfo.symbols, now=now)
     for verdict in verdicts:
@@ -106,7 +106,7 @@ def _warnings(verdicts: Iterable[SymbolCheck]) -> Iterable[Fault]:
             yield Fault(f"basicInfo.symbols[{index}]", message)
 
 
-def check_loss(candidate: Candidate, *, now: datetime) -> None:
+def check_loss(candidate: StartRequest, *, now: datetime) -> None:
     """A breach stands until the day ends, whatever the limit is changed to since. Raises
     DailyLossReached.
     """
@@ -121,8 +121,8 @@ def check_loss(candidate: Candidate, *, now: datetime) -> None:
         raise DailyLossReached(dailyLoss=lost.loss, limit=limit)
 
 
-def check_positions(candidate: Candidate) -> None:
-    """What the resumed run holds is its own. Raises PositionLimitReached, PositionsLeft."""
+def check_positions(candidate: StartRequest) -> None:
+    """What the resumed run holds is its own. Raises PositionLimitReached, PositionsStillOpen."""
     earlier = Run.objects.holding().filter(algorithm=candidate.algorithm)
     if candidate.resumed is not None:
         earlier = earlier.exclude(pk=candidate.resumed.pk)
@@ -132,16 +132,16 @@ def check_positions(candidate: Candidate) -> None:
     most = candidate.strategy.riskParameters.maxOpenPositions
     if left >= most:
         raise PositionLimitReached(openPositions=left, maxOpenPositions=most)
-    raise PositionsLeft(openPositions=left, reason="positions_open")
+    raise PositionsStillOpen(openPositions=left, reason="positions_open")
 
 
-def check_broker(candidate: Candidate) -> None:
-    """Raises NoBroker, BrokerAway, BrokerBusy."""
+def check_broker(candidate: StartRequest) -> None:
+    """Raises NoBroker, BrokerUnreachable, BrokerBusy."""
     if candidate.is_live:
         broker = candidate.strategy.executionSettings.broker
         raise NoBroker(broker=broker, retryAfter=RETRY_SECONDS)
     match PaperBroker().health().state:
         case BrokerState.UNREACHABLE:
-            raise BrokerAway(broker=PAPER, retryAfter=RETRY_SECONDS)
+            raise BrokerUnreachable(broker=PAPER, retryAfter=RETRY_SECONDS)
         case BrokerState.LIMITED:
             raise BrokerBusy(broker=PAPER, retryAfter=RETRY_SECONDS)

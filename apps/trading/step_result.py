@@ -14,7 +14,7 @@ from apps.engine.simulation.plan import Contract
 from apps.trading.models import Run
 
 
-class Barred(StrEnum):
+class EntryBlock(StrEnum):
     """Why a run may enter nothing, as its refused signals and orders tell it."""
 
     STOPPED = "stopped"
@@ -24,7 +24,7 @@ class Barred(StrEnum):
     STALE_DATA = "stale_data"
 
 
-class SettledFraction(NamedTuple):
+class FractionSettlement(NamedTuple):
     """A part of a share that a split left over, settled in cash.
 
     `locked` are the rupees that the position locked before and after, `gross` what the fraction won
@@ -37,7 +37,7 @@ class SettledFraction(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Step:
+class BarStep:
     """A run before and after a row.
 
     `time` is the start of the row's bars, `closes` their nominal end (epoch seconds). `heard` are
@@ -61,13 +61,13 @@ class Step:
     fills: Array
     refusals: Array
     trades: Array
-    fractions: Sequence[SettledFraction] = ()
+    fractions: Sequence[FractionSettlement] = ()
     last: Array = field(default_factory=lambda: np.empty(0))
     cancelled: Collection[str] = ()
-    barred: Barred | None = None
+    barred: EntryBlock | None = None
 
 
-def drop_entry(state: State, strategy: Strategy, symbol: str) -> None:
+def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:
     """Let the entry that waits not be traded; one that would reverse a position still closes it, as
     where entries are barred (engine rule 20).
     """

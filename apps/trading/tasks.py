@@ -56,7 +56,7 @@ def check_drift_of_day(algorithm_id: str, day: str) -> None:
 def settle_expired(timestamp: int) -> None:
     """`timestamp`: when it was due."""
     if rows := expiry.settle(now=datetime.fromtimestamp(timestamp, tz=UTC)):
-        log.info("settled contracts that had no last bar on %d lanes", rows)
+        log.info("settled contracts that had no last bar on %d streams", rows)
 
 
 @app.task(
@@ -70,7 +70,7 @@ def stop_trading_of(user_id: str, operator_id: str) -> None:
     """
     user = User.objects.filter(pk=user_id, is_active=False).first()
     if user is not None:
-        services.stop_everything(
+        services.engage_kill_switch(
             owner=user,
             reason="The account was switched off.",
             close_positions=False,

@@ -8,7 +8,7 @@ from apps.market import store
 from apps.trading.models import Run
 
 
-class Unfed(NamedTuple):
+class UnfedAlgorithm(NamedTuple):
     """An algorithm that trades, and those of its symbols that get no bars."""
 
     algorithm_id: str
@@ -17,9 +17,9 @@ class Unfed(NamedTuple):
     symbols: tuple[str, ...]
 
 
-def unfed_by(
+def find_unfed_algorithms(
     symbols: Collection[str], timeframe: str, *, stored_from: int | None = None
-) -> Iterator[Unfed]:
+) -> Iterator[UnfedAlgorithm]:
     """Yield the algorithms that get no bars, or not of all their symbols, of a feed that brings
     bars of `timeframe` of these symbols.
 
@@ -36,7 +36,7 @@ def unfed_by(
             if symbol not in fed and not _is_stored(symbol, wanted, stored_from)
         )
         if missing:
-            yield Unfed(run.algorithm_id, run.algorithm.name, wanted, missing)
+            yield UnfedAlgorithm(run.algorithm_id, run.algorithm.name, wanted, missing)
 
 
 def _is_stored(symbol: str, timeframe: str, since: int | None) -> bool:

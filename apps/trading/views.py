@@ -21,10 +21,10 @@ from apps.trading.serializers import (
     statement_out,
     switch_out,
 )
-from apps.trading.services import Admitted
+from apps.trading.services import StartResult
 
 
-def _admitted(admitted: Admitted) -> Response:
+def _admitted(admitted: StartResult) -> Response:
     return Response(admitted_out(admitted), headers={"ETag": tag_of(admitted.algorithm.rev)})
 
 
@@ -91,7 +91,7 @@ class KillSwitchView(ViewSet):
     @idempotent
     def turn_on(self, request: Request) -> Response:
         emergency = emergency_in(request.data)
-        switch = services.stop_everything(
+        switch = services.engage_kill_switch(
             owner=caller(request),
             reason=emergency.reason,
             close_positions=emergency.close_positions,
@@ -101,5 +101,5 @@ class KillSwitchView(ViewSet):
 
     @documented(openapi.TURN_OFF)
     def turn_off(self, request: Request) -> Response:
-        services.allow_again(owner=caller(request), now=timezone.now())
+        services.release_kill_switch(owner=caller(request), now=timezone.now())
         return Response(status=204)

@@ -110,7 +110,7 @@ def test_positions_are_closed_when_that_is_asked_for(
     stop(left, close_positions=False)
     hold(start(ready(bob)))
     on(api, alice, {} if close is None else {"closePositions": close})
-    asked = Run.objects.exclude(close_asked_at=None)
+    asked = Run.objects.exclude(close_requested_at=None)
     assert {run.algorithm for run in asked} == ({active, left} if close else set())
 
 
@@ -118,7 +118,7 @@ def test_closing_can_be_asked_for_afterwards(api: Api, alice: User) -> None:
     hold(start(ready(alice)))
     first = on(api, alice)
     assert on(api, alice, {"closePositions": True}).json() == first.json()
-    assert Run.objects.get().close_asked_at is not None
+    assert Run.objects.get().close_requested_at is not None
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_the_global_one_refuses_everybody_and_changes_no_status(
     active, stopped, paused = (
         standing(alice, "active"), standing(alice, "stopped"), standing(bob, "paused"),
     )  # fmt: skip
-    services.halt(operator=OLGA, reason="bad data", now=make.NOW)
+    services.engage_global_switch(operator=OLGA, reason="bad data", now=make.NOW)
     for owner, algorithm, verb in ((alice, stopped, "start"), (bob, paused, "resume")):
         response = api(owner).post(f"{ALGORITHMS}/{algorithm.pk}/{verb}")
         error = assert_error(
@@ -174,5 +174,5 @@ def test_the_global_one_refuses_everybody_and_changes_no_status(
         assert "bad data" not in error["message"]
     assert status_of(active) == "active"
     assert api(alice).get(PATH).json() == OFF
-    services.lift(operator=OLGA, reason="over", now=make.NOW)
+    services.release_global_switch(operator=OLGA, reason="over", now=make.NOW)
     assert api(alice).post(f"{ALGORITHMS}/{stopped.pk}/start").status_code == 200

@@ -19,7 +19,7 @@ def test_it_keeps_its_run_its_capital_and_its_positions(api: Api, alice: User) -
     assert response.status_code == 200
     assert (response.json()["status"], response.json()["active"]) == ("paused", False)
     run = Run.objects.live().get()
-    assert run.close_asked_at is None
+    assert run.close_requested_at is None
     assert run.positions.open().count() == 1
     assert Account.objects.get().reserved == run.capital
 

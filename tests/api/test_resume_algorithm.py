@@ -72,12 +72,12 @@ def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User)
     algorithm = standing(alice, "paused")
     row = equity("NSE:NIFTY", enabled=False)
     lost = lose(algorithm, 10_000, now=timezone.now())
-    services.stop_everything(owner=alice, reason="", close_positions=False, now=make.NOW)
-    services.halt(operator=OLGA, reason="", now=make.NOW)
+    services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
+    services.engage_global_switch(operator=OLGA, reason="", now=make.NOW)
     assert_error(post(api, algorithm), 403, "FORBIDDEN", reason="kill_switch")
-    services.allow_again(owner=alice, now=make.NOW)
+    services.release_kill_switch(owner=alice, now=make.NOW)
     assert_error(post(api, algorithm), 503, "SERVICE_UNAVAILABLE")
-    services.lift(operator=OLGA, reason="", now=make.NOW)
+    services.release_global_switch(operator=OLGA, reason="", now=make.NOW)
     assert_error(post(api, algorithm), 400, "INVALID_SYMBOL", symbol="NSE:NIFTY")
     row.enabled, row.type = True, Type.INDEX
     row.save()
@@ -90,8 +90,8 @@ def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User)
 
 def test_a_request_to_close_positions_is_taken_back(api: Api, alice: User) -> None:
     algorithm = standing(alice, "active")
-    services.stop_everything(owner=alice, reason="", close_positions=True, now=make.NOW)
-    services.allow_again(owner=alice, now=make.NOW)
-    assert Run.objects.get().close_asked_at == make.NOW
+    services.engage_kill_switch(owner=alice, reason="", close_positions=True, now=make.NOW)
+    services.release_kill_switch(owner=alice, now=make.NOW)
+    assert Run.objects.get().close_requested_at == make.NOW
     post(api, algorithm)
-    assert Run.objects.get().close_asked_at is None
+    assert Run.objects.get().close_requested_at is None

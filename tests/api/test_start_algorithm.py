@@ -250,8 +250,8 @@ def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User)
     stop(algorithm, close_positions=False)
     row = equity("NSE:NIFTY", enabled=False)
     lost = lose(algorithm, 10_000, now=timezone.now())
-    services.stop_everything(owner=alice, reason="", close_positions=False, now=make.NOW)
-    services.halt(operator=OLGA, reason="", now=make.NOW)
+    services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
+    services.engage_global_switch(operator=OLGA, reason="", now=make.NOW)
     risk = algorithm.risk_parameters
     rows = Algorithm.objects.filter(pk=algorithm.pk)
     rows.update(status="draft", risk_parameters={})
@@ -264,9 +264,9 @@ def test_what_is_wrong_is_told_in_the_order_of_the_checks(api: Api, alice: User)
     refused(422, "ALGORITHM_INCOMPLETE", missingFields=["riskParameters"])
     rows.update(risk_parameters=risk)
     refused(403, "FORBIDDEN", reason="kill_switch")
-    services.allow_again(owner=alice, now=make.NOW)
+    services.release_kill_switch(owner=alice, now=make.NOW)
     refused(503, "SERVICE_UNAVAILABLE", reason="global_kill_switch")
-    services.lift(operator=OLGA, reason="", now=make.NOW)
+    services.release_global_switch(operator=OLGA, reason="", now=make.NOW)
     refused(400, "INVALID_SYMBOL", symbol="NSE:NIFTY")
     row.enabled = True
     row.save()
@@ -321,10 +321,10 @@ def test_a_start_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
 
 def test_a_stored_refusal_is_replayed_though_its_cause_is_gone(api: Api, alice: User) -> None:
     algorithm, mine = ready(alice), api(alice)
-    services.stop_everything(owner=alice, reason="", close_positions=False, now=make.NOW)
+    services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
     path, headers = f"{PATH}/{algorithm.pk}/start", {"Idempotency-Key": "k"}
     assert_error(mine.post(path, headers=headers), 403, "FORBIDDEN")
-    services.allow_again(owner=alice, now=make.NOW)
+    services.release_kill_switch(owner=alice, now=make.NOW)
     assert mine.post(path, headers=headers)["Idempotent-Replayed"] == "true"
     assert mine.post(path, headers={"Idempotency-Key": "l"}).status_code == 200
 

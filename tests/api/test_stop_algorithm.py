@@ -72,7 +72,7 @@ def test_what_holds_positions_keeps_its_capital_until_they_are_closed(
     assert post(api, algorithm, body).json()["status"] == "stopped"
     run.refresh_from_db()
     assert run.ended_at is not None
-    assert (run.released_at, run.close_asked_at is not None) == (None, closes)
+    assert (run.released_at, run.close_requested_at is not None) == (None, closes)
     assert Account.objects.get().reserved == Decimal(1_000_000)
     again = api(alice).post(f"{PATH}/{algorithm.pk}/start")
     assert_error(again, 422, "UNPROCESSABLE_ENTITY", openPositions=1)
@@ -87,7 +87,7 @@ def test_a_failed_one_whose_positions_stayed_is_asked_to_close_them(api: Api, al
     post(api, algorithm)
     run.refresh_from_db()
     assert (run.end_reason, run.released_at) == ("error", None)
-    assert run.close_asked_at is not None
+    assert run.close_requested_at is not None
 
 
 @pytest.mark.parametrize("status", ["draft", "stopped"])

@@ -78,7 +78,7 @@ def waiting_order(user: User) -> str:
 
 
 def switched_on(user: User) -> str:
-    trading.stop_everything(owner=user, reason="", close_positions=False, now=make.NOW)
+    trading.engage_kill_switch(owner=user, reason="", close_positions=False, now=make.NOW)
     return ""
 
 

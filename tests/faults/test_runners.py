@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.market import clock
-from apps.trading.models import LaneRow, Posting, RunState
+from apps.trading.models import BarRow, Posting, RunState
 from tests.faults.workers import working
 from tests.processes import until
 from tests.trading.live.market_day import FIRST, backtested, hold, started, steps, times, walk
@@ -42,8 +42,8 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
                 start + LENGTH + 20, symbols=list(series), timeframe="15m", now=timezone.now()
             )
             if n in moments:  # in the midst of the work of this bar, or of those before it
-                taken = LaneRow.objects.count()
-                until(lambda taken=taken: LaneRow.objects.count() > taken, seconds=60)
+                taken = BarRow.objects.count()
+                until(lambda taken=taken: BarRow.objects.count() > taken, seconds=60)
                 time.sleep(rng.uniform(0, 0.1))
                 victim = rng.choice(workers)
                 victim.kill()
@@ -52,7 +52,7 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
     for run in runs:
         result = backtested(run, start=FIRST, end=starts[-1] + 1)
         assert trades_of(run) == expected_of(result)
-    assert LaneRow.objects.count() == len(LANES) * len(starts)
+    assert BarRow.objects.count() == len(LANES) * len(starts)
     assert sum(Posting.objects.values_list("amount", flat=True)) == 0
 
 

@@ -14,8 +14,8 @@ from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
 from apps.trading.booking.record import book_steps
-from apps.trading.models import Lane, Run, RunState
-from apps.trading.step_result import Step
+from apps.trading.models import BarStream, Run, RunState
+from apps.trading.step_result import BarStep
 from tests import make
 from tests.trading.standing import start
 
@@ -65,7 +65,7 @@ class Stepper:
         """When the last one was."""
         return self.now - timedelta(seconds=BAR)
 
-    def step(self, bars: Mapping[str, Bar], heard: Mapping[str, int] = SILENT) -> Step:
+    def step(self, bars: Mapping[str, Bar], heard: Mapping[str, int] = SILENT) -> BarStep:
         """The next row, of the symbols that have a bar."""
         strategy = engine.parse(self.run.configuration)
         symbols = strategy.basicInfo.symbols
@@ -85,7 +85,7 @@ class Stepper:
         last = np.array([bars[symbol][3] if symbol in bars else np.nan for symbol in symbols])
         return replace(self._told(before, signals[0], *written), last=last)
 
-    def expire(self, symbol: str) -> Step:
+    def expire(self, symbol: str) -> BarStep:
         """It is settled at its last close, in a step of its own."""
         symbols = engine.parse(self.run.configuration).basicInfo.symbols
         out, contracts, rates = self._arrays()
@@ -108,8 +108,8 @@ class Stepper:
     def _told(
         self, before: records.State, heard: records.Array, fills: records.Array,
         refusals: records.Array, trades: records.Array,
-    ) -> Step:  # fmt: skip
-        return Step(
+    ) -> BarStep:  # fmt: skip
+        return BarStep(
             run=self.run,
             strategy=engine.parse(self.run.configuration),
             contracts=self.contracts,
@@ -141,12 +141,12 @@ def stepper(owner: User, *symbols: str, contract: Contract | None = None, **step
     names = symbols or ("NSE:SBIN",)
     algorithm = make.algorithm(owner, **steps_of(*names, **steps))
     run = start(algorithm)
-    lane, _ = Lane.objects.get_or_create(
+    stream, _ = BarStream.objects.get_or_create(
         key=" ".join(names), defaults={"symbols": list(names), "timeframe": "15m"}
     )
     stored = RunState.objects.get(run=run)
-    stored.lane = lane
-    stored.save(update_fields=["lane"])
+    stored.stream = stream
+    stored.save(update_fields=["stream"])
     state = records.load(bytes(stored.data))
     return Stepper(run, state, (contract or Contract(),) * len(names))
 

@@ -84,7 +84,7 @@ def test_a_user_cannot_turn_it(operator: Client, alice: User) -> None:
     "page",
     [
         "account", "run", "position", "dailyloss", "ledgerentry", "killswitch", "order", "trade",
-        "signal", "lane",
+        "signal", "barstream",
     ],
 )  # fmt: skip
 def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:

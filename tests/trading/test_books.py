@@ -26,7 +26,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Plan, bar_entries
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract
-from apps.trading.booking.interpret import Leg, client_order_id, exit_that_waits
+from apps.trading.booking.interpret import OrderSlot, client_order_id, exit_that_waits
 from apps.trading.booking.record import book_steps
 from apps.trading.models import (
     Account,
@@ -38,7 +38,7 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
-from apps.trading.step_result import drop_entry
+from apps.trading.step_result import drop_pending_entry
 from apps.webhooks.models import Event
 from tests.trading.stepped import OPENING, play, record, stepper
 
@@ -84,7 +84,7 @@ def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
         "market",
     )
     assert (order.quantity, order.ended_at, order.price) == (None, None, None)
-    assert order.pk == client_order_id(one.run.pk, OPENING, SBIN, Leg.ENTRY)
+    assert order.pk == client_order_id(one.run.pk, OPENING, SBIN, OrderSlot.ENTRY)
     assert (signal.side, signal.action, signal.followed, signal.reason) == (
         "long", "entry", True, "",
     )  # fmt: skip
@@ -175,7 +175,7 @@ def test_a_reversal_is_an_exit_and_an_entry(alice: User) -> None:
 def test_a_reversal_whose_entry_is_dropped_still_closes(alice: User) -> None:
     one = stepper(alice)
     play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}))
-    drop_entry(one.state, engine.parse(one.run.configuration), SBIN)
+    drop_pending_entry(one.state, engine.parse(one.run.configuration), SBIN)
     play(one, row(FLAT))
     ended = Order.objects.exclude(side="buy").values_list("intent", "status", "reason")
     assert set(ended) == {

@@ -26,7 +26,7 @@ from tests.conftest import Api
 from tests.trading.standing import NOW, ready, start
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
-Outcome = TypeVar("Outcome")
+StepOutcome = TypeVar("StepOutcome")
 OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
 WAITING = """
     SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))
@@ -43,11 +43,11 @@ def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(idempotency, "WAIT", "60s")
 
 
-def at_once(work: Callable[[int], Outcome], times: int) -> list[Outcome]:
+def at_once(work: Callable[[int], StepOutcome], times: int) -> list[StepOutcome]:
     """What each came to, all begun together, each on a connection of its own."""
     gate = Barrier(times)
 
-    def one(n: int) -> Outcome:
+    def one(n: int) -> StepOutcome:
         try:
             connection.ensure_connection()
             gate.wait()
@@ -153,10 +153,10 @@ def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
             lambda: services.pause(**mine),
             lambda: services.resume(**mine),
             lambda: services.stop(**mine, close_positions=True),
-            lambda: services.stop_everything(
+            lambda: services.engage_kill_switch(
                 owner=owner, reason="", close_positions=False, now=NOW
             ),
-            lambda: services.allow_again(owner=owner, now=NOW),
+            lambda: services.release_kill_switch(owner=owner, now=NOW),
         ]
         for turn in range(len(verbs)):
             refusal_of(verbs[(n + turn) % len(verbs)])
@@ -182,7 +182,7 @@ def test_no_start_commits_after_the_switch_has() -> None:
     def work(n: int) -> None:
         if n:
             sharing.wait()
-            services.stop_everything(owner=owner, reason="", close_positions=False, now=NOW)
+            services.engage_kill_switch(owner=owner, reason="", close_positions=False, now=NOW)
             assert Algorithm.objects.get().status == Status.PAUSED
         else:
             with transaction.atomic():
@@ -222,9 +222,9 @@ def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
     def turn_on() -> None:
         with transaction.atomic():
             if of_all:
-                services.halt(operator=OLGA, reason="", now=NOW)
+                services.engage_global_switch(operator=OLGA, reason="", now=NOW)
             else:
-                services.stop_everything(owner=owner, reason="", close_positions=False, now=NOW)
+                services.engage_kill_switch(owner=owner, reason="", close_positions=False, now=NOW)
             turning.wait()
             wait_until_somebody_waits()
 

@@ -6,7 +6,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.trading import bar_streams, retention
-from apps.trading.models import Lane, LaneRow, Run, RunState, Signal
+from apps.trading.models import BarRow, BarStream, Run, RunState, Signal
 from tests import make
 from tests.trading.standing import ready, start
 
@@ -23,8 +23,8 @@ def signal(run: Run, at: datetime) -> None:
     )  # fmt: skip
 
 
-def row(lane: Lane, time: int, used_at: datetime) -> None:
-    lane.rows.create(time=time, bars=b"", used_at=used_at)
+def row(stream: BarStream, time: int, used_at: datetime) -> None:
+    stream.rows.create(time=time, bars=b"", used_at=used_at)
 
 
 def test_an_old_signal_goes_unless_it_is_of_a_replay_by_a_young_run(alice: User, bob: User) -> None:
@@ -37,16 +37,16 @@ def test_an_old_signal_goes_unless_it_is_of_a_replay_by_a_young_run(alice: User,
     assert set(Signal.objects.values_list("run", "bar_time")) == {(old.pk, NEW), (young.pk, OLD)}
 
 
-def test_an_old_row_goes_unless_a_run_is_in_its_stretch(alice: User) -> None:
+def test_an_old_row_goes_unless_a_run_is_in_its_segment(alice: User) -> None:
     start(ready(alice))
-    bar_streams.adopt(now=make.NOW)
-    held, free = RunState.objects.get().lane, bar_streams.lane_of(["NSE:TCS"], "1m")
+    bar_streams.assign_runs(now=make.NOW)
+    held, free = RunState.objects.get().stream, bar_streams.get_bar_stream(["NSE:TCS"], "1m")
     assert held is not None
-    Lane.objects.update(began=1_000)
-    for lane in (held, free):
-        row(lane, 999, OLD)
-        row(lane, 1_000, OLD)
-        row(lane, 1_001, NEW)
+    BarStream.objects.update(segment_start=1_000)
+    for stream in (held, free):
+        row(stream, 999, OLD)
+        row(stream, 1_000, OLD)
+        row(stream, 1_001, NEW)
     assert retention.purge(now=make.NOW) == 3
-    left = LaneRow.objects.order_by("lane", "time").values_list("lane", "time")
+    left = BarRow.objects.order_by("stream", "time").values_list("stream", "time")
     assert set(left) == {(held.pk, 1_000), (held.pk, 1_001), (free.pk, 1_001)}

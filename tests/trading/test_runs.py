@@ -38,7 +38,7 @@ def test_a_failed_one_that_holds_positions_keeps_its_capital(alice: User) -> Non
     hold(run)
     services.fail(algorithm=algorithm, reason="ruined", now=LATER)
     run.refresh_from_db()
-    assert (run.ended_at, run.released_at, run.close_asked_at) == (LATER, None, None)
+    assert (run.ended_at, run.released_at, run.close_requested_at) == (LATER, None, None)
     assert Account.objects.get().reserved == run.capital
 
 
@@ -102,7 +102,7 @@ def test_there_is_one_global_switch() -> None:
 
 def test_what_a_user_had_goes_with_the_user(alice: User) -> None:
     hold(start(ready(alice)))
-    services.stop_everything(owner=alice, reason="", close_positions=False, now=make.NOW)
+    services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
     alice.delete()
     for model in (Account, Run, KillSwitch, Event):
         assert not model._default_manager.exists()

@@ -31,7 +31,7 @@ TRADE_COLUMNS: Final = (
 
 
 def position_out(position: Position) -> dict[str, object]:
-    closed, asked = position.closed_at, position.close_asked_at
+    closed, asked = position.closed_at, position.close_requested_at
     return {
         "runId": position.run_id,
         "symbol": position.symbol,
@@ -52,7 +52,7 @@ def position_out(position: Position) -> dict[str, object]:
 def order_out(order: Order) -> dict[str, object]:
     """An order is filled at once or not at all: it has one fill at most."""
     fill = next(iter(order.fills.all()), None)
-    ended, asked = order.ended_at, order.cancel_asked_at
+    ended, asked = order.ended_at, order.cancel_requested_at
     return {
         "id": order.pk,
         "runId": order.run_id,

@@ -81,9 +81,9 @@ def close_position(*, owner: User, algorithm_id: str, symbol: str, now: datetime
     """At its symbol's next open. Raises AlgorithmNotFound, NotFound."""
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     position = _held(algorithm, symbol)
-    if position.close_asked_at is None:
-        position.close_asked_at = now
-        position.save(update_fields=["close_asked_at"])
+    if position.close_requested_at is None:
+        position.close_requested_at = now
+        position.save(update_fields=["close_requested_at"])
         audit.record(
             Action.POSITION_CLOSE_ASKED,
             algorithm,
@@ -118,9 +118,9 @@ def cancel_order(*, owner: User, order_id: str, now: datetime) -> Order:
         )
     if order.intent == Intent.EXIT:
         raise ExitGoesOn(orderId=order.pk, reason="exit")
-    if order.cancel_asked_at is None:
-        order.cancel_asked_at = now
-        order.save(update_fields=["cancel_asked_at"])
+    if order.cancel_requested_at is None:
+        order.cancel_requested_at = now
+        order.save(update_fields=["cancel_requested_at"])
         audit.record(Action.ORDER_CANCEL_ASKED, order, actor=audit.user(owner), now=now)
     return order
 

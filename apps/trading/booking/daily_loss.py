@@ -11,7 +11,7 @@ from django.db import connection
 from apps.market.dates import day_in_india
 from apps.trading.models import DailyLoss, Run
 from apps.trading.money import NOTHING, rupees
-from apps.trading.step_result import Step
+from apps.trading.step_result import BarStep
 from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
 
@@ -38,7 +38,7 @@ class Loss:
     breached: bool
 
 
-def update_daily_losses(steps: Sequence[Step], *, now: datetime) -> list[EventPayload]:
+def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[EventPayload]:
     """Write the loss of the day where money moved or the limit was reached; returns what is to be
     told of breaches. The algorithms are locked.
     """
@@ -57,7 +57,7 @@ def update_daily_losses(steps: Sequence[Step], *, now: datetime) -> list[EventPa
     ]
 
 
-def _loss(step: Step) -> Loss:
+def _loss(step: BarStep) -> Loss:
     limit = rupees(step.strategy.riskParameters.maxDailyLoss)
     return Loss(step.run, day_in_india(step.time), loss_of(step), limit, _has_breached(step))
 
@@ -69,18 +69,18 @@ def _breached_before(losses: Sequence[Loss]) -> set[tuple[str, date]]:
     return set(told.values_list("algorithm_id", "day")) if ids else set()
 
 
-def loss_of(step: Step) -> Decimal:
+def loss_of(step: BarStep) -> Decimal:
     """Rupees lost since the last mark before the session; 0 or more."""
     account = step.state.account[0]
     return max(NOTHING, rupees(float(account["day_start"] - account["equity"])))
 
 
-def _has_moved(step: Step) -> bool:
+def _has_moved(step: BarStep) -> bool:
     """Whether something was won or lost for good."""
     return bool(len(step.trades) or step.fractions)
 
 
-def _has_breached(step: Step) -> bool:
+def _has_breached(step: BarStep) -> bool:
     before, after = step.before.account[0], step.state.account[0]
     was_halted = bool(before["halted"]) and before["day"] == after["day"]
     return bool(after["halted"]) and not was_halted

@@ -32,12 +32,12 @@ from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.language.strategy import Strategy
 from apps.trading.models import Intent
 from apps.trading.money import NOTHING, rupees
-from apps.trading.step_result import Barred, Step
+from apps.trading.step_result import BarStep, EntryBlock
 
 Record = Any
 """A NumPy record, whose fields no type knows."""
 
-FROM_OUTSIDE: Final = frozenset(Barred)
+FROM_OUTSIDE: Final = frozenset(EntryBlock)
 """Why a signal is refused that pass over in silence what would have been ignored anyway."""
 AT_CLOSES: Final = FROM_OUTSIDE | {"both_sides", "daily_loss_limit"}
 """Why a signal is refused at the close that heard it; every other reason is met at an open."""
@@ -46,7 +46,7 @@ BY_LEVEL: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": 
 """Exits at a level, and which of the position's it is."""
 
 
-class Leg(StrEnum):
+class OrderSlot(StrEnum):
     """Which of the orders that one bar makes of one symbol."""
 
     ENTRY = "entry"  # waits from the bar's close on
@@ -56,7 +56,7 @@ class Leg(StrEnum):
     EXPIRY = "expiry"  # settles a contract at its last close
 
 
-def client_order_id(run_id: str, bar_time: int, symbol: str, leg: Leg) -> str:
+def client_order_id(run_id: str, bar_time: int, symbol: str, leg: OrderSlot) -> str:
     """The same order has the same id, however often it is made; 96 bits of SHA-256, as an id."""
     return sha256(f"{run_id} {bar_time} {symbol} {leg}".encode()).hexdigest()[:24]
 
@@ -75,7 +75,7 @@ class Execution:
     time: int
     side: str
     intent: Intent
-    leg: Leg
+    leg: OrderSlot
     reason: str
     quantity: int
     price: float
@@ -92,19 +92,19 @@ class Execution:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class NewOrder:
     """An order that waits for the symbol's next bar; `price` where it is not at market."""
 
     symbol: str
     side: str
     intent: Intent
-    leg: Leg
+    leg: OrderSlot
     reason: str = ""
     price: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RejectedSignal:
     """An entry that waited and was not traded."""
 
     symbol: str
@@ -114,7 +114,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class SignalRecord:
     """A signal of this close; one that is not followed says why."""
 
     symbol: str
@@ -135,22 +135,22 @@ class FractionPaid:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """All of one step. `waiting` are the symbols and intents for which an order waits after it."""
 
-    step: Step
+    step: BarStep
     executions: tuple[Execution, ...]
-    refused: tuple[Refused, ...]
-    placed: tuple[Placed, ...]
-    heard: tuple[Heard, ...]
+    refused: tuple[RejectedSignal, ...]
+    placed: tuple[NewOrder, ...]
+    heard: tuple[SignalRecord, ...]
     waiting: frozenset[tuple[str, bool]]
     fractions: tuple[FractionPaid, ...] = ()
 
 
-def outcome_of(step: Step) -> Outcome:
+def interpret_step(step: BarStep) -> StepOutcome:
     refused, unheeded = _refusals(step)
     placed = tuple(_placed(step))
-    return Outcome(
+    return StepOutcome(
         step=step,
         executions=tuple(_executions(step)),
         refused=tuple(refused),
@@ -161,14 +161,14 @@ def outcome_of(step: Step) -> Outcome:
     )
 
 
-def _symbol(step: Step, index: int) -> str:
+def _symbol(step: BarStep, index: int) -> str:
     return step.strategy.basicInfo.symbols[index]
 
 
 # ------------------------------------------------------------------------------------------- fills
 
 
-def _executions(step: Step) -> Iterator[Execution]:
+def _executions(step: BarStep) -> Iterator[Execution]:
     trades = iter(step.trades)
     fills = list(step.fills)
     last = set({int(fill["symbol"]): place for place, fill in enumerate(fills)}.values())
@@ -191,25 +191,25 @@ def _executions(step: Step) -> Iterator[Execution]:
         locked[index] = now
 
 
-def _fractions(step: Step) -> Iterator[FractionPaid]:
+def _fractions(step: BarStep) -> Iterator[FractionPaid]:
     for fraction in step.fractions:
         before, after = map(rupees, fraction.locked)
         yield FractionPaid(_symbol(step, fraction.symbol), after - before, rupees(fraction.gross))
 
 
-def _cost(step: Step, fill: Record) -> float:
+def _cost(step: BarStep, fill: Record) -> float:
     """What an entry locks (engine rule 6), where its position did not live to say it."""
     day = int(ist_day(np.array([fill["time"]]))[0])
     terms = step.contracts[int(fill["symbol"])].on(day)
     return float(fill["quantity"] * fill["price"] * terms.multiplier * terms.margin)
 
 
-def _entry(step: Step, fill: Record, *, added: bool, locked: Decimal) -> Execution:
+def _entry(step: BarStep, fill: Record, *, added: bool, locked: Decimal) -> Execution:
     before = step.before.positions[int(fill["symbol"])]
     return Execution(
         **_facts(step, fill),
         intent=Intent.ADD if added else Intent.ENTRY,
-        leg=Leg.ENTRY,
+        leg=OrderSlot.ENTRY,
         reason="",
         locked=locked,
         gross=NOTHING,
@@ -218,15 +218,15 @@ def _entry(step: Step, fill: Record, *, added: bool, locked: Decimal) -> Executi
 
 
 def _exit(
-    step: Step, fill: Record, trade: Record, position: Record, was_held: bool, *, locked: Decimal
+    step: BarStep, fill: Record, trade: Record, position: Record, was_held: bool, *, locked: Decimal
 ) -> Execution:
     reason = EXIT_REASONS[fill["reason"]]
     level = BY_LEVEL.get(reason)
-    leg = Leg.HELD if was_held else Leg.OPENED
+    leg = OrderSlot.HELD if was_held else OrderSlot.OPENED
     return Execution(
         **_facts(step, fill),
         intent=Intent.EXIT,
-        leg=Leg.EXPIRY if reason == EXPIRED else leg,
+        leg=OrderSlot.EXPIRY if reason == EXPIRED else leg,
         reason=reason,
         locked=locked,
         gross=rupees(float(trade["gross"])),
@@ -235,7 +235,7 @@ def _exit(
     )
 
 
-def _facts(step: Step, fill: Record) -> dict[str, Any]:
+def _facts(step: BarStep, fill: Record) -> dict[str, Any]:
     """What every fill tells by itself. Any: of several types."""
     return {
         "symbol": _symbol(step, int(fill["symbol"])),
@@ -250,10 +250,10 @@ def _facts(step: Step, fill: Record) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------- refusals
 
 
-def _refusals(step: Step) -> tuple[list[Refused], list[Heard]]:
+def _refusals(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]]:
     """Of entries that waited, and of signals of this very close."""
-    refused: list[Refused] = []
-    unheeded: list[Heard] = []
+    refused: list[RejectedSignal] = []
+    unheeded: list[SignalRecord] = []
     by_symbol: dict[int, list[str]] = defaultdict(list)
     for one in step.refusals:
         by_symbol[int(one["symbol"])].append(_reason(step, one))
@@ -262,19 +262,19 @@ def _refusals(step: Step) -> tuple[list[Refused], list[Heard]]:
         if _is_of_close(step, index, reasons[-1]):
             reason = reasons.pop()
             sides = _sides(int(step.heard[index]))
-            unheeded += [Heard(symbol, side, "entry", reason) for side in sides]
+            unheeded += [SignalRecord(symbol, side, "entry", reason) for side in sides]
         before = step.before.positions[index]
         for reason, side in zip(reasons, _sides(int(before["pending"])), strict=False):
-            refused.append(Refused(symbol, side, reason, int(before["time"])))
+            refused.append(RejectedSignal(symbol, side, reason, int(before["time"])))
     return refused, unheeded
 
 
-def _reason(step: Step, refusal: Record) -> str:
+def _reason(step: BarStep, refusal: Record) -> str:
     reason = REJECTIONS[refusal["reason"]]
     return step.barred if step.barred and reason in FROM_OUTSIDE else reason
 
 
-def _is_of_close(step: Step, index: int, reason: str) -> bool:
+def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
     """Whether the last refusal of a symbol is of the signal just heard, not of one that waited."""
     heard = int(step.heard[index]) & ENTER
     if not heard or reason not in AT_CLOSES:
@@ -282,7 +282,7 @@ def _is_of_close(step: Step, index: int, reason: str) -> bool:
     return reason not in FROM_OUTSIDE or not _is_idle(step, index, heard)
 
 
-def _is_idle(step: Step, index: int, signal: int) -> bool:
+def _is_idle(step: BarStep, index: int, signal: int) -> bool:
     """Whether the position at the close would ignore this entry (engine rule 7)."""
     position = step.state.positions[index]
     if position["side"] == 0 or signal == ENTER:
@@ -309,44 +309,44 @@ def _sides(signal: int) -> list[str]:
 # ----------------------------------------------------------------------------------- what waits now
 
 
-def _followed(step: Step) -> Iterator[Heard]:
+def _followed(step: BarStep) -> Iterator[SignalRecord]:
     """Signals of this close that something waits for now."""
     for index in np.flatnonzero(step.heard).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
         signal = int(step.heard[index]) & int(position["pending"])
         if signal & ENTER and not _is_idle(step, index, signal & ENTER):
-            yield Heard(symbol, _sides(signal)[0], "entry")
+            yield SignalRecord(symbol, _sides(signal)[0], "entry")
         if position["side"] > 0 and signal & (CLOSE_LONG | EXIT_LONG):
-            yield Heard(symbol, "long", "exit")
+            yield SignalRecord(symbol, "long", "exit")
         if position["side"] < 0 and signal & (CLOSE_SHORT | EXIT_SHORT):
-            yield Heard(symbol, "short", "exit")
+            yield SignalRecord(symbol, "short", "exit")
 
 
-def _placed(step: Step) -> Iterator[Placed]:
+def _placed(step: BarStep) -> Iterator[NewOrder]:
     """An order for all that waits; an exit that has one already is not to have another."""
     for index in np.flatnonzero(step.state.positions["pending"]).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
         if reason := exit_that_waits(position, reverse=step.strategy.exits_on_opposite_signal):
             side = "sell" if position["side"] > 0 else "buy"
-            yield Placed(symbol, side, Intent.EXIT, Leg.EXIT, reason)
+            yield NewOrder(symbol, side, Intent.EXIT, OrderSlot.EXIT, reason)
         signal = int(step.heard[index]) & int(position["pending"]) & ENTER
         if signal and not _is_idle(step, index, signal):
             adds = position["side"] != 0 and signal & _own_entry(position)
-            yield Placed(
+            yield NewOrder(
                 symbol,
                 "buy" if signal & ENTER_LONG else "sell",
                 Intent.ADD if adds else Intent.ENTRY,
-                Leg.ENTRY,
+                OrderSlot.ENTRY,
                 price=_price(step, position),
             )
 
 
-def _price(step: Step, position: Record) -> float | None:
+def _price(step: BarStep, position: Record) -> float | None:
     at_market = step.strategy.executionSettings.orderType == "market"
     return None if at_market else float(position["order_price"])
 
 
-def _waiting(step: Step) -> Iterator[tuple[str, bool]]:
+def _waiting(step: BarStep) -> Iterator[tuple[str, bool]]:
     """(symbol, whether it is an exit)."""
     for index in np.flatnonzero(step.state.positions["pending"]).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)

@@ -12,17 +12,17 @@ from apps.core.times import moment
 from apps.trading.booking.interpret import (
     FROM_OUTSIDE,
     Execution,
-    Leg,
-    Outcome,
-    Placed,
-    Refused,
+    NewOrder,
+    OrderSlot,
+    RejectedSignal,
+    StepOutcome,
     client_order_id,
 )
 from apps.trading.brokers.paper import PaperBroker
 from apps.trading.brokers.protocol import place_surely
 from apps.trading.models import Intent, Order, OrderStatus, Run
 from apps.trading.money import price
-from apps.trading.step_result import Step, drop_entry
+from apps.trading.step_result import BarStep, drop_pending_entry
 
 WITHDRAWN: Final = FROM_OUTSIDE | {"limit_not_reached", "daily_loss_limit"}
 """Reasons for which an order is taken back; of the others it is rejected."""
@@ -45,7 +45,7 @@ Waiting = dict[tuple[str, bool], Order]
 
 
 @dataclass(slots=True)
-class Booked:
+class OrderChanges:
     """What became of the orders of some steps. `filled` are the orders of all executions, in their
     order; `unfollowed` are entries that came to nothing; `recalled` those of signals that seemed
     idle at their close, and were not, as the position that would have ignored them ended before.
@@ -58,12 +58,12 @@ class Booked:
     recalled: list[Order] = field(default_factory=list)
 
 
-def book_orders(outcomes: Sequence[Outcome]) -> Booked:
-    """Write the orders; the caller holds the lanes of their runs. All that a row does to them has
+def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
+    """Write the orders; the caller holds the streams of their runs. All that a row does to them has
     happened at its close, by the market's time, however late somebody came to it.
     """
     waiting = _open_orders(outcome.step.run for outcome in outcomes)
-    booked = Booked()
+    booked = OrderChanges()
     for outcome in outcomes:
         _OrdersOf(outcome, waiting[outcome.step.run.pk], booked).work()
     _place(outcomes, booked)
@@ -71,7 +71,7 @@ def book_orders(outcomes: Sequence[Outcome]) -> Booked:
     return booked
 
 
-def _place(outcomes: Sequence[Outcome], booked: Booked) -> None:
+def _place(outcomes: Sequence[StepOutcome], booked: OrderChanges) -> None:
     """Hand the new orders to the broker; an entry that it refuses waits no more."""
     ended = [order for order in booked.made if order.status != OrderStatus.OPEN]
     Order.objects.bulk_create(ended)
@@ -86,12 +86,12 @@ def _place(outcomes: Sequence[Outcome], booked: Booked) -> None:
         for order, receipt in zip(orders, receipts, strict=True):
             if receipt.status is OrderStatus.REJECTED:
                 step = steps[order.run_id]
-                drop_entry(step.state, step.strategy, order.symbol)
+                drop_pending_entry(step.state, step.strategy, order.symbol)
                 booked.unfollowed.append(order)
 
 
-def _last_prices(steps: Iterable[Step]) -> dict[str, float]:
-    """By symbol, at one moment: a lane that is behind others has older ones."""
+def _last_prices(steps: Iterable[BarStep]) -> dict[str, float]:
+    """By symbol, at one moment: a stream that is behind others has older ones."""
     return {
         symbol: close
         for step in steps
@@ -110,7 +110,7 @@ def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:
 class _OrdersOf:
     """The orders of one step."""
 
-    def __init__(self, outcome: Outcome, waiting: Waiting, booked: Booked) -> None:
+    def __init__(self, outcome: StepOutcome, waiting: Waiting, booked: OrderChanges) -> None:
         self._outcome, self._run = outcome, outcome.step.run
         self._waiting, self._booked = waiting, booked
         self._now = moment(outcome.step.closes)
@@ -122,7 +122,7 @@ class _OrdersOf:
             self._refuse(refused)
         self._withdraw()
         for placed in self._outcome.placed:
-            if (placed.symbol, placed.leg is Leg.EXIT) not in self._waiting:
+            if (placed.symbol, placed.leg is OrderSlot.EXIT) not in self._waiting:
                 self._place(placed)
 
     def _fill(self, execution: Execution) -> None:
@@ -135,23 +135,23 @@ class _OrdersOf:
 
     def _of_fill(self, one: Execution) -> Order:
         """One that was not placed before."""
-        placed = Placed(one.symbol, one.side, one.intent, one.leg, one.reason, one.level)
+        placed = NewOrder(one.symbol, one.side, one.intent, one.leg, one.reason, one.level)
         if one.intent is Intent.EXIT:
             return self._order(placed, self._outcome.step.time)
         return self._recall(placed, one.held_since)
 
-    def _refuse(self, refused: Refused) -> None:
+    def _refuse(self, refused: RejectedSignal) -> None:
         order = self._waiting.pop((refused.symbol, False), None)
         if order is None:
             side = "buy" if refused.side == "long" else "sell"
-            placed = Placed(refused.symbol, side, Intent.ENTRY, Leg.ENTRY)
+            placed = NewOrder(refused.symbol, side, Intent.ENTRY, OrderSlot.ENTRY)
             order = self._recall(placed, refused.held_since)
         is_withdrawn = refused.reason in WITHDRAWN
         self._finish(order, OrderStatus.CANCELLED if is_withdrawn else OrderStatus.REJECTED)
         order.reason = refused.reason
         self._booked.unfollowed.append(order)
 
-    def _recall(self, placed: Placed, bar_time: int) -> Order:
+    def _recall(self, placed: NewOrder, bar_time: int) -> Order:
         order = self._order(placed, bar_time)
         self._booked.recalled.append(order)
         return order
@@ -165,10 +165,10 @@ class _OrdersOf:
             if order.intent != Intent.EXIT:
                 self._booked.unfollowed.append(order)
 
-    def _place(self, placed: Placed) -> None:
+    def _place(self, placed: NewOrder) -> None:
         self._booked.made.append(self._order(placed, self._outcome.step.time))
 
-    def _order(self, placed: Placed, bar_time: int) -> Order:
+    def _order(self, placed: NewOrder, bar_time: int) -> Order:
         run, settings = self._run, self._outcome.step.strategy.executionSettings
         is_exit = placed.intent is Intent.EXIT
         return Order(

@@ -20,8 +20,8 @@ from apps.algorithms.performance import Achieved, Record
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
 from apps.trading import status_changes
-from apps.trading.booking.interpret import Outcome
-from apps.trading.models import Run, RunState, Tally, Trade
+from apps.trading.booking.interpret import StepOutcome
+from apps.trading.models import PerformanceTotals, Run, RunState, Trade
 from apps.trading.money import rupees
 from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
@@ -43,7 +43,7 @@ KEEP: Final = """
 
 
 @dataclass(frozen=True, slots=True)
-class Fall:
+class Drawdown:
     """The largest fall of a run's equity: percent of its peak, and rupees."""
 
     percent: float
@@ -51,13 +51,13 @@ class Fall:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class AlgorithmUpdate:
     """What of a step concerns its algorithm. `fall` is None where none is deeper than before."""
 
     run: Run
     capital: float
     trades: Sequence[Trade]
-    fall: Fall | None
+    fall: Drawdown | None
     execution: dict[str, object] | None
 
     @property
@@ -66,7 +66,7 @@ class News:
 
 
 def update_performance(
-    outcomes: Sequence[Outcome], trades: Iterable[Trade], *, now: datetime
+    outcomes: Sequence[StepOutcome], trades: Iterable[Trade], *, now: datetime
 ) -> list[EventPayload]:
     """Write performance and last execution of the algorithms of these steps, and do what their
     alerts ask for; returns what is to be told of it.
@@ -98,7 +98,7 @@ def _locked(ids: Iterable[str]) -> QuerySet[Algorithm]:
 # -------------------------------------------------------------------------------------- what is new
 
 
-def _news(outcomes: Sequence[Outcome], trades: Iterable[Trade]) -> Iterator[News]:
+def _news(outcomes: Sequence[StepOutcome], trades: Iterable[Trade]) -> Iterator[AlgorithmUpdate]:
     known = RunState.objects.only("peak", "drawdown", "drawdown_amount")
     states = known.in_bulk([outcome.step.run.pk for outcome in outcomes])
     by_run: dict[str, list[Trade]] = {}
@@ -106,7 +106,7 @@ def _news(outcomes: Sequence[Outcome], trades: Iterable[Trade]) -> Iterator[News
         by_run.setdefault(trade.run_id, []).append(trade)
     for outcome in outcomes:
         run = outcome.step.run
-        news = News(
+        news = AlgorithmUpdate(
             run=run,
             capital=outcome.step.strategy.executionSettings.initialCapital,
             trades=by_run.get(run.pk, ()),
@@ -117,7 +117,7 @@ def _news(outcomes: Sequence[Outcome], trades: Iterable[Trade]) -> Iterator[News
             yield news
 
 
-def _deeper(outcome: Outcome, state: RunState | None) -> Fall | None:
+def _deeper(outcome: StepOutcome, state: RunState | None) -> Drawdown | None:
     """The fall from the run's peak to the equity of this row, if none before it was deeper."""
     equity = float(outcome.step.state.account["equity"][0])
     if state is None or equity >= state.peak:
@@ -125,10 +125,10 @@ def _deeper(outcome: Outcome, state: RunState | None) -> Fall | None:
     fall = state.peak - equity
     percent = fall / state.peak * 100
     is_deeper = percent > state.drawdown or fall > state.drawdown_amount
-    return Fall(percent, float(rupees(fall))) if is_deeper else None
+    return Drawdown(percent, float(rupees(fall))) if is_deeper else None
 
 
-def _execution(outcome: Outcome) -> dict[str, object] | None:
+def _execution(outcome: StepOutcome) -> dict[str, object] | None:
     """The last thing that came of a signal or a level in this row."""
     timestamp = wire_time(moment(outcome.step.closes))
     error = next((ERRORS[one.reason] for one in outcome.refused if one.reason in ERRORS), None)
@@ -150,14 +150,16 @@ def _execution(outcome: Outcome) -> dict[str, object] | None:
 # -------------------------------------------------------------------------------------- the records
 
 
-def _records(algorithms: Iterable[Algorithm], news: Mapping[str, News]) -> dict[str, Record]:
+def _records(
+    algorithms: Iterable[Algorithm], news: Mapping[str, AlgorithmUpdate]
+) -> dict[str, Record]:
     """The new performance of each algorithm that has one, by its id."""
     changed = [one for one in algorithms if news[one.pk].changes_performance]
-    tallies = Tally.objects.in_bulk([one.pk for one in changed])
+    tallies = PerformanceTotals.objects.in_bulk([one.pk for one in changed])
     records = {}
     for algorithm in changed:
         mine = news[algorithm.pk]
-        tally = tallies.setdefault(algorithm.pk, Tally(algorithm=algorithm))
+        tally = tallies.setdefault(algorithm.pk, PerformanceTotals(algorithm=algorithm))
         for trade in mine.trades:
             tally.add(trade)
         records[algorithm.pk] = _record(tally, mine, algorithm.performance)
@@ -165,8 +167,8 @@ def _records(algorithms: Iterable[Algorithm], news: Mapping[str, News]) -> dict[
     return records
 
 
-def _record(tally: Tally, news: News, before: Record) -> Record:
-    fall = news.fall or Fall(0, 0)
+def _record(tally: PerformanceTotals, news: AlgorithmUpdate, before: Record) -> Record:
+    fall = news.fall or Drawdown(0, 0)
     deviation = sqrt(tally.return_squares / (tally.trades - 1)) if tally.trades > 1 else None
     return performance.of(
         Achieved(
@@ -184,14 +186,16 @@ def _record(tally: Tally, news: News, before: Record) -> Record:
     )
 
 
-def _keep_tallies(tallies: Sequence[Tally]) -> None:
-    changed = [field.name for field in Tally._meta.fields if not field.primary_key]
-    Tally.objects.bulk_create(
+def _keep_tallies(tallies: Sequence[PerformanceTotals]) -> None:
+    changed = [field.name for field in PerformanceTotals._meta.fields if not field.primary_key]
+    PerformanceTotals.objects.bulk_create(
         tallies, update_conflicts=True, unique_fields=["algorithm"], update_fields=changed
     )
 
 
-def _write(news: Mapping[str, News], records: Mapping[str, Record], now: datetime) -> None:
+def _write(
+    news: Mapping[str, AlgorithmUpdate], records: Mapping[str, Record], now: datetime
+) -> None:
     """As one JSON text: in an array of them each would be quoted once more."""
     rows = [
         {"id": key, "performance": records.get(key), "last_execution": one.execution}

@@ -9,7 +9,7 @@ import numpy as np
 from django.db import connection
 
 from apps.core.times import moment
-from apps.trading.booking.interpret import Execution, Outcome
+from apps.trading.booking.interpret import Execution, StepOutcome
 from apps.trading.models import Intent, Position
 from apps.trading.money import price
 
@@ -48,7 +48,7 @@ ByPosition = dict[tuple[str, str], Decimal]
 """Rupees by run and symbol."""
 
 
-def settle_fractions(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, str], Position]:
+def settle_fractions(outcomes: Sequence[StepOutcome]) -> Mapping[tuple[str, str], Position]:
     """Add what fractions of shares have won or lost to their positions; returns these by run and
     symbol.
     """
@@ -64,7 +64,7 @@ def settle_fractions(outcomes: Sequence[Outcome]) -> Mapping[tuple[str, str], Po
     return {(one.run_id, one.symbol): one for one in held}
 
 
-def book_positions(outcomes: Sequence[Outcome]) -> ByPosition:
+def book_positions(outcomes: Sequence[StepOutcome]) -> ByPosition:
     """Write what is held after the steps, and what has been closed in them. Returns what fractions
     of shares had won or lost for the positions that were closed.
     """
@@ -83,18 +83,18 @@ def _run(statement: str, rows: Sequence[tuple[object, ...]]) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-def _closed(outcome: Outcome) -> Iterator[tuple[object, ...]]:
+def _closed(outcome: StepOutcome) -> Iterator[tuple[object, ...]]:
     """What was held before."""
     for one in _exits(outcome):
         if one.was_held:
             yield outcome.step.run.pk, one.symbol, moment(one.time), one.price
 
 
-def _exits(outcome: Outcome) -> Iterator[Execution]:
+def _exits(outcome: StepOutcome) -> Iterator[Execution]:
     return (one for one in outcome.executions if one.intent is Intent.EXIT)
 
 
-def _passed(outcome: Outcome) -> Iterator[Position]:
+def _passed(outcome: StepOutcome) -> Iterator[Position]:
     """What was opened and closed again in the same bar."""
     entries = {one.symbol: one for one in outcome.executions if one.intent is Intent.ENTRY}
     for one in _exits(outcome):
@@ -111,7 +111,7 @@ def _passed(outcome: Outcome) -> Iterator[Position]:
             )
 
 
-def _held(outcome: Outcome) -> Iterator[tuple[object, ...]]:
+def _held(outcome: StepOutcome) -> Iterator[tuple[object, ...]]:
     positions, symbols = outcome.step.state.positions, outcome.step.strategy.basicInfo.symbols
     for index in np.flatnonzero(positions["side"]).tolist():
         one = positions[index]

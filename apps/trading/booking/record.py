@@ -16,11 +16,11 @@ from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.trading import capital, ledger
 from apps.trading.booking.daily_loss import update_daily_losses
-from apps.trading.booking.interpret import Execution, Heard, Outcome, outcome_of
-from apps.trading.booking.orders import Booked, book_orders
+from apps.trading.booking.interpret import Execution, SignalRecord, StepOutcome, interpret_step
+from apps.trading.booking.orders import OrderChanges, book_orders
 from apps.trading.booking.performance import update_performance
 from apps.trading.booking.positions import ByPosition, book_positions, settle_fractions
-from apps.trading.ledger import Fact
+from apps.trading.ledger import LedgerLine
 from apps.trading.models import (
     Account,
     Book,
@@ -33,7 +33,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.money import NOTHING, price, rupees
-from apps.trading.step_result import Step
+from apps.trading.step_result import BarStep
 from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
@@ -62,19 +62,19 @@ BALANCES: Final = """
     WHERE one.owner_id = new.id
 """
 
-Filled = list[tuple[Outcome, Execution, Fill]]
+Filled = list[tuple[StepOutcome, Execution, Fill]]
 """Each execution as it is stored, in the order of the steps."""
 
 
 @transaction.atomic(savepoint=False)
-def book_steps(steps: Sequence[Step], *, now: datetime) -> None:
-    """Write what the steps did; at most one step of a run, the caller holds their lanes, and has
+def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
+    """Write what the steps did; at most one step of a run, the caller holds their streams, and has
     not yet stored the states after them.
 
     Locks accounts, then algorithms, by their ids; the events come last. The `capital` of the steps'
     runs is afterwards as it is stored; accounts and algorithms are to be read again.
     """
-    outcomes = [outcome_of(step) for step in steps]
+    outcomes = [interpret_step(step) for step in steps]
     accounts = _accounts(outcomes)
     fractions = _fractions(outcomes)
     booked = book_orders(outcomes)
@@ -94,7 +94,7 @@ def book_steps(steps: Sequence[Step], *, now: datetime) -> None:
 # ------------------------------------------------------------------------------------------- fills
 
 
-def _fills(outcomes: Sequence[Outcome], orders: Sequence[Order]) -> Filled:
+def _fills(outcomes: Sequence[StepOutcome], orders: Sequence[Order]) -> Filled:
     """`orders` are those of all executions, in their order."""
     executions = [(outcome, one) for outcome in outcomes for one in outcome.executions]
     fills = Fill.objects.bulk_create(
@@ -118,7 +118,7 @@ def _by_kind(execution: Execution) -> dict[str, str]:
     }
 
 
-def _told(outcome: Outcome, execution: Execution, fill: Fill) -> EventPayload:
+def _told(outcome: StepOutcome, execution: Execution, fill: Fill) -> EventPayload:
     run = outcome.step.run
     data = {
         "algorithmId": run.algorithm_id,
@@ -147,15 +147,15 @@ def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:
 # ------------------------------------------------------------------------------------------- money
 
 
-class Move(NamedTuple):
+class MoneyMovement(NamedTuple):
     """What a run won or lost, after charges, and the fact that the ledger keeps of it."""
 
     run: Run
     net: Decimal
-    fact: Fact
+    fact: LedgerLine
 
 
-def _accounts(outcomes: Sequence[Outcome]) -> dict[str, Account]:
+def _accounts(outcomes: Sequence[StepOutcome]) -> dict[str, Account]:
     """Of those whose money moves, locked."""
     moving = (outcome for outcome in outcomes if outcome.executions or outcome.fractions)
     owners = {outcome.step.run.account_id for outcome in moving}
@@ -163,7 +163,7 @@ def _accounts(outcomes: Sequence[Outcome]) -> dict[str, Account]:
     return {account.pk: account for account in locked}
 
 
-def _fractions(outcomes: Sequence[Outcome]) -> list[Move]:
+def _fractions(outcomes: Sequence[StepOutcome]) -> list[MoneyMovement]:
     """What splits left over of shares, settled in cash before the row."""
     positions = settle_fractions(outcomes)
     moves = []
@@ -176,19 +176,21 @@ def _fractions(outcomes: Sequence[Outcome]) -> list[Move]:
                 Book.RESULT: -one.gross,
             }
             position = positions[run.pk, one.symbol]
-            fact = Fact(run.account_id, EntryKind.FRACTION, amounts, position=position)
-            moves.append(Move(run, one.gross, fact))
+            fact = LedgerLine(run.account_id, EntryKind.FRACTION, amounts, position=position)
+            moves.append(MoneyMovement(run, one.gross, fact))
     return moves
 
 
-def _moves(filled: Filled) -> Iterator[Move]:
+def _moves(filled: Filled) -> Iterator[MoneyMovement]:
     for outcome, one, fill in filled:
         run = outcome.step.run
-        fact = Fact(run.account_id, KINDS[one.intent], _amounts(one), fill)
-        yield Move(run, one.gross - one.charges, fact)
+        fact = LedgerLine(run.account_id, KINDS[one.intent], _amounts(one), fill)
+        yield MoneyMovement(run, one.gross - one.charges, fact)
 
 
-def _keep_money(moves: Sequence[Move], accounts: dict[str, Account], now: datetime) -> None:
+def _keep_money(
+    moves: Sequence[MoneyMovement], accounts: dict[str, Account], now: datetime
+) -> None:
     if not moves:
         return
     runs = {move.run.pk: move.run for move in moves}
@@ -197,7 +199,7 @@ def _keep_money(moves: Sequence[Move], accounts: dict[str, Account], now: dateti
         results[move.run.pk] += move.net
     for key, run in runs.items():
         capital.settle(accounts[run.account_id], run, results[key])
-    lent = [capital.lend_what_is_missing(account) for account in accounts.values()]
+    lent = [capital.lend_shortfall(account) for account in accounts.values()]
     facts = [move.fact for move in moves]
     ledger.enter_all([*facts, *(fact for fact in lent if fact is not None)], now=now)
     with connection.cursor() as cursor:
@@ -221,7 +223,7 @@ def _sums(account: Account) -> tuple[str, Decimal, Decimal]:
 # ------------------------------------------------------------------------------- trades and signals
 
 
-def _trades(outcomes: Sequence[Outcome], fractions: ByPosition) -> Iterator[Trade]:
+def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[Trade]:
     """With what fractions of their shares had won or lost before, by run and symbol."""
     for outcome in outcomes:
         step = outcome.step
@@ -251,9 +253,9 @@ def _trades(outcomes: Sequence[Outcome], fractions: ByPosition) -> Iterator[Trad
             )
 
 
-def _keep_signals(outcomes: Sequence[Outcome], booked: Booked) -> None:
+def _keep_signals(outcomes: Sequence[StepOutcome], booked: OrderChanges) -> None:
     recalled = [
-        _signal(one.run, Heard(one.symbol, SIDES[one.side], "entry"), one.bar_time)
+        _signal(one.run, SignalRecord(one.symbol, SIDES[one.side], "entry"), one.bar_time)
         for one in booked.recalled
     ]
     heard = [
@@ -271,7 +273,7 @@ def _keep_signals(outcomes: Sequence[Outcome], booked: Booked) -> None:
             cursor.execute(UNFOLLOW, [list(column) for column in zip(*rows, strict=True)])
 
 
-def _signal(run: Run, heard: Heard, bar_time: datetime) -> Signal:
+def _signal(run: Run, heard: SignalRecord, bar_time: datetime) -> Signal:
     return Signal(
         run=run,
         algorithm_id=run.algorithm_id,

@@ -18,7 +18,7 @@ from django.db.models.functions import TruncSecond
 from apps.market.dates import day_in_india
 from apps.trading.brokers import bands
 from apps.trading.brokers.pace import paced
-from apps.trading.brokers.protocol import Health, Receipt, Told
+from apps.trading.brokers.protocol import FillReport, Health, Receipt
 from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus
 
 PAPER: Final = "paper"
@@ -54,10 +54,10 @@ class PaperBroker:
     def look_up(self, order_ids: Collection[str]) -> Mapping[str, Receipt]:
         return {order.pk: _receipt(order) for order in Order.objects.filter(pk__in=order_ids)}
 
-    def fills_after(self, number: int) -> Sequence[Told]:
+    def fills_after(self, number: int) -> Sequence[FillReport]:
         later = Fill.objects.filter(pk__gt=number).order_by("pk")
         rows = later.values_list("pk", "order_id", "quantity", "price")
-        return [Told(*row) for row in rows]
+        return [FillReport(*row) for row in rows]
 
     def health(self) -> Health:
         """Well, unless an operator says otherwise."""

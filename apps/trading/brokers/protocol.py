@@ -33,7 +33,7 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FillReport:
     """One fill; `number` counts up over all of a broker's, so that each is told once."""
 
     number: int
@@ -68,7 +68,7 @@ class Broker(Protocol):
     def look_up(self, order_ids: Collection[str]) -> Mapping[str, Receipt]:
         """What is known of these; of an order that never came, nothing."""
 
-    def fills_after(self, number: int) -> Sequence[Told]:
+    def fills_after(self, number: int) -> Sequence[FillReport]:
         """Those told later than this one, in order."""
 
     def health(self) -> Health:

@@ -13,27 +13,27 @@ from apps.trading import bar_streams
 from apps.trading.drift.facts import Difference, differences
 from apps.trading.drift.recorded import recorded, rows_of
 from apps.trading.drift.replayed import replayed
-from apps.trading.models import DriftReport, Lane, LaneRow, RunState, SessionStart
+from apps.trading.models import BarRow, BarStream, DriftReport, RunState, SessionStart
 
 MOST_LISTED: Final = 1000
 _RUNS_AT_ONCE: Final = 200
 
 
 def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool]) -> int:
-    """Check every session of before the market's day that is not checked yet, lane by lane, until
-    it is to stop. How many runs. What goes wrong with one lane is raised when the others are done.
+    """Check every unchecked session that ended before the market's day, stream by stream, until
+    `stopping`; return the number of runs. Errors of a stream are raised when the others are done.
     """
     done, failures = 0, []
-    for (lane, _), sessions in _due(day_in_india(market_now)).items():
+    for (stream, _), sessions in _due(day_in_india(market_now)).items():
         for first in range(0, len(sessions), _RUNS_AT_ONCE):
             if stopping():
                 return done
             try:
-                done += check(lane, sessions[first : first + _RUNS_AT_ONCE], now=now)
-            except Exception as error:  # one lane's, whatever it is
+                done += check(stream, sessions[first : first + _RUNS_AT_ONCE], now=now)
+            except Exception as error:  # one stream's, whatever it is
                 failures.append(error)
     if failures:
-        raise ExceptionGroup("some lanes could not be compared", failures)
+        raise ExceptionGroup("some streams could not be compared", failures)
     return done
 
 
@@ -41,21 +41,23 @@ def check_day(*, algorithm_id: str, day: date, now: datetime, market_now: int) -
     """Check an algorithm's sessions of one day, so far if it is not over; how many."""
     sessions = SessionStart.objects.filter(run__algorithm=algorithm_id, day=day)
     over = day < day_in_india(market_now)
-    by_lane = _by_lane(sessions.select_related("run").order_by("run"))
-    return sum(check(lane, part, now=now, over=over) for (lane, _), part in by_lane.items())
+    by_stream = _by_stream(sessions.select_related("run").order_by("run"))
+    return sum(check(stream, part, now=now, over=over) for (stream, _), part in by_stream.items())
 
 
-def check(lane: Lane, sessions: Sequence[SessionStart], *, now: datetime, over: bool = True) -> int:
-    """Report on sessions of one lane and day; how many."""
-    rows = {one.run_id: rows_of(lane, one, last=_last_row(one)) for one in sessions}
+def check(
+    stream: BarStream, sessions: Sequence[SessionStart], *, now: datetime, over: bool = True
+) -> int:
+    """Report on sessions of one stream and day; how many."""
+    rows = {one.run_id: rows_of(stream, one, last=_last_row(one)) for one in sessions}
     traded = [one for one in sessions if rows[one.run_id]]
     if not traded:
         return 0
     kept = {run: part for run, part in rows.items() if part}
-    expected = replayed(lane, traded, kept)
+    expected = replayed(stream, traded, kept)
     reports = []
     for one in traded:
-        actual = recorded(one, lane, kept[one.run_id])
+        actual = recorded(one, stream, kept[one.run_id])
         found = differences(expected[one.run_id], actual)
         reports.append(_report(one, kept[one.run_id], found, now, over=over))
     DriftReport.objects.bulk_create(
@@ -67,24 +69,24 @@ def check(lane: Lane, sessions: Sequence[SessionStart], *, now: datetime, over: 
     return len(reports)
 
 
-def _due(today: date) -> Mapping[tuple[Lane, date], list[SessionStart]]:
+def _due(today: date) -> Mapping[tuple[BarStream, date], list[SessionStart]]:
     checked = DriftReport.objects.filter(run=OuterRef("run"), day=OuterRef("day"), through=None)
     due = SessionStart.objects.filter(~Exists(checked), day__lt=today).select_related("run")
-    return _by_lane(due.order_by("day", "run"))
+    return _by_stream(due.order_by("day", "run"))
 
 
-def _by_lane(
+def _by_stream(
     sessions: Iterable[SessionStart],
-) -> Mapping[tuple[Lane, date], list[SessionStart]]:
-    found: dict[tuple[Lane, date], list[SessionStart]] = defaultdict(list)
+) -> Mapping[tuple[BarStream, date], list[SessionStart]]:
+    found: dict[tuple[BarStream, date], list[SessionStart]] = defaultdict(list)
     for one in sessions:
         strategy = parse(one.run.configuration)
-        lane = bar_streams.lane_of(
+        stream = bar_streams.get_bar_stream(
             strategy.basicInfo.symbols,
             strategy.basicInfo.timeframe,
             include_out_of_session=strategy.executionSettings.includeOutOfSession,
         )
-        found[lane, one.day].append(one)
+        found[stream, one.day].append(one)
     return found
 
 
@@ -96,7 +98,7 @@ def _last_row(session: SessionStart) -> int | None:
 
 def _report(
     session: SessionStart,
-    rows: Sequence[LaneRow],
+    rows: Sequence[BarRow],
     found: Sequence[Difference],
     now: datetime,
     *,

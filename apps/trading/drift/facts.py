@@ -7,10 +7,10 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from apps.trading.step_result import Barred
+from apps.trading.step_result import EntryBlock
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """What a difference is of.
 
     `data`: a candle came late, was changed, or never came. `risk`: the owner, an operator or a
@@ -24,10 +24,10 @@ class Kind(StrEnum):
     RISK = "risk"
 
 
-INTERVENTIONS: Final = frozenset(Barred) | {"daily_loss_limit", "price_band", "cancelled"}
+INTERVENTIONS: Final = frozenset(EntryBlock) | {"daily_loss_limit", "price_band", "cancelled"}
 
 
-class Bar(NamedTuple):
+class CandleRecord(NamedTuple):
     """A candle as it was used, or as it is stored."""
 
     open: float
@@ -44,7 +44,7 @@ class SignalKey(NamedTuple):
     side: str
 
 
-class Verdict(NamedTuple):
+class SignalOutcome(NamedTuple):
     """Whether a signal was followed, and why not; None for both while that is open."""
 
     followed: bool | None
@@ -60,7 +60,7 @@ class FillKey(NamedTuple):
     number: int
 
 
-class Execution(NamedTuple):
+class FillRecord(NamedTuple):
     """One fill; `reason` of an exit."""
 
     quantity: int
@@ -70,20 +70,20 @@ class Execution(NamedTuple):
 
 
 @dataclass(slots=True)
-class Facts:
+class SessionRecord:
     """Of one run and session. Times are starts of bars, epoch seconds.
 
     `undecided` are entry signals of a last close that what was held then ignores, unless the next
     session's open closes that: only that session tells whether there was a signal (engine rule 7).
     """
 
-    bars: dict[tuple[int, str], Bar] = field(default_factory=dict)
-    signals: dict[SignalKey, Verdict] = field(default_factory=dict)
-    fills: dict[FillKey, Execution] = field(default_factory=dict)
+    bars: dict[tuple[int, str], CandleRecord] = field(default_factory=dict)
+    signals: dict[SignalKey, SignalOutcome] = field(default_factory=dict)
+    fills: dict[FillKey, FillRecord] = field(default_factory=dict)
     undecided: frozenset[SignalKey] = frozenset()
     _seen: Counter[tuple[int, str, str]] = field(default_factory=Counter)
 
-    def add_fill(self, time: int, symbol: str, side: str, execution: Execution) -> None:
+    def add_fill(self, time: int, symbol: str, side: str, execution: FillRecord) -> None:
         """The next one of its bar, symbol and side."""
         self._seen[time, symbol, side] += 1
         self.fills[FillKey(time, symbol, side, self._seen[time, symbol, side])] = execution
@@ -94,7 +94,7 @@ class Difference(NamedTuple):
     `reason` says of `risk` how somebody stepped in.
     """
 
-    kind: Kind
+    kind: DifferenceKind
     time: int
     symbol: str
     what: str
@@ -103,7 +103,7 @@ class Difference(NamedTuple):
     reason: str | None = None
 
 
-def differences(expected: Facts, actual: Facts) -> list[Difference]:
+def differences(expected: SessionRecord, actual: SessionRecord) -> list[Difference]:
     """All of them, in the order of time.
 
     Once somebody has stepped in, the run goes on with other positions and other money than its
@@ -111,35 +111,40 @@ def differences(expected: Facts, actual: Facts) -> list[Difference]:
     """
     found = [*_of_bars(expected, actual), *_of_signals(expected, actual)]
     found += _of_fills(expected, actual)
-    found.sort(key=lambda one: (one.time, list(Kind).index(one.kind), one.symbol))
-    first = next((one for one in found if one.kind is Kind.RISK), None)
+    found.sort(key=lambda one: (one.time, list(DifferenceKind).index(one.kind), one.symbol))
+    first = next((one for one in found if one.kind is DifferenceKind.RISK), None)
     return [one if first is None else _after(first, one) for one in found]
 
 
 def _after(first: Difference, one: Difference) -> Difference:
     """As it is to be told when somebody has stepped in with `first`."""
-    follows = one.time >= first.time and one.kind in (Kind.SIGNAL, Kind.FILL)
-    return one._replace(kind=Kind.RISK, reason=first.reason) if follows else one
+    follows = one.time >= first.time and one.kind in (DifferenceKind.SIGNAL, DifferenceKind.FILL)
+    return one._replace(kind=DifferenceKind.RISK, reason=first.reason) if follows else one
 
 
-def _of_bars(expected: Facts, actual: Facts) -> Iterator[Difference]:
+def _of_bars(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
     for time, symbol in sorted({*expected.bars, *actual.bars}):
         one, other = expected.bars.get((time, symbol)), actual.bars.get((time, symbol))
         if one != other:
-            yield Difference(Kind.DATA, time, symbol, "candle", _shown(one), _shown(other))
+            yield Difference(
+                DifferenceKind.DATA, time, symbol, "candle", _shown(one), _shown(other)
+            )
 
 
-def _of_signals(expected: Facts, actual: Facts) -> Iterator[Difference]:
+def _of_signals(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
     for key in sorted({*expected.signals, *actual.signals} - expected.undecided):
         one, other = expected.signals.get(key), actual.signals.get(key)
         settled = one is None or other is None or one.followed is not None
         if settled and one != other:
             reason = _intervention(one, other)
-            kind, what = Kind.RISK if reason else Kind.SIGNAL, f"{key.action} {key.side}"
+            kind, what = (
+                DifferenceKind.RISK if reason else DifferenceKind.SIGNAL,
+                f"{key.action} {key.side}",
+            )
             yield Difference(kind, key.time, key.symbol, what, _shown(one), _shown(other), reason)
 
 
-def _of_fills(expected: Facts, actual: Facts) -> Iterator[Difference]:
+def _of_fills(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
     for key in sorted({*expected.fills, *actual.fills}):
         one, other = expected.fills.get(key), actual.fills.get(key)
         if one != other:
@@ -148,21 +153,23 @@ def _of_fills(expected: Facts, actual: Facts) -> Iterator[Difference]:
             yield Difference(kind, key.time, key.symbol, what, _shown(one), _shown(other), reason)
 
 
-def _kind_of(one: Execution | None, other: Execution | None) -> tuple[Kind, str | None]:
+def _kind_of(one: FillRecord | None, other: FillRecord | None) -> tuple[DifferenceKind, str | None]:
     """And how somebody stepped in, if it is that."""
     if one is not None and other is not None and one._replace(charges=other.charges) == other:
-        return Kind.CHARGE, None
+        return DifferenceKind.CHARGE, None
     reason = _intervention(one, other)
-    return (Kind.RISK if reason else Kind.FILL), reason
+    return (DifferenceKind.RISK if reason else DifferenceKind.FILL), reason
 
 
-def _intervention(one: Verdict | Execution | None, other: Verdict | Execution | None) -> str | None:
+def _intervention(
+    one: SignalOutcome | FillRecord | None, other: SignalOutcome | FillRecord | None
+) -> str | None:
     """What the paper's telling says of it counts before the backtest's."""
     reasons = [fact.reason for fact in (other, one) if fact is not None]
     return next((reason for reason in reasons if reason in INTERVENTIONS), None)
 
 
-def _shown(fact: Bar | Verdict | Execution | None) -> Mapping[str, object] | None:
+def _shown(fact: CandleRecord | SignalOutcome | FillRecord | None) -> Mapping[str, object] | None:
     """As JSON; rupees as text."""
     if fact is None:
         return None

@@ -22,7 +22,7 @@ from apps.core.openapi import (
     record,
     ref,
 )
-from apps.trading.drift.facts import Kind
+from apps.trading.drift.facts import DifferenceKind
 
 _FACT: Final = nullable(OBJECT)
 
@@ -45,7 +45,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "differences": array(
                 record(
                     {
-                        "kind": one_of([kind.value for kind in Kind]),
+                        "kind": one_of([kind.value for kind in DifferenceKind]),
                         "time": described(MOMENT, "Start of the candle."),
                         "symbol": TEXT,
                         "what": described(TEXT, "Of what: a candle, a signal, a side of a fill."),

@@ -7,16 +7,22 @@ import numpy as np
 from apps.core.times import moment
 from apps.market.dates import midnight
 from apps.trading.bar_rows import unpacked
-from apps.trading.drift.facts import Bar, Execution, Facts, SignalKey, Verdict
-from apps.trading.models import Fill, Intent, Lane, LaneRow, SessionStart, Signal
+from apps.trading.drift.facts import (
+    CandleRecord,
+    FillRecord,
+    SessionRecord,
+    SignalKey,
+    SignalOutcome,
+)
+from apps.trading.models import BarRow, BarStream, Fill, Intent, SessionStart, Signal
 
 _DAY = 86_400
 
 
-def rows_of(lane: Lane, session: SessionStart, *, last: int | None) -> Sequence[LaneRow]:
+def rows_of(stream: BarStream, session: SessionStart, *, last: int | None) -> Sequence[BarRow]:
     """The rows that the run went through, up to `last`, in order."""
     ends = midnight(session.day) + _DAY
-    rows = lane.rows.filter(time__gte=session.first_row, time__lt=ends)
+    rows = stream.rows.filter(time__gte=session.first_row, time__lt=ends)
     if last is not None:
         rows = rows.filter(time__lte=last)
     elif session.run.released_at is not None:
@@ -24,22 +30,22 @@ def rows_of(lane: Lane, session: SessionStart, *, last: int | None) -> Sequence[
     return list(rows.order_by("time"))
 
 
-def recorded(session: SessionStart, lane: Lane, rows: Sequence[LaneRow]) -> Facts:
-    facts = Facts()
+def recorded(session: SessionStart, stream: BarStream, rows: Sequence[BarRow]) -> SessionRecord:
+    facts = SessionRecord()
     for row in rows:
         for symbol, bar in zip(
-            lane.symbols, unpacked(bytes(row.bars), len(lane.symbols)), strict=True
+            stream.symbols, unpacked(bytes(row.bars), len(stream.symbols)), strict=True
         ):
             if not np.isnan(bar[0]):
-                facts.bars[row.time, symbol] = Bar(*bar.tolist())
+                facts.bars[row.time, symbol] = CandleRecord(*bar.tolist())
     first, last = moment(session.first_row), moment(rows[-1].time)
     for signal in Signal.objects.filter(run=session.run, bar_time__range=(first, last)):
         key = SignalKey(int(signal.bar_time.timestamp()), signal.symbol, signal.action, signal.side)
-        facts.signals[key] = Verdict(signal.followed, signal.reason)
+        facts.signals[key] = SignalOutcome(signal.followed, signal.reason)
     fills = Fill.objects.filter(order__run=session.run, at__range=(first, last))
     for fill in fills.select_related("order").order_by("at", "pk"):
         order = fill.order
         reason = order.reason if order.intent == Intent.EXIT else ""
-        execution = Execution(fill.quantity, fill.price, reason, fill.charges)
+        execution = FillRecord(fill.quantity, fill.price, reason, fill.charges)
         facts.add_fill(int(fill.at.timestamp()), order.symbol, order.side, execution)
     return facts

@@ -1,7 +1,6 @@
-"""One row of each of some lanes, for some of their runs, in one transaction: nothing else outlives
-a runner.
+"""Commit one bar row of several streams, for some of their runs, in one transaction.
 
-Locks in this order: lanes by their ids, switches, accounts, algorithms, what belongs to them,
+Locks in this order: streams by their ids, switches, accounts, algorithms, what belongs to them,
 events. What a run does is worked out before it is known whose rows must be locked for it; whoever
 was stopped or paused meanwhile makes the whole attempt begin anew.
 """
@@ -20,13 +19,13 @@ from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.records import save
 from apps.market.dates import day_in_india
 from apps.trading import kill_switches, services, wishes
-from apps.trading.bar_rows import Row, packed
+from apps.trading.bar_rows import BarSnapshot, packed
 from apps.trading.booking.record import book_steps
 from apps.trading.live import leases
-from apps.trading.live.contract_terms import Terms
-from apps.trading.live.step import Changes, Cue, Member, Standing, play
-from apps.trading.models import Account, Lane, LaneRow, Run, RunState, SessionStart
-from apps.trading.step_result import Step
+from apps.trading.live.contract_terms import ContractTerms
+from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, SignalInput, play
+from apps.trading.models import Account, BarRow, BarStream, Run, RunState, SessionStart
+from apps.trading.step_result import BarStep
 
 ATTEMPTS: Final = 5
 _ADVANCE: Final = f"""
@@ -39,75 +38,75 @@ _ADVANCE: Final = f"""
     WHERE state.run_id = new.run_id AND state.row_time IS NOT DISTINCT FROM new.before
 """
 _MAKE_WAY: Final = f"""
-    DELETE FROM {LaneRow._meta.db_table} AS used
-    USING unnest(%s::int8[], %s::int8[]) AS new (lane_id, time)
-    WHERE used.lane_id = new.lane_id AND used.time >= new.time
+    DELETE FROM {BarRow._meta.db_table} AS used
+    USING unnest(%s::int8[], %s::int8[]) AS new (stream_id, time)
+    WHERE used.lane_id = new.stream_id AND used.time >= new.time
 """
 _GO_ON: Final = f"""
-    UPDATE {Lane._meta.db_table} AS lane SET began = new.began, row_time = new.row_time
+    UPDATE {BarStream._meta.db_table} AS stream SET began = new.began, row_time = new.row_time
     FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS new (id, began, row_time)
-    WHERE lane.id = new.id
+    WHERE stream.id = new.id
 """
 
 Faults = dict[str, EngineError]
 """By run, why the engine cannot go on with it."""
 
 
-class Overtaken(Exception):
+class ConcurrentUpdate(Exception):
     """Somebody stopped, paused or resumed a run while its step was being worked out."""
 
 
-class Done(NamedTuple):
-    """The ids of lanes that were still the runner's, and the runs that cannot go on."""
+class BatchResult(NamedTuple):
+    """The ids of streams that were still the runner's, and the runs that cannot go on."""
 
     held: Collection[int]
     faults: Faults
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Round:
-    """One row for some runs of a lane, and all that their steps need beside their states.
+class BarStreamBatch:
+    """One row for some runs of a stream, and all that their steps need beside their states.
 
-    With `completes` it is the last of the row's: the lane goes on to the next row.
+    With `completes` it is the last of the row's: the stream goes on to the next row.
     """
 
-    lane: Lane
-    row: Row
-    members: Sequence[Member]
-    cues: Mapping[str, Cue]
-    terms: Mapping[str, Terms]
-    changes: Changes
+    stream: BarStream
+    row: BarSnapshot
+    contexts: Sequence[RunContext]
+    cues: Mapping[str, SignalInput]
+    terms: Mapping[str, ContractTerms]
+    changes: BarChanges
     completes: bool
 
     @property
-    def lane_after(self) -> tuple[int, int, int | None]:
-        """The lane's id, when its stretch began, and the last row that all its runs have seen."""
-        began = self.row.time if self.lane.began is None else self.lane.began
-        return self.lane.pk, began, self.row.time if self.completes else self.lane.row_time
+    def stream_after(self) -> tuple[int, int, int | None]:
+        """The stream's id, when its stretch began, and the last row that all its runs have seen."""
+        began = self.row.time if self.stream.segment_start is None else self.stream.segment_start
+        return self.stream.pk, began, self.row.time if self.completes else self.stream.row_time
 
 
-def advance(rounds: Sequence[Round], *, now: datetime) -> Done:
-    """Take the runs, each lane's through its row, those that have not been yet; lanes that somebody
-    else has taken are left as they are.
+def advance(rounds: Sequence[BarStreamBatch], *, now: datetime) -> BatchResult:
+    """Take the runs that have not been through their row through it; skip the streams that another
+    runner has leased.
     """
     done = _in_the_end(rounds, now)
     for one in rounds:
-        if one.lane.pk in done.held:
-            _, one.lane.began, one.lane.row_time = one.lane_after
+        if one.stream.pk in done.held:
+            _, one.stream.segment_start, one.stream.row_time = one.stream_after
     return done
 
 
-def _in_the_end(rounds: Sequence[Round], now: datetime) -> Done:
+def _in_the_end(rounds: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
     for _ in range(ATTEMPTS - 1):
-        with suppress(Overtaken):
+        with suppress(ConcurrentUpdate):
             return _advance(rounds, now)
     return _advance(rounds, now)
 
 
 @transaction.atomic
-def _advance(rounds: Sequence[Round], now: datetime) -> Done:
-    held = leases.hold([one.lane for one in rounds], now=now)
-    rounds = [one for one in rounds if one.lane.pk in held]
+def _advance(rounds: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
+    held = leases.renew([one.stream for one in rounds], now=now)
+    rounds = [one for one in rounds if one.stream.pk in held]
     standings = _standings(rounds)
     steps, faults = _played(rounds, standings)
     eventful = [steps[run_id] for run_id in sorted(steps) if _is_eventful(steps[run_id])]
@@ -117,17 +116,17 @@ def _advance(rounds: Sequence[Round], now: datetime) -> Done:
     book_steps(eventful, now=now)
     _keep_states(steps, standings)
     _end(eventful, standings, now)
-    return Done(held, faults)
+    return BatchResult(held, faults)
 
 
 def _played(
-    rounds: Sequence[Round], standings: Mapping[str, Standing]
-) -> tuple[dict[str, Step], Faults]:
+    rounds: Sequence[BarStreamBatch], standings: Mapping[str, RunSnapshot]
+) -> tuple[dict[str, BarStep], Faults]:
     steps, faults = {}, {}
     for one in rounds:
-        for run_id in (member.run.pk for member in one.members if member.run.pk in standings):
+        for run_id in (context.run.pk for context in one.contexts if context.run.pk in standings):
             standing, terms = standings[run_id], one.terms[run_id]
-            cue = one.cues[standing.member.ear]
+            cue = one.cues[standing.context.ear]
             try:
                 steps[run_id] = play(standing, one.row, cue, terms, one.changes)
             except EngineError as error:
@@ -138,20 +137,20 @@ def _played(
 # --------------------------------------------------------------------------------------- reading
 
 
-def _standings(rounds: Sequence[Round]) -> dict[str, Standing]:
+def _standings(rounds: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]:
     """By run, of those that have not been through their row."""
-    members = {member.run.pk: member for one in rounds for member in one.members}
-    rows = {member.run.pk: one.row.time for one in rounds for member in one.members}
-    owners = sorted({member.run.account_id for member in members.values()})
-    halted_all, halted = kill_switches.share_since(owners)
-    closing, cancelled = wishes.closing(members), wishes.cancelled(members)
-    states = RunState.objects.filter(run__in=list(members)).values_list(
+    contexts = {context.run.pk: context for one in rounds for context in one.contexts}
+    rows = {context.run.pk: one.row.time for one in rounds for context in one.contexts}
+    owners = sorted({context.run.account_id for context in contexts.values()})
+    halted_all, halted = kill_switches.share_engaged_since(owners)
+    closing, cancelled = wishes.closing(contexts), wishes.cancelled(contexts)
+    states = RunState.objects.filter(run__in=list(contexts)).values_list(
         "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",
-        "run__algorithm__status", "run__ended_at", "run__close_asked_at", "run__account_id",
+        "run__algorithm__status", "run__ended_at", "run__close_requested_at", "run__account_id",
     )  # fmt: skip
     return {
-        run_id: Standing(
-            member=members[run_id],
+        run_id: RunSnapshot(
+            context=contexts[run_id],
             data=bytes(data),
             row_time=row_time,
             peak=peak,
@@ -159,7 +158,7 @@ def _standings(rounds: Sequence[Round]) -> dict[str, Standing]:
             drawdown_amount=amount,
             status=status,
             ended_at=ended_at,
-            close_asked_at=close,
+            close_requested_at=close,
             halted_since=halted_all or halted.get(owner),
             closing=closing.get(run_id, {}),
             cancelled=cancelled.get(run_id, ()),
@@ -169,7 +168,7 @@ def _standings(rounds: Sequence[Round]) -> dict[str, Standing]:
     }
 
 
-def _is_eventful(step: Step) -> bool:
+def _is_eventful(step: BarStep) -> bool:
     """Whether anything is to be written of it beside its state."""
     before, after = step.before.positions, step.state.positions
     return bool(
@@ -179,8 +178,8 @@ def _is_eventful(step: Step) -> bool:
     )  # fmt: skip
 
 
-def _lock(eventful: Sequence[Step], standings: Mapping[str, Standing]) -> None:
-    """The accounts whose money moves, then the algorithms. Raises Overtaken."""
+def _lock(eventful: Sequence[BarStep], standings: Mapping[str, RunSnapshot]) -> None:
+    """The accounts whose money moves, then the algorithms. Raises ConcurrentUpdate."""
     moving = [step.run.account_id for step in eventful if _moves_money(step, standings)]
     accounts = Account.objects.locked().filter(pk__in=set(moving)).order_by("pk")
     list(accounts.values_list("pk"))
@@ -189,15 +188,15 @@ def _lock(eventful: Sequence[Step], standings: Mapping[str, Standing]) -> None:
     statuses = dict(locked.values_list("pk", "status"))
     runs = Run.objects.filter(pk__in=[step.run.pk for step in eventful])
     for run_id, algorithm_id, ended_at, close, part in runs.values_list(
-        "pk", "algorithm_id", "ended_at", "close_asked_at", "capital"
+        "pk", "algorithm_id", "ended_at", "close_requested_at", "capital"
     ):
         if (statuses[algorithm_id], ended_at, close) != standings[run_id].wanted:
-            raise Overtaken
+            raise ConcurrentUpdate
         # What is kept in memory is of the last row that this runner took the run through.
-        standings[run_id].member.run.capital = part
+        standings[run_id].context.run.capital = part
 
 
-def _moves_money(step: Step, standings: Mapping[str, Standing]) -> bool:
+def _moves_money(step: BarStep, standings: Mapping[str, RunSnapshot]) -> bool:
     ended = standings[step.run.pk].ended_at is not None
     moved = len(step.fills) or step.fractions
     return bool(moved or ended or step.state.account["status"][0] == RUINED)
@@ -206,25 +205,27 @@ def _moves_money(step: Step, standings: Mapping[str, Standing]) -> bool:
 # --------------------------------------------------------------------------------------- writing
 
 
-def _keep_rows(rounds: Sequence[Round], now: datetime) -> None:
+def _keep_rows(rounds: Sequence[BarStreamBatch], now: datetime) -> None:
     """The rows as they were used, by the first of their rounds; what an earlier stretch used at
     that time or later makes way.
     """
-    new = [(one.lane.pk, one.row.time) for one in rounds if one.lane.began is None]
+    new = [(one.stream.pk, one.row.time) for one in rounds if one.stream.segment_start is None]
     used = [
-        LaneRow(lane=one.lane, time=one.row.time, bars=packed(one.row), used_at=now)
+        BarRow(stream=one.stream, time=one.row.time, bars=packed(one.row), used_at=now)
         for one in rounds
     ]
-    after = [one.lane_after for one in rounds]
+    after = [one.stream_after for one in rounds]
     with connection.cursor() as cursor:
         if new:
             cursor.execute(_MAKE_WAY, [list(column) for column in zip(*new, strict=True)])
-        LaneRow.objects.bulk_create(used, ignore_conflicts=True)
+        BarRow.objects.bulk_create(used, ignore_conflicts=True)
         cursor.execute(_GO_ON, [list(column) for column in zip(*after, strict=True)])
 
 
 def _keep_session_starts(
-    rounds: Sequence[Round], steps: Mapping[str, Step], standings: Mapping[str, Standing]
+    rounds: Sequence[BarStreamBatch],
+    steps: Mapping[str, BarStep],
+    standings: Mapping[str, RunSnapshot],
 ) -> None:
     """Of the runs that have not been in a row of this day: their states before its first row, and
     before splits and bonuses of the day.
@@ -232,7 +233,7 @@ def _keep_session_starts(
     befores = (
         (one.row, run_id, steps[run_id].before)
         for one in rounds
-        for run_id in (member.run.pk for member in one.members)
+        for run_id in (context.run.pk for context in one.contexts)
         if run_id in steps
     )
     starts = [
@@ -249,7 +250,7 @@ def _keep_session_starts(
     SessionStart.objects.bulk_create(starts, ignore_conflicts=True)
 
 
-def _keep_states(steps: Mapping[str, Step], standings: Mapping[str, Standing]) -> None:
+def _keep_states(steps: Mapping[str, BarStep], standings: Mapping[str, RunSnapshot]) -> None:
     """One conditional UPDATE: a run that is not where it was is left as it is."""
     columns: list[list[object]] = [[] for _ in range(8)]
     for run_id, step in steps.items():
@@ -267,7 +268,7 @@ def _keep_states(steps: Mapping[str, Step], standings: Mapping[str, Standing]) -
         cursor.execute(_ADVANCE, columns)
 
 
-def _end(eventful: Sequence[Step], standings: Mapping[str, Standing], now: datetime) -> None:
+def _end(eventful: Sequence[BarStep], standings: Mapping[str, RunSnapshot], now: datetime) -> None:
     """Give up the runs whose money is gone, and give back the capital of those that are done."""
     for step in sorted(eventful, key=lambda step: step.run.algorithm_id):
         standing = standings[step.run.pk]
@@ -283,11 +284,11 @@ def _end(eventful: Sequence[Step], standings: Mapping[str, Standing], now: datet
 
 
 @transaction.atomic
-def give_up(lane: Lane, reasons: Mapping[str, str], *, now: datetime) -> None:
+def give_up(stream: BarStream, reasons: Mapping[str, str], *, now: datetime) -> None:
     """Runs, each for its reason, that are errors from now on if they still trade; what they hold
-    stays, with its exits. Nothing happens if somebody else has taken the lane.
+    stays, with its exits. Nothing happens if somebody else has taken the stream.
     """
-    if not leases.hold([lane], now=now):
+    if not leases.renew([stream], now=now):
         return
     live = Run.objects.live().filter(pk__in=list(reasons)).select_related("algorithm__owner")
     for run in sorted(live, key=lambda one: (one.account_id, one.algorithm_id)):

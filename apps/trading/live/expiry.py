@@ -1,8 +1,8 @@
 """Contracts whose last session ends without a bar: what is held of them settles all the same.
 
-It settles with a row of its lane, and rows are made of bars. So where none comes any more a row
-without bars is put there, as one that is under way: whoever works on the lane takes its runs
-through it, and what holds at the end of a contract holds there (`desk`).
+It settles with a row of its stream, and rows are made of bars. So where none comes any more a row
+without bars is put there, as one that is under way: whoever works on the stream takes its runs
+through it, and what holds at the end of a contract holds there (`cache`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,18 +20,18 @@ from apps.market.dates import day_in_india
 from apps.market.expiries import expiry_dates
 from apps.market.rulebook.dates import day_number
 from apps.trading.bar_rows import nominal_end, packed, unpacked, without_bars
-from apps.trading.models import Lane, LaneRow, Position
+from apps.trading.models import BarRow, BarStream, Position
 
 GRACE: Final = 300
 """Seconds after the end of the row in which its bars may still come."""
 
 
 class Expiry(NamedTuple):
-    """Of a contract that is held on a lane: the last row of its last session, whether that had bars
-    or not.
+    """The last row of the last session of a contract that a stream's run holds, with bars or
+    without.
     """
 
-    lane_id: int
+    stream_id: int
     time: int
     closes: int
 
@@ -44,56 +44,60 @@ def settle(*, now: datetime) -> int:
 
 
 def _expiries(market_now: int) -> Iterator[Expiry]:
-    """Of each lane on which a contract is held that has expired."""
+    """Of each stream on which a contract is held that has expired."""
     held = Position.objects.open()
     symbols = sorted(set(held.values_list("symbol", flat=True)))
     today = day_in_india(market_now)
     for symbol, day in expiry_dates(calendars_of(symbols)).items():
         if day <= today:
-            lanes = Lane.objects.filter(states__run__positions__in=held.filter(symbol=symbol))
-            for lane in lanes.distinct():
-                yield _expiry(lane, symbol, day_number(day), calendars_of(lane.symbols))
+            streams = BarStream.objects.filter(
+                states__run__positions__in=held.filter(symbol=symbol)
+            )
+            for stream in streams.distinct():
+                yield _expiry(stream, symbol, day_number(day), calendars_of(stream.symbols))
 
 
-def _expiry(lane: Lane, symbol: str, day: int, calendars: Mapping[str, Sessions]) -> Expiry:
+def _expiry(stream: BarStream, symbol: str, day: int, calendars: Mapping[str, Sessions]) -> Expiry:
     calendar = calendars[symbol]
     last = calendar.hours(np.array([day], np.int32))[1] - 1
-    time = int(buckets(last, TIMEFRAMES[lane.timeframe], calendar)[0][0])
-    of_all = [calendars[one] for one in lane.symbols]
-    return Expiry(lane.pk, time, nominal_end(time, lane.timeframe, of_all))
+    time = int(buckets(last, TIMEFRAMES[stream.timeframe], calendar)[0][0])
+    of_all = [calendars[one] for one in stream.symbols]
+    return Expiry(stream.pk, time, nominal_end(time, stream.timeframe, of_all))
 
 
 @transaction.atomic
 def _put(expiry: Expiry, *, market_now: int, now: datetime) -> bool:
     """Whether the row is there now. Not where a runner is at work, or has bars before it. Where the
-    lane has had its last row before the last day was known, it is the next moment's.
+    stream has had its last row before the last day was known, it is the next moment's.
     """
-    lane = Lane.objects.locked().get(pk=expiry.lane_id)
-    if lane.row_time is None or (lane.row_time >= expiry.time and _has_been_put(lane)):
+    stream = BarStream.objects.locked().get(pk=expiry.stream_id)
+    if stream.row_time is None or (stream.row_time >= expiry.time and _has_been_put(stream)):
         return False
-    if lane.leased_until is not None and lane.leased_until > now:
+    if stream.leased_until is not None and stream.leased_until > now:
         return False
-    if lane.rows.filter(time__gt=lane.row_time).exists() or _has_bars(lane, market_now):
+    if stream.rows.filter(time__gt=stream.row_time).exists() or _has_bars(stream, market_now):
         return False
-    time = max(expiry.time, lane.row_time + 1)
-    row = without_bars(time, expiry.closes, symbols=len(lane.symbols))
-    LaneRow.objects.create(lane=lane, time=row.time, bars=packed(row), used_at=now)
-    lane.wake_at = now
-    lane.save(update_fields=["wake_at"])
+    time = max(expiry.time, stream.row_time + 1)
+    row = without_bars(time, expiry.closes, symbols=len(stream.symbols))
+    BarRow.objects.create(stream=stream, time=row.time, bars=packed(row), used_at=now)
+    stream.wake_at = now
+    stream.save(update_fields=["wake_at"])
     return True
 
 
-def _has_been_put(lane: Lane) -> bool:
+def _has_been_put(stream: BarStream) -> bool:
     """Whether its last row is such a one: what that did not settle, another would not."""
-    last = lane.rows.order_by("time").last()
-    return last is not None and bool(np.isnan(unpacked(bytes(last.bars), len(lane.symbols))).all())
+    last = stream.rows.order_by("time").last()
+    return last is not None and bool(
+        np.isnan(unpacked(bytes(last.bars), len(stream.symbols))).all()
+    )
 
 
-def _has_bars(lane: Lane, market_now: int) -> bool:
+def _has_bars(stream: BarStream, market_now: int) -> bool:
     """After its last row."""
-    assert lane.row_time is not None
-    start, timeframe = lane.row_time + 1, lane.timeframe
+    assert stream.row_time is not None
+    start, timeframe = stream.row_time + 1, stream.timeframe
     return any(
         len(store.read_closed(symbol, timeframe, start=start, clock=market_now))
-        for symbol in lane.symbols
+        for symbol in stream.symbols
     )

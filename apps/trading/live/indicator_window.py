@@ -1,5 +1,5 @@
-"""What indicators at a row of a lane are computed over (engine rule 11): bars of the store before
-the lane's stretch began, and from there on those that its rows used. Candles of longer timeframes
+"""What indicators at a row of a stream are computed over (engine rule 11): bars of the store before
+the stream's stretch began, and from there on those that its rows used. Candles of longer timeframes
 are those that are stored of earlier days, and of the day itself what its bars make.
 
 A window serves the rows of one day. It is kept in memory from row to row, or made anew from what is
@@ -35,8 +35,8 @@ from apps.market.dates import day_in_india
 from apps.market.history import ratio_change_of
 from apps.market.models import CandleChunk, CorporateAction
 from apps.market.rulebook.dates import day_number
-from apps.trading.bar_rows import PRICES, Row, unpacked, visible_bars
-from apps.trading.models import Lane, LaneRow
+from apps.trading.bar_rows import PRICES, BarSnapshot, unpacked, visible_bars
+from apps.trading.models import BarRow, BarStream
 
 _ROWS_FIRST: Final = 3 * WARMUP_BARS
 """Rows read for a window; more, if a symbol was missing in many of them."""
@@ -58,8 +58,8 @@ Source = Callable[[int, str], Candles]
 """By a symbol's index and a longer timeframe: candles of the days before the window's."""
 
 
-class Window:
-    """The bars of a lane's symbols up to its last row, of each in order and in the terms of the
+class IndicatorWindow:
+    """The bars of a stream's symbols up to its last row, of each in order and in the terms of the
     window's day. Those from the moment `today` on make the last candles of longer timeframes.
     """
 
@@ -70,7 +70,7 @@ class Window:
         self._source = stored
         self._stored: dict[tuple[int, str], Candles] = {}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: BarSnapshot) -> None:
         """The next row; from here on it is the last one."""
         begins = start_of_block(row.time, self._timeframe)
         for s in filter(row.has, range(len(self._tapes))):
@@ -100,15 +100,17 @@ class Window:
         return self._stored[symbol, name]
 
 
-def window_of(lane: Lane, calendars: Sequence[Sessions], *, began: int, before: int) -> Window:
+def build_indicator_window(
+    stream: BarStream, calendars: Sequence[Sessions], *, began: int, before: int
+) -> IndicatorWindow:
     """As the rows before the moment `before` have left it, from what is stored, for the rows of
     that day. The stretch begins at `began`; `calendars` are those of the symbols.
     """
-    reader = _Reader(lane, calendars, began, before, _terms(lane, day_in_india(before)))
+    reader = _Reader(stream, calendars, began, before, _terms(stream, day_in_india(before)))
     used = reader.used_before()
-    return Window(
-        lane.timeframe,
-        [reader.tape(symbol, used) for symbol in range(len(lane.symbols))],
+    return IndicatorWindow(
+        stream.timeframe,
+        [reader.tape(symbol, used) for symbol in range(len(stream.symbols))],
         today=_first_moment(before, weekly=False),
         stored=reader.longer,
     )
@@ -116,9 +118,9 @@ def window_of(lane: Lane, calendars: Sequence[Sessions], *, began: int, before: 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What is stored of a lane before a moment, of each symbol in its `terms`."""
+    """What is stored of a stream before a moment, of each symbol in its `terms`."""
 
-    lane: Lane
+    stream: BarStream
     calendars: Sequence[Sessions]
     began: int
     before: int
@@ -127,13 +129,13 @@ class _Reader:
     @property
     def begins(self) -> int:
         """The first moment of the block to come."""
-        return start_of_block(self.before, self.lane.timeframe)
+        return start_of_block(self.before, self.stream.timeframe)
 
     def used_before(self) -> Used:
         """Rows of the stretch: enough for every symbol's bars before the block, and those of the
         block.
         """
-        before = self.lane.rows.filter(time__gte=self.began, time__lt=self.before)
+        before = self.stream.rows.filter(time__gte=self.began, time__lt=self.before)
         inside = before.filter(time__gte=self.begins).count()
         most = inside + _ROWS_FIRST
         used = self._unpacked(before, most)
@@ -142,10 +144,10 @@ class _Reader:
         return used if len(used.time) < most or enough.all() else self._unpacked(before)
 
     def tape(self, symbol: int, used: Used) -> Candles:
-        stored = self._read(symbol, self.lane.timeframe, start=self.began, end=self.began)
+        stored = self._read(symbol, self.stream.timeframe, start=self.began, end=self.began)
         terms = UNADJUSTED if self._came_adjusted(symbol) else self.terms[symbol]
         bars = join([stored, terms.apply(used.of(symbol))])
-        return _trimmed(self._visible(symbol, self.lane.timeframe, bars), self.begins)
+        return _trimmed(self._visible(symbol, self.stream.timeframe, bars), self.begins)
 
     def _came_adjusted(self, symbol: int) -> bool:
         """Whether rows may have had prices that their source had adjusted, as is stored of the bars
@@ -153,8 +155,8 @@ class _Reader:
         """
         if not len(self.terms[symbol].days):
             return False
-        blocks = CandleChunk.objects.filter(symbol=self.lane.symbols[symbol], adjusted=True)
-        sources = intraday_buffer.sources_of(self.lane.timeframe)
+        blocks = CandleChunk.objects.filter(symbol=self.stream.symbols[symbol], adjusted=True)
+        sources = intraday_buffer.sources_of(self.stream.timeframe)
         return blocks.filter(timeframe__in=sources, last_time__gte=moment(self.began)).exists()
 
     def longer(self, symbol: int, name: str) -> Candles:
@@ -166,12 +168,12 @@ class _Reader:
         return self._visible(symbol, name, self._read(symbol, name, start=first, end=end))
 
     def _visible(self, symbol: int, timeframe: str, bars: Candles) -> Candles:
-        return visible_bars(self.lane, bars, timeframe, self.calendars[symbol])
+        return visible_bars(self.stream, bars, timeframe, self.calendars[symbol])
 
     def _read(self, symbol: int, timeframe: str, *, start: int, end: int) -> Candles:
         """With what rule 11 reads before it, as one sees it who trades at `end`."""
         return store.read(
-            self.lane.symbols[symbol],
+            self.stream.symbols[symbol],
             timeframe,
             start=start,
             end=end,
@@ -180,21 +182,21 @@ class _Reader:
             terms=self.terms[symbol],
         )
 
-    def _unpacked(self, rows: QuerySet[LaneRow], most: int | None = None) -> Used:
+    def _unpacked(self, rows: QuerySet[BarRow], most: int | None = None) -> Used:
         """The newest of them."""
         newest = list(rows.order_by("-time").values_list("time", "bars")[:most])[::-1]
-        count = len(self.lane.symbols)
+        count = len(self.stream.symbols)
         bars = unpacked(b"".join(data for _, data in newest), len(newest) * count)
         shaped = bars.reshape(len(newest), count, len(PRICES))
         return Used(np.array([time for time, _ in newest], np.int64), shaped)
 
 
-def _terms(lane: Lane, day: date) -> list[Adjustment]:
+def _terms(stream: BarStream, day: date) -> list[Adjustment]:
     """Of each symbol by its splits and bonuses up to the day."""
     changes = defaultdict(list)
-    for action in CorporateAction.objects.filter(symbol__in=lane.symbols, ex_date__lte=day):
+    for action in CorporateAction.objects.filter(symbol__in=stream.symbols, ex_date__lte=day):
         changes[action.symbol].append(ratio_change_of(action))
-    return [Adjustment.to(day_number(day), changes[symbol]) for symbol in lane.symbols]
+    return [Adjustment.to(day_number(day), changes[symbol]) for symbol in stream.symbols]
 
 
 def _trimmed(bars: Candles, begins: int) -> Candles:

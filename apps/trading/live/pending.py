@@ -1,5 +1,5 @@
-"""What a runner finds when it looks at lanes: their runs, and the rows that these have before them.
-However many lanes they are, it takes a few statements.
+"""The work that waits on leased streams: their runs, and the closed rows that these have before
+them. However many streams there are, it takes a few statements.
 """
 
 from collections import defaultdict
@@ -16,22 +16,22 @@ from apps.market.expiries import expiry_dates
 from apps.market.intraday_buffer import SeriesKey
 from apps.trading.bar_rows import (
     GIVEN_UP_AFTER,
-    Outlook,
-    Row,
+    BarSnapshot,
+    ClosedRows,
     closed,
     nominal_end,
     silent_at,
     unpacked,
     visible_bars,
 )
-from apps.trading.live.stream_cache import Desk
-from apps.trading.models import Lane, LaneRow, RunState
+from apps.trading.live.stream_cache import BarStreamCache
+from apps.trading.models import BarRow, BarStream, RunState
 
 _EVER: Final = 2**62
-_NOTHING: Final = Outlook([], None)
+_NOTHING: Final = ClosedRows([], None)
 
 
-class Stand(NamedTuple):
+class RunCursor(NamedTuple):
     """Of a run: the last row that it has been through, and the market's time when it started."""
 
     run_id: str
@@ -40,144 +40,154 @@ class Stand(NamedTuple):
 
 
 @dataclass(slots=True)
-class Visit:
-    """A lane while a runner has it. `done` counts the rows that all its runs have been through,
+class PendingWork:
+    """A stream while a runner has it. `done` counts the rows that all its runs have been through,
     `faults` are runs that cannot go on with the row that is under way.
     """
 
-    desk: Desk
-    stands: Sequence[Stand]
-    outlook: Outlook = _NOTHING
+    cache: BarStreamCache
+    stands: Sequence[RunCursor]
+    outlook: ClosedRows = _NOTHING
     done: int = 0
     faults: dict[str, EngineError] = field(default_factory=dict)
 
     @property
-    def lane(self) -> Lane:
-        return self.desk.lane
+    def stream(self) -> BarStream:
+        return self.cache.stream
 
     def waits_at(self, place: int) -> bool:
         """Whether this is the place of the row that is next."""
         return place == self.done < len(self.outlook.rows)
 
-    def runs_at(self, row: Row) -> list[str]:
+    def runs_at(self, row: BarSnapshot) -> list[str]:
         """Those that were there when the row closed."""
         return [stand.run_id for stand in self.stands if stand.since < row.closes]
 
     def silent_at(self, market_now: int) -> int | None:
-        """When the lane's runs are given up unless a row comes."""
-        lane, since = self.lane, max(stand.since for stand in self.stands)
-        if lane.row_time is not None:
-            since = max(since, nominal_end(lane.row_time, lane.timeframe, self.desk.calendars))
-        return silent_at(lane.timeframe, self.desk.calendars, since=since, now=market_now)
+        """When the stream's runs are given up unless a row comes."""
+        stream, since = self.stream, max(stand.since for stand in self.stands)
+        if stream.row_time is not None:
+            since = max(since, nominal_end(stream.row_time, stream.timeframe, self.cache.calendars))
+        return silent_at(stream.timeframe, self.cache.calendars, since=since, now=market_now)
 
     @property
     def silence(self) -> str:
         """Why they are given up then."""
-        return f"no bars for {GIVEN_UP_AFTER} x {self.lane.timeframe}"
+        return f"no bars for {GIVEN_UP_AFTER} x {self.stream.timeframe}"
 
 
-def look(desks: Sequence[Desk], *, market_now: int) -> list[Visit]:
-    """The rows of each lane that are closed. One that some runs have been through already is as
+def look(caches: Sequence[BarStreamCache], *, market_now: int) -> list[PendingWork]:
+    """The rows of each stream that are closed. One that some runs have been through already is as
     those had it.
     """
-    stands = stands_on([desk.lane for desk in desks])
-    visits = [Visit(desk, stands[desk.lane.pk]) for desk in desks]
-    _tell_expiries(desks)
-    for visit in visits:
-        if all(stand.row_time is None for stand in visit.stands):
-            visit.lane.began = visit.lane.row_time = None  # a stretch ends with its last run
-    _catch_up(desks)
-    begun = _half_done(desks)
-    for visit in visits:
-        if visit.lane.pk in begun:
-            visit.outlook = Outlook([begun[visit.lane.pk]], market_now)
-    rest = [visit for visit in visits if visit.stands and visit.lane.pk not in begun]
+    stands = run_cursors_of([cache.stream for cache in caches])
+    works = [PendingWork(cache, stands[cache.stream.pk]) for cache in caches]
+    _tell_expiries(caches)
+    for work in works:
+        if all(stand.row_time is None for stand in work.stands):
+            work.stream.segment_start = work.stream.row_time = (
+                None  # a stretch ends with its last run
+            )
+    _catch_up(caches)
+    begun = _half_done(caches)
+    for work in works:
+        if work.stream.pk in begun:
+            work.outlook = ClosedRows([begun[work.stream.pk]], market_now)
+    rest = [work for work in works if work.stands and work.stream.pk not in begun]
     _look_ahead(rest, market_now)
-    return visits
+    return works
 
 
-def _tell_expiries(desks: Sequence[Desk]) -> None:
+def _tell_expiries(caches: Sequence[BarStreamCache]) -> None:
     """Anew at each look: a master may tell of a contract's last day when that is there."""
     known = expiry_dates(
         {
             symbol: calendar
-            for desk in desks
-            for symbol, calendar in zip(desk.lane.symbols, desk.calendars, strict=True)
+            for cache in caches
+            for symbol, calendar in zip(cache.stream.symbols, cache.calendars, strict=True)
         }
     )
-    for desk in desks:
-        desk.expiries = known
+    for cache in caches:
+        cache.expiries = known
 
 
-def stands_on(lanes: Collection[Lane]) -> Mapping[int, list[Stand]]:
-    """By lane, its runs in order."""
-    found: dict[int, list[Stand]] = defaultdict(list)
-    states = RunState.objects.filter(lane__in=lanes).order_by("run")
-    for lane_id, run_id, row_time, since in states.values_list(
-        "lane_id", "run_id", "row_time", "since"
+def run_cursors_of(streams: Collection[BarStream]) -> Mapping[int, list[RunCursor]]:
+    """By stream, its runs in order."""
+    found: dict[int, list[RunCursor]] = defaultdict(list)
+    states = RunState.objects.filter(stream__in=streams).order_by("run")
+    for stream_id, run_id, row_time, since in states.values_list(
+        "stream_id", "run_id", "row_time", "since"
     ):
-        assert lane_id is not None
-        found[lane_id].append(Stand(run_id, row_time, since))
+        assert stream_id is not None
+        found[stream_id].append(RunCursor(run_id, row_time, since))
     return found
 
 
-def _look_ahead(visits: Sequence[Visit], market_now: int) -> None:
+def _look_ahead(works: Sequence[PendingWork], market_now: int) -> None:
     """Find the rows that are closed by the bars that have come."""
-    starts = {visit.lane.pk: _first_of(visit) for visit in visits}
-    bars = store.read_all_closed(_series(visits, starts), clock=market_now)
-    for visit in visits:
-        lane, start = visit.lane, starts[visit.lane.pk]
+    starts = {work.stream.pk: _first_of(work) for work in works}
+    bars = store.read_all_closed(_series(works, starts), clock=market_now)
+    for work in works:
+        stream, start = work.stream, starts[work.stream.pk]
         series = [
-            visible_bars(lane, bars[code, lane.timeframe], lane.timeframe, calendar).between(
+            visible_bars(stream, bars[code, stream.timeframe], stream.timeframe, calendar).between(
                 start, _EVER
             )
-            for code, calendar in zip(lane.symbols, visit.desk.calendars, strict=True)
+            for code, calendar in zip(stream.symbols, work.cache.calendars, strict=True)
         ]
-        outlook = closed(series, lane.timeframe, visit.desk.calendars, start=start, now=market_now)
-        since = min(stand.since for stand in visit.stands)
+        outlook = closed(
+            series, stream.timeframe, work.cache.calendars, start=start, now=market_now
+        )
+        since = min(stand.since for stand in work.stands)
         rows = [row for row in outlook.rows if row.closes > since]
-        visit.outlook = Outlook(rows, outlook.next_look)
+        work.outlook = ClosedRows(rows, outlook.next_look)
 
 
-def _first_of(visit: Visit) -> int:
-    """The first moment at which the lane's next row may begin."""
-    lane = visit.lane
-    if lane.row_time is not None:
-        return lane.row_time + 1
-    since = min(stand.since for stand in visit.stands)
-    return since - TIMEFRAMES[lane.timeframe] + 1  # a bar that is not closed by then
+def _first_of(work: PendingWork) -> int:
+    """The first moment at which the stream's next row may begin."""
+    stream = work.stream
+    if stream.row_time is not None:
+        return stream.row_time + 1
+    since = min(stand.since for stand in work.stands)
+    return since - TIMEFRAMES[stream.timeframe] + 1  # a bar that is not closed by then
 
 
-def _series(visits: Iterable[Visit], starts: Mapping[int, int]) -> Mapping[SeriesKey, int]:
+def _series(works: Iterable[PendingWork], starts: Mapping[int, int]) -> Mapping[SeriesKey, int]:
     found: dict[SeriesKey, int] = {}
-    for lane in (visit.lane for visit in visits):
-        for code in lane.symbols:
-            known = found.get((code, lane.timeframe), _EVER)
-            found[code, lane.timeframe] = min(known, starts[lane.pk])
+    for stream in (work.stream for work in works):
+        for code in stream.symbols:
+            known = found.get((code, stream.timeframe), _EVER)
+            found[code, stream.timeframe] = min(known, starts[stream.pk])
     return found
 
 
-def _half_done(desks: Iterable[Desk]) -> dict[int, Row]:
-    """By lane, the row that some runs have been through, and not yet all."""
-    under_way = {desk.lane.pk: desk for desk in desks if desk.lane.began is not None}
-    later = Q(time__gt=F("lane__row_time")) | Q(lane__row_time=None, time__gte=F("lane__began"))
-    rows = LaneRow.objects.filter(later, lane__in=list(under_way)).order_by("lane", "-time")
-    return {row.lane_id: _as_used(row, under_way[row.lane_id]) for row in rows}
+def _half_done(caches: Iterable[BarStreamCache]) -> dict[int, BarSnapshot]:
+    """By stream, the row that some runs have been through, and not yet all."""
+    under_way = {
+        cache.stream.pk: cache for cache in caches if cache.stream.segment_start is not None
+    }
+    later = Q(time__gt=F("stream__row_time")) | Q(
+        stream__row_time=None, time__gte=F("stream__segment_start")
+    )
+    rows = BarRow.objects.filter(later, stream__in=list(under_way)).order_by("stream", "-time")
+    return {row.stream_id: _as_used(row, under_way[row.stream_id]) for row in rows}
 
 
-def _catch_up(desks: Iterable[Desk]) -> None:
-    """Let windows have the rows that others have taken their lanes through."""
-    behind = {desk.lane.pk: desk for desk in desks if desk.is_behind}
+def _catch_up(caches: Iterable[BarStreamCache]) -> None:
+    """Let windows have the rows that others have taken their streams through."""
+    behind = {cache.stream.pk: cache for cache in caches if cache.is_behind}
     if not behind:
         return
-    first = min(desk.last_row for desk in behind.values())
-    used = LaneRow.objects.filter(lane__in=list(behind), time__gt=first)
-    for row in used.filter(time__lte=F("lane__row_time")).order_by("lane", "time"):
-        desk = behind[row.lane_id]
-        if row.time > desk.last_row:
-            desk.follow(_as_used(row, desk))
+    first = min(cache.last_row for cache in behind.values())
+    used = BarRow.objects.filter(stream__in=list(behind), time__gt=first)
+    for row in used.filter(time__lte=F("stream__row_time")).order_by("stream", "time"):
+        cache = behind[row.stream_id]
+        if row.time > cache.last_row:
+            cache.follow(_as_used(row, cache))
 
 
-def _as_used(row: LaneRow, desk: Desk) -> Row:
-    bars = unpacked(bytes(row.bars), len(desk.lane.symbols))
-    return Row(row.time, nominal_end(row.time, desk.lane.timeframe, desk.calendars), bars)
+def _as_used(row: BarRow, cache: BarStreamCache) -> BarSnapshot:
+    bars = unpacked(bytes(row.bars), len(cache.stream.symbols))
+    return BarSnapshot(
+        row.time, nominal_end(row.time, cache.stream.timeframe, cache.calendars), bars
+    )

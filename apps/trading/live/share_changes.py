@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from apps.engine.kernel.codes import AT_LIMIT, ENTER_LONG
 from apps.engine.kernel.prices import tick_down, tick_up
 from apps.engine.kernel.records import Array, Plan, State
-from apps.trading.bar_rows import Row
-from apps.trading.step_result import SettledFraction
+from apps.trading.bar_rows import BarSnapshot
+from apps.trading.step_result import FractionSettlement
 
 _SCALED: Final = (
     "average",
@@ -32,18 +32,18 @@ OPEN: Final = 0
 """The place of the open among the prices of a bar."""
 
 
-class Converted(NamedTuple):
+class Conversion(NamedTuple):
     """`too_few` are symbols of which less than one share would be left: they are not converted and
     are to be closed.
     """
 
-    fractions: Sequence[SettledFraction]
+    fractions: Sequence[FractionSettlement]
     too_few: Sequence[int]
 
 
 def convert(
-    state: State, ratios: Mapping[int, Fraction], row: Row, plan: Plan, contracts: Array
-) -> Converted:
+    state: State, ratios: Mapping[int, Fraction], row: BarSnapshot, plan: Plan, contracts: Array
+) -> Conversion:
     """Turn each share into `ratio` shares at prices divided by it, by the symbol's index.
 
     A fraction that is left over is settled at the open of the row, or where the symbol has no bar
@@ -66,10 +66,10 @@ def convert(
             if fraction is not None:
                 state.account["cash"] += fraction.gross + fraction.locked[0] - fraction.locked[1]
                 fractions.append(fraction._replace(symbol=symbol))
-    return Converted(fractions, too_few)
+    return Conversion(fractions, too_few)
 
 
-def _settle(position: Any, held: float, ratio: Fraction, price: float) -> SettledFraction | None:
+def _settle(position: Any, held: float, ratio: Fraction, price: float) -> FractionSettlement | None:
     """Give the position its whole shares; returns what became of the rest, if there is any.
 
     Any: a POSITION record.
@@ -82,15 +82,15 @@ def _settle(position: Any, held: float, ratio: Fraction, price: float) -> Settle
         return None
     position["locked"] = locked * float(whole / exact)
     gross = exposure * float(exact - whole) * (price - float(position["average"]))
-    return SettledFraction(0, (locked, float(position["locked"])), gross)
+    return FractionSettlement(0, (locked, float(position["locked"])), gross)
 
 
-def _open_of(row: Row, symbol: int, position: Any) -> float:
+def _open_of(row: BarSnapshot, symbol: int, position: Any) -> float:
     """The price of a share in the row, in the new terms. Any: as above."""
     return float(row.bars[symbol, OPEN]) if row.has(symbol) else float(position["close"])
 
 
-def _mark_at_open(position: Any, row: Row, symbol: int, ratio: Fraction) -> None:
+def _mark_at_open(position: Any, row: BarSnapshot, symbol: int, ratio: Fraction) -> None:
     """Let the position be closed at the open of the row, in its old shares. Any: as above."""
     if row.has(symbol):
         position["close"] = float(row.bars[symbol, OPEN]) * float(ratio)

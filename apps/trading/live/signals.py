@@ -15,10 +15,10 @@ from apps.engine.signals.values import ColumnCache
 from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import square_off_flags, squares_off
 from apps.engine.simulation.timeline import cues_at
-from apps.trading.bar_rows import Row
-from apps.trading.live.contract_terms import Terms
-from apps.trading.live.indicator_window import Window
-from apps.trading.live.step import Cue, Member
+from apps.trading.bar_rows import BarSnapshot
+from apps.trading.live.contract_terms import ContractTerms
+from apps.trading.live.indicator_window import IndicatorWindow
+from apps.trading.live.step import RunContext, SignalInput
 
 COLUMN_BYTES: Final = 64 * 1024 * 1024
 """Of indicators' columns that runs share while one row of one symbol is evaluated."""
@@ -28,10 +28,10 @@ _NO_FLAGS = np.empty(0, np.uint8)
 _PRICES: Final = range(len(Bars._fields))
 
 
-class Hearing:
+class SignalEvaluator:
     """One row, with which the window ends. What several ears read of it is made once."""
 
-    def __init__(self, window: Window, symbols: Sequence[str], row: Row) -> None:
+    def __init__(self, window: IndicatorWindow, symbols: Sequence[str], row: BarSnapshot) -> None:
         self._window, self._symbols, self._closes = window, symbols, row.closes
         self._there = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._there}
@@ -44,24 +44,24 @@ class Hearing:
         self._cell[0, self._there] = np.arange(len(self._there))
         self._prices = Bars(*(frozen(row.bars[self._there, column]) for column in _PRICES))
 
-    def cue(self, member: Member, terms: Terms) -> Cue:
+    def cue(self, context: RunContext, terms: ContractTerms) -> SignalInput:
         """As one ear hears it. Raises MissingCalendar, and what the engine cannot compute."""
         heard = np.zeros((1, len(self._symbols)), np.uint8)
-        ranges, flags, watch = [NO_RANGES], [_NO_FLAGS], watch_of(member.strategy)
+        ranges, flags, watch = [NO_RANGES], [_NO_FLAGS], watch_of(context.strategy)
         for s in self._there:
             bars, calendar = self._bars[s], terms.calendars[s]
-            longer = self._longer_of(s, member.strategy, calendar)
+            longer = self._longer_of(s, context.strategy, calendar)
             cues = cues_at(
-                watch, member.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
+                watch, context.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
             )
             heard[0, s] = cues.signals[0]
             ranges.append(cues.ranges)
-            flags.append(self._flags_of(s, member.strategy, calendar))
+            flags.append(self._flags_of(s, context.strategy, calendar))
         market = Market(
             self._time, self._day, self._cell, self._prices,
             np.concatenate(ranges), np.concatenate(flags),
         )  # fmt: skip
-        return Cue(market, heard)
+        return SignalInput(market, heard)
 
     def _longer_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Mapping[str, Longer]:
         names = list(longer_warmups(strategy))

@@ -33,27 +33,27 @@ from apps.engine.kernel.records import (
     load,
 )
 from apps.engine.language.strategy import Strategy
-from apps.trading.bar_rows import Row
-from apps.trading.live.contract_terms import CLOSE, Dealing, Terms
+from apps.trading.bar_rows import BarSnapshot
+from apps.trading.live.contract_terms import CLOSE, ContractTerms, ExecutionTerms
 from apps.trading.live.share_changes import convert
 from apps.trading.models import Run
-from apps.trading.step_result import Barred, Step, drop_entry
+from apps.trading.step_result import BarStep, EntryBlock, drop_pending_entry
 
 _NO_TRADES: Final = np.empty(0, TRADE)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Member:
-    """A run of a lane, as its steps never change: read once. Runs of one `ear` hear alike."""
+class RunContext:
+    """A run of a stream, as its steps never change: read once. Runs of one `ear` hear alike."""
 
     run: Run
     strategy: Strategy
     plan: Plan
-    dealing: Dealing
+    dealing: ExecutionTerms
     ear: str
 
 
-class Cue(NamedTuple):
+class SignalInput(NamedTuple):
     """One row as runs of one ear see it: the market of its bars, and signal bits u1[1, symbols]."""
 
     market: Market
@@ -61,16 +61,16 @@ class Cue(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standing:
+class RunSnapshot:
     """Where a run stands before a row, and what is wanted of it.
 
-    `halted_since` is when the owner's kill switch or the operators' was turned on, `close_asked_at`
-    when all positions were asked to be closed. `closing` are symbols whose positions the owner
-    wants closed, with when that was said; `cancelled` those whose waiting entry is not to be
-    traded.
+    `halted_since` is when the owner's kill switch or the operators' was turned on,
+    `close_requested_at` when the owner asked for all positions to be closed. `closing` maps symbols
+    whose positions the owner wants closed to when they asked; `cancelled` are the symbols whose
+    pending entry they cancelled.
     """
 
-    member: Member
+    context: RunContext
     data: bytes
     row_time: int | None
     peak: float
@@ -78,7 +78,7 @@ class Standing:
     drawdown_amount: float
     status: str
     ended_at: datetime | None
-    close_asked_at: datetime | None
+    close_requested_at: datetime | None
     halted_since: datetime | None
     closing: Mapping[str, datetime]
     cancelled: Collection[str]
@@ -86,10 +86,10 @@ class Standing:
     @property
     def wanted(self) -> tuple[object, ...]:
         """What must still hold when the step is written."""
-        return self.status, self.ended_at, self.close_asked_at
+        return self.status, self.ended_at, self.close_requested_at
 
 
-class Changes(NamedTuple):
+class BarChanges(NamedTuple):
     """What this row brings to symbols by their indices: ratios of splits and bonuses that count
     from it on, and contracts that end with it.
     """
@@ -99,32 +99,38 @@ class Changes(NamedTuple):
     stale: bool
 
 
-def play(standing: Standing, row: Row, cue: Cue, terms: Terms, changes: Changes) -> Step:
+def play(
+    standing: RunSnapshot,
+    row: BarSnapshot,
+    cue: SignalInput,
+    terms: ContractTerms,
+    changes: BarChanges,
+) -> BarStep:
     """The run after the row. Entries that wait are dropped when they are barred by now; what is to
     be closed is closed at the first open after somebody wanted that.
     """
-    member, before = standing.member, load(standing.data)
-    converted = convert(before, changes.ratios, row, member.plan, terms.units)
+    context, before = standing.context, load(standing.data)
+    converted = convert(before, changes.ratios, row, context.plan, terms.units)
     state = State(before.account.copy(), before.positions.copy())
     written = _Written(len(state.positions))
     written.settle(state, terms, converted.too_few, BY_STOPPED)
     for symbol in standing.cancelled:
-        drop_entry(state, member.strategy, symbol)
+        drop_pending_entry(state, context.strategy, symbol)
     barred = _barred(standing, stale=changes.stale)
     bar_entries(state, _code_of(barred))
-    before_open, after_close = _asked(standing, member.strategy.basicInfo.symbols, row)
+    before_open, after_close = _asked(standing, context.strategy.basicInfo.symbols, row)
     ask_to_close(state, before_open, BY_STOPPED)
     ran = kernel.run(
-        state, cue.market, cue.heard, 0, 1, member.plan, terms.units, terms.rates, written.out
+        state, cue.market, cue.heard, 0, 1, context.plan, terms.units, terms.rates, written.out
     )
     written.take(ran.trades, ran.fills, ran.refusals)
     if state.account["status"][0] == RUINED:
         written.settle(state, terms, range(len(state.positions)), BY_STOPPED)
     written.settle(state, terms, changes.expiring, BY_EXPIRY)
     ask_to_close(state, after_close, BY_STOPPED)
-    return Step(
-        run=member.run,
-        strategy=member.strategy,
+    return BarStep(
+        run=context.run,
+        strategy=context.strategy,
         contracts=terms.contracts,
         time=row.time,
         closes=row.closes,
@@ -162,7 +168,9 @@ class _Written:
         if refusals:
             self.refusals = _after(self.refusals, self.out.refusals[:refusals])
 
-    def settle(self, state: State, terms: Terms, symbols: Sequence[int], reason: int) -> None:
+    def settle(
+        self, state: State, terms: ContractTerms, symbols: Sequence[int], reason: int
+    ) -> None:
         """Close them at their last close."""
         for symbol in symbols:
             n = kernel.settle(state, int(symbol), reason, terms.units, terms.rates, self.out)
@@ -173,26 +181,26 @@ def _after(before: Array, new: Array) -> Array:
     return np.concatenate([before, new]) if len(before) else new.copy()
 
 
-def _barred(standing: Standing, *, stale: bool) -> Barred | None:
+def _barred(standing: RunSnapshot, *, stale: bool) -> EntryBlock | None:
     """Why the run may enter nothing in this row, and from its close on; None where it may."""
     if standing.ended_at:
-        return Barred.ERROR if standing.status == Status.ERROR else Barred.STOPPED
+        return EntryBlock.ERROR if standing.status == Status.ERROR else EntryBlock.STOPPED
     if standing.halted_since:
-        return Barred.KILL_SWITCH
+        return EntryBlock.KILL_SWITCH
     if standing.status != Status.ACTIVE:
-        return Barred.PAUSED
-    return Barred.STALE_DATA if stale else None
+        return EntryBlock.PAUSED
+    return EntryBlock.STALE_DATA if stale else None
 
 
-def _code_of(barred: Barred | None) -> int | None:
+def _code_of(barred: EntryBlock | None) -> int | None:
     """The engine knows two reasons to be barred: what somebody wants, and stale data."""
     if barred is None:
         return None
-    return STALE_DATA if barred is Barred.STALE_DATA else KILL_SWITCH
+    return STALE_DATA if barred is EntryBlock.STALE_DATA else KILL_SWITCH
 
 
 def _asked(
-    standing: Standing, symbols: Sequence[str], row: Row
+    standing: RunSnapshot, symbols: Sequence[str], row: BarSnapshot
 ) -> tuple[Sequence[int], Sequence[int]]:
     """The symbols to be closed: where that was wanted before the row's open, which is then the next
     one, and where it was wanted later. Of a deleted algorithm it is all of them: nobody could ask
@@ -201,7 +209,7 @@ def _asked(
     early: list[int] = []
     late: list[int] = []
     for at, symbol in enumerate(symbols):
-        asked = [standing.close_asked_at, standing.closing.get(symbol)]
+        asked = [standing.close_requested_at, standing.closing.get(symbol)]
         since = min((moment for moment in asked if moment), default=None)
         if since is not None and since.timestamp() <= row.time:
             early.append(at)

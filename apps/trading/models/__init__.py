@@ -1,5 +1,5 @@
-"""What trades on paper: accounts and their ledger, runs and their lanes, orders and what became of
-them, and the switches that stop them.
+"""Paper trading: accounts and their ledger, runs and their bar streams, orders and fills, and the
+kill switches.
 """
 
 from apps.trading.models.accounts import Account, Book, EntryKind, LedgerEntry, Posting
@@ -11,17 +11,19 @@ from apps.trading.models.orders import (
     Intent,
     Order,
     OrderStatus,
+    PerformanceTotals,
     Position,
     Signal,
-    Tally,
     Trade,
 )
-from apps.trading.models.runs import EndReason, Lane, LaneRow, Run, RunState, SessionStart
+from apps.trading.models.runs import BarRow, BarStream, EndReason, Run, RunState, SessionStart
 from apps.trading.models.switches import MAX_REASON, GlobalSwitch, KillSwitch
 
 __all__ = [
     "MAX_REASON",
     "Account",
+    "BarRow",
+    "BarStream",
     "Book",
     "BrokerHealth",
     "BrokerState",
@@ -33,17 +35,15 @@ __all__ = [
     "GlobalSwitch",
     "Intent",
     "KillSwitch",
-    "Lane",
-    "LaneRow",
     "LedgerEntry",
     "Order",
     "OrderStatus",
+    "PerformanceTotals",
     "Position",
     "Posting",
     "Run",
     "RunState",
     "SessionStart",
     "Signal",
-    "Tally",
     "Trade",
 ]

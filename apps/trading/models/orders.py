@@ -58,8 +58,10 @@ class Order(models.Model):
     bar_time = models.DateTimeField(help_text="Start of the bar whose close or range made it")
     placed_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    cancel_asked_at = models.DateTimeField(
-        null=True, help_text="When its owner asked for it to be cancelled"
+    cancel_requested_at = models.DateTimeField(
+        null=True,
+        db_column="cancel_asked_at",
+        help_text="When its owner asked for it to be cancelled",
     )
 
     class Meta:
@@ -135,8 +137,8 @@ class Position(models.Model):
     target = models.DecimalField(max_digits=18, decimal_places=4, null=True)
     opened_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
-    close_asked_at = models.DateTimeField(
-        null=True, help_text="When its owner asked for it to be closed"
+    close_requested_at = models.DateTimeField(
+        null=True, db_column="close_asked_at", help_text="When its owner asked for it to be closed"
     )
 
     objects = PositionQuerySet.as_manager()
@@ -186,7 +188,7 @@ class Trade(models.Model):
         return f"{self.side} {self.symbol} {self.profit}"
 
 
-class Tally(models.Model):
+class PerformanceTotals(models.Model):
     """What all trades of an algorithm add up to, so that one more costs the same after a million.
 
     Returns are fractions of the entry's value; `return_mean` and `return_squares` (the squared
@@ -194,7 +196,7 @@ class Tally(models.Model):
     """
 
     algorithm = models.OneToOneField(
-        "algorithms.Algorithm", models.CASCADE, primary_key=True, related_name="tally"
+        "algorithms.Algorithm", models.CASCADE, primary_key=True, related_name="performance_totals"
     )
     trades = models.PositiveBigIntegerField(default=0)
     won = models.PositiveBigIntegerField(default=0)
@@ -205,7 +207,8 @@ class Tally(models.Model):
     return_squares = models.FloatField(default=0)
 
     class Meta:
-        verbose_name_plural = "tallies"
+        db_table = "trading_tally"
+        verbose_name_plural = "performance totals"
         constraints = [
             models.CheckConstraint(
                 condition=Q(trades__gte=F("won") + F("lost")), name="a_trade_counts_once"

@@ -1,4 +1,4 @@
-"""Runs of algorithms, and the lanes on which they are stepped bar by bar."""
+"""Runs of algorithms, and the streams on which they are stepped bar by bar."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -33,7 +33,7 @@ class Run(models.Model):
     """An algorithm's trading from one start to the stop after it, by the steps as they were then.
 
     It ends when it is stopped or fails. Its capital goes back to the account when it also holds
-    nothing any more, which may be later. From `close_asked_at` on whoever trades the run closes
+    nothing any more, which may be later. From `close_requested_at` on whoever trades the run closes
     each position at its symbol's next open.
     """
 
@@ -52,8 +52,10 @@ class Run(models.Model):
         help_text="Its part of the account: what it began with and has won or lost since",
     )
     started_at = models.DateTimeField()
-    close_asked_at = models.DateTimeField(
-        null=True, help_text="When its owner asked for all its positions to be closed"
+    close_requested_at = models.DateTimeField(
+        null=True,
+        db_column="close_asked_at",
+        help_text="When its owner asked for all its positions to be closed",
     )
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(
@@ -94,41 +96,43 @@ class Run(models.Model):
             self.ended_at, self.end_reason = now, reason
 
 
-class LaneQuerySet(models.QuerySet["Lane"]):
+class BarStreamQuerySet(models.QuerySet["BarStream"]):
     def locked(self) -> Self:
         return self.select_for_update(no_key=True)
 
 
-class Lane(models.Model):
+class BarStream(models.Model):
     """All runs that trade the same symbols, in the same order, on the same timeframe, and all with
     or all without the bars outside of sessions.
 
     They see the same rows (engine rule 16), so a row is made once and all of them are stepped by it
-    in one transaction. One runner at a time works on a lane: taking it raises `lease_token`, and
+    in one transaction. One runner at a time works on a stream: taking it raises `lease_token`, and
     whoever writes names the token that it took. `wake_at` is when somebody should look again: bars
     have come, a row's patience is over, or bars may be missing.
 
     `began` is the first row of the present stretch, `row_time` the last one that all runs have been
-    through, both bars' starts in epoch seconds. Rows of a stretch are without gaps: a lane that had
-    no runs for a while begins a new one.
+    through, both bars' starts in epoch seconds. Rows of a segment are without gaps: a stream that
+    had no runs for a while begins a new one.
     """
 
     symbols = models.JSONField()
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
     include_out_of_session = models.BooleanField(default=False)
     key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of these")
-    began = models.BigIntegerField(null=True)
+    segment_start = models.BigIntegerField(null=True, db_column="began")
     row_time = models.BigIntegerField(null=True)
     wake_at = models.DateTimeField(null=True)
     lease_token = models.PositiveBigIntegerField(default=0)
     leased_until = models.DateTimeField(null=True)
 
-    objects = LaneQuerySet.as_manager()
+    objects = BarStreamQuerySet.as_manager()
 
     class Meta:
+        db_table = "trading_lane"
         constraints = [
             models.CheckConstraint(
-                condition=Q(row_time=None) | Q(began__isnull=False, row_time__gte=F("began")),
+                condition=Q(row_time=None)
+                | Q(segment_start__isnull=False, row_time__gte=F("segment_start")),
                 name="a_lane_goes_forward",
             ),
         ]
@@ -140,11 +144,13 @@ class Lane(models.Model):
         return f"{self.timeframe} {', '.join(self.symbols)}"
 
 
-class LaneRow(models.Model):
+class BarRow(models.Model):
     """One row as it was used: what comes later does not change it (engine rule 16)."""
 
-    # Its own index on the lane would repeat the constraint's.
-    lane = models.ForeignKey(Lane, models.CASCADE, related_name="rows", db_index=False)
+    # Its own index on the stream would repeat the constraint's.
+    stream = models.ForeignKey(
+        BarStream, models.CASCADE, related_name="rows", db_column="lane_id", db_index=False
+    )
     time = models.BigIntegerField(help_text="Start of its bars, epoch seconds")
     bars = models.BinaryField(
         help_text="float64[symbols, 5]: open, high, low, close, volume; NaN without a bar"
@@ -152,12 +158,13 @@ class LaneRow(models.Model):
     used_at = models.DateTimeField()
 
     class Meta:
+        db_table = "trading_lanerow"
         constraints = [
-            models.UniqueConstraint(fields=["lane", "time"], name="one_row_of_a_lane_at_a_time"),
+            models.UniqueConstraint(fields=["stream", "time"], name="one_row_of_a_lane_at_a_time"),
         ]
 
     def __str__(self) -> str:
-        return f"{self.lane_id} {self.time}"
+        return f"{self.stream_id} {self.time}"
 
 
 class RunState(models.Model):
@@ -168,8 +175,13 @@ class RunState(models.Model):
     """
 
     run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="state")
-    lane = models.ForeignKey(
-        Lane, models.PROTECT, null=True, related_name="states", help_text="None until it is found"
+    stream = models.ForeignKey(
+        BarStream,
+        models.PROTECT,
+        null=True,
+        related_name="states",
+        db_column="lane_id",
+        help_text="None until it is found",
     )
     data = models.BinaryField(help_text="As apps/engine/kernel/records.py saves it")
     row_time = models.BigIntegerField(null=True)

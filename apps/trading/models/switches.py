@@ -51,9 +51,9 @@ class KillSwitch(Switch):
 class GlobalSwitch(Switch):
     """Of the operators, over everybody; there is one row at most."""
 
-    THE_ONE: Final = 1
+    SINGLETON_ID: Final = 1
 
-    id = models.PositiveSmallIntegerField(primary_key=True, default=THE_ONE)
+    id = models.PositiveSmallIntegerField(primary_key=True, default=SINGLETON_ID)
 
     class Meta:
         verbose_name = "global kill switch"

@@ -14,10 +14,10 @@ from apps.trading.brokers import bands
 from apps.trading.brokers.pace import paced
 from apps.trading.brokers.protocol import (
     ATTEMPTS,
+    FillReport,
     Health,
     OutcomeUnknown,
     Receipt,
-    Told,
     place_surely,
 )
 from apps.trading.models import BrokerState, Order, OrderStatus
@@ -34,7 +34,7 @@ class Exchange:
     name: str = "elsewhere"
     losses: list[int] = field(default_factory=list)
     book: dict[str, Receipt] = field(default_factory=dict)
-    told: list[Told] = field(default_factory=list)
+    told: list[FillReport] = field(default_factory=list)
     arrivals: list[str] = field(default_factory=list)
     taken: dict[str, Counter[datetime]] = field(default_factory=lambda: defaultdict(Counter))
 
@@ -69,7 +69,7 @@ class Exchange:
     def look_up(self, order_ids: Collection[str]) -> Mapping[str, Receipt]:
         return {key: self.book[key] for key in order_ids if key in self.book}
 
-    def fills_after(self, number: int) -> Sequence[Told]:
+    def fills_after(self, number: int) -> Sequence[FillReport]:
         return [one for one in self.told if one.number > number]
 
     def health(self) -> Health:
@@ -83,7 +83,7 @@ class ExchangeBench(PaperBench):
 
     def fill(self, order: Order, quantity: int, price: float) -> None:
         told = self.exchange.told
-        told.append(Told(len(told) + 1, order.pk, quantity, Decimal(str(price))))
+        told.append(FillReport(len(told) + 1, order.pk, quantity, Decimal(str(price))))
 
     def held(self) -> int:
         return len(self.exchange.book)

@@ -20,7 +20,7 @@ from apps.trading import services
 from apps.trading.drift import checking
 from apps.trading.drift.services import CHECK_JOB
 from apps.trading.live.runner import Runner
-from apps.trading.models import DriftReport, Fill, LaneRow, Run, Signal, Trade
+from apps.trading.models import BarRow, DriftReport, Fill, Run, Signal, Trade
 from apps.trading.tasks import check_drift_of_day
 from tests import make
 from tests.conftest import Api
@@ -92,7 +92,7 @@ def test_on_clean_data_there_is_none_and_each_kind_is_told(
     assert client.get(path).json() | {"rows": 0} == CLEAN | {"status": "waiting"}
     assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
     assert client.get(path).json() | {"rows": 0} == CLEAN
-    assert sum(DriftReport.objects.values_list("rows", flat=True)) == LaneRow.objects.count()
+    assert sum(DriftReport.objects.values_list("rows", flat=True)) == BarRow.objects.count()
     assert Fill.objects.count() > 5
     DriftReport.objects.all().delete()
     tampered = tamper()
@@ -132,7 +132,7 @@ def test_of_a_session_under_way_what_was_until_now_is_compared(
         check_drift_of_day(algorithm_id=run.algorithm_id, day="2026-06-01")
         shown = client.get(path).json()
         assert (shown["status"], shown["through"]) == ("checked", wire_time(moment(last)))
-        assert shown["rows"] == LaneRow.objects.filter(time__lte=last).count() > rows - 3
+        assert shown["rows"] == BarRow.objects.filter(time__lte=last).count() > rows - 3
         assert shown["total"] == 0
     step(runner, SYMBOLS, "30m", AFTER)
     assert check() == {f"2026-06-0{day}": [] for day in (1, 2, 3)}
@@ -154,7 +154,7 @@ def test_a_last_bar_without_its_last_minute_is_the_one_that_was_used(alice: User
     started(alice, steps([symbol], "30m"))
     for time in [*times(1, LENGTH)[1:], FIRST + SESSION + GRACE_PERIOD]:
         step(runner, [symbol], "30m", time)
-    assert LaneRow.objects.latest("time").time == FIRST + SESSION - LENGTH // 2
+    assert BarRow.objects.latest("time").time == FIRST + SESSION - LENGTH // 2
     checking.check_ended(now=make.NOW, market_now=FIRST + DAY, stopping=lambda: False)
     report = DriftReport.objects.get()
     assert (report.rows, report.differences) == (13, [])
@@ -313,7 +313,7 @@ def test_what_followed_from_somebody_stepping_in_says_so(
     if means == "pause":
         services.pause(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
     else:
-        run.positions.open().update(close_asked_at=moment(first))
+        run.positions.open().update(close_requested_at=moment(first))
     step(runner, SYMBOLS, "30m", first + DAY)
     checking.check_ended(now=make.NOW, market_now=first + DAY, stopping=lambda: False)
     report = DriftReport.objects.get(day=day_in_india(first))

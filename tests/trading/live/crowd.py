@@ -39,7 +39,7 @@ def crowd(
     ]
     Account.objects.bulk_create(accounts)
     for owner in owners:
-        kill_switches.share_of_user(owner)
+        kill_switches.share_user_switch(owner)
     runs = [
         Run(
             algorithm=algorithm,

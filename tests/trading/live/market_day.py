@@ -87,7 +87,7 @@ def replay(series: Series, timeframe: str, length: int, runner: Runner, *, since
 def step(runner: Runner, symbols: Sequence[str], timeframe: str, at: int) -> None:
     """Have everybody see what is over by then, and do what follows."""
     clock.move(at, symbols=symbols, timeframe=timeframe, now=make.NOW)
-    bar_streams.adopt(now=make.NOW)
+    bar_streams.assign_runs(now=make.NOW)
     bar_streams.wake(symbols, timeframe, now=make.NOW)
     while runner.work(now=make.NOW):
         pass

@@ -10,7 +10,7 @@ from apps.accounts.models import User
 from apps.market.feeds import services as feeds
 from apps.trading.bar_rows import unpacked
 from apps.trading.live.runner import Runner
-from apps.trading.models import Lane, LaneRow, Position, Run, Signal, Trade
+from apps.trading.models import BarRow, BarStream, Position, Run, Signal, Trade
 from tests import make
 from tests.market.bars import at
 from tests.symbols.instruments import master_of_derivatives
@@ -50,7 +50,7 @@ def test_a_day_ends_with_its_last_bar(alice: User) -> None:
     run, runner = started(alice, entering("1d"), at=MONDAY), Runner()
     for time in (start + DAY * day for day in range(3) for start in TIMES):
         close_bar(runner, time, 105.0 if (time - MONDAY) % DAY == 24 * LENGTH else 99.0)
-    first = LaneRow.objects.earliest("time")
+    first = BarRow.objects.earliest("time")
     assert unpacked(bytes(first.bars), 1)[0].tolist() == [99, 105, 99, 105, 25]
     assert_as_backtested(run, 3)
 
@@ -61,7 +61,7 @@ def test_an_hour_s_row_closes_when_the_session_does(alice: User) -> None:
     runner = Runner()
     for time in TIMES:
         close_bar(runner, time, 101.0)
-    assert Lane.objects.get().row_time == at("2026-08-03 15:15")
+    assert BarStream.objects.get().row_time == at("2026-08-03 15:15")
     assert Trade.objects.exists()
     assert not Position.objects.open().exists()
 

@@ -26,10 +26,10 @@ from apps.trading.drift import checking
 from apps.trading.live import leases
 from apps.trading.live.runner import Runner
 from apps.trading.models import (
+    BarRow,
+    BarStream,
     DailyLoss,
     DriftReport,
-    Lane,
-    LaneRow,
     LedgerEntry,
     Order,
     Position,
@@ -156,17 +156,17 @@ def test_positions_are_closed_at_the_open_after_that_was_asked_whatever_came_bef
     if before == "failed":
         services.fail(algorithm=run.algorithm, reason="no bars", now=moment(market.times[2]))
     else:
-        stop_everything(alice, close=False, at=market.times[2])
+        engage_kill_switch(alice, close=False, at=market.times[2])
     asked = market.times[3] + 60
-    stop_everything(alice, close=True, at=asked)
+    engage_kill_switch(alice, close=True, at=asked)
     market.go()
     assert Position.objects.open().exists()  # its bar had begun when that was asked
     market.go()
     assert Trade.objects.get().exit_time == moment(market.times[4])
 
 
-def stop_everything(owner: User, *, close: bool, at: int) -> None:
-    services.stop_everything(owner=owner, reason="", close_positions=close, now=moment(at))
+def engage_kill_switch(owner: User, *, close: bool, at: int) -> None:
+    services.engage_kill_switch(owner=owner, reason="", close_positions=close, now=moment(at))
 
 
 @pytest.mark.parametrize("reason", ["stopped", "error"])
@@ -225,13 +225,13 @@ def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: 
     services.resume(owner=alice, algorithm_id=run.algorithm_id, now=make.NOW)
     market.go(2)
     assert Position.objects.open().exists()
-    services.stop_everything(owner=alice, reason="enough", close_positions=True, now=make.NOW)
+    services.engage_kill_switch(owner=alice, reason="enough", close_positions=True, now=make.NOW)
     market.go(3)
     assert Trade.objects.get().exit_reason == "stopped"
     assert status_of(run) == Status.PAUSED
     assert RunState.objects.exists()
     assert Signal.objects.latest("bar_time").reason == "kill_switch"
-    services.allow_again(owner=alice, now=make.NOW)
+    services.release_kill_switch(owner=alice, now=make.NOW)
     market.go()
     assert Signal.objects.latest("bar_time").reason == "paused"
 
@@ -291,11 +291,11 @@ def test_a_last_bar_without_its_last_minute_is_looked_for(alice: User) -> None:
     runner, last = Runner(), FIRST + SESSION - LENGTH
     for time in (FIRST + LENGTH, FIRST + 2 * LENGTH, last, FIRST + SESSION - 60):
         step(runner, [SHARE], "1m", time)
-    lane = Lane.objects.get()
-    assert lane.row_time == last - LENGTH
-    assert lane.wake_at == make.NOW + timedelta(seconds=60 + GRACE_PERIOD)
+    stream = BarStream.objects.get()
+    assert stream.row_time == last - LENGTH
+    assert stream.wake_at == make.NOW + timedelta(seconds=60 + GRACE_PERIOD)
     step(runner, [SHARE], "1m", FIRST + SESSION + GRACE_PERIOD)
-    assert Lane.objects.get().row_time == last
+    assert BarStream.objects.get().row_time == last
     assert not Position.objects.open().exists()
 
 
@@ -480,13 +480,13 @@ def test_what_is_wanted_by_hand_is_done_at_the_next_row(alice: User) -> None:
     market = Market([101, 101, 101, 101, 101, 99, 99])
     started(alice, always_in())
     market.go()
-    Order.objects.update(cancel_asked_at=make.NOW)
+    Order.objects.update(cancel_requested_at=make.NOW)
     market.go()
     assert not Position.objects.exists()
     assert Order.objects.order_by("bar_time")[0].status == "cancelled"
     market.go()
     position = Position.objects.open().get()
-    position.close_asked_at = make.NOW
+    position.close_requested_at = make.NOW
     position.save()
     market.go(2)
     assert [trade.exit_reason for trade in Trade.objects.all()] == ["stopped"]
@@ -508,13 +508,13 @@ def test_runners_in_turn_keep_the_capital_of_a_run(alice: User) -> None:
 
 def test_a_runner_that_was_given_up_on_writes_nothing(alice: User) -> None:
     started(alice, always_in())
-    bar_streams.adopt(now=make.NOW)
-    taken = leases.take(had=[], now=make.NOW)
+    bar_streams.assign_runs(now=make.NOW)
+    taken = leases.acquire(had=[], now=make.NOW)
     assert len(taken) == 1
-    assert leases.hold(taken, now=make.NOW) == {taken[0].pk}
-    Lane.objects.update(lease_token=taken[0].lease_token + 1)
-    assert leases.hold(taken, now=make.NOW) == frozenset()
-    assert not LaneRow.objects.exists()
+    assert leases.renew(taken, now=make.NOW) == {taken[0].pk}
+    BarStream.objects.update(lease_token=taken[0].lease_token + 1)
+    assert leases.renew(taken, now=make.NOW) == frozenset()
+    assert not BarRow.objects.exists()
 
 
 def test_a_state_that_cannot_be_read_is_an_error_of_its_run_alone(alice: User, bob: User) -> None:

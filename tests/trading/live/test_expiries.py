@@ -12,7 +12,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.trading.drift import checking
 from apps.trading.live import expiry, leases
 from apps.trading.live.runner import Runner
-from apps.trading.models import DriftReport, Lane, LaneRow, Position, Run, Trade
+from apps.trading.models import BarRow, BarStream, DriftReport, Position, Run, Trade
 from apps.trading.tasks import settle_expired
 from tests import make
 from tests.symbols.instruments import equity
@@ -64,7 +64,7 @@ def test_it_settles_at_its_last_close_when_no_bar_comes(market: Market) -> None:
     trade = Trade.objects.get()
     assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
     assert not Position.objects.open().exists()
-    assert Lane.objects.get().row_time == CLOSE - LENGTH
+    assert BarStream.objects.get().row_time == CLOSE - LENGTH
     assert Run.objects.get().released_at is not None  # it was given up on before
     assert settle() == 0
     after = LAST_SESSION + DAY
@@ -101,16 +101,16 @@ def flat(starts: Sequence[int], price: float) -> Candles:
 
 def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
     market.at(CLOSE + expiry.GRACE)
-    Lane.objects.update(leased_until=make.NOW + leases.LEASE)
+    BarStream.objects.update(leased_until=make.NOW + leases.LEASE)
     assert settle() == 0
-    Lane.objects.update(leased_until=None)
+    BarStream.objects.update(leased_until=None)
     market.store([LAST_SESSION + 11 * LENGTH], [102])
     assert settle() == 0
     market.at(CLOSE + expiry.GRACE)
     assert settle() == 1
     market.at(CLOSE + expiry.GRACE)
     assert Trade.objects.get().exit_price == Decimal(102)
-    assert not LaneRow.objects.filter(time__gte=CLOSE).exists()
+    assert not BarRow.objects.filter(time__gte=CLOSE).exists()
 
 
 LATER = "RELIANCE26JULFUT"
@@ -155,7 +155,7 @@ def test_where_a_row_did_not_settle_it_no_other_is_put(unknown: Market) -> None:
     june_future(LATER)
     unknown.at(CLOSE + expiry.GRACE)
     assert settle() == 1
-    Lane.objects.update(row_time=LaneRow.objects.latest("time").time)
+    BarStream.objects.update(row_time=BarRow.objects.latest("time").time)
     assert settle() == 0
 
 

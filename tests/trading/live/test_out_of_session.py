@@ -8,7 +8,7 @@ from apps.engine.candles import Candles
 from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.trading.drift import checking
 from apps.trading.live.runner import Runner
-from apps.trading.models import DriftReport, Lane, LaneRow, Trade
+from apps.trading.models import BarRow, BarStream, DriftReport, Trade
 from tests import make
 from tests.trading.live.market_day import (
     DAY,
@@ -59,9 +59,9 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
     replay(series, "15m", LENGTH, runner, since=FIRST)
     step(runner, [SHARE], "15m", END)
 
-    lane = Lane.objects.get()
-    assert lane.include_out_of_session is included
-    outside = LaneRow.objects.filter(time__in=[PRE_OPEN, AFTERNOON])
+    stream = BarStream.objects.get()
+    assert stream.include_out_of_session is included
+    outside = BarRow.objects.filter(time__in=[PRE_OPEN, AFTERNOON])
     assert outside.count() == (2 if included else 0)
 
     expected = backtested(run, start=FIRST, end=END).trades
@@ -80,11 +80,11 @@ def test_a_run_trades_as_its_backtest_and_without_drift(alice: User, included: b
     assert set(DriftReport.objects.values_list("total", flat=True)) == {0}
 
 
-def test_runs_with_and_without_them_have_lanes_of_their_own(alice: User) -> None:
+def test_runs_with_and_without_them_have_streams_of_their_own(alice: User) -> None:
     hold({SHARE: bars()}, "15m")
     given = steps([SHARE], "15m")
     started(alice, given)
     given["executionSettings"]["includeOutOfSession"] = True
     started(alice, given)
     step(Runner(), [SHARE], "15m", FIRST + LENGTH + 20)
-    assert Lane.objects.count() == 2
+    assert BarStream.objects.count() == 2

@@ -26,14 +26,14 @@ from apps.market.dates import day_in_india
 from apps.market.importers.candle_file import ImportOptions, read_one_series
 from apps.market.rulebook.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.bar_rows import Row, closed
-from apps.trading.live.contract_terms import Terms
-from apps.trading.live.indicator_window import Window
-from apps.trading.live.signals import Hearing
-from apps.trading.live.step import Changes, Member, Standing, play
-from apps.trading.live.stream_cache import Desk, member_of
-from apps.trading.models import Lane, Run
-from apps.trading.step_result import Step
+from apps.trading.bar_rows import BarSnapshot, closed
+from apps.trading.live.contract_terms import ContractTerms
+from apps.trading.live.indicator_window import IndicatorWindow
+from apps.trading.live.signals import SignalEvaluator
+from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, play
+from apps.trading.live.stream_cache import BarStreamCache, run_context_of
+from apps.trading.models import BarStream, Run
+from apps.trading.step_result import BarStep
 from tests.trading.live.drawn import LONGER, drawn
 
 CASES, ROWS = 200, 300
@@ -92,7 +92,7 @@ def test_two_hundred_strategies_trade_live_as_in_their_backtests(market: Market)
     assert skipped < CASES / 20
 
 
-def require_equal(result: Result, live: Sequence[Step], case: int) -> None:
+def require_equal(result: Result, live: Sequence[BarStep], case: int) -> None:
     """Trades to the last bit, equity at every close, charges to the paisa."""
     told = np.concatenate([step.trades for step in live])
     told = told[np.argsort(told["exit_time"], kind="stable")]
@@ -132,47 +132,47 @@ def stepped(
     *,
     start: int,
     end: int,
-) -> Iterator[Step]:
-    """Row by row."""
-    member = member_of(Run(configuration=steps))
-    desk = desk_of(member, histories, start)
-    bars = [visible(history, member).between(start, end) for history in histories]
+) -> Iterator[BarStep]:
+    """BarSnapshot by row."""
+    context = run_context_of(Run(configuration=steps))
+    cache = desk_of(context, histories, start)
+    bars = [visible(history, context).between(start, end) for history in histories]
     rows = closed(
-        bars, member.strategy.basicInfo.timeframe, desk.calendars, start=0, now=2**40
+        bars, context.strategy.basicInfo.timeframe, cache.calendars, start=0, now=2**40
     ).rows
-    capital = member.strategy.executionSettings.initialCapital
+    capital = context.strategy.executionSettings.initialCapital
     data = save(new_state(symbols=len(histories), cash=capital))
     for row in rows:
-        assert desk.window is not None
-        desk.window.add(row)
-        terms = terms_of(histories, rules, row)
-        cue = Hearing(desk.window, desk.lane.symbols, row).cue(member, terms)
-        step = play(standing(member, data), row, cue, terms, Changes({}, (), False))
+        assert cache.window is not None
+        cache.window.add(row)
+        terms = contract_terms_for(histories, rules, row)
+        cue = SignalEvaluator(cache.window, cache.stream.symbols, row).cue(context, terms)
+        step = play(standing(context, data), row, cue, terms, BarChanges({}, (), False))
         data = save(step.state)
         yield step
     assert load(data).account["rows"][0] == len(rows)
 
 
-def desk_of(member: Member, histories: Sequence[History], start: int) -> Desk:
+def desk_of(context: RunContext, histories: Sequence[History], start: int) -> BarStreamCache:
     """With what rule 11 reads before the stretch."""
-    timeframe = member.strategy.basicInfo.timeframe
-    lane = Lane(symbols=[history.symbol for history in histories], timeframe=timeframe)
+    timeframe = context.strategy.basicInfo.timeframe
+    stream = BarStream(symbols=[history.symbol for history in histories], timeframe=timeframe)
     block = start_of_block(start, timeframe)
     tapes = []
     for history in histories:
-        candles = visible(history, member)
+        candles = visible(history, context)
         begin, first = np.searchsorted(candles.time, (block, start)).tolist()
         tapes.append(candles.slice(max(begin - WARMUP_BARS, 0), first))
     today = start - (start + IST) % DAY
     stored = partial(before, histories, start, today)
-    window = Window(timeframe, tapes, today=today, stored=stored)
+    window = IndicatorWindow(timeframe, tapes, today=today, stored=stored)
     calendars = [history.sessions for history in histories]
-    return Desk(lane, bundled_rule_set(), calendars, window=window)
+    return BarStreamCache(stream, bundled_rule_set(), calendars, window=window)
 
 
-def visible(history: History, member: Member) -> Candles:
+def visible(history: History, context: RunContext) -> Candles:
     """The bars in session."""
-    return session_bars(history.candles, member.strategy.basicInfo.timeframe, history.sessions)
+    return session_bars(history.candles, context.strategy.basicInfo.timeframe, history.sessions)
 
 
 def before(histories: Sequence[History], start: int, today: int, symbol: int, name: str) -> Candles:
@@ -182,10 +182,12 @@ def before(histories: Sequence[History], start: int, today: int, symbol: int, na
     return longer.slice(max(begin - WARMUP_BARS, 0), end)
 
 
-def terms_of(histories: Sequence[History], rules: MarketRules, row: Row) -> Terms:
+def contract_terms_for(
+    histories: Sequence[History], rules: MarketRules, row: BarSnapshot
+) -> ContractTerms:
     contracts = tuple(history.contract.on(row.day) for history in histories)
     segments = {contract.segment: number for number, contract in enumerate(contracts)}
-    return Terms(
+    return ContractTerms(
         contracts,
         contract_rows(contracts, segments),
         rate_rows(rules.schedule, segments),
@@ -193,9 +195,9 @@ def terms_of(histories: Sequence[History], rules: MarketRules, row: Row) -> Term
     )
 
 
-def standing(member: Member, data: bytes) -> Standing:
-    return Standing(
-        member=member, data=data, row_time=None, peak=0.0, drawdown=0.0, drawdown_amount=0.0,
-        status="active", ended_at=None, close_asked_at=None, halted_since=None, closing={},
+def standing(context: RunContext, data: bytes) -> RunSnapshot:
+    return RunSnapshot(
+        context=context, data=data, row_time=None, peak=0.0, drawdown=0.0, drawdown_amount=0.0,
+        status="active", ended_at=None, close_requested_at=None, halted_since=None, closing={},
         cancelled=(),
     )  # fmt: skip

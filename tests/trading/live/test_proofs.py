@@ -19,13 +19,13 @@ from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
 from apps.engine.kernel.records import RATE, Bars, Market, new_state, save
 from apps.engine.simulation.plan import Contract, contract_rows
 from apps.trading import services
-from apps.trading.bar_rows import Row
+from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import leases
-from apps.trading.live.contract_terms import Terms
+from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.runner import Runner
-from apps.trading.live.step import Changes, Cue, play
-from apps.trading.live.stream_cache import member_of
-from apps.trading.models import Fill, Intent, Lane, Order, Posting, Run, RunState
+from apps.trading.live.step import BarChanges, SignalInput, play
+from apps.trading.live.stream_cache import run_context_of
+from apps.trading.models import BarStream, Fill, Intent, Order, Posting, Run, RunState
 from tests import make
 from tests.trading.live.crowd import crowd
 from tests.trading.live.market_day import (
@@ -46,13 +46,13 @@ LENGTH = 900
 PATHS, DAYS = 2_000, 2
 
 
-def bars_of(prices: Candles) -> Iterator[Row]:
+def bars_of(prices: Candles) -> Iterator[BarSnapshot]:
     columns = (prices.open, prices.high, prices.low, prices.close, prices.volume)
     for start, *bar in zip(prices.time.tolist(), *(c.tolist() for c in columns), strict=True):
-        yield Row(start, start + LENGTH, np.array([bar]))
+        yield BarSnapshot(start, start + LENGTH, np.array([bar]))
 
 
-def market_of(row: Row) -> Market:
+def market_of(row: BarSnapshot) -> Market:
     at = frozen(np.array([row.time]))
     prices = Bars(*(frozen(row.bars[:, place]) for place in range(4)))
     cell = np.zeros((1, 1), np.int32)
@@ -65,16 +65,18 @@ def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
     configuration = steps(["NSE:SBIN"], "15m", riskParameters={
         "maxPositionSize": 500_000, "maxDailyLoss": 2_000, "maxOpenPositions": 1,
     })  # fmt: skip
-    member = member_of(Run(configuration=configuration))
-    terms = Terms((Contract(),), contract_rows([Contract()], {"": 0}), np.zeros(0, RATE), ())
+    context = run_context_of(Run(configuration=configuration))
+    terms = ContractTerms(
+        (Contract(),), contract_rows([Contract()], {"": 0}), np.zeros(0, RATE), ()
+    )
     breaches = 0
     for seed in range(PATHS):
         rng, halted = np.random.default_rng(seed), set()
         data = save(new_state(symbols=1, cash=1_000_000.0))
         for bar in bars_of(walk(seed, times(DAYS, LENGTH))):
             heard = rng.choice([0, ENTER_LONG, ENTER_SHORT], p=[0.4, 0.3, 0.3])
-            cue = Cue(market_of(bar), np.array([[heard]], np.uint8))
-            done = play(standing(member, data), bar, cue, terms, Changes({}, (), False))
+            cue = SignalInput(market_of(bar), np.array([[heard]], np.uint8))
+            done = play(standing(context, data), bar, cue, terms, BarChanges({}, (), False))
             assert not ((done.fills["reason"] == OPEN).any() and bar.day in halted), seed
             if done.state.account["halted"][0]:
                 halted.add(bar.day)
@@ -83,10 +85,10 @@ def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
     assert breaches > PATHS / 4
 
 
-def steal(lane: Lane) -> None:
+def steal(stream: BarStream) -> None:
     """As another runner does it, on a connection of its own."""
-    Lane.objects.filter(pk=lane.pk).update(
-        lease_token=lane.lease_token + 1, leased_until=None, wake_at=make.NOW
+    BarStream.objects.filter(pk=stream.pk).update(
+        lease_token=stream.lease_token + 1, leased_until=None, wake_at=make.NOW
     )
     connection.close()
 
@@ -97,14 +99,14 @@ def steal(lane: Lane) -> None:
 def test_a_lease_stolen_a_hundred_times_changes_nothing(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thief takes the lane between a runner's look and its write; both are lost to the fence."""
+    """A thief leases the stream between a runner's poll and its write; the fence stops both."""
     starts = times(5, LENGTH)
     series = {"NSE:SBIN": walk(7, starts, wild=0.01)}
     hold(series, "15m")
     run = started(alice, steps(["NSE:SBIN"], "15m"))
-    rng, stolen, hold_it = random.Random(5), 0, leases.hold
+    rng, stolen, hold_it = random.Random(5), 0, leases.renew
 
-    def robbed(taken: Sequence[Lane], *, now: datetime) -> frozenset[int]:
+    def robbed(taken: Sequence[BarStream], *, now: datetime) -> frozenset[int]:
         nonlocal stolen
         if rng.random() < 0.5:
             stolen += 1
@@ -146,7 +148,7 @@ def test_after_a_kill_switch_commits_no_order_opens_anything(alice: User) -> Non
         moved.wait(60)
         moved.clear()
     began = time.monotonic()
-    services.stop_everything(owner=alice, reason="enough", close_positions=False, now=make.NOW)
+    services.engage_kill_switch(owner=alice, reason="enough", close_positions=False, now=make.NOW)
     took = time.monotonic() - began
     entered = Fill.objects.exclude(order__intent=Intent.EXIT).count()
     assert Algorithm.objects.filter(status=Status.ACTIVE).count() == 0

@@ -8,7 +8,7 @@ from apps.engine.candles import Candles
 from apps.market.dates import INDIA
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.store import GRACE_PERIOD
-from apps.trading.bar_rows import Row, closed, packed, silent_at, unpacked
+from apps.trading.bar_rows import BarSnapshot, closed, packed, silent_at, unpacked
 from tests.market.bars import at
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata
@@ -123,5 +123,5 @@ def test_no_bar_is_late_in_a_session_whose_hours_nobody_knows() -> None:
 
 def test_a_row_is_kept_to_the_last_bit() -> None:
     bars = np.array([[0.1, 0.3, 0.1, 0.2, 7.0], [np.nan] * 5])
-    kept = unpacked(packed(Row(0, 60, bars)), 2)
+    kept = unpacked(packed(BarSnapshot(0, 60, bars)), 2)
     assert kept.tobytes() == bars.tobytes()

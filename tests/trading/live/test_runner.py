@@ -10,7 +10,7 @@ from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.simulation.simulate import Result
 from apps.trading import services
 from apps.trading.live.runner import Runner
-from apps.trading.models import LaneRow, Order, Posting, Run, RunState, SessionStart, Trade
+from apps.trading.models import BarRow, Order, Posting, Run, RunState, SessionStart, Trade
 from tests import make
 from tests.trading.live.market_day import (
     FIRST,
@@ -67,7 +67,7 @@ def test_a_run_trades_as_the_backtest_of_its_bars_to_the_paisa(alice: User) -> N
     assert trades_of(run) == expected
     state = RunState.objects.get()
     assert state.row_time == max(int(bars.time[-1]) for bars in series.values())
-    assert LaneRow.objects.count() == len(result.curve)
+    assert BarRow.objects.count() == len(result.curve)
     assert SessionStart.objects.count() == 2
     assert sum(Posting.objects.values_list("amount", flat=True)) == Decimal(0)
 
@@ -80,7 +80,7 @@ def test_a_run_of_today_trades_a_replay_of_the_past_from_its_first_bar(alice: Us
     series = {SYMBOLS[0]: walk(1, starts, wild=0.01)}
     hold(series, "15m")
     replay(series, "15m", LENGTH, Runner())
-    assert LaneRow.objects.count() == len(starts)
+    assert BarRow.objects.count() == len(starts)
     orders = Order.objects.order_by("placed_at")
     told = [time for order in orders for time in (order.bar_time, order.placed_at, order.ended_at)]
     assert len(told) > 3

@@ -12,11 +12,11 @@ from apps.market import candle_writer, clock
 from apps.market import services as market
 from apps.market.models import CorporateAction
 from apps.trading import bar_streams
-from apps.trading.bar_rows import Row, unpacked
+from apps.trading.bar_rows import BarSnapshot, unpacked
 from apps.trading.live import turn
-from apps.trading.live.indicator_window import Window, window_of
+from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_window
 from apps.trading.live.runner import Runner
-from apps.trading.models import Lane, LaneRow, Run, Signal
+from apps.trading.models import BarRow, BarStream, Run, Signal
 from tests import make
 from tests.market.bars import at, flat
 from tests.trading.live.market_day import DAY, FIRST, backtested, hold, started, step, times
@@ -64,18 +64,18 @@ def enters(run: Run, *, start: int, end: int) -> bool:
     return found
 
 
-def window_anew(runner: Runner, last: int) -> tuple[Window, Window]:
+def window_anew(runner: Runner, last: int) -> tuple[IndicatorWindow, IndicatorWindow]:
     """The one that a runner keeps, and one made now of what is stored, up to the same row."""
-    (desk,) = (desk for desk in runner._desks.values() if desk.lane.symbols == [SHARE])
-    assert desk.window is not None
-    assert desk.stretch is not None
-    made = window_of(desk.lane, desk.calendars, began=desk.stretch, before=last)
-    row = LaneRow.objects.get(lane=desk.lane, time=last)
-    made.add(Row(last, last + LENGTH, unpacked(bytes(row.bars), 1)))
-    return desk.window, made
+    (cache,) = (cache for cache in runner._caches.values() if cache.stream.symbols == [SHARE])
+    assert cache.window is not None
+    assert cache.stretch is not None
+    made = build_indicator_window(cache.stream, cache.calendars, began=cache.stretch, before=last)
+    row = BarRow.objects.get(stream=cache.stream, time=last)
+    made.add(BarSnapshot(last, last + LENGTH, unpacked(bytes(row.bars), 1)))
+    return cache.window, made
 
 
-def closes(window: Window) -> list[float]:
+def closes(window: IndicatorWindow) -> list[float]:
     return list(window.bars(0).close)
 
 
@@ -208,7 +208,7 @@ def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
         clock.move(starts[1] + LENGTH, symbols=both, timeframe="15m", now=make.NOW)
         bar_streams.wake(both, "15m", now=make.NOW)
         one.work(now=make.NOW)
-    assert Lane.objects.get(row_time=starts[0]).symbols == [SHARE]
+    assert BarStream.objects.get(row_time=starts[0]).symbols == [SHARE]
     corrected_for(other, starts[1])
     step(one, both, "15m", starts[2] + LENGTH)
     kept, made = window_anew(one, starts[2])

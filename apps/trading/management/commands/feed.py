@@ -25,7 +25,7 @@ from apps.market.feeds.kite import KiteFeed
 from apps.market.feeds.protocol import FeedLost
 from apps.market.importers import ImportOptions, read_candle_files
 from apps.symbols.models import InstrumentAlias, Source
-from apps.trading.unfed import Unfed, unfed_by
+from apps.trading.unfed import UnfedAlgorithm, find_unfed_algorithms
 
 SECONDS_A_LINE: Final = 1.0
 GAP: Final = 3
@@ -85,7 +85,7 @@ class Command(BaseCommand):
             access_token=settings.KITE_ACCESS_TOKEN,
             tokens=_tokens_of(symbols),
         )
-        self._warn(unfed_by(symbols, "1m"))
+        self._warn(find_unfed_algorithms(symbols, "1m"))
         with suppress(KeyboardInterrupt):
             for bars in follow(feed, stopping=lambda: False):
                 time_of_bars = next(iter(bars.values()))[0]
@@ -96,7 +96,7 @@ class Command(BaseCommand):
         start, end = _range(options, stored=not files)
         start, series = self._with_gap(series, timeframe, start, play=options["play_gap"])
         chosen = {symbol: bars.between(start, end) for symbol, bars in series.items()}
-        self._warn(unfed_by(chosen, timeframe, stored_from=start))
+        self._warn(find_unfed_algorithms(chosen, timeframe, stored_from=start))
         moments = replay.replay_steps(chosen, timeframe)
         told, reached = 0.0, None
         try:
@@ -140,7 +140,7 @@ class Command(BaseCommand):
         later = {name: bars.between(start, _ALWAYS) for name, bars in series.items()}
         return standing, {name: join([gap[name], later[name]]) for name in series}
 
-    def _warn(self, unfed: Iterable[Unfed]) -> None:
+    def _warn(self, unfed: Iterable[UnfedAlgorithm]) -> None:
         for one in unfed:
             self.stderr.write(
                 f"{one.name} ({one.algorithm_id}) waits for {one.timeframe} bars of"

@@ -32,12 +32,12 @@ class Command(BaseCommand):
     def handle(self, *, state: str, reason: str, **options: Any) -> None:
         operator, now = audit.command_line(), timezone.now()
         if state == _ON:
-            switch = services.halt(operator=operator, reason=reason, now=now)
+            switch = services.engage_global_switch(operator=operator, reason=reason, now=now)
             since = wire_time(switch.since or now)
             self.stdout.write(f"Trading is halted for everybody since {since}: {switch.reason}")
             return
         try:
-            services.lift(operator=operator, reason=reason, now=now)
+            services.release_global_switch(operator=operator, reason=reason, now=now)
         except ServiceError as refusal:
             raise CommandError(str(refusal)) from None
         self.stdout.write("Trading goes on.")

@@ -1,4 +1,4 @@
-"""Several lanes and several runners: none takes all, and no lane's trouble is another's."""
+"""Several streams and several runners: none takes all, and no stream's trouble is another's."""
 
 from collections.abc import Sequence
 from itertools import product
@@ -13,13 +13,13 @@ from apps.accounts.models import User
 from apps.engine.candles import Candles
 from apps.market import clock
 from apps.trading import bar_streams
-from apps.trading.bar_rows import Row
+from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import commit, leases
 from apps.trading.live.runner import Runner
-from apps.trading.live.step import Standing, play
-from apps.trading.live.stream_cache import Desk
-from apps.trading.models import Fill, Lane, RunState, Trade
-from apps.trading.step_result import Step
+from apps.trading.live.step import RunSnapshot, play
+from apps.trading.live.stream_cache import BarStreamCache
+from apps.trading.models import BarStream, Fill, RunState, Trade
+from apps.trading.step_result import BarStep
 from tests import make
 from tests.trading.live.crowd import crowd
 from tests.trading.live.market_day import (
@@ -71,18 +71,18 @@ def test_runners_that_take_turns_leave_the_books_of_one(alice: User) -> None:
 
 def test_a_runner_takes_a_share_of_what_waits_and_first_what_it_had_before() -> None:
     for first, second in product("ABCDEF", "ABCDE"):
-        bar_streams.lane_of([f"NSE:WALK{first}{second}"], "15m")
-    Lane.objects.update(wake_at=make.NOW)
-    taken = [leases.take(had=[], now=make.NOW) for _ in range(4)]
+        bar_streams.get_bar_stream([f"NSE:WALK{first}{second}"], "15m")
+    BarStream.objects.update(wake_at=make.NOW)
+    taken = [leases.acquire(had=[], now=make.NOW) for _ in range(4)]
     assert [len(some) for some in taken] == [10, leases.FEWEST, leases.FEWEST, 4]
-    assert leases.take(had=[], now=make.NOW) == []
-    leases.let_go({lane: make.NOW for some in taken for lane in some})
+    assert leases.acquire(had=[], now=make.NOW) == []
+    leases.release({stream: make.NOW for some in taken for stream in some})
     other = taken[1]
-    assert set(other) < set(leases.take(had=other, now=make.NOW))
-    assert len(leases.take(had=other, now=make.NOW + leases.LEASE)) == 10
+    assert set(other) < set(leases.acquire(had=other, now=make.NOW))
+    assert len(leases.acquire(had=other, now=make.NOW + leases.LEASE)) == 10
 
 
-def test_rows_of_many_lanes_take_as_many_statements_as_those_of_few(alice: User) -> None:
+def test_rows_of_many_streams_take_as_many_statements_as_those_of_few(alice: User) -> None:
     hold({symbol: walk(n, times(1, LENGTH)) for n, symbol in enumerate(SYMBOLS)}, "15m")
     crowd([alice], [steps([symbol], "15m") for symbol in SYMBOLS], since=FIRST)
     runner = Runner()
@@ -107,19 +107,19 @@ def test_what_goes_wrong_with_one_lane_stops_no_other(
     runs = [started(alice, steps([symbol], "15m")) for symbol in SYMBOLS[:3]]
     badly = {runs[0].pk: "step", runs[2].pk: "window"}
 
-    def played(standing: Standing, *row: Any) -> Step:
-        if badly.get(standing.member.run.pk) == "step":
+    def played(standing: RunSnapshot, *row: Any) -> BarStep:
+        if badly.get(standing.context.run.pk) == "step":
             raise RuntimeError("a step that nobody thought of")
         return play(standing, *row)
 
-    def opened(desk: Desk, row: Row) -> None:
-        if any(badly.get(run_id) == "window" for run_id in states_of(desk.lane)):
+    def opened(cache: BarStreamCache, row: BarSnapshot) -> None:
+        if any(badly.get(run_id) == "window" for run_id in states_of(cache.stream)):
             raise RuntimeError("a window that nobody thought of")
-        open_window(desk, row)
+        open_window(cache, row)
 
-    open_window = Desk.open_window
+    open_window = BarStreamCache.open_window
     monkeypatch.setattr(commit, "play", played)
-    monkeypatch.setattr(Desk, "open_window", opened)
+    monkeypatch.setattr(BarStreamCache, "open_window", opened)
     last = int(series[SYMBOLS[0]].time[5])
     replay({name: bars.between(0, last) for name, bars in series.items()}, "15m", LENGTH, Runner())
     stuck = RunState.objects.filter(row_time=None).values_list("run_id", flat=True)
@@ -134,5 +134,5 @@ def test_what_goes_wrong_with_one_lane_stops_no_other(
         assert trades_of(run) == expected_of(backtested(run, start=FIRST, end=NIGHT))
 
 
-def states_of(lane: Lane) -> list[str]:
-    return list(RunState.objects.filter(lane=lane).values_list("run_id", flat=True))
+def states_of(stream: BarStream) -> list[str]:
+    return list(RunState.objects.filter(stream=stream).values_list("run_id", flat=True))
