@@ -11,14 +11,14 @@ import tomllib
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
+import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from apps.ops import private_files
 from apps.ops.embedded_postgres.shared_server import DATABASE, SERVICE, socket_directory
-from config.mail import mail_server
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 # The one version number; the OpenAPI document shows it.
@@ -197,42 +197,37 @@ TEMPLATES = [
 
 # ---------------------------------------------------------------------------------------- database
 
+POSTGRESQL = "django.db.backends.postgresql"
+
 
 def database() -> dict[str, Any]:
-    """`DATABASE_URL`, else the embedded server's socket. Any: Django's own shape of a database."""
+    """Return the database of `DATABASE_URL`, else the embedded server's."""
     url = os.environ.get("DATABASE_URL", "").strip()
-    options: dict[str, object] = {"connect_timeout": 3}
-    if not url:
-        host, name, user, password, port = (
-            str(socket_directory(DATA_DIR)),
-            DATABASE,
-            SERVICE,
-            "",
-            "5432",  # part of the socket's name; else PGPORT would choose another
-        )
+    if url:
+        parsed = _parse_database_url(url)
     else:
-        parts = urlsplit(url)
-        if parts.scheme not in ("postgres", "postgresql") or not parts.path.strip("/"):
-            raise ImproperlyConfigured(
-                "DATABASE_URL: use postgresql://user:password@host:port/name"
-            )
-        name, user = unquote(parts.path.strip("/")), unquote(parts.username or "")
-        host, password = unquote(parts.hostname or ""), unquote(parts.password or "")
-        port = str(parts.port or "")
-        options |= dict(parse_qsl(parts.query))
-        # A Unix socket's directory cannot stand before the path: it is ?host=/path.
-        host = str(options.pop("host", host))
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "NAME": name,
-        "USER": user,
-        "PASSWORD": password,
-        "HOST": host,
-        "PORT": port,
-        "OPTIONS": options,
-        "CONN_MAX_AGE": 600,
-        "CONN_HEALTH_CHECKS": True,
-    }
+        parsed = {
+            "ENGINE": POSTGRESQL,
+            "HOST": str(socket_directory(DATA_DIR)),
+            "PORT": "5432",  # part of the socket's name; else PGPORT would choose another
+            "USER": SERVICE,
+            "NAME": DATABASE,
+        }
+    parsed["OPTIONS"] = {"connect_timeout": 3, **parsed.get("OPTIONS", {})}
+    return {**parsed, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+
+
+def _parse_database_url(url: str) -> dict[str, Any]:
+    try:
+        parsed: dict[str, Any] = {**dj_database_url.parse(url)}
+    except ValueError:
+        parsed = {}
+    if parsed.get("ENGINE") != POSTGRESQL or not parsed["NAME"]:
+        raise ImproperlyConfigured("DATABASE_URL: use postgresql://user:password@host:port/name")
+    # A Unix socket's directory cannot stand before the path: it is ?host=/path.
+    if host := parsed.get("OPTIONS", {}).pop("host", ""):
+        parsed["HOST"] = host
+    return parsed
 
 
 EMBEDDED_DATABASE = not os.environ.get("DATABASE_URL", "").strip()
@@ -314,6 +309,40 @@ SILENCED_SYSTEM_CHECKS = ["django_ratelimit.W001"]
 # For development: literal addresses that webhooks may go to although they are not public.
 WEBHOOK_ALLOW_CIDRS = env_networks("WEBHOOK_ALLOW_CIDRS", default="")
 WEBHOOK_ALLOW_HTTP = env_flag("WEBHOOK_ALLOW_HTTP", default=False)
+
+
+class MailServer(NamedTuple):
+    """A server without a host is none. TLS begins at once, by STARTTLS, or not at all."""
+
+    host: str = ""
+    port: int = 0
+    user: str = ""
+    password: str = ""
+    tls: bool = False
+    starttls: bool = False
+
+
+MAIL_PORTS = {"smtps": 465, "smtp+starttls": 587, "smtp": 25}
+
+
+def mail_server(url: str) -> MailServer:
+    """Parse `smtps://user:password@host:port`, `smtp+starttls://` or, unencrypted, `smtp://`."""
+    if not url:
+        return MailServer()
+    parts = urlsplit(url)
+    if parts.scheme not in MAIL_PORTS or not parts.hostname:
+        raise ImproperlyConfigured(
+            "EMAIL_URL: use smtps://user:password@host, or smtp+starttls:// or smtp://"
+        )
+    return MailServer(
+        host=parts.hostname,
+        port=parts.port or MAIL_PORTS[parts.scheme],
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        tls=parts.scheme == "smtps",
+        starttls=parts.scheme == "smtp+starttls",
+    )
+
 
 # Notices by e-mail; without a server they go to the console.
 _mail = mail_server(os.environ.get("EMAIL_URL", "").strip())
