@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from apps.accounts import services
-from apps.accounts.models import ApiKey, EndReason, Session, User
+from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
 from apps.core.operator_pages import AuditedAdmin, BoundedPaginator, OperatorAdmin, operator_of
 
 # Roles are flags of the user; Django's groups would say nothing here.
@@ -57,7 +57,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if not obj.is_active:
-            services.shut_out(user=obj, by=operator_of(request), now=timezone.now())
+            services.deactivate(user=obj, by=operator_of(request), now=timezone.now())
 
     @transaction.atomic
     def user_change_password(
@@ -66,7 +66,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
         """Whoever knew the old password is signed out."""
         response = super().user_change_password(request, id, form_url)
         if response.status_code == HTTPStatus.FOUND:
-            sessions = Session.objects.filter(user_id=id)
+            sessions = LoginSession.objects.filter(user_id=id)
             _end(sessions, request)
         return response
 
@@ -75,16 +75,16 @@ def _is_admin(request: HttpRequest) -> bool:
     return isinstance(request.user, User) and request.user.is_superuser
 
 
-def _end(sessions: QuerySet[Session], request: HttpRequest) -> None:
+def _end(sessions: QuerySet[LoginSession], request: HttpRequest) -> None:
     by = operator_of(request)
-    services.end(sessions, reason=EndReason.OPERATOR, now=timezone.now(), by=by)
+    services.end(sessions, reason=SessionEndReason.OPERATOR, now=timezone.now(), by=by)
 
 
 def _of_user(term: str) -> Q:
     return Q(user__email=term.lower()) if "@" in term else Q(user_id=term)
 
 
-@admin.register(Session)
+@admin.register(LoginSession)
 class SessionAdmin(OperatorAdmin):
     """Who is signed in, from where; sessions can be ended."""
 
@@ -101,7 +101,7 @@ class SessionAdmin(OperatorAdmin):
         return _of_user(term)
 
     @admin.action(description="End the selected sessions")
-    def end(self, request: HttpRequest, sessions: QuerySet[Session]) -> None:
+    def end(self, request: HttpRequest, sessions: QuerySet[LoginSession]) -> None:
         _end(sessions, request)
 
 

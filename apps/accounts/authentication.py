@@ -8,7 +8,7 @@ from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
 from apps.accounts import scopes, services, session_cookie
-from apps.accounts.models import ApiKey, Session, User
+from apps.accounts.models import ApiKey, LoginSession, User
 from apps.accounts.services import Credential
 from apps.core import request_origin
 from apps.core.errors import Forbidden, ServiceError
@@ -35,10 +35,10 @@ def operator_of(request: Request) -> User:
     return user
 
 
-def session_of_call(request: Request) -> Session:
+def session_of_call(request: Request) -> LoginSession:
     """The session behind a call under /api/auth, where no key is taken."""
     session = request.auth
-    assert isinstance(session, Session), "this address takes keys, or calls without a token"
+    assert isinstance(session, LoginSession), "this address takes keys, or calls without a token"
     return session
 
 

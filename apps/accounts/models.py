@@ -62,7 +62,7 @@ class User(AbstractBaseUser):
     Staff are operators: every page of the admin opens to them, and each limits what it lets change.
     """
 
-    last_login = None  # each login is a Session
+    last_login = None  # each login is a LoginSession
 
     id = IdField()
     email = models.CharField(
@@ -103,7 +103,7 @@ class User(AbstractBaseUser):
         return self.is_active and self.is_staff
 
 
-class EndReason(models.TextChoices):
+class SessionEndReason(models.TextChoices):
     """Why a session ended before its time."""
 
     LOGOUT = "logout"
@@ -118,12 +118,12 @@ class EndReason(models.TextChoices):
     OPERATOR = "operator"
 
 
-class SessionOver(ServiceError):
+class SessionEnded(ServiceError):
     code = Code.UNAUTHORIZED
     message = "This session has ended; log in again."
 
 
-class SessionQuerySet(models.QuerySet["Session"]):
+class SessionQuerySet(models.QuerySet["LoginSession"]):
     def live(self, *, now: datetime) -> "SessionQuerySet":
         return self.filter(ended_at=None, expires_at__gt=now)
 
@@ -132,7 +132,7 @@ def new_token_id() -> str:
     return secrets.token_hex(16)
 
 
-class Session(models.Model):
+class LoginSession(models.Model):
     """One login on one device. Both its tokens carry its id and are worth nothing once it ends.
 
     `token_id` and `rotated_at` are the id and the birth of the one refresh token that is good now,
@@ -148,13 +148,14 @@ class Session(models.Model):
     previous_token_id = models.CharField(max_length=32, blank=True)
     rotated_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    end_reason = models.CharField(max_length=20, choices=EndReason, blank=True)
+    end_reason = models.CharField(max_length=20, choices=SessionEndReason, blank=True)
     address = models.GenericIPAddressField(null=True)
     user_agent = models.CharField(max_length=200, blank=True)
 
-    objects: ClassVar[models.Manager["Session"]] = SessionQuerySet.as_manager()
+    objects: ClassVar[models.Manager["LoginSession"]] = SessionQuerySet.as_manager()
 
     class Meta:
+        db_table = "accounts_session"
         constraints = [
             models.CheckConstraint(
                 condition=Q(ended_at=None, end_reason="")
@@ -167,17 +168,17 @@ class Session(models.Model):
         return self.ended_at is None and now < self.expires_at and self.user.is_active
 
     @staticmethod
-    def fetch(session_id: str, *, now: datetime) -> "Session":
-        """The live one with this id, its user in the same query; raises SessionOver."""
-        session = Session.objects.select_related("user").filter(pk=session_id).first()
+    def fetch(session_id: str, *, now: datetime) -> "LoginSession":
+        """The live one with this id, its user in the same query; raises SessionEnded."""
+        session = LoginSession.objects.select_related("user").filter(pk=session_id).first()
         if session is None or not session.is_live(now=now):
-            raise SessionOver
+            raise SessionEnded
         return session
 
     @staticmethod
     def live_ones(user_id: str, *, now: datetime) -> list[str]:
         """The ids of a user's live sessions, the newest first."""
-        live = Session.objects.filter(user_id=user_id, ended_at=None, expires_at__gt=now)
+        live = LoginSession.objects.filter(user_id=user_id, ended_at=None, expires_at__gt=now)
         return list(live.order_by("-created_at", "-pk").values_list("pk", flat=True))
 
 

@@ -79,7 +79,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "LoggedIn": _signed_in("KnownUser"),
     "Renewed": record({"success": FLAG, **_ACCESS}),
     "Done": record({"success": FLAG, "message": TEXT}),
-    "Session": record(
+    "LoginSession": record(
         {
             "id": ID,
             "createdAt": MOMENT,
@@ -230,7 +230,9 @@ LIST_SESSIONS: Final = Operation(
     tag=_TAG,
     security=OF_ACCOUNT,
     parameters=PAGED,
-    answers={200: Answer("Living sessions.", page_of(ref("Session")), page_shown(_SESSION_SHOWN))},
+    answers={
+        200: Answer("Living sessions.", page_of(ref("LoginSession")), page_shown(_SESSION_SHOWN))
+    },
 )
 END_SESSIONS: Final = Operation(
     name="endSessions",

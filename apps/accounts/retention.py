@@ -6,7 +6,7 @@ from typing import Final
 from django.contrib.sessions.models import Session as BrowserSession
 from django.db.models import Q
 
-from apps.accounts.models import ApiKey, Session
+from apps.accounts.models import ApiKey, LoginSession
 from apps.core.retention import delete_in_batches
 
 KEPT: Final = timedelta(days=30)
@@ -21,7 +21,7 @@ def purge(*, now: datetime) -> int:
     return sum(
         delete_in_batches(rows)
         for rows in (
-            Session.objects.filter(Q(ended_at__lt=before) | Q(expires_at__lt=before)),
+            LoginSession.objects.filter(Q(ended_at__lt=before) | Q(expires_at__lt=before)),
             ApiKey.objects.filter(Q(revoked_at__lt=before) | Q(expires_at__lt=before)),
             BrowserSession.objects.filter(expire_date__lt=now),
         )

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.accounts import addresses, passwords, tokens
-from apps.accounts.models import ApiKey, Session, User
+from apps.accounts.models import ApiKey, LoginSession, User
 from apps.accounts.scopes import Scope
 from apps.core.api.serializers import (
     Body,
@@ -110,7 +110,7 @@ def access_out(access_token: str) -> dict[str, object]:
     }
 
 
-def session_out(session: Session, current: Session) -> dict[str, object]:
+def session_out(session: LoginSession, current: LoginSession) -> dict[str, object]:
     return {
         "id": session.pk,
         "createdAt": session.created_at,

@@ -15,7 +15,14 @@ from django.db.models import QuerySet
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
 from apps.accounts import addresses, keys, scopes, tokens
-from apps.accounts.models import ApiKey, EndReason, Session, SessionOver, User, new_token_id
+from apps.accounts.models import (
+    ApiKey,
+    LoginSession,
+    SessionEnded,
+    SessionEndReason,
+    User,
+    new_token_id,
+)
 from apps.core import audit, jobs
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, NotFound, ServiceError
@@ -35,13 +42,16 @@ GRACE: Final = timedelta(seconds=60)
 SEEN_EVERY: Final = timedelta(minutes=1)
 """`last_used_at` is that exact: more would cost every call a write."""
 
-SHUT_OUT_JOB: Final = "accounts.shut_out"
-SHUT_OUT_QUEUE: Final = "small"
+DEACTIVATE_JOB: Final = "accounts.shut_out"
+DEACTIVATE_QUEUE: Final = "small"
 
-ACTION_OF: Final = {EndReason.LOGOUT: Action.LOGOUT, EndReason.REUSE: Action.SESSION_REUSED}
+ACTION_OF: Final = {
+    SessionEndReason.LOGOUT: Action.LOGOUT,
+    SessionEndReason.REUSE: Action.SESSION_REUSED,
+}
 """What the end of a session is on record as, where it is not simply one."""
 
-Credential: TypeAlias = Session | ApiKey
+Credential: TypeAlias = LoginSession | ApiKey
 """What proves whose call it is; `.user` comes with it."""
 
 
@@ -57,7 +67,7 @@ class WrongCredentials(ServiceError):
     message = "The e-mail address or the password is wrong."
 
 
-class KeyOver(ServiceError):
+class KeyRejected(ServiceError):
     code = Code.UNAUTHORIZED
     message = "This API key is no longer accepted."
 
@@ -76,7 +86,7 @@ class RefreshRefused(ServiceError):
 class Renewal:
     """What a refresh gives: an access token and, now and then, the next refresh token."""
 
-    session: Session
+    session: LoginSession
     access: str
     refresh: str | None
 
@@ -135,10 +145,10 @@ def _still_the_same(user: User) -> None:
         raise WrongCredentials
 
 
-def _end_surplus(newest: Session, *, now: datetime) -> None:
-    others = [pk for pk in Session.live_ones(newest.user_id, now=now) if pk != newest.pk]
+def _end_surplus(newest: LoginSession, *, now: datetime) -> None:
+    others = [pk for pk in LoginSession.live_ones(newest.user_id, now=now) if pk != newest.pk]
     if surplus := others[MOST_SESSIONS - 1 :]:
-        end(Session.objects.filter(pk__in=surplus), reason=EndReason.LIMIT, now=now)
+        end(LoginSession.objects.filter(pk__in=surplus), reason=SessionEndReason.LIMIT, now=now)
 
 
 def refresh(*, refresh_token: str | None, now: datetime) -> Renewal:
@@ -153,7 +163,7 @@ def refresh(*, refresh_token: str | None, now: datetime) -> Renewal:
         if claims.token_id == session.token_id and now - session.rotated_at > ROTATED_AFTER:
             _rotate(session, now=now)
             session = session_of(claims, now=now)
-    except (tokens.TokenRefused, SessionOver) as refusal:
+    except (tokens.TokenRejected, SessionEnded) as refusal:
         raise RefreshRefused from refusal
     _refuse_reuse(session, claims, now=now)
     _note_use(session, now=now)
@@ -165,14 +175,14 @@ def refresh(*, refresh_token: str | None, now: datetime) -> Renewal:
     )
 
 
-def _rotate(session: Session, *, now: datetime) -> None:
+def _rotate(session: LoginSession, *, now: datetime) -> None:
     """Does nothing when another call has done it first."""
-    Session.objects.live(now=now).filter(pk=session.pk, token_id=session.token_id).update(
+    LoginSession.objects.live(now=now).filter(pk=session.pk, token_id=session.token_id).update(
         token_id=new_token_id(), previous_token_id=session.token_id, rotated_at=now
     )
 
 
-def _refuse_reuse(session: Session, claims: tokens.Claims, *, now: datetime) -> None:
+def _refuse_reuse(session: LoginSession, claims: tokens.Claims, *, now: datetime) -> None:
     """A token that was replaced, and is back for more than its grace, is in two hands; as nobody
     can say which are the thief's, the session ends for both.
     """
@@ -181,8 +191,8 @@ def _refuse_reuse(session: Session, claims: tokens.Claims, *, now: datetime) -> 
     if claims.token_id == session.previous_token_id and now - session.rotated_at <= GRACE:
         return
     log.warning("an old refresh token of session %s came back: the session is ended", session.pk)
-    mine = Session.objects.filter(pk=session.pk)
-    end(mine, reason=EndReason.REUSE, now=now, by=audit.SYSTEM)
+    mine = LoginSession.objects.filter(pk=session.pk)
+    end(mine, reason=SessionEndReason.REUSE, now=now, by=audit.SYSTEM)
     raise RefreshRefused
 
 
@@ -198,15 +208,15 @@ def log_out(
     `browser_session` is the id of the session that a session cookie has proved already.
     """
     proven = [browser_session] if browser_session else []
-    refusals: list[tokens.TokenRefused] = []
+    refusals: list[tokens.TokenRejected] = []
     for text, kind in ((refresh_token, RefreshToken), (access_token, AccessToken)):
         try:
             proven.append(tokens.read(text, kind).session_id)
-        except tokens.TokenRefused as refusal:
+        except tokens.TokenRejected as refusal:
             refusals.append(refusal)
     if not proven:
         raise refusals[-1]  # by what the access token was
-    end(Session.objects.filter(pk__in=proven), reason=EndReason.LOGOUT, now=now)
+    end(LoginSession.objects.filter(pk__in=proven), reason=SessionEndReason.LOGOUT, now=now)
 
 
 # ----------------------------------------------------------------------------- whose call it is
@@ -215,7 +225,7 @@ def log_out(
 def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
     """The session or key that this bearer token stands for, with its user, in one query.
 
-    Raises `TokenRefused`, SessionOver or KeyOver. What a key may do is not asked here.
+    Raises `TokenRejected`, SessionEnded or KeyRejected. What a key may do is not asked here.
     """
     if not keys.is_key(bearer):
         session = session_of(tokens.read(bearer, AccessToken), now=now)
@@ -229,23 +239,23 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
     if key.is_expired(now=now):
         raise tokens.TokenExpired
     if key.revoked_at is not None or not key.user.is_active:
-        raise KeyOver
+        raise KeyRejected
     _note_use(key, now=now)
     return key
 
 
-def authenticate_browser(*, session_id: str, now: datetime) -> Session:
+def authenticate_browser(*, session_id: str, now: datetime) -> LoginSession:
     """The live session of this id, which a session cookie has proved."""
-    session = Session.fetch(session_id, now=now)
+    session = LoginSession.fetch(session_id, now=now)
     _note_use(session, now=now)
     return session
 
 
-def session_of(claims: tokens.Claims, *, now: datetime) -> Session:
+def session_of(claims: tokens.Claims, *, now: datetime) -> LoginSession:
     """The live session that a good token names, its user loaded in the same query."""
-    session = Session.fetch(claims.session_id, now=now)
+    session = LoginSession.fetch(claims.session_id, now=now)
     if session.user_id != claims.user_id:
-        raise SessionOver
+        raise SessionEnded
     return session
 
 
@@ -273,7 +283,7 @@ def change_profile(*, user: User, name: str | None = None, now: datetime) -> Use
 
 @transaction.atomic
 def change_password(
-    *, user: User, session: Session, current_password: str, new_password: str, now: datetime
+    *, user: User, session: LoginSession, current_password: str, new_password: str, now: datetime
 ) -> None:
     """Every session but this one ends; keys stay. Raises InvalidInput."""
     if not user.check_password(current_password):
@@ -284,14 +294,14 @@ def change_password(
     if not unchanged.update(password=make_password(new_password)):
         raise _wrong_current_password()
     audit.record(Action.PASSWORD_CHANGED, user, actor=audit.user(user), now=now)
-    end(user.sessions.exclude(pk=session.pk), reason=EndReason.PASSWORD, now=now)
+    end(user.sessions.exclude(pk=session.pk), reason=SessionEndReason.PASSWORD, now=now)
 
 
 def _wrong_current_password() -> InvalidInput:
     return InvalidInput(Fault("currentPassword", "is not your password"))
 
 
-def sessions_of(user: User, *, now: datetime) -> QuerySet[Session]:
+def sessions_of(user: User, *, now: datetime) -> QuerySet[LoginSession]:
     """The live ones, the newest first."""
     return user.sessions.live(now=now).order_by("-created_at", "-pk")
 
@@ -299,24 +309,28 @@ def sessions_of(user: User, *, now: datetime) -> QuerySet[Session]:
 def end_session(*, user: User, session_id: str, now: datetime) -> None:
     """Raises NotFound when this is no live session of the user."""
     chosen = user.sessions.live(now=now).filter(pk=session_id if is_id(session_id) else None)
-    if not end(chosen, reason=EndReason.REVOKED, now=now):
+    if not end(chosen, reason=SessionEndReason.REVOKED, now=now):
         raise NotFound
 
 
 def end_all_sessions(*, user: User, now: datetime) -> None:
-    end(user.sessions.all(), reason=EndReason.REVOKED, now=now)
+    end(user.sessions.all(), reason=SessionEndReason.REVOKED, now=now)
 
 
 @transaction.atomic(savepoint=False)
 def end(
-    sessions: QuerySet[Session], *, reason: EndReason, now: datetime, by: audit.Actor | None = None
+    sessions: QuerySet[LoginSession],
+    *,
+    reason: SessionEndReason,
+    now: datetime,
+    by: audit.Actor | None = None,
 ) -> int:
     """End those that still live, and say how many: their tokens are refused from now on.
 
     `by` is who ends them, their own user unless it says otherwise.
     """
     ended = list(sessions.filter(ended_at=None).order_by("pk").select_for_update())
-    mine = Session.objects.filter(pk__in=[session.pk for session in ended])
+    mine = LoginSession.objects.filter(pk__in=[session.pk for session in ended])
     mine.update(ended_at=now, end_reason=reason)
     for session in ended:
         action = ACTION_OF.get(reason, Action.SESSION_ENDED)
@@ -383,11 +397,11 @@ def revoke(chosen: QuerySet[ApiKey], *, now: datetime, by: audit.Actor | None = 
 
 
 @transaction.atomic
-def shut_out(*, user: User, by: audit.Actor, now: datetime) -> None:
+def deactivate(*, user: User, by: audit.Actor, now: datetime) -> None:
     """End all that lets this user in, so that switching the user on again revives nothing; a job
     ends what is done in the user's name.
     """
-    end(user.sessions.all(), reason=EndReason.OPERATOR, now=now, by=by)
+    end(user.sessions.all(), reason=SessionEndReason.OPERATOR, now=now, by=by)
     revoke(user.keys.all(), now=now, by=by)
     arguments = [{"user_id": user.pk, "operator_id": by.user_id}]
-    jobs.enqueue(SHUT_OUT_JOB, queue=SHUT_OUT_QUEUE, arguments=arguments)
+    jobs.enqueue(DEACTIVATE_JOB, queue=DEACTIVATE_QUEUE, arguments=arguments)

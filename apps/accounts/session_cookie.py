@@ -13,14 +13,14 @@ from django.middleware.csrf import rotate_token
 from rest_framework.authentication import CSRFCheck
 from rest_framework.request import Request
 
-from apps.accounts.models import Session
+from apps.accounts.models import LoginSession
 from apps.core.errors import Forbidden
 
 _NAME: Final = "session"
 _KEY: Final = re.compile(r"[a-z0-9]{32}")  # as Django makes them
 
 
-def put(request: Request, session: Session) -> None:
+def put(request: Request, session: LoginSession) -> None:
     """Log the browser in; its cookie and a new CSRF token leave with the response.
 
     What Django's session held, an operator's login to the admin, stays, under another key.

@@ -13,7 +13,7 @@ from rest_framework_simplejwt.exceptions import ExpiredTokenError, TokenError
 from rest_framework_simplejwt.settings import api_settings
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken, Token
 
-from apps.accounts.models import Session, User
+from apps.accounts.models import LoginSession, User
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import is_id
 
@@ -26,21 +26,21 @@ _USER: Final = "sub"
 Kind = type[AccessToken] | type[RefreshToken]
 
 
-class TokenRefused(ServiceError):
+class TokenRejected(ServiceError):
     """No good token was sent; the subclasses say what was."""
 
 
-class NoToken(TokenRefused):
+class NoToken(TokenRejected):
     code = Code.UNAUTHORIZED
     message = "This call needs an access token: send Authorization: Bearer <access token>."
 
 
-class InvalidToken(TokenRefused):
+class InvalidToken(TokenRejected):
     code = Code.INVALID_TOKEN
     message = "The token is invalid: damaged, of the wrong kind, or not from this service."
 
 
-class TokenExpired(TokenRefused):
+class TokenExpired(TokenRejected):
     code = Code.TOKEN_EXPIRED
     message = "The token has expired; fetch a new access token."
 
@@ -58,14 +58,14 @@ class Claims:
 class Issued:
     """A new session and the two tokens that prove it."""
 
-    session: Session
+    session: LoginSession
     access: str
     refresh: str
 
 
 def issue(*, user: User, now: datetime, address: str | None, user_agent: str) -> Issued:
     """Open a session for this user."""
-    session = Session.objects.create(
+    session = LoginSession.objects.create(
         user=user,
         created_at=now,
         last_used_at=now,
@@ -81,13 +81,13 @@ def issue(*, user: User, now: datetime, address: str | None, user_agent: str) ->
     )
 
 
-def access_token(session: Session, *, now: datetime) -> str:
+def access_token(session: LoginSession, *, now: datetime) -> str:
     token = AccessToken()
     token.set_exp(from_time=now)
     return _signed(token, session, issued_at=now)
 
 
-def refresh_token(session: Session) -> str:
+def refresh_token(session: LoginSession) -> str:
     """The one that is good now, the same bytes at every call; it ends with the session."""
     token = RefreshToken()
     token[_ID] = session.token_id
@@ -95,7 +95,7 @@ def refresh_token(session: Session) -> str:
     return _signed(token, session, issued_at=session.rotated_at)
 
 
-def _signed(token: Token, session: Session, *, issued_at: datetime) -> str:
+def _signed(token: Token, session: LoginSession, *, issued_at: datetime) -> str:
     token.set_iat(at_time=issued_at)
     token[_USER] = session.user_id
     token[_SESSION] = session.pk

@@ -126,6 +126,11 @@ def record(
     are JSON.
     """
     origin = request_origin.current()
+    object_type = ""
+    if subject is not None:
+        # By its table, whose name does not change when the model is renamed.
+        meta = subject._meta
+        object_type = meta.db_table.removeprefix(f"{meta.app_label}_")
     AuditRecord.objects.create(
         at=now,
         action=action,
@@ -134,7 +139,7 @@ def record(
         session_id=origin.session_id,
         address=origin.address or "",
         request_id=request_id.current(),
-        object_type=str(subject._meta.model_name) if subject is not None else "",
+        object_type=object_type,
         object_id=subject.pk if subject is not None else "",
         details=details,
     )

@@ -29,7 +29,7 @@ class IdempotencyKey(models.Model):
     key = models.CharField(max_length=255)
     fingerprint = models.CharField(max_length=64, help_text="SHA-256 of the canonical body")
     status = models.PositiveSmallIntegerField(null=True)
-    body = models.BinaryField(null=True)  # sealed
+    body = models.BinaryField(null=True)  # encrypted
     expires_at = models.DateTimeField(db_index=True)
 
     class Meta:

@@ -9,7 +9,7 @@ from procrastinate import JobContext, RetryStrategy
 from procrastinate.contrib.django import app
 
 from apps.accounts.models import User
-from apps.accounts.services import SHUT_OUT_JOB, SHUT_OUT_QUEUE
+from apps.accounts.services import DEACTIVATE_JOB, DEACTIVATE_QUEUE
 from apps.core import audit
 from apps.market import clock
 from apps.trading import services
@@ -60,8 +60,8 @@ def settle_expired(timestamp: int) -> None:
 
 
 @app.task(
-    name=SHUT_OUT_JOB,
-    queue=SHUT_OUT_QUEUE,
+    name=DEACTIVATE_JOB,
+    queue=DEACTIVATE_QUEUE,
     retry=RetryStrategy(max_attempts=6, exponential_wait=5),
 )
 def stop_trading_of(user_id: str, operator_id: str) -> None:

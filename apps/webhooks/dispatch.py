@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Final
 
-from apps.core import sealing
+from apps.core import encryption
 from apps.webhooks import delivery, signing
 from apps.webhooks.delivery import AttemptResult, ClaimedDelivery
 from apps.webhooks.lifecycle import DeliveryQueue, Failure
@@ -137,7 +137,7 @@ def attempt(claimed: ClaimedDelivery, *, send: Send, at: datetime) -> AttemptRes
     """Send a claimed delivery. Never raise: the dispatcher would wait for ever for the result."""
     try:
         sent = send(claimed.url, claimed.body, headers_of(claimed, at=at))
-    except sealing.Unreadable:
+    except encryption.DecryptionFailed:
         return AttemptResult(claimed, at, 0.0, Failure.UNREADABLE_SECRET)
     except Exception:
         log.exception("delivery %s: the sender broke", claimed.delivery_id)
@@ -146,9 +146,9 @@ def attempt(claimed: ClaimedDelivery, *, send: Send, at: datetime) -> AttemptRes
 
 
 def headers_of(claimed: ClaimedDelivery, *, at: datetime) -> dict[str, str]:
-    """Return the headers of the Standard Webhooks specification. Raises sealing.Unreadable."""
+    """Return the headers of the Standard Webhooks specification. Raises DecryptionFailed."""
     seconds = int(at.timestamp())
-    secrets = [sealing.unseal(encrypted).decode() for encrypted in claimed.secrets]
+    secrets = [encryption.decrypt(encrypted).decode() for encrypted in claimed.secrets]
     signature = signing.sign(secrets, id=claimed.event_id, at=seconds, body=claimed.body)
     return {
         "content-type": "application/json",

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import Prefetch
 
 from apps.accounts.models import User
-from apps.core import audit, sealing
+from apps.core import audit, encryption
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.times import wire_time
@@ -88,7 +88,7 @@ def create(
         url=url,
         events=list(types),
         description=description,
-        secret=sealing.seal(secret.encode()),
+        secret=encryption.encrypt(secret.encode()),
         created_at=now,
         changed_at=now,
     )
@@ -192,7 +192,7 @@ def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endp
     secret = signing.new_secret()
     endpoint.previous_secret = endpoint.secret
     endpoint.previous_until = now + ROTATION
-    endpoint.secret = sealing.seal(secret.encode())
+    endpoint.secret = encryption.encrypt(secret.encode())
     endpoint.save(update_fields=["secret", "previous_secret", "previous_until"])
     audit.record(Action.WEBHOOK_SECRET_ROTATED, endpoint, actor=audit.user(owner), now=now)
     return endpoint, secret

@@ -6,9 +6,9 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts import services, tokens
-from apps.accounts.models import ApiKey, EndReason, Session, User
+from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
 from apps.accounts.scopes import Scope
-from apps.accounts.services import SHUT_OUT_JOB
+from apps.accounts.services import DEACTIVATE_JOB
 from apps.core.models import AuditRecord
 from apps.trading.models import KillSwitch
 from apps.trading.tasks import stop_trading_of
@@ -22,7 +22,7 @@ USERS = "/admin/accounts/user/"
 NEW = {"usable_password": "true", "password1": "set by hand 1", "password2": "set by hand 1"}
 
 
-def opened(user: User) -> Session:
+def opened(user: User) -> LoginSession:
     return tokens.issue(user=user, now=timezone.now(), address=None, user_agent="").session
 
 
@@ -79,7 +79,7 @@ def test_a_browser_can_sign_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "accounts/", "accounts/user/", "accounts/session/", "accounts/apikey/"]
+    "path", ["", "accounts/", "accounts/user/", "accounts/loginsession/", "accounts/apikey/"]
 )
 def test_an_operator_sees_the_pages(operator: Client, alice: User, path: str) -> None:
     opened(alice)
@@ -101,7 +101,7 @@ def test_switching_a_user_off_ends_sessions_and_keys(operator: Client, alice: Us
     operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_active=False))
     session.refresh_from_db()
     key.refresh_from_db()
-    assert session.end_reason == EndReason.OPERATOR
+    assert session.end_reason == SessionEndReason.OPERATOR
     assert key.revoked_at is not None
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_traded_or_told_for_a_user_who_is_switched_off(
     mine, theirs = standing(alice, "active"), standing(bob, "active")
     endpoint_of(alice, events=[EventType.ALGORITHM_PAUSED])
     operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_active=False))
-    job = ProcrastinateJob.objects.get(task_name=SHUT_OUT_JOB)
+    job = ProcrastinateJob.objects.get(task_name=DEACTIVATE_JOB)
     stop_trading_of(**job.args)
     mine.refresh_from_db()
     theirs.refresh_from_db()
@@ -132,7 +132,7 @@ def test_a_password_set_by_an_operator_ends_all_sessions(operator: Client, alice
     alice.refresh_from_db()
     session.refresh_from_db()
     assert alice.check_password("set by hand 1")
-    assert session.end_reason == EndReason.OPERATOR
+    assert session.end_reason == SessionEndReason.OPERATOR
 
 
 def test_a_short_password_is_refused_here_too(operator: Client, alice: User) -> None:
@@ -166,19 +166,19 @@ def test_an_admin_makes_operators(admin: Client, alice: User) -> None:
 def test_sessions_are_ended_from_their_list(operator: Client, alice: User) -> None:
     ended, left = opened(alice), opened(alice)
     body = {"action": "end", "_selected_action": [ended.pk]}
-    operator.post("/admin/accounts/session/", body)
+    operator.post("/admin/accounts/loginsession/", body)
     ended.refresh_from_db()
     left.refresh_from_db()
-    assert ended.end_reason == EndReason.OPERATOR
+    assert ended.end_reason == SessionEndReason.OPERATOR
     assert left.ended_at is None
 
 
 @pytest.mark.parametrize("verb", ["change", "delete"])
 def test_sessions_cannot_be_edited(admin: Client, alice: User, verb: str) -> None:
     session = opened(alice)
-    path = f"/admin/accounts/session/{session.pk}/{verb}/"
+    path = f"/admin/accounts/loginsession/{session.pk}/{verb}/"
     assert admin.post(path, {"post": "yes"}).status_code == 403
-    assert Session.objects.filter(pk=session.pk, ended_at=None).exists()
+    assert LoginSession.objects.filter(pk=session.pk, ended_at=None).exists()
 
 
 def test_keys_are_revoked_from_their_list(operator: Client, alice: User) -> None:
@@ -193,7 +193,7 @@ def test_keys_are_revoked_from_their_list(operator: Client, alice: User) -> None
 
 def test_no_page_shows_what_a_key_or_token_is_known_by(operator: Client, alice: User) -> None:
     session, (key, text) = opened(alice), new_key(alice)
-    for path in (f"apikey/{key.pk}/change/", "apikey/", f"session/{session.pk}/change/"):
+    for path in (f"apikey/{key.pk}/change/", "apikey/", f"loginsession/{session.pk}/change/"):
         page = operator.get(f"/admin/accounts/{path}")
         assert page.status_code == 200
         assert not {secret for secret in (text, key.digest, session.token_id)

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from apps.accounts.models import EndReason, Session
+from apps.accounts.models import LoginSession, SessionEndReason
 from tests import make
 
 pytestmark = pytest.mark.slow
@@ -29,5 +29,5 @@ def test_who_is_signed_in_logs_in_again() -> None:
         ids = {sessions.create(user_id=owner.pk, **times).pk for _ in range(2)}
     finally:
         call_command("migrate", verbosity=0)  # what depends on it was taken back too
-    ended = Session.objects.filter(end_reason=EndReason.OPERATOR).exclude(ended_at=None)
+    ended = LoginSession.objects.filter(end_reason=SessionEndReason.OPERATOR).exclude(ended_at=None)
     assert {session.pk for session in ended} == ids

@@ -6,19 +6,19 @@ import pytest
 from django.contrib.sessions.models import Session as BrowserSession
 
 from apps.accounts import retention, services, tokens
-from apps.accounts.models import ApiKey, EndReason, Session, User
+from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
 from apps.accounts.scopes import Scope
 from tests import make
 
 DAY = timedelta(days=1)
 
 
-def session(user: User, *, opened: int, ended: int | None = None) -> Session:
+def session(user: User, *, opened: int, ended: int | None = None) -> LoginSession:
     """Of so many days ago."""
     made = tokens.issue(user=user, now=make.NOW - opened * DAY, address=None, user_agent="").session
     if ended is not None:
-        one = Session.objects.filter(pk=made.pk)
-        services.end(one, reason=EndReason.LOGOUT, now=make.NOW - ended * DAY)
+        one = LoginSession.objects.filter(pk=made.pk)
+        services.end(one, reason=SessionEndReason.LOGOUT, now=make.NOW - ended * DAY)
     return made
 
 
@@ -45,7 +45,7 @@ def test_sessions_go_a_month_after_their_end(alice: User) -> None:
         session(alice, opened=34, ended=29).pk,
     }
     assert retention.purge(now=make.NOW) == 2
-    assert set(Session.objects.values_list("pk", flat=True)) == kept
+    assert set(LoginSession.objects.values_list("pk", flat=True)) == kept
 
 
 def test_keys_go_a_month_after_their_last_use_is_over(alice: User) -> None:
@@ -68,4 +68,4 @@ def test_many_go_batch_by_batch(alice: User, monkeypatch: pytest.MonkeyPatch) ->
     for _ in range(5):
         session(alice, opened=60)
     assert retention.purge(now=make.NOW) == 5
-    assert not Session.objects.exists()
+    assert not LoginSession.objects.exists()

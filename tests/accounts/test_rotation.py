@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts import services, tokens
-from apps.accounts.models import EndReason, Session, User
+from apps.accounts.models import LoginSession, SessionEndReason, User
 from apps.accounts.services import GRACE, ROTATED_AFTER
 from tests import make
 from tests.conftest import Api
@@ -46,7 +46,7 @@ def holder(alice: User) -> Holder:
 def test_a_young_token_stays(holder: Holder) -> None:
     assert holder.refresh(holder.first, timedelta(0)) is None
     assert holder.refresh(holder.first, ROTATED_AFTER) is None
-    assert Session.objects.get().previous_token_id == ""
+    assert LoginSession.objects.get().previous_token_id == ""
 
 
 def test_an_old_one_is_replaced(holder: Holder) -> None:
@@ -72,7 +72,7 @@ def test_after_the_minute_the_predecessor_ends_the_session(holder: Holder) -> No
     second = holder.successor(holder.first, DUE)
     with pytest.raises(services.RefreshRefused):
         holder.refresh(holder.first, DUE + GRACE + SECOND)
-    assert Session.objects.get().end_reason == EndReason.REUSE
+    assert LoginSession.objects.get().end_reason == SessionEndReason.REUSE
     with pytest.raises(services.RefreshRefused):
         holder.refresh(second, DUE + GRACE + SECOND)
 
@@ -82,7 +82,7 @@ def test_one_older_than_the_predecessor_ends_the_session_at_once(holder: Holder)
     holder.successor(second, DUE + DUE)
     with pytest.raises(services.RefreshRefused):
         holder.refresh(holder.first, DUE + DUE)
-    assert Session.objects.get().end_reason == EndReason.REUSE
+    assert LoginSession.objects.get().end_reason == SessionEndReason.REUSE
 
 
 def test_only_its_own_session_ends(holder: Holder, alice: User) -> None:
@@ -106,8 +106,12 @@ def test_a_session_ends_seven_days_after_its_login_however_often_it_rotates(
 
 
 def test_a_row_gives_the_same_token_at_every_reading(holder: Holder) -> None:
-    row = Session.objects.get()
-    assert tokens.refresh_token(row) == tokens.refresh_token(Session.objects.get()) == holder.first
+    row = LoginSession.objects.get()
+    assert (
+        tokens.refresh_token(row)
+        == tokens.refresh_token(LoginSession.objects.get())
+        == holder.first
+    )
 
 
 # ------------------------------------------------------------------------------- over the wire
@@ -139,7 +143,7 @@ def test_a_reused_cookie_is_refused_and_cleared(api: Api, alice: User) -> None:
     first = opened(alice, ago=timedelta(hours=2)).refresh
     second = send(api, first).cookies["refreshToken"].value
     past = timezone.now() - GRACE - SECOND
-    Session.objects.update(rotated_at=past)
+    LoginSession.objects.update(rotated_at=past)
     response = send(api, first)
     assert_error(response, 401, "UNAUTHORIZED")
     assert response["WWW-Authenticate"] == "Bearer"
@@ -150,10 +154,10 @@ def test_a_reused_cookie_is_refused_and_cleared(api: Api, alice: User) -> None:
 def test_the_end_of_a_session_ends_successor_and_predecessor(api: Api, alice: User) -> None:
     first = opened(alice, ago=timedelta(hours=2)).refresh
     second = send(api, first).cookies["refreshToken"].value
-    services.end(Session.objects.all(), reason=EndReason.LOGOUT, now=timezone.now())
+    services.end(LoginSession.objects.all(), reason=SessionEndReason.LOGOUT, now=timezone.now())
     for token in (first, second):
         assert_error(send(api, token), 401, "UNAUTHORIZED")
-    assert Session.objects.get().end_reason == EndReason.LOGOUT
+    assert LoginSession.objects.get().end_reason == SessionEndReason.LOGOUT
 
 
 # ------------------------------------------------------------------------------------- all at once
@@ -180,7 +184,7 @@ def race(rounds: int) -> None:
     for _ in range(rounds):
         issued = opened(user, ago=timedelta(hours=2))
         answers = together(issued.refresh, now=timezone.now(), callers=50)
-        session = Session.objects.get(pk=issued.session.pk)
+        session = LoginSession.objects.get(pk=issued.session.pk)
         assert answers == {(session.pk, tokens.refresh_token(session))}
         assert session.previous_token_id == issued.session.token_id
 

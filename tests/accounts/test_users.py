@@ -7,7 +7,7 @@ from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
 from apps.accounts.hashers import OwaspArgon2PasswordHasher
-from apps.accounts.models import Session, User
+from apps.accounts.models import LoginSession, User
 from apps.accounts.passwords import LengthValidator
 from tests import make
 
@@ -43,7 +43,7 @@ def test_the_database_keeps_addresses_in_lower_case(alice: User) -> None:
 
 
 def test_the_database_wants_a_reason_for_every_end(alice: User) -> None:
-    session = Session(user=alice, created_at=make.NOW, last_used_at=make.NOW)
+    session = LoginSession(user=alice, created_at=make.NOW, last_used_at=make.NOW)
     session.expires_at = session.rotated_at = session.ended_at = make.NOW
     with pytest.raises(IntegrityError, match="an_ended_session_says_why"):
         session.save()

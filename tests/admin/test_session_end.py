@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.test import APIClient
 
-from apps.accounts.models import Session, User
+from apps.accounts.models import LoginSession, User
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from tests import make
@@ -98,4 +98,4 @@ def test_the_login_of_the_interface_in_the_same_browser_goes_on(olga: User) -> N
     for days in (1, 6):
         assert at(now + timedelta(days=days), browser, "/api/auth/profile") == 200
     assert at(now + timedelta(days=8), browser, "/api/auth/profile") == 401
-    assert Session.objects.count() == 1
+    assert LoginSession.objects.count() == 1

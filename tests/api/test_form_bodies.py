@@ -6,7 +6,7 @@ import pytest
 from django.test.client import BOUNDARY, MULTIPART_CONTENT, encode_multipart
 from rest_framework.test import APIClient
 
-from apps.accounts.models import Session, User
+from apps.accounts.models import LoginSession, User
 from apps.algorithms.models import Algorithm
 from apps.core.models import IdempotencyKey
 from tests import make
@@ -35,7 +35,7 @@ def test_every_call_refuses_a_form(
     refused = send(api(alice), method, path, form, HTTP_IDEMPOTENCY_KEY="k")
     assert_error(refused, 415, "VALIDATION_ERROR", reason="unsupported_media_type")
     assert not IdempotencyKey.objects.exists()
-    assert Session.objects.filter(ended_at=None).count() == 1
+    assert LoginSession.objects.filter(ended_at=None).count() == 1
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -58,11 +58,11 @@ def browser(alice: User) -> APIClient:
 def test_a_form_of_another_page_ends_and_renews_no_session(
     browser: APIClient, path: str, form: str
 ) -> None:
-    before = Session.objects.values().get()
+    before = LoginSession.objects.values().get()
     refused = send(browser, "POST", path, form)
     assert_error(refused, 415, "VALIDATION_ERROR", reason="unsupported_media_type")
     assert not refused.cookies
-    assert Session.objects.values().get() == before
+    assert LoginSession.objects.values().get() == before
 
 
 def test_a_csrf_token_in_a_form_is_none(browser: APIClient) -> None:

@@ -8,7 +8,7 @@ from django.contrib import auth
 from django.contrib.auth.hashers import make_password
 
 from apps.accounts.hashers import OwaspArgon2PasswordHasher
-from apps.accounts.models import Session, User
+from apps.accounts.models import LoginSession, User
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -68,7 +68,7 @@ def test_unknown_wrong_and_switched_off_are_told_the_same(log_in: LogIn, alice: 
     User.objects.update(is_active=False)
     off = assert_error(log_in(alice.email, make.PASSWORD), 401, "UNAUTHORIZED")
     assert unknown["message"] == wrong["message"] == off["message"]
-    assert not Session.objects.exists()
+    assert not LoginSession.objects.exists()
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_password_that_changes_meanwhile_opens_nothing(
 
     monkeypatch.setattr(auth, "authenticate", overtaken)
     assert_error(log_in(alice.email, make.PASSWORD), 401, "UNAUTHORIZED")
-    assert not Session.objects.exists()
+    assert not LoginSession.objects.exists()
 
 
 @pytest.mark.parametrize("bad", ["true", 1, None, [True]])

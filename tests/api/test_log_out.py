@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts import services, tokens
-from apps.accounts.models import EndReason, User
+from apps.accounts.models import SessionEndReason, User
 from tests.conftest import Api
 from tests.envelope import assert_error
 
@@ -57,7 +57,7 @@ def test_both_of_one_session(log_out: LogOut, alice: User) -> None:
     issued = opened(alice)
     assert_out(log_out(issued.access, issued.refresh))
     assert is_over(issued)
-    assert issued.session.end_reason == EndReason.LOGOUT
+    assert issued.session.end_reason == SessionEndReason.LOGOUT
 
 
 @pytest.mark.parametrize("cookie", [None, "", DAMAGED])

@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts import services, tokens
-from apps.accounts.models import EndReason, Session, User
+from apps.accounts.models import LoginSession, SessionEndReason, User
 from apps.core.errors import InvalidInput
 from tests import make
 from tests.conftest import Api
@@ -53,7 +53,7 @@ def test_every_other_session_ends_at_once(change: Change, api: Api, alice: User,
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
     other.session.refresh_from_db()
     his.session.refresh_from_db()
-    assert (other.session.end_reason, his.session.ended_at) == (EndReason.PASSWORD, None)
+    assert (other.session.end_reason, his.session.ended_at) == (SessionEndReason.PASSWORD, None)
 
 
 def test_the_session_that_changed_it_stays(change: Change) -> None:
@@ -70,7 +70,7 @@ def test_a_wrong_current_one_changes_nothing(change: Change, alice: User) -> Non
     assert "value" not in error["details"]
     alice.refresh_from_db()
     assert alice.check_password(make.PASSWORD)
-    assert not Session.objects.exclude(ended_at=None).exists()
+    assert not LoginSession.objects.exclude(ended_at=None).exists()
 
 
 @pytest.mark.parametrize("field", ["currentPassword", "newPassword"])
@@ -127,4 +127,4 @@ def test_of_two_changes_at_once_one_is_made() -> None:
     user.refresh_from_db()
     assert len(changed) == 1
     assert user.check_password(changed.pop())
-    assert Session.objects.filter(ended_at=None).count() == 1
+    assert LoginSession.objects.filter(ended_at=None).count() == 1

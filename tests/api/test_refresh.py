@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps.accounts import services, tokens
-from apps.accounts.models import EndReason, Session, User
+from apps.accounts.models import LoginSession, SessionEndReason, User
 from tests.conftest import Api
 from tests.envelope import assert_error
 
@@ -49,7 +49,7 @@ def test_the_cookie_fetches_a_new_access_token(refresh: Refresh, api: Api, alice
 def test_the_session_is_seen_to_be_used(refresh: Refresh, alice: User) -> None:
     issued = opened(alice, days_ago=2)
     refresh(issued.refresh)
-    session = Session.objects.get()
+    session = LoginSession.objects.get()
     assert session.last_used_at - session.created_at >= timedelta(days=2)
     assert session.expires_at == issued.session.expires_at
 
@@ -77,7 +77,7 @@ def test_a_tampered_cookie_is_refused(refresh: Refresh, alice: User) -> None:
 
 def test_the_cookie_of_an_ended_session_is_refused(refresh: Refresh, alice: User) -> None:
     issued = opened(alice)
-    services.end(alice.sessions.all(), reason=EndReason.LOGOUT, now=timezone.now())
+    services.end(alice.sessions.all(), reason=SessionEndReason.LOGOUT, now=timezone.now())
     assert_refused(refresh(issued.refresh))
 
 

@@ -166,7 +166,7 @@ def test_a_link_that_is_not_good_any_more_opens_nothing(
     assert refused["Cache-Control"] == "no-store"
 
 
-def test_a_repeated_key_gets_the_same_link_and_the_link_is_stored_sealed(
+def test_a_repeated_key_gets_the_same_link_and_the_link_is_stored_encrypted(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     key = {"Idempotency-Key": "k"}
@@ -184,7 +184,7 @@ def test_a_remembered_answer_that_cannot_be_read_any_more_is_not_made_up(
     key = {"Idempotency-Key": "k"}
     client = api(alice)
     assert client.post(path(completed, "report-link"), headers=key).status_code == 200
-    IdempotencyKey.objects.update(body=b"sealed by another")
+    IdempotencyKey.objects.update(body=b"encrypted by another")
     again = client.post(path(completed, "report-link"), headers=key)
     assert_error(again, 409, "CONFLICT")
 

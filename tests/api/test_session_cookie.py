@@ -10,7 +10,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts import services, tokens
-from apps.accounts.models import EndReason, Session, User
+from apps.accounts.models import LoginSession, SessionEndReason, User
 from tests import make
 from tests.envelope import assert_error
 
@@ -75,7 +75,7 @@ def test_the_body_and_the_refresh_cookie_are_as_ever(alice: User) -> None:
     response = Browser().log_in(alice)
     assert set(response.json()) == {"success", "message", "user", "accessToken", "expiresIn"}
     assert response.cookies["refreshToken"]["max-age"] == "604800"
-    assert Session.objects.count() == 1
+    assert LoginSession.objects.count() == 1
 
 
 def test_reading_needs_the_cookie_alone(browser: Browser) -> None:
@@ -192,7 +192,7 @@ def test_logging_out_by_the_cookie_alone(browser: Browser) -> None:
     assert response.status_code == 200
     assert response.cookies["sessionid"]["max-age"] == 0
     assert response.cookies["refreshToken"]["max-age"] == "0"
-    assert Session.objects.get().end_reason == EndReason.LOGOUT
+    assert LoginSession.objects.get().end_reason == SessionEndReason.LOGOUT
     assert not BrowserSession.objects.exists()
 
 
@@ -217,7 +217,7 @@ def test_a_copy_of_the_cookie_is_as_dead(browser: Browser) -> None:
 
 
 def test_it_ends_when_its_session_is_ended_elsewhere(browser: Browser, alice: User) -> None:
-    services.end_session(user=alice, session_id=Session.objects.get().pk, now=timezone.now())
+    services.end_session(user=alice, session_id=LoginSession.objects.get().pk, now=timezone.now())
     assert not is_signed_in(browser)
 
 
@@ -247,7 +247,7 @@ def test_it_outlives_a_change_of_password_of_its_own(browser: Browser) -> None:
 
 
 def test_it_ends_when_an_operator_ends_it(browser: Browser) -> None:
-    services.end(Session.objects.all(), reason=EndReason.OPERATOR, now=timezone.now())
+    services.end(LoginSession.objects.all(), reason=SessionEndReason.OPERATOR, now=timezone.now())
     assert not is_signed_in(browser)
 
 
@@ -257,10 +257,10 @@ def test_it_ends_when_its_user_is_switched_off(browser: Browser) -> None:
 
 
 def test_it_ends_after_seven_days(browser: Browser) -> None:
-    Session.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    LoginSession.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
     assert not is_signed_in(browser)
 
 
 def test_an_ended_one_is_unauthorized_before_it_is_forbidden(browser: Browser) -> None:
-    services.end(Session.objects.all(), reason=EndReason.OPERATOR, now=timezone.now())
+    services.end(LoginSession.objects.all(), reason=SessionEndReason.OPERATOR, now=timezone.now())
     assert_error(browser.post(ALGORITHMS, {}), 401, "UNAUTHORIZED")

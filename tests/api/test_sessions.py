@@ -9,7 +9,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts import services, tokens
-from apps.accounts.models import EndReason, Session, User
+from apps.accounts.models import LoginSession, SessionEndReason, User
 from apps.accounts.services import MOST_SESSIONS
 from tests import make
 from tests.conftest import Api
@@ -18,12 +18,12 @@ from tests.envelope import assert_error
 PATH = "/api/auth/sessions"
 
 
-def opened(user: User, *, ago: timedelta = timedelta(0)) -> Session:
+def opened(user: User, *, ago: timedelta = timedelta(0)) -> LoginSession:
     now = timezone.now() - ago
     return tokens.issue(user=user, now=now, address="203.0.113.9", user_agent="phone").session
 
 
-def log_in(user: User) -> Session:
+def log_in(user: User) -> LoginSession:
     return services.log_in(
         email=user.email,
         password=make.PASSWORD,
@@ -57,7 +57,9 @@ def test_ended_expired_and_foreign_ones_are_not(api: Api, alice: User, bob: User
     opened(bob)
     opened(alice, ago=timedelta(days=7))
     services.end(
-        Session.objects.filter(pk=opened(alice).pk), reason=EndReason.LOGOUT, now=timezone.now()
+        LoginSession.objects.filter(pk=opened(alice).pk),
+        reason=SessionEndReason.LOGOUT,
+        now=timezone.now(),
     )
     assert api(alice).get(PATH).json()["pagination"]["total"] == 1
 
@@ -73,9 +75,9 @@ def test_the_list_is_paged(api: Api, alice: User) -> None:
 def test_use_is_noted_once_a_minute(api: Api, alice: User, idle: int, is_written: bool) -> None:
     client = api(alice)
     before = timezone.now() - timedelta(seconds=idle)
-    Session.objects.update(last_used_at=before)
+    LoginSession.objects.update(last_used_at=before)
     client.get("/api/auth/profile")
-    assert (Session.objects.get().last_used_at > before) is is_written
+    assert (LoginSession.objects.get().last_used_at > before) is is_written
 
 
 # ------------------------------------------------------------------------------------------- end
@@ -86,14 +88,14 @@ def test_one_is_ended(api: Api, alice: User) -> None:
     response = client.delete(f"{PATH}/{other.pk}")
     assert (response.status_code, response.content) == (204, b"")
     other.refresh_from_db()
-    assert other.end_reason == EndReason.REVOKED
+    assert other.end_reason == SessionEndReason.REVOKED
     assert "refreshToken" not in response.cookies
     assert client.get("/api/auth/profile").status_code == 200
 
 
 def test_the_current_one_can_be_ended(api: Api, alice: User) -> None:
     client = api(alice)
-    response = client.delete(f"{PATH}/{Session.objects.get().pk}")
+    response = client.delete(f"{PATH}/{LoginSession.objects.get().pk}")
     assert response.status_code == 204
     assert response.cookies["refreshToken"]["max-age"] == "0"
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
@@ -121,8 +123,8 @@ def test_all_are_ended_the_current_one_too(api: Api, alice: User, bob: User) -> 
     response = client.delete(PATH)
     assert (response.status_code, response.content) == (204, b"")
     assert response.cookies["refreshToken"]["max-age"] == "0"
-    assert not Session.objects.filter(user=alice, ended_at=None).exists()
-    assert Session.objects.get(pk=his.pk).ended_at is None
+    assert not LoginSession.objects.filter(user=alice, ended_at=None).exists()
+    assert LoginSession.objects.get(pk=his.pk).ended_at is None
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
 
 
@@ -133,10 +135,10 @@ def test_one_too_many_ends_the_oldest(alice: User, bob: User) -> None:
     sessions = [opened(alice, ago=timedelta(minutes=age)) for age in range(MOST_SESSIONS)]
     his = opened(bob, ago=timedelta(hours=1))
     newest = log_in(alice)
-    live = set(Session.objects.live(now=timezone.now()).values_list("pk", flat=True))
+    live = set(LoginSession.objects.live(now=timezone.now()).values_list("pk", flat=True))
     assert live == {newest.pk, his.pk} | {session.pk for session in sessions[:-1]}
     sessions[-1].refresh_from_db()
-    assert sessions[-1].end_reason == EndReason.LIMIT
+    assert sessions[-1].end_reason == SessionEndReason.LIMIT
 
 
 def test_what_has_ended_does_not_count(alice: User) -> None:
@@ -164,6 +166,6 @@ def test_logins_at_the_same_moment_count_each_other() -> None:
 
     with ThreadPoolExecutor(10) as pool:
         newest = set(pool.map(one, range(10)))
-    live = set(Session.objects.live(now=timezone.now()).values_list("pk", flat=True))
+    live = set(LoginSession.objects.live(now=timezone.now()).values_list("pk", flat=True))
     assert len(live) == MOST_SESSIONS
     assert newest <= live

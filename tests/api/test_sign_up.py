@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from rest_framework.test import APIClient
 
-from apps.accounts.models import Session, User
+from apps.accounts.models import LoginSession, User
 from tests.conftest import Api
 from tests.envelope import assert_error
 
@@ -65,7 +65,7 @@ def test_the_session_remembers_where_it_was_opened(api: Api) -> None:
     agent = "curl/8\x00.1" + "x" * 300
     response = api().post(PATH, GOOD, HTTP_USER_AGENT=agent, REMOTE_ADDR="2001:db8::7")
     assert response.status_code == 201
-    session = Session.objects.get()
+    session = LoginSession.objects.get()
     assert session.address == "2001:db8::7"
     assert session.user_agent == ("curl/8.1" + "x" * 300)[:200]
 
@@ -73,7 +73,7 @@ def test_the_session_remembers_where_it_was_opened(api: Api) -> None:
 def test_a_caller_without_an_address_can_sign_up(api: Api) -> None:
     """Behind a Unix socket there is none."""
     assert api().post(PATH, GOOD, REMOTE_ADDR="").status_code == 201
-    assert Session.objects.get().address is None
+    assert LoginSession.objects.get().address is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_of_twenty_at_once_one_gets_the_address() -> None:
     with ThreadPoolExecutor(20) as pool:
         statuses = sorted(pool.map(one, range(20)))
     assert statuses == [201] + [409] * 19
-    assert Session.objects.count() == 1
+    assert LoginSession.objects.count() == 1
 
 
 STRICT = [

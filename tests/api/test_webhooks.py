@@ -11,7 +11,7 @@ from django.db import connection
 from django.utils import timezone
 
 from apps.accounts.models import User
-from apps.core import sealing
+from apps.core import encryption
 from apps.core.errors import ServiceError
 from apps.core.models import IdempotencyKey
 from apps.core.times import wire_time
@@ -36,7 +36,7 @@ GOOD = {
 # --------------------------------------------------------------------------------------- endpoints
 
 
-def test_the_secret_is_shown_once_and_stored_sealed(api: Api, alice: User) -> None:
+def test_the_secret_is_shown_once_and_stored_encrypted(api: Api, alice: User) -> None:
     client = api(alice)
     made = client.post(PATH, GOOD)
     assert made.status_code == 201
@@ -52,10 +52,10 @@ def test_the_secret_is_shown_once_and_stored_sealed(api: Api, alice: User) -> No
     assert client.get(PATH).json()["data"] == [body]
     stored = bytes(Endpoint.objects.get().secret)
     assert secret.encode() not in stored
-    assert sealing.unseal(stored).decode() == secret
+    assert encryption.decrypt(stored).decode() == secret
 
 
-def test_a_request_that_is_sent_twice_shows_the_secret_again_and_stores_it_sealed(
+def test_a_request_that_is_sent_twice_shows_the_secret_again_and_stores_it_encrypted(
     api: Api, alice: User
 ) -> None:
     client = api(alice)
@@ -136,7 +136,7 @@ def test_a_rotated_secret_signs_beside_the_one_before_for_a_day(api: Api, alice:
     before = bytes(mine.secret)
     body = api(alice).post(f"{PATH}/{mine.pk}/rotate-secret").json()
     mine.refresh_from_db()
-    assert sealing.unseal(bytes(mine.secret)).decode() == body["secret"]
+    assert encryption.decrypt(bytes(mine.secret)).decode() == body["secret"]
     assert mine.secrets(now=timezone.now()) == (bytes(mine.secret), before)
     assert mine.secrets(now=timezone.now() + timedelta(hours=24)) == (bytes(mine.secret),)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 from django.utils import timezone
 
-from apps.accounts.models import ApiKey, Session, User
+from apps.accounts.models import ApiKey, LoginSession, User
 from apps.algorithms.models import Algorithm
 from apps.backtests.lifecycle import Status
 from apps.backtests.models import Backtest, ReportLink
@@ -107,7 +107,7 @@ def report_link(user: User) -> str:
 
 
 def session(user: User) -> str:
-    return Session.objects.filter(user=user).latest("created_at").pk
+    return LoginSession.objects.filter(user=user).latest("created_at").pk
 
 
 def key(user: User) -> str:

@@ -4,7 +4,7 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 from django.test import RequestFactory
 
-from apps.accounts.models import User
+from apps.accounts.models import LoginSession, User
 from apps.core import audit, request_id, request_origin
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
@@ -51,6 +51,16 @@ def test_what_the_service_does_by_itself_names_nobody() -> None:
     audit.record(Action.ALGORITHM_FAILED, None, actor=audit.SYSTEM, now=make.NOW)
     record = AuditRecord.objects.get()
     assert (record.actor_kind, record.actor, record.object_type) == ("system", "", "")
+
+
+def test_a_record_names_its_object_by_the_table(alice: User) -> None:
+    """The model's name may change, what is on record may not."""
+    session = LoginSession.objects.create(
+        user=alice, created_at=make.NOW, last_used_at=make.NOW, expires_at=make.NOW,
+        rotated_at=make.NOW,
+    )  # fmt: skip
+    audit.record(Action.LOGIN, session, actor=audit.user(alice), now=make.NOW)
+    assert AuditRecord.objects.get().object_type == "session"
 
 
 def test_a_record_is_undone_with_the_change_that_it_tells_of(alice: User) -> None:

@@ -8,7 +8,7 @@ from django.utils import timezone
 from standardwebhooks import Webhook
 
 from apps.accounts.models import User
-from apps.core import sealing
+from apps.core import encryption
 from apps.webhooks import dispatch, services
 from apps.webhooks.lifecycle import Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint
@@ -37,7 +37,7 @@ def run(send: dispatch.Send) -> int:
 
 def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(alice: User) -> None:
     mine = endpoint_of(alice)
-    old = sealing.unseal(bytes(mine.secret)).decode()
+    old = encryption.decrypt(bytes(mine.secret)).decode()
     _, new = services.rotate_secret(owner=alice, endpoint_id=mine.pk, now=timezone.now())
     event = emit(alice)
     sent: list[tuple[str, bytes, Mapping[str, str]]] = []
@@ -96,7 +96,7 @@ def test_a_sender_that_breaks_is_a_failed_attempt(
 
 
 def test_a_secret_that_cannot_be_read_is_said(alice: User) -> None:
-    endpoint_of(alice, secret=b"sealed by another")
+    endpoint_of(alice, secret=b"encrypted by another")
     emit(alice)
 
     def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:

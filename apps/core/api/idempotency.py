@@ -2,7 +2,7 @@
 
 Key, work and answer commit in one transaction, so a crash leaves none of them and there is nothing
 to clean up. A request that comes while the first one runs waits for it on the key's unique index.
-Answers are stored sealed. A key is the user's, for one method and path; where the answer holds a
+Answers are stored encrypted. A key is the user's, for one method and path; where the answer holds a
 secret it is the credential's: to another credential of the user it is a key that was never used.
 """
 
@@ -21,7 +21,7 @@ from psycopg.errors import LockNotAvailable
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.core import request_origin, sealing
+from apps.core import encryption, request_origin
 from apps.core.api import exceptions
 from apps.core.api.renderers import JsonRenderer
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
@@ -65,7 +65,7 @@ class StillRunning(ServiceError):
 
 
 class AnswerLost(ServiceError):
-    """The first answer was sealed with another SECRET_KEY."""
+    """The first answer was encrypted with another SECRET_KEY."""
 
     code = Code.CONFLICT
     message = "The first answer to this Idempotency-Key cannot be read any more; use a new key."
@@ -108,7 +108,7 @@ def _wrapped(
                 return _replay(row, _fingerprint(request.data))
             response = _answer(lambda: method(view, request, *args, **kwargs))
             row.status = response.status_code
-            row.body = sealing.seal(JsonRenderer().render(response.data))
+            row.body = encryption.encrypt(JsonRenderer().render(response.data))
             row.save(update_fields=["status", "body"])
             return response
 
@@ -159,8 +159,8 @@ def _replay(row: IdempotencyKey, fingerprint: str) -> HttpResponse:
     if row.fingerprint != fingerprint:
         raise KeyReused
     try:
-        body = sealing.unseal(bytes(row.body or b""))
-    except sealing.Unreadable:
+        body = encryption.decrypt(bytes(row.body or b""))
+    except encryption.DecryptionFailed:
         raise AnswerLost from None
     return HttpResponse(
         body,
