@@ -21,7 +21,7 @@ from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANYTHING, Expectation
 from apps.engine.language import strategy
-from apps.market.session_coverage import SessionCoverage, coverage_until
+from apps.market.coverage import SessionCoverage, coverage_until
 
 LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",

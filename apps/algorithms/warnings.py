@@ -12,9 +12,8 @@ from apps.engine.language.strategy import Strategy
 from apps.market import rule_sets
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
-from apps.market.dates import INDIA
+from apps.market.dates import INDIA, day_number
 from apps.market.rulebook.charges import DEFAULT_BROKER, broker_names
-from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rule_set import RuleSet
 from apps.symbols import services as symbols
 from apps.symbols.services import SymbolCheck
@@ -25,18 +24,20 @@ def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
 
     However many symbols it trades, by the same few statements.
     """
-    today, book = now.astimezone(INDIA).date(), rule_sets.current_rule_set()
+    today, rule_set = now.astimezone(INDIA).date(), rule_sets.current_rule_set()
     verdicts = symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)
-    yield from _square_offs_out_of_session(strategy, book, today)
-    yield from _less_than_lots(strategy, book, verdicts, today)
-    yield from _unknown_broker(strategy, book)
+    yield from _square_offs_out_of_session(strategy, rule_set, today)
+    yield from _less_than_lots(strategy, rule_set, verdicts, today)
+    yield from _unknown_broker(strategy, rule_set)
     yield from _delivery_shorts(strategy, verdicts)
     for index, verdict in enumerate(verdicts):
         if reason := _obstacle(verdict):
             yield Fault(f"basicInfo.symbols[{index}]", f"{verdict.symbol} {reason}")
 
 
-def _square_offs_out_of_session(strategy: Strategy, book: RuleSet, today: date) -> Iterator[Fault]:
+def _square_offs_out_of_session(
+    strategy: Strategy, rule_set: RuleSet, today: date
+) -> Iterator[Fault]:
     """Warn of a square-off before the opening or after the last candle of an ordinary session.
 
     The hours are those in force today, be it a holiday or not. Nothing is entered from the
@@ -47,7 +48,7 @@ def _square_offs_out_of_session(strategy: Strategy, book: RuleSet, today: date) 
     if square_off is None or length >= DAY:
         return
     day = np.array([day_number(today)], np.int32)
-    for symbol, sessions in calendars_of(basic.symbols, book=book).items():
+    for symbol, sessions in calendars_of(basic.symbols, rule_set=rule_set).items():
         opens, closes = (int(hour[0]) for hour in sessions.regular_hours(day))
         if opens < 0:  # the edition knows no hours of today
             continue
@@ -72,7 +73,7 @@ def _clock(seconds: int) -> str:
 
 
 def _less_than_lots(
-    strategy: Strategy, book: RuleSet, verdicts: Sequence[SymbolCheck], today: date
+    strategy: Strategy, rule_set: RuleSet, verdicts: Sequence[SymbolCheck], today: date
 ) -> Iterator[Fault]:
     """Warn of a quantity that is rounded down to no lot at all (engine rule 6)."""
     sizing = strategy.positionSizing
@@ -81,18 +82,18 @@ def _less_than_lots(
     for verdict in verdicts:
         instrument = verdict.instrument
         terms = symbols.terms_from(instrument, today) if instrument else None
-        lot, _ = lot_of(book, verdict.symbol, terms)
+        lot, _ = lot_of(rule_set, verdict.symbol, terms)
         if sizing.quantity < lot:
             message = f"{verdict.symbol} comes in lots of {lot:g}: every entry would be"
             yield Fault("positionSizing.quantity", f"{message} below_one_lot.", sizing.quantity)
 
 
-def _unknown_broker(strategy: Strategy, book: RuleSet) -> Iterator[Fault]:
+def _unknown_broker(strategy: Strategy, rule_set: RuleSet) -> Iterator[Fault]:
     """Warn of a broker whose prices are not known: charges are then the default one's."""
     broker, charges = strategy.executionSettings.broker, strategy.executionSettings.charges
     if not broker or charges == "none":
         return
-    known = broker_names(book)
+    known = broker_names(rule_set)
     if broker.strip().lower() not in known:
         message = (
             f"No prices of the broker {broker} are known: charged as {DEFAULT_BROKER}."

@@ -8,14 +8,13 @@ from typing import Any, Final
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.sessions import session_bars
 from apps.engine.simulation.timeline import History, Note
-from apps.market.dates import day_in_india
-from apps.market.rulebook.dates import day_number
-from apps.market.session_coverage import (
+from apps.market.coverage import (
     SessionCoverage,
     coverage_of,
     history_of_bars,
     stored_history_of,
 )
+from apps.market.dates import day_in_india, day_number
 from apps.symbols.services import expiries_of
 
 LEAST_PERCENT: Final = 90

@@ -19,7 +19,7 @@ from apps.engine.studies.windows import sessions_needed
 from apps.market import store
 from apps.market.bar_counts import lower_bounds
 from apps.market.calendars import calendar_of, calendars_of
-from apps.market.session_coverage import SessionCoverage, coverage_of, stored_history_of
+from apps.market.coverage import SessionCoverage, coverage_of, stored_history_of
 
 _SURELY_SEEN: Final = 2
 """So many candles more than the warm-up have begun when one more than it is over."""

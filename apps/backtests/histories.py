@@ -15,9 +15,9 @@ from apps.engine.simulation.timeline import History, Note
 from apps.engine.symbols import parse
 from apps.market import store
 from apps.market.contracts import MarketRules
+from apps.market.corporate_actions import find_split_candidates
 from apps.market.dates import midnight
 from apps.market.store import AdjustedCandles
-from apps.market.suggestions import find_split_candidates
 
 MOST_BARS: Final = 10_000_000
 """Of one backtest, over all its symbols: a worker holds them in memory."""

@@ -17,7 +17,7 @@ from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, Wa
 from apps.engine.studies.monte_carlo import monte_carlo
 from apps.engine.studies.optimise import optimise
 from apps.engine.studies.walk_forward import walk_forward
-from apps.market.session_coverage import SessionCoverage
+from apps.market.coverage import SessionCoverage
 
 THREADS: Final = os.cpu_count() or 1
 """Of a study; what it finds does not depend on their number."""

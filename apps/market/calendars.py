@@ -1,6 +1,4 @@
-"""By which calendars symbols trade, as the edition of the rulebook and the masters tell that are
-loaded.
-"""
+"""The trading calendars of symbols, by the rule set in force and the loaded masters."""
 
 from collections.abc import Collection, Mapping
 
@@ -12,16 +10,19 @@ from apps.symbols.services import symbols_with_derivatives
 
 
 def calendars_of(
-    symbols: Collection[str], *, book: RuleSet | None = None
+    symbols: Collection[str], *, rule_set: RuleSet | None = None
 ) -> Mapping[str, Sessions]:
-    """By symbol, however many there are by two statements; by one if the edition is given."""
-    book, derived = book or rule_sets.current_rule_set(), symbols_with_derivatives(symbols)
+    """Return calendars by symbol, in two statements for any number of them; in one if the rule set
+    is given.
+    """
+    rule_set = rule_set or rule_sets.current_rule_set()
+    with_derivatives = symbols_with_derivatives(symbols)
     return {
-        symbol: sessions_of(symbol, book=book, has_derivatives=symbol in derived)
+        symbol: sessions_of(symbol, rule_set=rule_set, has_derivatives=symbol in with_derivatives)
         for symbol in symbols
     }
 
 
 def calendar_of(symbol: str) -> Sessions:
-    """Of one symbol."""
+    """Return the calendar of one symbol."""
     return calendars_of([symbol])[symbol]

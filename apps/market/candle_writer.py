@@ -1,6 +1,6 @@
-"""Bars as rows of blocks: inserted where there are none, merged into those held.
+"""Writing bars to candle chunks: new chunks are inserted, existing ones merged with the new bars.
 
-What is here runs in a transaction that has taken `lock_symbols`.
+All of it runs in a transaction that has taken `lock_symbols`.
 """
 
 from collections import Counter
@@ -17,44 +17,17 @@ from django.db.models import QuerySet
 
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import IST, Candles
-from apps.market import candle_chunks, intraday_buffer
+from apps.market import candle_chunks, intraday_buffer, queries
 from apps.market.candle_chunks import PRICES, Chunk, overlay
 from apps.market.dates import midnight
 from apps.market.models import CandleChunk
 from apps.market.quality import Flags
 
-# The columns of a block and their types, as COPY wants them told.
-_COLUMNS: Final[Mapping[str, str]] = {
-    "symbol": "text",
-    "timeframe": "text",
-    "synthetic": "bool",
-    "adjusted": "bool",
-    "block_start": "date",
-    "bars": "int4",
-    "first_time": "timestamptz",
-    "last_time": "timestamptz",
-    "days": "bytea",
-    "data": "bytea",
-    "sha256": "text",
-    "updated_at": "timestamptz",
-}
-_COPY: Final = (
-    f"COPY {CandleChunk._meta.db_table} ({', '.join(_COLUMNS)}) FROM STDIN (FORMAT BINARY)"
-)
-
-
-_UPDATE: Final = (
-    f"UPDATE {CandleChunk._meta.db_table} SET bars = %s, first_time = %s, last_time = %s,"
-    " days = %s, data = %s, sha256 = %s, updated_at = %s WHERE id = %s"
-)
-_BLOCKS: Final = f"SELECT id, data FROM {CandleChunk._meta.db_table} WHERE id = ANY(%s)"
-_LOCK: Final = "SELECT pg_advisory_xact_lock(%s, bucket) FROM unnest(%s::int[]) AS bucket"
-_LOCKS_OF_LOADS: Final = 0x0CA4D1E5
-_BUCKETS: Final = 256
-"""Symbols share this many locks: a bhavcopy's thousands would fill the server's table of locks."""
-
-_MERGED_AT_ONCE: Final = 500
-"""Blocks held in memory beside those of the load."""
+_LOCK_SPACE: Final = 0x0CA4D1E5
+# Symbols share this many locks: a bhavcopy's thousands would fill the server's table of locks.
+_LOCK_BUCKETS: Final = 256
+# Chunks in memory at a time, beside those of the import.
+_MERGE_BATCH: Final = 500
 
 
 class RealHistoryExists(ServiceError):
@@ -76,8 +49,8 @@ class OtherPriceKind(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class WriteCounts:
-    """What a load did to what was held. `dropped` bars made way: a generated sample for real bars,
-    or whatever was to be replaced.
+    """What a write did to stored bars. `dropped` bars made way: a generated sample for real bars,
+    or stored bars for their replacement.
     """
 
     added: int = 0
@@ -96,8 +69,8 @@ class WriteCounts:
 
 @dataclass(frozen=True, slots=True)
 class CandleKind:
-    """What bars are, beside their numbers: `synthetic` ones are generated, `adjusted` ones have
-    prices that their source adjusted for splits.
+    """Which kind of bars these are: `synthetic` bars are generated, `adjusted` bars have prices
+    that their source adjusted for splits.
     """
 
     synthetic: bool = False
@@ -115,73 +88,78 @@ def append(
     *,
     now: datetime,
 ) -> WriteCounts:
+    """Merge bars by symbol into the stored chunks; the stored bars of `replace` are dropped."""
     of_symbols = CandleChunk.objects.filter(symbol__in=list(series)).order_by()
     stored = of_symbols.filter(timeframe=timeframe)
-    done = WriteCounts(
-        dropped=0 if kind.synthetic else delete_chunks(of_symbols.filter(synthetic=True))
-    )
-    done += WriteCounts(dropped=delete_chunks(stored.filter(symbol__in=list(replace))))
+    samples = 0 if kind.synthetic else delete_chunks(of_symbols.filter(synthetic=True))
+    counts = WriteCounts(dropped=samples)
+    counts += WriteCounts(dropped=delete_chunks(stored.filter(symbol__in=list(replace))))
     refuse_mixture(of_symbols, stored, kind)
-    held = {
+    keys = {
         (symbol, midnight(day)): key
         for key, symbol, day in stored.values_list("pk", "symbol", "period_start")
     }
-    cut = [
-        (symbol, block)
-        for symbol in series
-        for block in candle_chunks.split(series[symbol], timeframe)
+    chunks = [
+        (symbol, chunk)
+        for symbol, candles in series.items()
+        for chunk in candle_chunks.split(candles, timeframe)
     ]
-    fresh = [(symbol, block) for symbol, block in cut if (symbol, block.start) not in held]
-    _copy(fresh, timeframe, kind, now=now)
-    done += WriteCounts(added=sum(len(block.candles) for _, block in fresh))
+    fresh = [(symbol, chunk) for symbol, chunk in chunks if (symbol, chunk.start) not in keys]
+    _insert(fresh, timeframe, kind, now=now)
+    counts += WriteCounts(added=sum(len(chunk.candles) for _, chunk in fresh))
     known = [
-        (held[symbol, block.start], block) for symbol, block in cut if (symbol, block.start) in held
+        (keys[symbol, chunk.start], chunk)
+        for symbol, chunk in chunks
+        if (symbol, chunk.start) in keys
     ]
-    for first in range(0, len(known), _MERGED_AT_ONCE):
-        done += _merge(dict(known[first : first + _MERGED_AT_ONCE]), now=now)
-    return done
+    for first in range(0, len(known), _MERGE_BATCH):
+        counts += _merge(dict(known[first : first + _MERGE_BATCH]), now=now)
+    return counts
 
 
 def compact(symbols: Iterable[str], *, now: datetime) -> int:
-    taken = intraday_buffer.pop(symbols)
-    for timeframe, series in taken.items():
+    """Move the buffered bars of the symbols into their chunks and return how many there were."""
+    buffered = intraday_buffer.pop(symbols)
+    for timeframe, series in buffered.items():
         append(series, timeframe, now=now)
-    return sum(len(bars) for series in taken.values() for bars in series.values())
+    return sum(len(bars) for series in buffered.values() for bars in series.values())
 
 
 def lock_symbols(symbols: Iterable[str]) -> None:
-    """Loads of one symbol follow one another: each merges into the blocks the other has left."""
-    buckets = {crc32(symbol.encode()) % _BUCKETS for symbol in symbols}
+    """Let writes of one symbol follow one another: each merges into chunks that another left."""
+    buckets = {crc32(symbol.encode()) % _LOCK_BUCKETS for symbol in symbols}
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [_LOCKS_OF_LOADS, sorted(buckets)])
+        cursor.execute(queries.LOCK_BUCKETS, [_LOCK_SPACE, sorted(buckets)])
 
 
 def replace_samples(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """Let real bars of one timeframe in; how many of generated samples made way for them.
+    """Drop generated samples to make way for real bars of one timeframe; return the number of
+    dropped bars by symbol.
 
-    Raises OtherPricesHeld.
+    Raises OtherPriceKind.
     """
-    held = CandleChunk.objects.filter(symbol__in=symbols).order_by()
+    stored = CandleChunk.objects.filter(symbol__in=symbols).order_by()
     dropped = Counter[str]()
-    for symbol, bars in held.filter(synthetic=True).values_list("symbol", "bars"):
+    for symbol, bars in stored.filter(synthetic=True).values_list("symbol", "bars"):
         dropped[symbol] += bars
     if dropped:
-        held.filter(synthetic=True).delete()
-    refuse_mixture(held, held.filter(timeframe=timeframe), REAL)
+        stored.filter(synthetic=True).delete()
+    refuse_mixture(stored, stored.filter(timeframe=timeframe), REAL)
     return dropped
 
 
-def delete_chunks(unwanted: QuerySet[CandleChunk]) -> int:
-    """How many bars were dropped."""
-    bars = sum(unwanted.values_list("bars", flat=True))
+def delete_chunks(chunks: QuerySet[CandleChunk]) -> int:
+    """Delete chunks and return how many bars they had."""
+    bars = sum(chunks.values_list("bars", flat=True))
     if bars:
-        unwanted.delete()
+        chunks.delete()
     return bars
 
 
 def refuse_mixture(
     of_symbols: QuerySet[CandleChunk], stored: QuerySet[CandleChunk], kind: CandleKind
 ) -> None:
+    """Raise RealHistoryExists or OtherPriceKind if this kind may not join the stored bars."""
     if kind.synthetic and (real := of_symbols.filter(synthetic=False).first()):
         raise RealHistoryExists(symbol=real.symbol)
     if other := stored.exclude(adjusted=kind.adjusted).first():
@@ -191,65 +169,64 @@ def refuse_mixture(
         raise OtherPriceKind(symbol=other.symbol, timeframe=other.timeframe, held=held, given=given)
 
 
-def _copy(
-    fresh: Iterable[tuple[str, Chunk]], timeframe: str, kind: CandleKind, *, now: datetime
+def _insert(
+    chunks: Iterable[tuple[str, Chunk]], timeframe: str, kind: CandleKind, *, now: datetime
 ) -> None:
-    """Insert blocks as bytes: an INSERT of Django's writes each byte as two hexadecimal digits."""
+    """Insert chunks by COPY: an INSERT by Django writes each byte as two hexadecimal digits."""
     shared = {"timeframe": timeframe, **asdict(kind), "updated_at": now}
-    with connection.cursor() as cursor, connection.wrap_database_errors, cursor.copy(_COPY) as copy:
-        copy.set_types(list(_COLUMNS.values()))
-        for symbol, block in fresh:
-            row = {"symbol": symbol, **shared, **_contents(block)}
-            copy.write_row([row[name] for name in _COLUMNS])
+    columns = queries.CHUNK_COLUMNS
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(queries.COPY_CHUNKS) as copy,
+    ):
+        copy.set_types(list(columns.values()))
+        for symbol, chunk in chunks:
+            row = {"symbol": symbol, **shared, **_column_values(chunk)}
+            copy.write_row([row[name] for name in columns])
 
 
 def _merge(new: Mapping[int, Chunk], *, now: datetime) -> WriteCounts:
-    """Add bars to held blocks, by their keys; a block in which nothing changes is not written."""
-    total, changed = WriteCounts(), []
-    # Not Django's cursors: they have each byte sent as two hexadecimal digits.
+    """Add bars to stored chunks by key; a chunk in which nothing changes is not written."""
+    total, updates = WriteCounts(), []
+    # Not by a cursor of Django's, which has each byte sent as two hexadecimal digits.
     with connection.wrap_database_errors, psycopg.Cursor(connection.connection) as cursor:
-        for key, data in cursor.execute(_BLOCKS, [list(new)], binary=True).fetchall():
-            merged, done = _merged(candle_chunks.decode(data), new[key].candles)
-            total += done
-            if done.added or done.replaced:
-                row = _contents(Chunk(new[key].start, merged))
+        for key, data in cursor.execute(queries.CHUNK_DATA, [list(new)], binary=True).fetchall():
+            stored, candles = candle_chunks.decode(data), new[key].candles
+            fresh, changed, repeated = compare(stored, candles)
+            counts = WriteCounts(int(fresh.sum()), int(repeated.sum()), int(changed.sum()))
+            total += counts
+            if counts.added or counts.replaced:
+                row = _column_values(Chunk(new[key].start, overlay([stored, candles])))
                 del row["block_start"]
-                changed.append([*row.values(), now, key])
-        if changed:
-            cursor.executemany(_UPDATE, changed)
+                updates.append([*row.values(), now, key])
+        if updates:
+            cursor.executemany(queries.UPDATE_CHUNK, updates)
     return total
 
 
-def _merged(held: Candles, new: Candles) -> tuple[Candles, WriteCounts]:
-    fresh, changed, repeated = compare(held, new)
-    done = WriteCounts(
-        added=int(fresh.sum()), repeated=int(repeated.sum()), replaced=int(changed.sum())
-    )
-    return overlay([held, new]), done
-
-
-def compare(held: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
-    """Which of the new bars are at new moments, differ from the one held, or are the same."""
-    if not len(held):
+def compare(stored: Candles, new: Candles) -> tuple[Flags, Flags, Flags]:
+    """Return which of the new bars have a new time, differ from the stored bar, or equal it."""
+    if not len(stored):
         known = np.zeros(len(new), dtype=np.bool_)
         return ~known, known, known
-    at = np.minimum(np.searchsorted(held.time, new.time), len(held) - 1)
-    known = held.time[at] == new.time
+    index = np.minimum(np.searchsorted(stored.time, new.time), len(stored) - 1)
+    known = stored.time[index] == new.time
     same = known.copy()
     for name in (*PRICES, "volume"):
-        same &= getattr(held, name)[at] == getattr(new, name)
+        same &= getattr(stored, name)[index] == getattr(new, name)
     return ~known, known & ~same, same
 
 
-def _contents(block: Chunk) -> dict[str, object]:
-    data = candle_chunks.encode(block.candles)
-    first, last = block.candles.time[[0, -1]].tolist()
+def _column_values(chunk: Chunk) -> dict[str, object]:
+    data = candle_chunks.encode(chunk.candles)
+    first, last = chunk.candles.time[[0, -1]].tolist()
     return {
-        "block_start": datetime.fromtimestamp(block.start + IST, tz=UTC).date(),
-        "bars": len(block.candles),
+        "block_start": datetime.fromtimestamp(chunk.start + IST, tz=UTC).date(),
+        "bars": len(chunk.candles),
         "first_time": datetime.fromtimestamp(first, tz=UTC),
         "last_time": datetime.fromtimestamp(last, tz=UTC),
-        "days": candle_chunks.day_bits(block),
+        "days": candle_chunks.day_bits(chunk),
         "data": data,
         "sha256": candle_chunks.sha256(data),
     }

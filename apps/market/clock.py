@@ -1,4 +1,4 @@
-"""What time it is on the market: the time, or where a replay of history stands."""
+"""The market's time: the current time, or the moment that a replay of history has reached."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -11,31 +11,33 @@ from apps.market.models import Replay
 
 
 def market_time(now: datetime) -> int:
-    """Epoch seconds. Bars that end later are not seen by whoever trades (`store.read_closed`)."""
+    """Return the market's time in epoch seconds. A trader does not see bars that end later
+    (`store.read_closed`).
+    """
     replayed = replayed_until()
     return replayed if replayed is not None else int(now.timestamp())
 
 
 def market_moment(now: datetime) -> datetime:
-    """The same as a moment: by its day one asks what may be traded."""
+    """Return the market's time as a moment; its date decides what may be traded."""
     replayed = replayed_until()
     return now if replayed is None else datetime.fromtimestamp(replayed, tz=UTC)
 
 
 def replayed_until() -> int | None:
-    """Where a replay stands; None without one."""
+    """Return the moment that a replay has reached; None without one."""
     return Replay.objects.values_list("moment", flat=True).first()
 
 
 def replay_began() -> int | None:
-    """The start of the first bars that are replayed; None without a replay."""
+    """Return the start of the first replayed bars; None without a replay."""
     return Replay.objects.values_list("began", flat=True).first()
 
 
 @transaction.atomic
 def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) -> None:
-    """Let the replay stand at a moment, and tell that these symbols have new bars. It begins there
-    if there is none, and begins anew if that is earlier.
+    """Move the replay to a moment and announce new bars of these symbols. A replay begins there if
+    there is none, and begins anew if the moment is earlier.
     """
     begins = moment - TIMEFRAMES[timeframe]
     replay, is_new = Replay.objects.select_for_update().get_or_create(
@@ -49,5 +51,5 @@ def move(moment: int, *, symbols: Iterable[str], timeframe: str, now: datetime) 
 
 
 def end_replay() -> bool:
-    """Back to the time as it is; whether there was a replay."""
+    """Return to the current time; return whether there was a replay."""
     return Replay.objects.all().delete()[0] > 0

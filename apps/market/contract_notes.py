@@ -33,7 +33,7 @@ class ContractNote:
 
 
 def make_contract_note(
-    book: RuleSet,
+    rule_set: RuleSet,
     *,
     symbol: str,
     side: Side,
@@ -51,19 +51,21 @@ def make_contract_note(
     terms = terms_on(symbol=symbol, first=day, last=day)
     multiplier = terms[0].unit_value if terms else Decimal(1)
     basis = charge_basis_of(
-        book,
+        rule_set,
         symbol,
         product=product,
         broker=broker,
         is_index=symbol in indices_among([symbol]),
-        expiry=_last_day(book, symbol),
+        expiry=_last_day(rule_set, symbol),
     )
     value = quantity * price * multiplier
-    charges = charges_of(book, basis, side=side, value=value, day=day)
-    return ContractNote(symbol, day, side, quantity, price, multiplier, basis, charges, book.sha256)
+    charges = charges_of(rule_set, basis, side=side, value=value, day=day)
+    return ContractNote(
+        symbol, day, side, quantity, price, multiplier, basis, charges, rule_set.sha256
+    )
 
 
-def _last_day(book: RuleSet, symbol: str) -> date | None:
+def _last_day(rule_set: RuleSet, symbol: str) -> date | None:
     """Return the date of a contract's last session, by the master or else by its name."""
     listed = expiries_of([symbol]).get(symbol)
-    return listed or expiry_of(parse(symbol), sessions_of(symbol, book=book))
+    return listed or expiry_of(parse(symbol), sessions_of(symbol, rule_set=rule_set))

@@ -17,14 +17,14 @@ from apps.engine.simulation.plan import Contract
 from apps.engine.simulation.timeline import Note
 from apps.engine.symbols import parse
 from apps.market import rule_sets
+from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, schedule_of, unknown_items
-from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.expiries import expiry_of
-from apps.market.rulebook.goods import commodity_of
+from apps.market.rulebook.instruments import commodity_of, dates_of, kind_of, margin_of, tick_of
 from apps.market.rulebook.rows import ContractKind
 from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
-from apps.market.rulebook.terms import dates_of, kind_of, margin_of, tick_of
+from apps.symbols import services as symbols
 from apps.symbols.sample import instruments
 from apps.symbols.services import (
     expiries_of,
@@ -63,7 +63,7 @@ class InstrumentFacts(NamedTuple):
 class MarketRules:
     """The rules of the market for the run of a strategy from `first` to `last`."""
 
-    book: RuleSet
+    rule_set: RuleSet
     strategy: Strategy
     facts: Mapping[str, InstrumentFacts]
     first: date
@@ -71,7 +71,7 @@ class MarketRules:
 
     def sessions(self, symbol: str) -> Sessions:
         has_derivatives = self.facts[symbol].has_derivatives
-        return sessions_of(symbol, book=self.book, has_derivatives=has_derivatives)
+        return sessions_of(symbol, rule_set=self.rule_set, has_derivatives=has_derivatives)
 
     def contract(self, symbol: str, price_on: Callable[[date], float]) -> Contract:
         """Lot, value, tick and margin of the first day, and what takes their place when.
@@ -89,7 +89,7 @@ class MarketRules:
     def schedule(self) -> Schedule:
         if self.strategy.executionSettings.charges == "none":
             return NO_CHARGES
-        return schedule_of(self.book, map(self._charge_basis, self.facts))
+        return schedule_of(self.rule_set, map(self._charge_basis, self.facts))
 
     def notes(self, symbol: str) -> tuple[Note, ...]:
         """What the reader of a result must know of a symbol's contract and charges."""
@@ -112,18 +112,18 @@ class MarketRules:
         """After the first day: new terms of the master, new ticks and margins of the rulebook."""
         place = parse(symbol).exchange, self._kind(symbol)
         days = {terms.valid_from for terms in self.facts[symbol].terms}
-        days |= dates_of(self.book.ticks, *place) | dates_of(self.book.margins, *place)
+        days |= dates_of(self.rule_set.ticks, *place) | dates_of(self.rule_set.margins, *place)
         return sorted(day for day in days if self.first < day <= self.last)
 
     def _on(self, symbol: str, day: date, price: Decimal) -> Contract:
         plain, exchange, kind = Contract(), parse(symbol).exchange, self._kind(symbol)
         begun = [terms for terms in self.facts[symbol].terms if terms.valid_from <= day]
         terms = begun[-1] if begun else None
-        lot, unit = lot_of(self.book, symbol, terms)
+        lot, unit = lot_of(self.rule_set, symbol, terms)
         tick = terms.tick_size if terms else None
         if terms and tick is None:
-            tick = tick_of(self.book, exchange, kind, price=price, day=day)
-        margin = margin_of(self.book, exchange, kind, day)
+            tick = tick_of(self.rule_set, exchange, kind, price=price, day=day)
+        margin = margin_of(self.rule_set, exchange, kind, day)
         return Contract(
             lot=lot,
             multiplier=unit,
@@ -139,7 +139,7 @@ class MarketRules:
         broker = self.strategy.executionSettings.broker
         name = broker.strip().lower() if broker else None
         return charge_basis_of(
-            self.book,
+            self.rule_set,
             symbol,
             product=self.strategy.product,
             broker=name,
@@ -155,7 +155,7 @@ class MarketRules:
         if broker.strip().lower() != basis.broker and symbol == next(iter(self.facts)):
             message = f"No prices of the broker {broker} are known: charged as {basis.broker}."
             yield Note("unknown_broker", message)
-        unknown = unknown_items(self.book, basis, self.first)
+        unknown = unknown_items(self.rule_set, basis, self.first)
         if unknown:
             words = ", ".join(_WORDS[item] for item in unknown)
             message = f"On {self.first} the rulebook has no rate for {words} of {symbol}."
@@ -186,7 +186,7 @@ class MarketRules:
             yield Note("assumed_contract", message)
         if kind == "share" and self.facts[symbol].on_index:
             yield Note("index_traded", self._on_index(symbol))
-        margin = margin_of(self.book, exchange, kind, self.first)
+        margin = margin_of(self.rule_set, exchange, kind, self.first)
         if margin:
             message = f"{symbol}: {margin.percent} % is locked, {margin.method}; a broker asks"
             yield Note("estimated_margin", f"{message} for another sum each day.")
@@ -195,9 +195,9 @@ class MarketRules:
             yield Note("option_shorts", f"{message} far more.")
 
 
-def lot_of(book: RuleSet, symbol: str, terms: DatedTerms | None) -> tuple[float, float]:
+def lot_of(rule_set: RuleSet, symbol: str, terms: DatedTerms | None) -> tuple[float, float]:
     """(units of a lot, rupees a unit gains per rupee): the master's, else the rulebook's."""
-    goods = commodity_of(book, parse(symbol))
+    goods = commodity_of(rule_set, parse(symbol))
     if terms and (terms.multiplier is not None or goods is None or goods.lot is None):
         return float(terms.lot_size), float(terms.unit_value)
     if goods is None or goods.lot is None or goods.multiplier is None:
@@ -232,3 +232,17 @@ def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> Mark
         for symbol in strategy.basicInfo.symbols
     }
     return MarketRules(bundled_rule_set(), strategy, facts, first, last)
+
+
+def expiry_dates(calendars: Mapping[str, Sessions]) -> dict[str, date]:
+    """Return the date of the last session of those symbols that expire, by one statement.
+
+    `calendars` are the symbols with their calendars.
+    """
+    listed = symbols.expiries_of(calendars)
+    by_name = {
+        symbol: expiry_of(parse(symbol), calendar)
+        for symbol, calendar in calendars.items()
+        if symbol not in listed
+    }
+    return listed | {symbol: day for symbol, day in by_name.items() if day is not None}

@@ -1,29 +1,62 @@
-"""Splits and bonuses: bringing them in, and looking for those that are not known yet."""
+"""Corporate actions (splits and bonuses): importing them, and finding splits that are not known.
+
+A share seems to have been split when it opens at a clean ratio of its last close. Such a candidate
+is for somebody to look up and is never applied by itself: a share can lose half of its price in a
+night without a split.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from fractions import Fraction
+from typing import Final
 
+import numpy as np
 from django.db import transaction
 
+from apps.engine.candles import Candles, ist_days
 from apps.market import store
+from apps.market.dates import day_number
 from apps.market.importers.corporate_actions import ActionRow
 from apps.market.models import CorporateAction
-from apps.market.rulebook.dates import day_number
-from apps.market.suggestions import SplitCandidate, find_split_candidates
+
+# Shares for one: the face values 10, 5, 2 and 1 divide so, and bonuses are given so.
+RATIOS: Final = tuple(
+    Fraction(after, before)
+    for after, before in (
+        (3, 2), (5, 3), (2, 1), (5, 2), (3, 1), (4, 1), (5, 1), (6, 1), (8, 1), (10, 1), (15, 1),
+        (20, 1), (50, 1), (100, 1), (1, 2), (1, 5), (1, 10), (1, 20),
+    )
+)  # fmt: skip
+# How far from the ratio the market may open, as a share: it moves overnight too.
+TOLERANCE: Final = 0.06
+# Days further apart are not consecutive: much may have happened between them.
+_LONGEST_BREAK: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
 class ActionCounts:
+    """How many of the imported corporate actions were new, changed and known already."""
+
     added: int
     changed: int
     unchanged: int
 
 
+@dataclass(frozen=True, slots=True)
+class SplitCandidate:
+    """On `day` (a number since 1970) the previous day's `close` seems to have become `open`."""
+
+    day: int
+    ratio: Fraction
+    close: float
+    open: float
+
+
 @transaction.atomic
 def load(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
-    """Keep each; of two of a kind on one day of one symbol the newer counts."""
-    found = {
+    """Store corporate actions; a symbol has one of a kind on one day, and the newer one wins."""
+    new = {
         (row.symbol, row.ex_date, row.kind): CorporateAction(
             symbol=row.symbol,
             ex_date=row.ex_date,
@@ -35,31 +68,51 @@ def load(*, rows: Sequence[ActionRow], now: datetime) -> ActionCounts:
         )
         for row in rows
     }
-    held = {
-        (each.symbol, each.ex_date, each.kind): each
-        for each in CorporateAction.objects.filter(symbol__in={row.symbol for row in rows})
+    stored = {
+        (action.symbol, action.ex_date, action.kind): action
+        for action in CorporateAction.objects.filter(symbol__in={row.symbol for row in rows})
     }
-    added = [key for key in found if key not in held]
-    changed = [key for key in found if key in held and _differ(found[key], held[key])]
+    fields = ("shares_before", "shares_after", "source")
+    added = [key for key in new if key not in stored]
+    changed = [
+        key
+        for key in new
+        if key in stored
+        and any(getattr(new[key], name) != getattr(stored[key], name) for name in fields)
+    ]
     CorporateAction.objects.bulk_create(
-        [found[key] for key in added + changed],
+        [new[key] for key in added + changed],
         update_conflicts=True,
         unique_fields=["symbol", "ex_date", "kind"],
-        update_fields=["shares_before", "shares_after", "source", "loaded_at"],
+        update_fields=[*fields, "loaded_at"],
     )
-    return ActionCounts(len(added), len(changed), len(found) - len(added) - len(changed))
-
-
-def _differ(one: CorporateAction, other: CorporateAction) -> bool:
-    names = ("shares_before", "shares_after", "source")
-    return any(getattr(one, name) != getattr(other, name) for name in names)
+    return ActionCounts(len(added), len(changed), len(new) - len(added) - len(changed))
 
 
 def unknown_splits(symbol: str) -> list[SplitCandidate]:
-    """Days on which the stored bars of a share look like a split that is not known."""
+    """Return the days on which the stored bars of a share look like a split that is not known."""
     known = {
         day_number(day)
         for day in CorporateAction.objects.filter(symbol=symbol).values_list("ex_date", flat=True)
     }
     days = store.read(symbol, "1d", start=0, end=2**40)
-    return [each for each in find_split_candidates(days) if each.day not in known]
+    return [candidate for candidate in find_split_candidates(days) if candidate.day not in known]
+
+
+def find_split_candidates(bars: Candles) -> list[SplitCandidate]:
+    """Find the days on which bars (of a day or less) of a share look like a split."""
+    day = ist_days(bars.time)
+    last = np.flatnonzero(np.diff(day))
+    close, opened = bars.close[last], bars.open[last + 1]
+    fall, near = close / opened, day[last + 1] - day[last] <= _LONGEST_BREAK
+    clean = np.array([float(ratio) for ratio in RATIOS])
+    # In logarithms, so that two for one is as far from one for one as one for two is.
+    distance = np.abs(np.log(fall)[:, None] - np.log(clean)[None, :])
+    best = distance.argmin(axis=1) if len(fall) else np.empty(0, dtype=np.intp)
+    matches = np.flatnonzero(near & (distance.min(axis=1, initial=np.inf) <= np.log1p(TOLERANCE)))
+    return [
+        SplitCandidate(
+            int(day[last[i] + 1]), RATIOS[int(best[i])], float(close[i]), float(opened[i])
+        )
+        for i in matches.tolist()
+    ]

@@ -1,26 +1,28 @@
-"""How complete the held history of a symbol is: sessions that the calendar has and it has not, and
-what its bars look like.
-"""
+"""How complete the stored history of a symbol is by the dated calendar, and how good its bars."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Final
 
 import numpy as np
+from django.db.models import F, Max, Min
 
-from apps.engine.candles import TIMEFRAMES, Candles, ist_days
+from apps.core.times import moment, wire_time
+from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
 from apps.market import candle_chunks, intraday_buffer, store
-from apps.market.calendars import calendar_of
+from apps.market.calendars import calendar_of, calendars_of
 from apps.market.dates import midnight
-from apps.market.models import CandleChunk
-from apps.market.quality import Days, Quality, inspect, missing_days, year_of
+from apps.market.models import BufferedCandle, CandleChunk
+from apps.market.quality import Days, Flags, Quality, inspect, missing_days, year_of
 
 MOST_GAPS: Final = 100
+# The newest bars of a timeframe that are inspected: a decade of minutes.
 MOST_INSPECTED: Final = 1_000_000
-"""The newest bars of a timeframe that are looked at: a decade of minutes."""
+
+_NO_DAYS: Final = np.empty(0, np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Of one timeframe. `gaps` are the newest MOST_GAPS, oldest first; `missing` counts the
-    sessions of all. Of `unchecked` years nobody knows the holidays, so none is missed in them.
+    """The gaps of one timeframe: the newest MOST_GAPS, oldest first. `missing` counts the sessions
+    of all gaps. The holidays of `unchecked` years are not known, so they have no gaps.
     """
 
     days: int
@@ -45,38 +47,31 @@ class Gaps:
 
 
 def gaps_of(symbol: str) -> Mapping[str, Gaps]:
-    """By timeframe that is held but weeks, told by the catalogue of blocks without reading one."""
+    """Return the gaps by stored timeframe except weeks, without reading a bar."""
     sessions = calendar_of(symbol)
+    days: dict[str, list[Days]] = defaultdict(list)
+    chunks = CandleChunk.objects.filter(symbol=symbol).exclude(timeframe="1w").order_by()
+    for timeframe, start, bits in chunks.values_list("timeframe", "period_start", "days"):
+        days[timeframe].append(candle_chunks.days_from_bits(bytes(bits), midnight(start)))
+    buffered = intraday_buffer.read(symbol, [name for name in TIMEFRAMES if name != "1w"])
+    for timeframe, bars in buffered.items():
+        days[timeframe].append(ist_days(bars.time))
     return {
-        timeframe: _gaps(np.unique(np.concatenate(days)), sessions)
-        for timeframe, days in _days_held(symbol).items()
+        timeframe: _gaps(np.unique(np.concatenate(pieces)), sessions)
+        for timeframe, pieces in days.items()
     }
 
 
 def quality_of(symbol: str, timeframe: str) -> Quality | None:
-    """Of the newest MOST_INSPECTED bars, adjusted for what is known of splits; None without one."""
-    found = store.read_page(
+    """Return the quality of the newest MOST_INSPECTED bars, adjusted for the known corporate
+    actions; None without a bar.
+    """
+    page = store.read_page(
         symbol, timeframe, start=None, end=None, limit=MOST_INSPECTED, adjusted=True
     )
-    return _inspected(symbol, timeframe, found.candles)
-
-
-def _inspected(symbol: str, timeframe: str, candles: Candles) -> Quality | None:
-    if not len(candles):
+    if not len(page.candles):
         return None
-    return inspect(symbol, candles, timeframe, calendar_of(symbol))
-
-
-def _days_held(symbol: str) -> Mapping[str, list[Days]]:
-    rows = CandleChunk.objects.filter(symbol=symbol).exclude(timeframe="1w").order_by()
-    held: dict[str, list[Days]] = defaultdict(list)
-    for timeframe, start, bits in rows.values_list("timeframe", "period_start", "days"):
-        held[timeframe].append(candle_chunks.days_from_bits(bytes(bits), midnight(start)))
-    for timeframe, bars in intraday_buffer.read(
-        symbol, [name for name in TIMEFRAMES if name != "1w"]
-    ).items():
-        held[timeframe].append(ist_days(bars.time))
-    return held
+    return inspect(symbol, page.candles, timeframe, calendar_of(symbol))
 
 
 def _gaps(days: Days, sessions: Sessions) -> Gaps:
@@ -92,14 +87,188 @@ def _gaps(days: Days, sessions: Sessions) -> Gaps:
 
 
 def _runs(missing: Days, days: Days) -> Sequence[Gap]:
-    """Missing sessions are in a row while the same number of held days comes before them."""
+    """Group missing sessions: they are in a row while as many stored days come before them."""
     if not len(missing):
         return ()
     before = np.searchsorted(days, missing)
-    parts = np.split(missing, np.flatnonzero(np.diff(before)) + 1)
-    return [Gap(_date(part[0]), _date(part[-1]), len(part)) for part in parts]
+    runs = np.split(missing, np.flatnonzero(np.diff(before)) + 1)
+    return [Gap(_date(int(run[0])), _date(int(run[-1])), len(run)) for run in runs]
 
 
-def _date(day: np.int32) -> date:
-    found: date = np.datetime64(int(day), "D").item()
-    return found
+@dataclass(frozen=True, slots=True)
+class StoredHistory:
+    """What is stored of a symbol to serve one timeframe.
+
+    `days` are the dates that bars cover, ascending: of weekly bars all dates of the week. `bars`
+    counts the stored bars of the longest timeframe, `first_bar` and `last_bar` are the starts of
+    the outer ones (epoch seconds), and `since` is the first stored day in any timeframe; these are
+    None without a bar.
+    """
+
+    days: Days = field(default_factory=_NO_DAYS.copy)
+    bars: int = 0
+    first_bar: int | None = None
+    last_bar: int | None = None
+    since: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionCoverage:
+    """How much of a range is stored of a symbol.
+
+    `sessions` are those of the range, and `sessions_since` those of them from the day `since` on,
+    the first stored day of the symbol. In years before the calendar's first hours the weekdays with
+    bars are the sessions.
+    """
+
+    symbol: str
+    bars: int
+    first_bar: int | None
+    last_bar: int | None
+    held_sessions: int
+    sessions: int
+    since: int | None
+    sessions_since: int
+
+    @property
+    def percentage(self) -> float | None:
+        """The share of the range's sessions that is stored; None for a range without a session."""
+        return round(100 * self.held_sessions / self.sessions, 2) if self.sessions else None
+
+    def is_under(self, percent: float, sessions: int) -> bool:
+        """Return whether fewer sessions are stored than this percentage of `sessions`."""
+        return 100 * self.held_sessions < percent * sessions
+
+    def to_wire(self) -> dict[str, object]:
+        """Return the coverage as clients read it."""
+        return {
+            "symbol": self.symbol,
+            "bars": self.bars,
+            "firstBar": _wire_moment(self.first_bar),
+            "lastBar": _wire_moment(self.last_bar),
+            "heldSessions": self.held_sessions,
+            "sessions": self.sessions,
+            "percentage": self.percentage,
+            "since": None if self.since is None else _date(self.since).isoformat(),
+            "sessionsSince": self.sessions_since,
+        }
+
+
+def coverage_of(
+    symbol: str, stored: StoredHistory, calendar: Sessions, *, first_day: int, last_day: int
+) -> SessionCoverage:
+    """Return the coverage of a range of dates (day numbers, both included)."""
+    days = np.arange(first_day, last_day + 1, dtype=np.int32)
+    has_bars = np.isin(days, stored.days)
+    without_hours = calendar.hours(days)[0] < 0
+    is_session = calendar.is_session(days) | has_bars & without_hours & ~_is_weekend(days)
+    since = first_day if stored.since is None else stored.since
+    return SessionCoverage(
+        symbol=symbol,
+        bars=stored.bars,
+        first_bar=stored.first_bar,
+        last_bar=stored.last_bar,
+        held_sessions=int(np.count_nonzero(has_bars & is_session)),
+        sessions=int(np.count_nonzero(is_session)),
+        since=stored.since,
+        sessions_since=int(np.count_nonzero(is_session & (days >= since))),
+    )
+
+
+def coverage_until(
+    now: datetime, *, symbols: Sequence[str], timeframe: str
+) -> Iterator[SessionCoverage]:
+    """Return for each symbol, in the given order, the coverage from its first stored day to the day
+    before `now`.
+    """
+    histories, calendars = stored_history_of(symbols, timeframe), calendars_of(symbols)
+    yesterday = _day(int(now.timestamp())) - 1
+    for symbol in symbols:
+        stored = histories[symbol]
+        newest = yesterday if stored.last_bar is None else max(yesterday, _day(stored.last_bar))
+        first = newest + 1 if stored.since is None else stored.since
+        yield coverage_of(symbol, stored, calendars[symbol], first_day=first, last_day=newest)
+
+
+def history_of_bars(candles: Candles, timeframe: str, *, since: int | None) -> StoredHistory:
+    """Describe bars of one timeframe; `since` is the first stored day of their symbol."""
+    if not len(candles):
+        return StoredHistory(since=since)
+    first, last = candles.time[[0, -1]].tolist()
+    days = _covered(np.unique(ist_days(candles.time)), timeframe)
+    return StoredHistory(days, len(candles), first, last, since)
+
+
+def stored_history_of(symbols: Collection[str], timeframe: str) -> Mapping[str, StoredHistory]:
+    """Describe what is stored to serve a timeframe: its own bars and the shorter ones that make it.
+
+    It takes two statements for any number of symbols, and reads no bar.
+    """
+    sources = set(intraday_buffer.sources_of(timeframe))
+    days: dict[str, list[Days]] = defaultdict(list)
+    bars: dict[str, Counter[str]] = defaultdict(Counter)
+    starts: dict[str, list[int]] = defaultdict(list)
+    since: dict[str, list[int]] = defaultdict(list)
+    chunks = CandleChunk.objects.filter(symbol__in=list(symbols)).order_by()
+    columns = ("symbol", "timeframe", "period_start", "first_time", "last_time", "bars", "days")
+    for symbol, source, start, first, last, count, bits in chunks.values_list(*columns):
+        times = int(first.timestamp()), int(last.timestamp())
+        since[symbol].append(times[0])
+        if source in sources:
+            chunk_days = candle_chunks.days_from_bits(bytes(bits), midnight(start))
+            days[symbol].append(_covered(chunk_days, source))
+            bars[symbol][source] += count
+            starts[symbol] += times
+    for symbol, source, day, first_time, last_time in _buffered_days(symbols):
+        since[symbol].append(first_time)
+        if source in sources:
+            days[symbol].append(_covered(np.array([day], np.int32), source))
+            starts[symbol] += (first_time, last_time)
+    return {
+        symbol: StoredHistory(
+            days=np.unique(np.concatenate(days.get(symbol, [_NO_DAYS]))),
+            bars=_of_the_longest(bars[symbol]),
+            first_bar=min(starts[symbol], default=None),
+            last_bar=max(starts[symbol], default=None),
+            since=min((_day(time) for time in since[symbol]), default=None),
+        )
+        for symbol in symbols
+    }
+
+
+def _of_the_longest(bars: Mapping[str, int]) -> int:
+    """Return the count of the longest timeframe."""
+    return bars[max(bars, key=TIMEFRAMES.__getitem__)] if bars else 0
+
+
+def _buffered_days(symbols: Collection[str]) -> Iterable[tuple[str, str, int, int, int]]:
+    """Return for each day in the intraday buffer its symbol, timeframe and day number, and the
+    starts of its first and last bar.
+    """
+    bars = BufferedCandle.objects.filter(symbol__in=list(symbols)).order_by()
+    days = bars.values("symbol", "timeframe", day=(F("time") + IST) / DAY)
+    first_and_last = days.annotate(first=Min("time"), last=Max("time"))
+    return first_and_last.values_list("symbol", "timeframe", "day", "first", "last")
+
+
+def _covered(days: Days, timeframe: str) -> Days:
+    """Return the dates that bars of these days cover: a week's bar covers Monday to Sunday."""
+    if timeframe != "1w":
+        return days
+    return np.asarray(days[:, np.newaxis] + np.arange(7), np.int32).ravel()
+
+
+def _is_weekend(days: Days) -> Flags:
+    return np.asarray((days + 3) % 7 >= 5)  # 1970-01-01 was a Thursday
+
+
+def _day(time: int) -> int:
+    return (time + IST) // DAY
+
+
+def _date(day: int) -> date:
+    return date.fromordinal(date(1970, 1, 1).toordinal() + day)
+
+
+def _wire_moment(time: int | None) -> str | None:
+    return None if time is None else wire_time(moment(time))

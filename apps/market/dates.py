@@ -1,4 +1,6 @@
-"""Dates as moments, and the ends of a range as clients write them (engine rule 18)."""
+"""Dates of the market as moments and day numbers, and the ends of a range as clients write them
+(engine rule 18).
+"""
 
 import math
 import re
@@ -9,23 +11,26 @@ from apps.core.errors import Fault, InvalidInput
 from apps.engine.candles import IST
 
 INDIA: Final = timezone(timedelta(seconds=IST))
+# The first moment of which candles are accepted: NSE began to trade in 1994.
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=INDIA)
-"""No candle is taken from before: NSE began to trade in 1994."""
+# The last moment that is accepted: it and the next day have a date in any zone.
 LATEST: Final = datetime(9999, 1, 1, tzinfo=INDIA)
-"""No moment is read from after: every one has a date in any zone, and so has the next day."""
 
+_EPOCH: Final = date(1970, 1, 1)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _FORMS: Final = "YYYY-MM-DD, or a timestamp with its zone such as 2024-01-01T03:45:00Z"
 
 
 def read_moment(field: str, text: str, *, last: bool) -> int:
-    """Epoch seconds of one end of a range.
+    """Return one end of a range in epoch seconds.
 
-    A date is a day in Asia/Kolkata: its beginning, or with `last` the beginning of the next, so
-    that the last day is included. A timestamp is itself.
+    A date is a day in Asia/Kolkata: its beginning, or with `last` the beginning of the next day, so
+    that the last day is included. A timestamp is itself. Raises InvalidInput.
     """
     try:
-        moment = _moment(text, last=last)
+        moment = datetime.fromisoformat(text)
+        if _DATE.fullmatch(text):
+            moment = moment.replace(tzinfo=INDIA) + timedelta(days=1 if last else 0)
     except (ValueError, OverflowError):
         raise InvalidInput(Fault(field, f"is no moment: write {_FORMS}", text)) from None
     if moment.tzinfo is None:
@@ -35,18 +40,16 @@ def read_moment(field: str, text: str, *, last: bool) -> int:
     return math.ceil(moment.timestamp())
 
 
-def _moment(text: str, *, last: bool) -> datetime:
-    moment = datetime.fromisoformat(text)
-    if not _DATE.fullmatch(text):
-        return moment
-    return moment.replace(tzinfo=INDIA) + timedelta(days=1 if last else 0)
-
-
 def day_in_india(seconds: int) -> date:
-    """The date in Asia/Kolkata at a moment."""
+    """Return the date in Asia/Kolkata at a moment."""
     return datetime.fromtimestamp(seconds, tz=INDIA).date()
 
 
 def midnight(day: date) -> int:
-    """Epoch seconds of 00:00 in Asia/Kolkata of a date."""
+    """Return 00:00 in Asia/Kolkata of a date, in epoch seconds."""
     return int(datetime.combine(day, time(), tzinfo=UTC).timestamp()) - IST
+
+
+def day_number(day: date) -> int:
+    """Return the days since 1970-01-01, as the engine counts dates."""
+    return (day - _EPOCH).days

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from apps.engine.candles import IST
 from apps.engine.symbols import parse
 from apps.market.calendars import calendar_of
+from apps.market.corporate_actions import find_split_candidates
 from apps.market.importers import CandleImport, ImportReport, InstrumentBars
 from apps.market.importers.cleaner import REPAIRABLE
 from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
-from apps.market.suggestions import find_split_candidates
 
 _INDIA: Final = timezone(timedelta(seconds=IST))
 _SHOWN: Final = 5

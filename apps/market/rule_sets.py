@@ -34,14 +34,14 @@ def files_of(edition: RuleSetVersion | None) -> Mapping[str, str]:
     return bundled_files() if edition is None else {**bundled_files(), **edition.files}
 
 
-def unknowns(book: RuleSet, *, today: date) -> Iterator[str]:
+def unknowns(rule_set: RuleSet, *, today: date) -> Iterator[str]:
     """What an edition does not know, in words: rows without a source, years without a calendar."""
     for name in FILES:
-        lines = [str(row.line) for row in rows_by_file(book)[name] if row.unsourced]
+        lines = [str(row.line) for row in rows_by_file(rule_set)[name] if row.unsourced]
         if lines:
             yield f"{name}: something is unsourced in lines {', '.join(lines)}"
     for exchange, markets in MARKETS.items():
-        years = known_years(book, exchange, markets[0])
+        years = known_years(rule_set, exchange, markets[0])
         for year in (today.year, today.year + 1):
             if year not in years:
                 yield f"days.csv: no calendar of {exchange} for {year}"

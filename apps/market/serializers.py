@@ -120,18 +120,20 @@ def _rows(candles: Candles) -> list[tuple[object, ...]]:
     return list(zip(stamps.tolist(), *columns, volumes, strict=True))
 
 
-def sessions_out(book: RuleSet, exchange: Exchange, day: date) -> dict[str, object]:
+def sessions_out(rule_set: RuleSet, exchange: Exchange, day: date) -> dict[str, object]:
     """Each market of the exchange: what it does that day, and why."""
     return {
         "exchange": exchange,
         "date": day.isoformat(),
-        "edition": book.sha256,
-        "segments": [_segment_out(book, exchange, market, day) for market in MARKETS[exchange]],
+        "edition": rule_set.sha256,
+        "segments": [_segment_out(rule_set, exchange, market, day) for market in MARKETS[exchange]],
     }
 
 
-def _segment_out(book: RuleSet, exchange: Exchange, market: Market, day: date) -> dict[str, object]:
-    found = day_of(book, exchange, market, day)
+def _segment_out(
+    rule_set: RuleSet, exchange: Exchange, market: Market, day: date
+) -> dict[str, object]:
+    found = day_of(rule_set, exchange, market, day)
     phases = [
         {"phase": phase, "opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
         for phase, opens, closes in found.windows

@@ -78,9 +78,9 @@ def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> Ru
     newest = RuleSetVersion.objects.first()
     held = rule_sets.files_of(newest)
     whole = {**held, **files}
-    book = read_rule_set(whole)
+    rule_set = read_rule_set(whole)
     if whole == held:
         return None
     return RuleSetVersion.objects.create(
-        files=whole, sha256=book.sha256, source=source, loaded_at=now
+        files=whole, sha256=rule_set.sha256, source=source, loaded_at=now
     )

@@ -1,6 +1,6 @@
 """Reading history: stored bars where there are any, else bars resampled from a finer timeframe.
 
-Which it is is decided for each session day (engine rule 17): the wanted timeframe if the day has
+The source is decided for each session day (engine rule 17): the wanted timeframe if the day has
 stored bars in it, else the coarsest finer one that has. Weeks are stored, else made from days.
 """
 
@@ -30,20 +30,20 @@ from apps.market import intraday_buffer
 from apps.market.adjustment import UNADJUSTED, Adjustment
 from apps.market.bar_counts import lower_bounds
 from apps.market.candle_chunks import EMPTY, join
+from apps.market.dates import day_number
 from apps.market.history import History, adjusted_history_of, history_of, recent_histories
 from apps.market.intraday_buffer import SeriesKey
 from apps.market.models import CandleChunk, CorporateAction
-from apps.market.rulebook.dates import day_number
 
+# Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16).
 GRACE_PERIOD: Final = 20
-"""Seconds after its end that a bar, or a row of bars, is waited for (engine rule 16)."""
 
 _ALWAYS: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class AdjustedCandles:
-    """Bars, and the splits and bonuses that the prices of any of them are adjusted for."""
+    """Bars, and the corporate actions for which the prices of any of them are adjusted."""
 
     candles: Candles
     actions: tuple[CorporateAction, ...] = ()
@@ -57,71 +57,68 @@ def read(
     end: int,
     warmup: bool = False,
     until: int = 0,
-    terms: Adjustment = UNADJUSTED,
+    adjustment: Adjustment = UNADJUSTED,
 ) -> Candles:
-    """Bars with start <= time < end (epoch seconds), as traded or in these terms; none where
-    nothing is held. Those that end by `until` are finished, whatever the last bars are that they
-    are made of.
+    """Return the bars with start <= time < end (epoch seconds), as traded or adjusted. A resampled
+    bar that ends by `until` is finished, whatever the last bars are that it is made of.
 
-    With `warmup` also the bars that indicators at `start` are computed over (engine rule 11): those
-    from the beginning of the block that holds `start`, and before that block as many as hold
-    WARMUP_BARS in session.
+    With `warmup` the answer begins with the bars over which indicators at `start` are computed
+    (engine rule 11): those from the beginning of the period that holds `start`, and before that
+    period enough to hold WARMUP_BARS in session.
     """
-    history = history_of(symbol, timeframe, until=until, terms=terms)
+    history = history_of(symbol, timeframe, until=until, adjustment=adjustment)
     return _read(history, timeframe, start, end, warmup=warmup)
 
 
 def read_closed(symbol: str, timeframe: str, *, start: int, clock: int) -> Candles:
-    """`read_all_closed` of one symbol."""
+    """Return what `read_all_closed` does, of one series."""
     return read_all_closed({(symbol, timeframe): start}, clock=clock)[symbol, timeframe]
 
 
 def read_all_closed(since: Mapping[SeriesKey, int], *, clock: int) -> Mapping[SeriesKey, Candles]:
-    """Of each series (symbol, timeframe) the bars from a moment on that are over at `clock`, as one
-    sees them who trades (engine rule 16); however many there are, it takes a few statements.
+    """Return for each series its bars from a moment on that have ended at `clock`, as a trader sees
+    them (engine rule 16); it takes a few statements for any number of series.
 
-    A bar is over at its nominal end. One that is made of shorter ones is there when they reach its
-    end, or PATIENCE seconds after it. `clock` is the market's time (`clock.market_time`): while
-    history is replayed, more is held than may be seen.
+    A bar ends at its nominal end. A resampled bar is complete when its sources reach its end, or
+    GRACE_PERIOD seconds later. `clock` is the market's time (`clock.market_time`): during a replay
+    more bars are stored than may be seen.
     """
     if not since:
         return {}
     histories = recent_histories(since, until=clock - GRACE_PERIOD)
-    return {
-        series: _over(histories[series], series[1], start, clock) for series, start in since.items()
-    }
-
-
-def _over(history: History, timeframe: str, start: int, clock: int) -> Candles:
-    bars = _read(history, timeframe, start, clock, warmup=False)
-    ends = buckets(bars.time, TIMEFRAMES[timeframe], history.sessions)[1]
-    return bars.slice(0, int(np.searchsorted(ends, clock, side="right")))
+    closed: dict[SeriesKey, Candles] = {}
+    for (symbol, timeframe), start in since.items():
+        history = histories[symbol, timeframe]
+        bars = _read(history, timeframe, start, clock, warmup=False)
+        ends = buckets(bars.time, TIMEFRAMES[timeframe], history.sessions)[1]
+        count = int(np.searchsorted(ends, clock, side="right"))
+        closed[symbol, timeframe] = bars.slice(0, count)
+    return closed
 
 
 def read_adjusted(
     symbol: str, timeframe: str, *, start: int, end: int, warmup: bool = True
 ) -> AdjustedCandles:
-    """As `read`, all prices in the terms of the last day before `end`.
+    """Return what `read` does, with all prices adjusted to the last day before `end`.
 
-    What happens to the share later, or is loaded later, does not change them.
+    Later corporate actions, and actions of later days that are loaded later, do not change them.
     """
     history, actions = adjusted_history_of(symbol, timeframe, until=end)
-    return _priced(_read(history, timeframe, start, end, warmup=warmup), actions)
+    return _with_actions(_read(history, timeframe, start, end, warmup=warmup), actions)
 
 
-def _priced(candles: Candles, actions: Iterable[CorporateAction]) -> AdjustedCandles:
+def _with_actions(candles: Candles, actions: Iterable[CorporateAction]) -> AdjustedCandles:
     first = int(ist_day(candles.time[:1])[0]) if len(candles) else _ALWAYS
-    return AdjustedCandles(
-        candles, tuple(each for each in actions if day_number(each.ex_date) > first)
-    )
+    applied = (action for action in actions if day_number(action.ex_date) > first)
+    return AdjustedCandles(candles, tuple(applied))
 
 
 def _read(history: History, timeframe: str, start: int, end: int, *, warmup: bool) -> Candles:
     first = start_of_block(start, timeframe)
-    wanted = [block for block in history.blocks if first <= block < end]
+    wanted = [period for period in history.periods if first <= period < end]
     if not warmup:
         return history.bars(wanted).between(start, end)
-    early = _holding(history, first, WARMUP_BARS)
+    early = _periods_before(history, first, WARMUP_BARS)
     bars = history.bars([*early, *wanted]).between(-_ALWAYS, end)
     begin = min(early, default=first)
     while True:
@@ -129,39 +126,39 @@ def _read(history: History, timeframe: str, start: int, end: int, *, warmup: boo
         inside = np.flatnonzero(in_session(time, timeframe, history.sessions))
         if len(inside) >= WARMUP_BARS:
             return bars.slice(int(inside[-WARMUP_BARS]), len(bars))
-        older = _newest(history, -_ALWAYS, begin, WARMUP_BARS - len(inside))
+        older = _newest(history, begin, WARMUP_BARS - len(inside))
         if not len(older):
             return bars
         bars, begin = join([older, bars]), int(older.time[0])
 
 
 def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
-    """How many bars `read` with `warmup` gives before `start`, and from `start` to `end`."""
+    """Count the bars that `read` with `warmup` returns before `start`, and those up to `end`."""
     before = len(read(symbol, timeframe, start=start, end=start, warmup=True))
     history = history_of(symbol, timeframe)
     within, unknown = 0, []
-    for block in history.blocks:
-        stop = _block_after(block, timeframe)
-        known = history.count_of(block) if start <= block and stop <= end else None
-        if known is not None:
-            within += known
-        elif block < end and stop > start:
-            unknown.append(block)
+    for period in history.periods:
+        stop = _period_after(period, timeframe)
+        bars = history.count_of(period) if start <= period and stop <= end else None
+        if bars is not None:
+            within += bars
+        elif period < end and stop > start:
+            unknown.append(period)
     return before, within + len(history.bars(unknown).between(start, end))
 
 
 def insufficient_history(
     symbols: Collection[str], timeframe: str, *, start: int, end: int, within: int, total: int
 ) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Each symbol, in the given order, that has too little history, and its `count`.
+    """Return each symbol, in the given order, that has too little history, and its `count`.
 
     Too little is fewer than `within` bars from `start` to `end`, or fewer than `total` with those
-    before. One query for all symbols tells those that clearly have enough; only the others are
+    before. One query for all symbols finds those that clearly have enough; only the others are
     counted.
     """
-    least = lower_bounds(symbols, timeframe, start=start, end=end)
+    bounds = lower_bounds(symbols, timeframe, start=start, end=end)
     for symbol in symbols:
-        bound = least[symbol]
+        bound = bounds[symbol]
         if bound.within >= within and bound.before + bound.within >= total:
             continue
         before, inside = count(symbol, timeframe, start=start, end=end)
@@ -170,17 +167,17 @@ def insufficient_history(
 
 
 def count_days(symbols: Iterable[str], timeframe: str, *, start: int, end: int, most: int) -> int:
-    """On how many dates from `start` to `end` any symbol has a bar; beyond `most` none is counted.
+    """Count the dates from `start` to `end` on which any symbol has a bar, up to `most`.
 
     A symbol is read only until as many dates are known.
     """
-    a_day = -(-DAY // TIMEFRAMES[timeframe])
+    bars_a_day = -(-DAY // TIMEFRAMES[timeframe])
     days: set[int] = set()
     for symbol in symbols:
         if len(days) >= most:
             break
-        bars = read_page(symbol, timeframe, start=start, end=end, limit=most * a_day).candles
-        days.update(ist_days(bars.time).tolist())
+        page = read_page(symbol, timeframe, start=start, end=end, limit=most * bars_a_day)
+        days.update(ist_days(page.candles.time).tolist())
     return min(len(days), most)
 
 
@@ -193,15 +190,15 @@ def read_page(
     limit: int,
     adjusted: bool = False,
 ) -> AdjustedCandles:
-    """The first `limit` bars from `start` on, or without `start` the last `limit`, before `end`.
+    """Return the first `limit` bars from `start` on, or without `start` the last `limit`, before
+    `end`.
 
-    If `adjusted`, all prices are in the terms of the newest day that is held, so that pages fit
-    together.
+    If `adjusted`, all prices are adjusted to the newest stored day, so that pages fit together.
     """
     if not adjusted:
         return AdjustedCandles(_page(history_of(symbol, timeframe), timeframe, start, end, limit))
     history, actions = adjusted_history_of(symbol, timeframe, until=_ALWAYS)
-    return _priced(_page(history, timeframe, start, end, limit), actions)
+    return _with_actions(_page(history, timeframe, start, end, limit), actions)
 
 
 def _page(
@@ -209,35 +206,35 @@ def _page(
 ) -> Candles:
     stop = _ALWAYS if end is None else end
     if start is None:
-        return _newest(history, -_ALWAYS, stop, limit)
-    kept: list[Candles] = []
-    for block in history.blocks:
-        if block < stop and _block_after(block, timeframe) > start and limit > 0:
-            kept.append(history.bars([block]).between(start, stop))
-            kept[-1] = kept[-1].slice(0, limit)
-            limit -= len(kept[-1])
-    return join(kept)
+        return _newest(history, stop, limit)
+    pieces: list[Candles] = []
+    for period in history.periods:
+        if period < stop and _period_after(period, timeframe) > start and limit > 0:
+            bars = history.bars([period]).between(start, stop).slice(0, limit)
+            pieces.append(bars)
+            limit -= len(bars)
+    return join(pieces)
 
 
 def stored_timeframes(symbol: str) -> Sequence[Mapping[str, object]]:
-    """What is stored, by timeframe: `timeframe`, `first`, `last` (start of a bar), `bars`.
+    """Return what is stored by timeframe: `timeframe`, `first`, `last` (start of a bar), `bars`.
 
-    `synthetic: True` stands only on bars that were generated, `adjusted: True` only on prices that
-    their source had adjusted.
+    `synthetic: True` is there only for generated bars, `adjusted: True` only for prices that their
+    source adjusted.
     """
-    came_in = dict(intraday_buffer.read(symbol, list(TIMEFRAMES)))
-    stored = CandleChunk.objects.filter(symbol=symbol).order_by()
-    found = stored.values_list("timeframe", "synthetic", "adjusted").annotate(
+    buffered = dict(intraday_buffer.read(symbol, list(TIMEFRAMES)))
+    chunks = CandleChunk.objects.filter(symbol=symbol).order_by()
+    totals = chunks.values_list("timeframe", "synthetic", "adjusted").annotate(
         Min("first_time"), Max("last_time"), Sum("bars")
     )
-    spans = [_Span(*row).with_live(came_in.pop(row[0], EMPTY)) for row in found]
-    spans += [_Span.of_live(timeframe, bars) for timeframe, bars in came_in.items()]
-    return [span.row() for span in sorted(spans, key=lambda span: TIMEFRAMES[span.timeframe])]
+    spans = [_Span(*row).with_buffered(buffered.pop(row[0], EMPTY)) for row in totals]
+    spans += [_Span.of_buffered(timeframe, bars) for timeframe, bars in buffered.items()]
+    return [span.to_wire() for span in sorted(spans, key=lambda span: TIMEFRAMES[span.timeframe])]
 
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """What is held of one timeframe; a symbol has one kind of bars in it."""
+    """What is stored of one timeframe; a symbol has one kind of bars in it."""
 
     timeframe: str
     synthetic: bool
@@ -247,62 +244,59 @@ class _Span:
     bars: int
 
     @classmethod
-    def of_live(cls, timeframe: str, bars: Candles) -> "_Span":
+    def of_buffered(cls, timeframe: str, bars: Candles) -> "_Span":
         first, last = (datetime.fromtimestamp(time, tz=UTC) for time in bars.time[[0, -1]].tolist())
         return cls(
             timeframe, synthetic=False, adjusted=False, first=first, last=last, bars=len(bars)
         )
 
-    def with_live(self, bars: Candles) -> "_Span":
+    def with_buffered(self, bars: Candles) -> "_Span":
         if not len(bars):
             return self
-        other = _Span.of_live(self.timeframe, bars)
+        other = _Span.of_buffered(self.timeframe, bars)
         first, last = min(self.first, other.first), max(self.last, other.last)
         return replace(self, first=first, last=last, bars=self.bars + other.bars)
 
-    def row(self) -> Mapping[str, object]:
+    def to_wire(self) -> Mapping[str, object]:
         row: dict[str, object] = {
             "timeframe": self.timeframe,
             "first": wire_time(self.first),
             "last": wire_time(self.last),
             "bars": self.bars,
         }
-        marks = {"synthetic": self.synthetic, "adjusted": self.adjusted}
-        return row | {name: True for name, holds in marks.items() if holds}
+        flags = {"synthetic": self.synthetic, "adjusted": self.adjusted}
+        return row | {name: True for name, holds in flags.items() if holds}
 
 
 def synthetic_symbols(symbols: Iterable[str]) -> list[str]:
-    """Those of the symbols whose bars are a generated sample, in order of name."""
-    found = CandleChunk.objects.filter(symbol__in=list(symbols), synthetic=True)
-    return list(found.order_by("symbol").values_list("symbol", flat=True).distinct())
+    """Return those of the symbols whose bars are a generated sample, in order of name."""
+    chunks = CandleChunk.objects.filter(symbol__in=list(symbols), synthetic=True)
+    return list(chunks.order_by("symbol").values_list("symbol", flat=True).distinct())
 
 
-def _holding(history: History, stop: int, limit: int) -> list[int]:
-    """The newest blocks before `stop` that hold `limit` bars, as far as their number is known."""
-    found: list[int] = []
-    for block in reversed(history.blocks):
-        if block < stop and limit > 0:
-            held = history.count_of(block)
-            if held is None:
+def _periods_before(history: History, stop: int, limit: int) -> list[int]:
+    """Return the newest periods before `stop` with `limit` bars, as far as counts are known."""
+    periods: list[int] = []
+    for period in reversed(history.periods):
+        if period < stop and limit > 0:
+            bars = history.count_of(period)
+            if bars is None:
                 break
-            found.append(block)
-            limit -= held
-    return found
+            periods.append(period)
+            limit -= bars
+    return periods
 
 
-def _newest(history: History, start: int, stop: int, limit: int) -> Candles:
-    kept: list[Candles] = []
-    for block in reversed(history.blocks):
-        if block < stop and limit > 0:
-            bars = history.bars([block]).between(start, stop)
-            kept.append(bars.slice(max(0, len(bars) - limit), len(bars)))
-            limit -= len(kept[-1])
-    return join(kept)
+def _newest(history: History, stop: int, limit: int) -> Candles:
+    pieces: list[Candles] = []
+    for period in reversed(history.periods):
+        if period < stop and limit > 0:
+            bars = history.bars([period]).between(-_ALWAYS, stop)
+            pieces.append(bars.slice(max(0, len(bars) - limit), len(bars)))
+            limit -= len(pieces[-1])
+    return join(pieces)
 
 
-def _block_after(start: int, timeframe: str) -> int:
-    return block_start(_block_id(start, timeframe) + 1, timeframe)
-
-
-def _block_id(time: int, timeframe: str) -> int:
-    return int(block_id(np.array([time], dtype=np.int64), timeframe)[0])
+def _period_after(start: int, timeframe: str) -> int:
+    period = int(block_id(np.array([start], dtype=np.int64), timeframe)[0])
+    return block_start(period + 1, timeframe)

@@ -41,22 +41,22 @@ class MarketView(ViewSet):
 class RulebookView(ViewSet):
     @documented(openapi.READ_SESSIONS)
     def sessions(self, request: Request) -> Response:
-        query, book = Query(request.query_params), rule_sets.current_rule_set()
+        query, rule_set = Query(request.query_params), rule_sets.current_rule_set()
         exchange, day = query.one_of("exchange", list(sessions.MARKETS)), query.date("date")
-        return Response(sessions_out(book, exchange, day))
+        return Response(sessions_out(rule_set, exchange, day))
 
     @documented(openapi.READ_CHARGES)
     def charges(self, request: Request) -> Response:
-        query, book = Query(request.query_params), rule_sets.current_rule_set()
+        query, rule_set = Query(request.query_params), rule_sets.current_rule_set()
         note = contract_notes.make_contract_note(
-            book,
+            rule_set,
             symbol=_symbol(query),
             side=query.one_of("side", charges.SIDES),
             quantity=_units(query),
             price=query.amount("price", most=openapi.MOST_RUPEES),
             day=query.date("date"),
             product=query.choice("product", charges.PRODUCTS) or openapi.DEFAULT_PRODUCT,
-            broker=query.choice("broker", charges.broker_names(book)),
+            broker=query.choice("broker", charges.broker_names(rule_set)),
         )
         return Response(note_out(note))
 

@@ -22,7 +22,7 @@ from apps.symbols.models import (
     Type,
 )
 from apps.symbols.search import search as search_among
-from apps.symbols.suggestions import suggest
+from apps.symbols.search import suggest
 from apps.symbols.terms import DatedTerms, within
 
 INDIA: Final = ZoneInfo("Asia/Kolkata")

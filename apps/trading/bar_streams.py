@@ -16,9 +16,8 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import new_state, save
 from apps.engine.language.strategy import Strategy
 from apps.market import clock
-from apps.market.dates import day_in_india
+from apps.market.dates import day_in_india, day_number
 from apps.market.models import BufferedCandle
-from apps.market.rulebook.dates import day_number
 from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState
 
 INCLUDE_OUT_OF_SESSION: Final = "includeOutOfSession"

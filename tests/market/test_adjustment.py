@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from apps.engine.candles import Candles, ist_day
 from apps.market import candle_writer, corporate_actions, services, store
 from apps.market.adjustment import Adjustment, RatioChange
+from apps.market.corporate_actions import RATIOS, find_split_candidates
+from apps.market.dates import day_number
 from apps.market.importers.corporate_actions import ActionRow
-from apps.market.rulebook.dates import day_number
-from apps.market.suggestions import RATIOS, find_split_candidates
 from tests.market.bars import NOW, at, flat, same, store_candles
 from tests.market.candle_files import ImportedSeries
 

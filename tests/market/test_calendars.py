@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from apps.market.calendars import calendar_of, calendars_of
-from apps.market.rulebook.dates import day_number
+from apps.market.dates import day_number
 from tests.market.bars import at
 from tests.symbols.instruments import future, master_of_derivatives
 

@@ -9,8 +9,8 @@ import pytest
 
 from apps.engine.kernel.fills import charges_on
 from apps.engine.simulation.plan import rate_rows
+from apps.market.dates import day_number
 from apps.market.rulebook.charges import ChargeBasis, charge_basis_of, charges_of, schedule_of
-from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
 from apps.market.rulebook.rule_set import bundled_rule_set
 

@@ -21,8 +21,7 @@ from apps.market.contracts import (
     bundled_market_rules,
     market_rules_of,
 )
-from apps.market.dates import INDIA
-from apps.market.rulebook.dates import day_number
+from apps.market.dates import INDIA, day_number
 from apps.market.rulebook.expiries import expiry_of
 from apps.market.rulebook.rule_set import bundled_rule_set
 from apps.symbols.models import Instrument, InstrumentTerms

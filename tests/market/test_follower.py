@@ -94,7 +94,9 @@ def test_a_minute_and_a_load_of_its_symbols_wait_for_each_other_in_one_order(
 ) -> None:
     """In the opposite order to that in which the load locks them."""
     symbols = [f"NSE:SHARE{letter}" for letter in "ABCD"]
-    symbols.sort(key=lambda symbol: crc32(symbol.encode()) % candle_writer._BUCKETS, reverse=True)
+    symbols.sort(
+        key=lambda symbol: crc32(symbol.encode()) % candle_writer._LOCK_BUCKETS, reverse=True
+    )
     connected, begun, replace = Event(), Event(), candle_writer.replace_samples
 
     def load() -> None:

@@ -107,10 +107,13 @@ def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_di
     )
     del files["etfs.csv"], files["depository.csv"]
     RuleSetVersion.objects.create(files=files, sha256="0" * 64, source="old", loaded_at=make.NOW)
-    book = rule_sets.current_rule_set()
-    assert (book.etfs, book.depository) == (bundled_rule_set().etfs, bundled_rule_set().depository)
-    basis = charge_basis_of(book, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
-    sale = charges_of(book, basis, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
+    rule_set = rule_sets.current_rule_set()
+    assert (rule_set.etfs, rule_set.depository) == (
+        bundled_rule_set().etfs,
+        bundled_rule_set().depository,
+    )
+    basis = charge_basis_of(rule_set, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
+    sale = charges_of(rule_set, basis, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
     amounts = {charge.item: charge.amount for charge in sale.charges}
     assert (amounts["transaction_tax"], amounts["depository_charge"]) == (100, 13)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from apps.engine.kernel import fills
 from apps.engine.simulation.plan import rate_rows
+from apps.market.dates import day_number
 from apps.market.rulebook.charges import (
     ChargeBasis,
     FillCharges,
@@ -18,7 +19,6 @@ from apps.market.rulebook.charges import (
     schedule_of,
     unknown_items,
 )
-from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Product, Side
 from apps.market.rulebook.rule_set import bundled_rule_set
 

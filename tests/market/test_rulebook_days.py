@@ -12,9 +12,8 @@ from apps.engine.candles import IST
 from apps.engine.kernel.codes import AFTER_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import square_off_flags
-from apps.market.dates import midnight
+from apps.market.dates import day_number, midnight
 from apps.market.importers import read_candle_files
-from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rows import Exchange, Market
 from apps.market.rulebook.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import MARKETS, SessionDay, day_of, market_sessions, sessions_of

@@ -16,7 +16,7 @@ from apps.engine.candles import TIMEFRAMES, Candles, buckets, ist_day
 from apps.market import clock
 from apps.market.calendars import calendars_of
 from apps.market.feeds.services import receive
-from apps.market.intraday_buffer import CandleRow, columns_of
+from apps.market.intraday_buffer import CandleRow, rows_of
 
 FASTEST: Final = float("inf")
 
@@ -35,8 +35,7 @@ def replay_steps(series: Mapping[str, Candles], timeframe: str) -> Iterator[Repl
     ended: dict[int, dict[str, list[CandleRow]]] = {}
     for symbol, bars in series.items():
         ends = buckets(bars.time, TIMEFRAMES[timeframe], calendars[symbol])[1]
-        rows = zip(*(column.tolist() for column in columns_of(bars)), strict=True)
-        for end, row in zip(ends.tolist(), rows, strict=True):
+        for end, row in zip(ends.tolist(), rows_of(bars), strict=True):
             ended.setdefault(end, {}).setdefault(symbol, []).append(row)
     for end in sorted(ended):
         yield ReplayStep(end, ended[end])

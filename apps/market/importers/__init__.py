@@ -8,7 +8,7 @@ from apps.market.importers.candle_file import (
 )
 from apps.market.importers.cleaner import ImportReport, InstrumentBars
 from apps.market.importers.content import BadCandleFile
-from apps.market.importers.file_format import StampSide
+from apps.market.importers.timestamps import StampSide
 
 __all__ = [
     "BadCandleFile",

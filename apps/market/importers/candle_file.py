@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
 from apps.market.importers.cleaner import Calendars, ImportReport, InstrumentBars, clean
 from apps.market.importers.content import BadCandleFile, Content, contents_of
-from apps.market.importers.documents import json_table
-from apps.market.importers.file_format import FileFormat, StampSide
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats import broker_json, format_of
+from apps.market.importers.formats.broker_json import json_table
 from apps.market.importers.instrument_names import instrument_name
 from apps.market.importers.layout import Layout, layout_of, number_columns
-from apps.market.importers.sides import starts_of
 from apps.market.importers.tables import Column, FileTable, csv_table, parquet_table
-from apps.market.importers.timeframes import timeframe_of
+from apps.market.importers.timestamps import StampSide, starts_of, timeframe_of
 from apps.market.rulebook.sessions import bundled_sessions
 
 _PARQUET: Final = b"PAR1"
@@ -111,7 +110,7 @@ def _table(content: Content) -> tuple[FileTable, FileFormat]:
         table = parquet_table(content)
         return table, format_of(table.names)
     if content.data.lstrip()[:1] in (b"{", b"["):
-        return json_table(content), broker_json.PROFILE
+        return json_table(content), broker_json.FORMAT
     table = csv_table(content, _numbers_of)
     return table, format_of(table.names)
 

@@ -20,7 +20,7 @@ from typing import Final
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.market.importers.content import BadCandleFile, contents_of
 from apps.market.importers.instrument_names import symbol_of_name
-from apps.market.importers.stamps import day_from
+from apps.market.importers.timestamps import day_from
 from apps.market.models import MOST_SHARES
 
 _KINDS: Final = ("split", "bonus")

@@ -16,9 +16,8 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from apps.engine import charges as engine
 from apps.engine.symbols import Symbol, parse
-from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.etfs import etf_kind_of
-from apps.market.rulebook.goods import commodity_group_of
+from apps.market.dates import day_number
+from apps.market.rulebook.instruments import commodity_group_of, etf_kind_of
 from apps.market.rulebook.rows import (
     BrokerRow,
     ChargeItem,
@@ -97,7 +96,7 @@ class FillCharges:
 
 
 def charge_basis_of(
-    book: RuleSet,
+    rule_set: RuleSet,
     symbol: str,
     *,
     product: Product,
@@ -112,65 +111,65 @@ def charge_basis_of(
     InvalidSymbol.
     """
     known = parse(symbol)
-    name = broker if broker in broker_names(book) else DEFAULT_BROKER
-    segment = _segment(book, known)
+    name = broker if broker in broker_names(rule_set) else DEFAULT_BROKER
+    segment = _segment(rule_set, known)
     if segment == "equity":
         product = "intraday" if product == "intraday" else "delivery"
-    instrument = _instrument(book, known, is_index=is_index)
-    nearest_from = _nearest_from(book, known, expiry)
+    instrument = _instrument(rule_set, known, is_index=is_index)
+    nearest_from = _nearest_from(rule_set, known, expiry)
     return ChargeBasis(
         known.exchange, segment, known.root, product, str(name), instrument, nearest_from
     )
 
 
-def _instrument(book: RuleSet, symbol: Symbol, *, is_index: bool) -> InstrumentKind:
+def _instrument(rule_set: RuleSet, symbol: Symbol, *, is_index: bool) -> InstrumentKind:
     """Return the kind of a symbol; the bare name of a commodity is its continuous future."""
     if symbol.type == "options":
         return "option"
     if symbol.type == "futures" or symbol.exchange in ("MCX", "NCDEX"):
         return "future"
-    return "index" if is_index else etf_kind_of(book, symbol) or "share"
+    return "index" if is_index else etf_kind_of(rule_set, symbol) or "share"
 
 
-def _nearest_from(book: RuleSet, symbol: Symbol, expiry: date | None) -> str:
+def _nearest_from(rule_set: RuleSet, symbol: Symbol, expiry: date | None) -> str:
     """Return the first day on which an option has the nearest expiry, where a rate depends on it.
 
     Weekly options of an underlying expire once in a calendar week, so that is the Saturday before
     the week of the expiry.
     """
-    depends = (symbol.exchange, symbol.root) in _roots_by_expiry(book)
+    depends = (symbol.exchange, symbol.root) in _roots_by_expiry(rule_set)
     if expiry is None or symbol.type != "options" or not depends:
         return ""
     return (expiry - timedelta(days=expiry.weekday() + 2)).isoformat()
 
 
 @lru_cache(maxsize=8)
-def _roots_by_expiry(book: RuleSet) -> frozenset[tuple[str, str]]:
+def _roots_by_expiry(rule_set: RuleSet) -> frozenset[tuple[str, str]]:
     """Return (exchange, underlying) of which a rate depends on the expiry."""
-    rows = [row for row in book.charges if "nearest_options" in row.segments]
+    rows = [row for row in rule_set.charges if "nearest_options" in row.segments]
     return frozenset(
         (exchange, root) for row in rows for exchange in row.exchanges for root in row.roots
     )
 
 
-def _segment(book: RuleSet, symbol: Symbol) -> Segment:
+def _segment(rule_set: RuleSet, symbol: Symbol) -> Segment:
     """By the symbol's form. The bare name of a commodity is its continuous future."""
     if symbol.exchange in ("NSE", "BSE"):
         return symbol.type
-    agricultural = commodity_group_of(book, symbol) != "non_agri"
+    agricultural = commodity_group_of(rule_set, symbol) != "non_agri"
     if symbol.type == "options":
         return "agri_options" if agricultural else "options"
     return "agri_futures" if agricultural else "futures"
 
 
 @lru_cache(maxsize=8)
-def broker_names(book: RuleSet) -> tuple[str, ...]:
+def broker_names(rule_set: RuleSet) -> tuple[str, ...]:
     """Brokers that prices are known of, in the order of the file."""
-    return tuple(dict.fromkeys(row.broker for row in book.brokers))
+    return tuple(dict.fromkeys(row.broker for row in rule_set.brokers))
 
 
 def charges_of(
-    book: RuleSet,
+    rule_set: RuleSet,
     basis: ChargeBasis,
     *,
     side: Side,
@@ -183,10 +182,10 @@ def charges_of(
     `from_demat` is whether a sale is of shares bought on an earlier day, for which the depository
     charge of that share and day is not yet paid.
     """
-    rates = {item: _rate(book, basis, item, side, day) for item in _ITEMS}
-    broker = _price(book, basis, day)
+    rates = {item: _rate(rule_set, basis, item, side, day) for item in _ITEMS}
+    broker = _price(rule_set, basis, day)
     charges = [] if broker is None else [Charge("brokerage", _brokerage(broker, value), broker)]
-    depository = _depository(book, basis, day)
+    depository = _depository(rule_set, basis, day)
     if depository is not None and side == "sell" and from_demat:
         charges.append(Charge("depository_charge", depository.amount, depository))
     for item, row in rates.items():
@@ -196,16 +195,16 @@ def charges_of(
     if gst is not None:
         base = sum((c.amount for c in charges if c.item in _TAXED), Decimal(0))
         charges.append(Charge("gst", base * gst.percent / _HUNDRED, gst))
-    return FillCharges(tuple(charges), tuple(unknown_items(book, basis, day)))
+    return FillCharges(tuple(charges), tuple(unknown_items(rule_set, basis, day)))
 
 
-def unknown_items(book: RuleSet, basis: ChargeBasis, day: date) -> list[str]:
+def unknown_items(rule_set: RuleSet, basis: ChargeBasis, day: date) -> list[str]:
     """Return items that fills of either side should have and that have no rate on `day`."""
     if basis.instrument == "index":
         return []
-    unknown: list[str] = [] if _price(book, basis, day) else ["brokerage"]
+    unknown: list[str] = [] if _price(rule_set, basis, day) else ["brokerage"]
     for item in _ITEMS:
-        known = any(_rate(book, basis, item, side, day) for side in SIDES)
+        known = any(_rate(rule_set, basis, item, side, day) for side in SIDES)
         if not known and item not in _OPTIONAL:
             unknown.append(item)
     return unknown
@@ -217,7 +216,7 @@ def _brokerage(row: BrokerRow, value: Decimal) -> Decimal:
 
 
 def _rate(
-    book: RuleSet, basis: ChargeBasis, item: ChargeItem, side: Side, day: date
+    rule_set: RuleSet, basis: ChargeBasis, item: ChargeItem, side: Side, day: date
 ) -> ChargeRate | None:
     """Return the row in force: one that names the root beats one for all, and one that names the
     kind of ETF, or the nearest expiry, that of the whole segment.
@@ -230,7 +229,7 @@ def _rate(
 
     rows = [
         row
-        for row in _rows_of(book, basis)
+        for row in _rows_of(rule_set, basis)
         if row.item == item
         and side in row.sides
         and row.first_date <= day
@@ -239,23 +238,23 @@ def _rate(
     return max(rows, key=rank, default=None)
 
 
-def _price(book: RuleSet, basis: ChargeBasis, day: date) -> BrokerRow | None:
-    rows = [row for row in _prices_of(book, basis) if row.first_date <= day]
+def _price(rule_set: RuleSet, basis: ChargeBasis, day: date) -> BrokerRow | None:
+    rows = [row for row in _prices_of(rule_set, basis) if row.first_date <= day]
     return max(rows, key=lambda row: row.first_date, default=None)
 
 
-def _depository(book: RuleSet, basis: ChargeBasis, day: date) -> DepositoryRow | None:
-    rows = [row for row in _depository_rows(book, basis) if row.first_date <= day]
+def _depository(rule_set: RuleSet, basis: ChargeBasis, day: date) -> DepositoryRow | None:
+    rows = [row for row in _depository_rows(rule_set, basis) if row.first_date <= day]
     return max(rows, key=lambda row: row.first_date, default=None)
 
 
 @lru_cache(maxsize=256)
-def _rows_of(book: RuleSet, basis: ChargeBasis) -> tuple[ChargeRate, ...]:
+def _rows_of(rule_set: RuleSet, basis: ChargeBasis) -> tuple[ChargeRate, ...]:
     if basis.instrument == "index":
         return ()
     return tuple(
         row
-        for row in book.charges
+        for row in rule_set.charges
         if basis.exchange in row.exchanges
         and not {basis.segment, basis.instrument, "nearest_options"}.isdisjoint(row.segments)
         and (not row.roots or basis.root in row.roots)
@@ -264,49 +263,49 @@ def _rows_of(book: RuleSet, basis: ChargeBasis) -> tuple[ChargeRate, ...]:
 
 
 @lru_cache(maxsize=256)
-def _prices_of(book: RuleSet, basis: ChargeBasis) -> tuple[BrokerRow, ...]:
+def _prices_of(rule_set: RuleSet, basis: ChargeBasis) -> tuple[BrokerRow, ...]:
     if basis.instrument == "index":
         return ()
     return tuple(
         row
-        for row in book.brokers
+        for row in rule_set.brokers
         if row.broker == basis.broker
         and basis.segment in row.segments
         and (not row.products or basis.product in row.products)
     )
 
 
-def _depository_rows(book: RuleSet, basis: ChargeBasis) -> tuple[DepositoryRow, ...]:
+def _depository_rows(rule_set: RuleSet, basis: ChargeBasis) -> tuple[DepositoryRow, ...]:
     delivers = (basis.segment, basis.product) == ("equity", "delivery")
     if not delivers or basis.instrument == "index":
         return ()
-    return tuple(row for row in book.depository if row.broker == basis.broker)
+    return tuple(row for row in rule_set.depository if row.broker == basis.broker)
 
 
 # ------------------------------------------------------------------------------- for the engine
 
 
-def schedule_of(book: RuleSet, bases: Iterable[ChargeBasis]) -> engine.Schedule:
+def schedule_of(rule_set: RuleSet, bases: Iterable[ChargeBasis]) -> engine.Schedule:
     """The dated rates of these bases, each under its key."""
-    return tuple(row for basis in sorted(set(bases)) for row in _schedule(book, basis))
+    return tuple(row for basis in sorted(set(bases)) for row in _schedule(rule_set, basis))
 
 
 @lru_cache(maxsize=256)
-def _schedule(book: RuleSet, basis: ChargeBasis) -> engine.Schedule:
-    dates = {row.first_date for row in _rows_of(book, basis)}
-    dates |= {row.first_date for row in _prices_of(book, basis)}
-    dates |= {row.first_date for row in _depository_rows(book, basis)}
+def _schedule(rule_set: RuleSet, basis: ChargeBasis) -> engine.Schedule:
+    dates = {row.first_date for row in _rows_of(rule_set, basis)}
+    dates |= {row.first_date for row in _prices_of(rule_set, basis)}
+    dates |= {row.first_date for row in _depository_rows(rule_set, basis)}
     if basis.nearest_from:
         dates.add(date.fromisoformat(basis.nearest_from))
-    return tuple(_engine_row(book, basis, first) for first in sorted(dates))
+    return tuple(_engine_row(rule_set, basis, first) for first in sorted(dates))
 
 
-def _engine_row(book: RuleSet, basis: ChargeBasis, day: date) -> engine.ChargeRow:
+def _engine_row(rule_set: RuleSet, basis: ChargeBasis, day: date) -> engine.ChargeRow:
     def rate(item: ChargeItem, side: Side) -> float:
-        row = _rate(book, basis, item, side, day)
+        row = _rate(rule_set, basis, item, side, day)
         return 0.0 if row is None else float(row.percent / _HUNDRED)
 
-    price, depository = _price(book, basis, day), _depository(book, basis, day)
+    price, depository = _price(rule_set, basis, day), _depository(rule_set, basis, day)
     return engine.ChargeRow(
         segment=basis.key,
         first_day=day_number(day),

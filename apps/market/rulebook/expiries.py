@@ -13,7 +13,7 @@ import numpy as np
 
 from apps.engine.sessions import Sessions
 from apps.engine.symbols import Symbol
-from apps.market.rulebook.dates import day_number
+from apps.market.dates import day_number
 
 
 class MonthlyRule(NamedTuple):

@@ -72,13 +72,13 @@ class RuleSet:
     depository: tuple[DepositoryRow, ...]
 
 
-def rows_by_file(book: RuleSet) -> Mapping[str, tuple[RuleRow, ...]]:
-    """The rows of each file, by its name."""
-    parts = (
-        book.charges, book.brokers, book.commodities, book.hours, book.days, book.ticks,
-        book.margins, book.etfs, book.depository,
+def rows_by_file(rule_set: RuleSet) -> Mapping[str, tuple[RuleRow, ...]]:
+    """Return the rows of each file, by its name."""
+    tables = (
+        rule_set.charges, rule_set.brokers, rule_set.commodities, rule_set.hours, rule_set.days,
+        rule_set.ticks, rule_set.margins, rule_set.etfs, rule_set.depository,
     )  # fmt: skip
-    return dict(zip(FILES, parts, strict=True))
+    return dict(zip(FILES, tables, strict=True))
 
 
 def file_of(row: RuleRow) -> str:

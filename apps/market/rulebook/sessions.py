@@ -18,8 +18,8 @@ from zoneinfo import ZoneInfo
 
 from apps.engine.sessions import Override, Regime, Sessions
 from apps.engine.symbols import parse
-from apps.market.rulebook.dates import day_number
-from apps.market.rulebook.goods import commodity_group_of
+from apps.market.dates import day_number
+from apps.market.rulebook.instruments import commodity_group_of
 from apps.market.rulebook.rows import DayRow, Exchange, HoursRow, Market, Phase
 from apps.market.rulebook.rule_set import RuleSet, bundled_rule_set
 
@@ -61,15 +61,15 @@ class SessionDay(NamedTuple):
 
 
 def sessions_of(
-    symbol: str, *, book: RuleSet | None = None, has_derivatives: bool = True
+    symbol: str, *, rule_set: RuleSet | None = None, has_derivatives: bool = True
 ) -> Sessions:
     """The calendar a symbol trades by; InvalidSymbol for a text that is none.
 
     Whether a share has derivatives its form does not tell. One that is thought to have some stops
     earlier, so that a position is never left to minutes in which its share may not trade.
     """
-    book = book or bundled_rule_set()
-    return market_sessions(book, *market_of(book, symbol, has_derivatives=has_derivatives))
+    rule_set = rule_set or bundled_rule_set()
+    return market_sessions(rule_set, *market_of(rule_set, symbol, has_derivatives=has_derivatives))
 
 
 def bundled_sessions(symbols: Collection[str]) -> Mapping[str, Sessions]:
@@ -77,30 +77,30 @@ def bundled_sessions(symbols: Collection[str]) -> Mapping[str, Sessions]:
     return {symbol: sessions_of(symbol) for symbol in symbols}
 
 
-def market_of(book: RuleSet, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
+def market_of(rule_set: RuleSet, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
     """Where a symbol trades."""
     known = parse(symbol)
     exchange: Exchange = known.exchange  # type: ignore[assignment]  # the grammar knows these four
     if exchange in ("MCX", "NCDEX"):
-        return exchange, commodity_group_of(book, known)
+        return exchange, commodity_group_of(rule_set, known)
     if known.type != "equity":
         return exchange, "derivatives"
     return exchange, "shares_with_derivatives" if has_derivatives else "other_shares"
 
 
-def day_of(book: RuleSet, exchange: Exchange, market: Market, day: date) -> SessionDay:
+def day_of(rule_set: RuleSet, exchange: Exchange, market: Market, day: date) -> SessionDay:
     """What the rulebook says of one date."""
     hours = tuple(
         row
-        for row in _hours(book, exchange, market)
+        for row in _hours(rule_set, exchange, market)
         if row.first_date <= day <= (row.last_date or _LAST_DATE)
     )
-    rows = _listed(book, exchange, market).get(day, ())
+    rows = _listed(rule_set, exchange, market).get(day, ())
     if rows:
         return _listed_day(rows, hours, day)
     if day.weekday() >= 5:
         return SessionDay("weekend", "", (), ())
-    if day.year not in known_years(book, exchange, market) or not hours:
+    if day.year not in known_years(rule_set, exchange, market) or not hours:
         return SessionDay("unknown", f"No calendar of {exchange} for {day.year} is loaded.", (), ())
     return SessionDay("regular", "", _windows(hours, day), hours)
 
@@ -144,39 +144,43 @@ def _us_daylight_saving(day: date) -> bool:
 
 
 @lru_cache(maxsize=64)
-def _hours(book: RuleSet, exchange: Exchange, market: Market) -> tuple[HoursRow, ...]:
-    return tuple(row for row in book.hours if exchange in row.exchanges and market in row.markets)
+def _hours(rule_set: RuleSet, exchange: Exchange, market: Market) -> tuple[HoursRow, ...]:
+    return tuple(
+        row for row in rule_set.hours if exchange in row.exchanges and market in row.markets
+    )
 
 
 @lru_cache(maxsize=64)
-def _listed(book: RuleSet, exchange: Exchange, market: Market) -> dict[date, tuple[DayRow, ...]]:
+def _listed(
+    rule_set: RuleSet, exchange: Exchange, market: Market
+) -> dict[date, tuple[DayRow, ...]]:
     found: dict[date, tuple[DayRow, ...]] = {}
-    for row in book.days:
+    for row in rule_set.days:
         if exchange in row.exchanges and (not row.markets or market in row.markets):
             found[row.day] = (*found.get(row.day, ()), row)
     return found
 
 
 @lru_cache(maxsize=64)
-def known_years(book: RuleSet, exchange: Exchange, market: Market) -> frozenset[int]:
+def known_years(rule_set: RuleSet, exchange: Exchange, market: Market) -> frozenset[int]:
     """Years of which at least one date is listed."""
-    return frozenset(day.year for day in _listed(book, exchange, market))
+    return frozenset(day.year for day in _listed(rule_set, exchange, market))
 
 
 # ------------------------------------------------------------------------------- for the engine
 
 
 @lru_cache(maxsize=64)
-def market_sessions(book: RuleSet, exchange: Exchange, market: Market) -> Sessions:
+def market_sessions(rule_set: RuleSet, exchange: Exchange, market: Market) -> Sessions:
     """The calendar of one market: its continuous phase, and every date that differs."""
-    continuous = [row for row in _hours(book, exchange, market) if row.phase == "continuous"]
+    continuous = [row for row in _hours(rule_set, exchange, market) if row.phase == "continuous"]
     return Sessions.build(
         (regime for row in continuous for regime in _regimes(row)),
         (
-            _override(day_of(book, exchange, market, day), day)
-            for day in _listed(book, exchange, market)
+            _override(day_of(rule_set, exchange, market, day), day)
+            for day in _listed(rule_set, exchange, market)
         ),
-        years=known_years(book, exchange, market),
+        years=known_years(rule_set, exchange, market),
     )
 
 

@@ -36,10 +36,10 @@ def replayed(
     first = min(session.first_row for session in sessions)
     goes_on = _goes_on([one for one in sessions if one.first_row == first])
     last = max(part[-1].time for part in rows.values())
-    begun, book = _from(stream, first, goes_on=goes_on), rule_sets.current_rule_set()
-    hours = calendars_of(stream.symbols, book=book)
-    cache = BarStreamCache.of(begun, book, hours)
-    terms_cache = BarStreamCache.of(stream, book, hours)
+    begun, rule_set = _from(stream, first, goes_on=goes_on), rule_sets.current_rule_set()
+    hours = calendars_of(stream.symbols, rule_set=rule_set)
+    cache = BarStreamCache.of(begun, rule_set, hours)
+    terms_cache = BarStreamCache.of(stream, rule_set, hours)
     playing = {one.run_id: _Playing(one) for one in sessions}
     for row in _stored(stream, cache, first, last, without=_without_bars(stream, rows)):
         due = [

@@ -16,9 +16,8 @@ from apps.engine.candles import TIMEFRAMES, buckets
 from apps.engine.sessions import Sessions
 from apps.market import clock, store
 from apps.market.calendars import calendars_of
-from apps.market.dates import day_in_india
-from apps.market.expiries import expiry_dates
-from apps.market.rulebook.dates import day_number
+from apps.market.contracts import expiry_dates
+from apps.market.dates import day_in_india, day_number
 from apps.trading.bar_rows import nominal_end, packed, unpacked, without_bars
 from apps.trading.models import BarRow, BarStream, Position
 

@@ -31,10 +31,9 @@ from apps.engine.sessions import Sessions
 from apps.market import intraday_buffer, store
 from apps.market.adjustment import UNADJUSTED, Adjustment
 from apps.market.candle_chunks import join
-from apps.market.dates import day_in_india
+from apps.market.dates import day_in_india, day_number
 from apps.market.history import ratio_change_of
 from apps.market.models import CandleChunk, CorporateAction
-from apps.market.rulebook.dates import day_number
 from apps.trading.bar_rows import PRICES, BarSnapshot, unpacked, visible_bars
 from apps.trading.models import BarRow, BarStream
 
@@ -179,7 +178,7 @@ class _Reader:
             end=end,
             warmup=True,
             until=end,
-            terms=self.terms[symbol],
+            adjustment=self.terms[symbol],
         )
 
     def _unpacked(self, rows: QuerySet[BarRow], most: int | None = None) -> Used:

@@ -12,7 +12,7 @@ from django.db.models import F, Q
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.errors import EngineError
 from apps.market import store
-from apps.market.expiries import expiry_dates
+from apps.market.contracts import expiry_dates
 from apps.market.intraday_buffer import SeriesKey
 from apps.trading.bar_rows import (
     GIVEN_UP_AFTER,

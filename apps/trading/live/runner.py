@@ -50,15 +50,17 @@ class Runner:
     def _caches_of(self, taken: Sequence[BarStream]) -> list[BarStreamCache]:
         # Asked anew each turn: of all streams that is one statement, and whoever loads a master in
         # the midst of a session has nobody to tell.
-        book = rule_sets.current_rule_set()
-        hours = calendars_of({symbol for stream in taken for symbol in stream.symbols}, book=book)
-        return [self._cache_of(stream, book, hours) for stream in taken]
+        rule_set = rule_sets.current_rule_set()
+        hours = calendars_of(
+            {symbol for stream in taken for symbol in stream.symbols}, rule_set=rule_set
+        )
+        return [self._cache_of(stream, rule_set, hours) for stream in taken]
 
     def _cache_of(
-        self, stream: BarStream, book: RuleSet, hours: Mapping[str, Sessions]
+        self, stream: BarStream, rule_set: RuleSet, hours: Mapping[str, Sessions]
     ) -> BarStreamCache:
-        cache = self._caches.pop(stream.pk, None) or BarStreamCache.of(stream, book, hours)
+        cache = self._caches.pop(stream.pk, None) or BarStreamCache.of(stream, rule_set, hours)
         cache.stream = stream
-        cache.go_by(book, hours)
+        cache.go_by(rule_set, hours)
         self._caches[stream.pk] = cache
         return cache

@@ -16,11 +16,10 @@ from apps.engine.errors import EngineError
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import plan_of, ranges_asked, squares_off
-from apps.market.dates import day_in_india
-from apps.market.expiries import expiry_dates
+from apps.market.contracts import expiry_dates
+from apps.market.dates import day_in_india, day_number
 from apps.market.history import ratio_change_of
 from apps.market.models import CorporateAction
-from apps.market.rulebook.dates import day_number
 from apps.market.rulebook.rule_set import RuleSet
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import (
@@ -60,7 +59,7 @@ class BarStreamCache:
     """
 
     stream: BarStream
-    book: RuleSet
+    rule_set: RuleSet
     calendars: Sequence[Sessions]
     window: IndicatorWindow | None = None
     stretch: int | None = None
@@ -71,18 +70,18 @@ class BarStreamCache:
 
     @classmethod
     def of(
-        cls, stream: BarStream, book: RuleSet, hours: Mapping[str, Sessions]
+        cls, stream: BarStream, rule_set: RuleSet, hours: Mapping[str, Sessions]
     ) -> "BarStreamCache":
         """By the hours of its symbols."""
-        return cls(stream, book, [hours[symbol] for symbol in stream.symbols])
+        return cls(stream, rule_set, [hours[symbol] for symbol in stream.symbols])
 
-    def go_by(self, book: RuleSet, hours: Mapping[str, Sessions]) -> None:
+    def go_by(self, rule_set: RuleSet, hours: Mapping[str, Sessions]) -> None:
         """Another edition, or master, may have been loaded since the row before. Terms have hours
         too: both are of one kind.
         """
         calendars = [hours[symbol] for symbol in self.stream.symbols]
-        if book is not self.book or calendars != self.calendars:
-            self.book, self.calendars = book, calendars
+        if rule_set is not self.rule_set or calendars != self.calendars:
+            self.rule_set, self.calendars = rule_set, calendars
             self.terms.clear()
 
     @property

@@ -29,7 +29,7 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points, trade_dicts
 from apps.engine.simulation.simulate import Result, simulate
 from apps.market.contracts import bundled_market_rules
-from apps.market.dates import day_in_india
+from apps.market.dates import day_in_india, day_number
 from apps.market.importers import (
     BadCandleFile,
     CandleImport,
@@ -37,7 +37,6 @@ from apps.market.importers import (
     InstrumentBars,
     read_one_series,
 )
-from apps.market.rulebook.dates import day_number
 
 CURVE_POINTS: Final = 500
 

@@ -1,4 +1,4 @@
-"""The formats that are known, in the order in which a header is tried."""
+"""The known formats, in the order in which they are matched with a header."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -18,22 +18,22 @@ from apps.market.importers.formats import (
 )
 
 FORMATS: Final = (
-    udiff.PROFILE,
+    udiff.FORMAT,
     nse_cash.OLD,
     nse_cash.FULL,
-    nse_derivatives.PROFILE,
-    bse_cash.PROFILE,
+    nse_derivatives.FORMAT,
+    bse_cash.FORMAT,
     mcx.BHAVCOPY,
     mcx.CONTRACT_MINUTES,
-    gdfl.PROFILE,
-    yfinance.PROFILE,
+    gdfl.FORMAT,
+    yfinance.FORMAT,
     portal.SHORT,
     portal.LONG,
-    lean.PROFILE,
-    plain.PROFILE,
+    lean.FORMAT,
+    plain.FORMAT,
 )
 
 
 def format_of(header: Sequence[str]) -> FileFormat:
-    """The first format that knows the header; the last of them knows any."""
-    return next(profile for profile in FORMATS if profile.knows(header))
+    """Return the first format that matches the header; the last of them matches any."""
+    return next(file_format for file_format in FORMATS if file_format.matches(header))

@@ -46,7 +46,7 @@ def _date(table: FileTable, told: re.Match[str]) -> date:
         table.refuse("has no column of dates, and the date in its name is none")
 
 
-PROFILE: Final = FileFormat(
+FORMAT: Final = FileFormat(
     name="BSE cash bhavcopy",
     marks=frozenset({"sccode", "scname", "scgroup", "noofshrs"}),
     columns={

@@ -8,7 +8,7 @@ them as its last second (09:15:59).
 from typing import Final
 
 from apps.market.importers.bar_columns import FileInstruments, InstrumentName
-from apps.market.importers.file_format import FileFormat, StampSide
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.instrument_names import (
     FileContract,
     contract_names,
@@ -20,6 +20,7 @@ from apps.market.importers.instrument_names import (
 )
 from apps.market.importers.layout import COMMON, Layout
 from apps.market.importers.tables import FileTable
+from apps.market.importers.timestamps import StampSide
 
 _SEGMENTS: Final = {
     "NSE": "NSE", "NFO": "NSE", "NSE_IDX": "NSE", "BSE": "BSE", "BFO": "BSE", "BSE_IDX": "BSE",
@@ -51,7 +52,7 @@ def _by_ticker(ticker: str) -> FileContract | InstrumentName:
     )
 
 
-PROFILE: Final = FileFormat(
+FORMAT: Final = FileFormat(
     name="Global Datafeeds",
     marks=frozenset({"ticker", "date", "time", "open", "openinterest"}),
     columns={**COMMON, "symbol": ("ticker",)},

@@ -11,11 +11,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
-from apps.market.importers.file_format import FileFormat, StampSide
+from apps.market.importers.file_format import FileFormat
 from apps.market.importers.instrument_names import group_rows, instrument_name, symbol_of_name
 from apps.market.importers.layout import COMMON, PRICES, Layout, column_index
-from apps.market.importers.stamps import seconds_of
 from apps.market.importers.tables import FileTable
+from apps.market.importers.timestamps import StampSide, seconds_of
 
 _SCALE: Final = 10_000.0
 
@@ -41,7 +41,7 @@ def in_rupees(table: FileTable, rows: BarColumns) -> BarColumns:
     return rows.priced(*(column / divisor for column in prices))
 
 
-PROFILE: Final = FileFormat(
+FORMAT: Final = FileFormat(
     name="Lean",
     marks=frozenset({"symbol", "date", "entry", "mssincemidnight"}),
     columns={**COMMON, "stamp": ("date",)},

@@ -18,8 +18,8 @@ from apps.market.importers.instrument_names import (
     strike_of,
 )
 from apps.market.importers.layout import COMMON, Layout
-from apps.market.importers.stamps import day_of
 from apps.market.importers.tables import FileTable
+from apps.market.importers.timestamps import day_of
 
 _KEY: Final = ("symbol", "expirydate", "strikeprice", "optiontype")
 

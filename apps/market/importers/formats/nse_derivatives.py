@@ -15,8 +15,8 @@ from apps.market.importers.instrument_names import (
     strike_of,
 )
 from apps.market.importers.layout import Layout
-from apps.market.importers.stamps import day_of
 from apps.market.importers.tables import FileTable
+from apps.market.importers.timestamps import day_of
 
 _KEY: Final = ("symbol", "expirydt", "strikepr", "optiontyp")
 _FUTURE: Final = "XX"
@@ -38,7 +38,7 @@ def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     return FileContract(called, "NSE", root, day, strike_of(table, strike), option_type)
 
 
-PROFILE: Final = FileFormat(
+FORMAT: Final = FileFormat(
     name="NSE F&O bhavcopy",
     marks=frozenset({"symbol", "expirydt", "strikepr", "optiontyp", "contracts"}),
     columns={

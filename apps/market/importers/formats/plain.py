@@ -50,4 +50,4 @@ def _by_file(table: FileTable) -> InstrumentName:
     return instrument_name("", f"{exchange}:{code}" if exchange else symbol_of_name(code))
 
 
-PROFILE: Final = FileFormat(name="columns", instruments=by_column_or_name)
+FORMAT: Final = FileFormat(name="columns", instruments=by_column_or_name)

@@ -22,8 +22,8 @@ from apps.market.importers.instrument_names import (
     strike_of,
 )
 from apps.market.importers.layout import Layout, column_index
-from apps.market.importers.stamps import day_of
 from apps.market.importers.tables import Column, FileTable
+from apps.market.importers.timestamps import day_of
 
 _KEY: Final = (
     "src", "fininstrmtp", "tckrsymb", "sctysrs", "xprydt", "strkpric", "optntp",
@@ -96,7 +96,7 @@ def _text(table: FileTable, name: str) -> Column:
     return table.columns[column_index(table, name)]
 
 
-PROFILE: Final = FileFormat(
+FORMAT: Final = FileFormat(
     name="UDiFF bhavcopy",
     marks=frozenset({"traddt", "fininstrmtp", "tckrsymb", "opnpric", "clspric"}),
     columns={

@@ -29,7 +29,7 @@ def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
     return FileInstruments(np.zeros(len(table), np.int32), (one,), "line 2")
 
 
-PROFILE: Final = FileFormat(
+FORMAT: Final = FileFormat(
     name="yfinance",
     marks=frozenset({"adjclose", "open", "high", "low", "close"}),
     instruments=by_ticker,

@@ -33,15 +33,15 @@ class Command(BaseCommand):
             with transaction.atomic():
                 named = (source or str(path))[:_LONGEST_SOURCE]
                 made = services.load_rule_set(files=files, source=named, now=now)
-                book = rule_sets.current_rule_set()
+                rule_set = rule_sets.current_rule_set()
                 transaction.set_rollback(dry_run)
         except ServiceError as error:
             raise CommandError(f"{error}\nNothing was loaded.") from error
-        for name, rows in rows_by_file(book).items():
+        for name, rows in rows_by_file(rule_set).items():
             self.stdout.write(f"{name}: {len(rows)} rows")
-        for unknown in rule_sets.unknowns(book, today=timezone.localdate(now)):
+        for unknown in rule_sets.unknowns(rule_set, today=timezone.localdate(now)):
             self.stdout.write(f"not known: {unknown}")
-        self.stdout.write(_verdict(book.sha256, changed=made is not None, dry_run=dry_run))
+        self.stdout.write(_verdict(rule_set.sha256, changed=made is not None, dry_run=dry_run))
 
 
 def _files(path: Path) -> Mapping[str, str]:

@@ -1,11 +1,20 @@
 """Ticks and margins of a kind of contract by date, where no master tells them."""
 
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import TypeVar
+from functools import lru_cache
+from typing import Final, TypeVar, cast
 
 from apps.engine.symbols import Symbol
-from apps.market.rulebook.rows import ContractKind, MarginRow, TickRow
+from apps.market.rulebook.rows import (
+    CommodityGroup,
+    CommodityRow,
+    ContractKind,
+    EtfKind,
+    MarginRow,
+    TickRow,
+)
 from apps.market.rulebook.rule_set import RuleSet
 
 Dated = TypeVar("Dated", TickRow, MarginRow)
@@ -25,18 +34,18 @@ def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
 
 
 def tick_of(
-    book: RuleSet, exchange: str, kind: ContractKind, *, price: Decimal, day: date
+    rule_set: RuleSet, exchange: str, kind: ContractKind, *, price: Decimal, day: date
 ) -> Decimal | None:
     """The step of prices around `price` rupees; None where nothing is known of it."""
-    rows = _in_force(book.ticks, exchange, kind, day)
+    rows = _in_force(rule_set.ticks, exchange, kind, day)
     bands = [row for row in rows if row.below is None or price < row.below]
     lowest = min(bands, key=lambda row: row.below or Decimal("Infinity"), default=None)
     return None if lowest is None else lowest.tick
 
 
-def margin_of(book: RuleSet, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
+def margin_of(rule_set: RuleSet, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
     """None where the whole value is locked."""
-    return next(iter(_in_force(book.margins, exchange, kind, day)), None)
+    return next(iter(_in_force(rule_set.margins, exchange, kind, day)), None)
 
 
 def dates_of(rows: tuple[Dated, ...], exchange: str, kind: ContractKind) -> set[date]:
@@ -53,3 +62,37 @@ def _in_force(rows: tuple[Dated, ...], exchange: str, kind: ContractKind, day: d
     ]
     newest = max((row.first_date for row in begun), default=day)
     return [row for row in begun if row.first_date == newest]
+
+
+_UNLISTED: Final[Mapping[str, CommodityGroup]] = {"MCX": "non_agri", "NCDEX": "agri"}
+"""What most goods of an exchange are: those that are something else are listed."""
+
+
+def commodity_group_of(rule_set: RuleSet, symbol: Symbol) -> CommodityGroup:
+    """The group of a symbol of MCX or NCDEX."""
+    listed = commodity_of(rule_set, symbol)
+    return _UNLISTED[symbol.exchange] if listed is None else listed.group
+
+
+def commodity_of(rule_set: RuleSet, symbol: Symbol) -> CommodityRow | None:
+    """The row of a symbol's underlying, if it is listed."""
+    return _commodities(rule_set).get((symbol.exchange, symbol.root))
+
+
+@lru_cache(maxsize=8)
+def _commodities(rule_set: RuleSet) -> Mapping[tuple[str, str], CommodityRow]:
+    return {(row.exchange, row.root): row for row in rule_set.commodities}
+
+
+def etf_kind_of(rule_set: RuleSet, symbol: Symbol) -> EtfKind | None:
+    """Return the kind of a fund by its symbol; None for anything else."""
+    return _kinds(rule_set).get((symbol.exchange, symbol.code))
+
+
+@lru_cache(maxsize=8)
+def _kinds(rule_set: RuleSet) -> Mapping[tuple[str, str], EtfKind]:
+    return {
+        (exchange, row.root): cast(EtfKind, f"{row.kind}_etf")
+        for row in rule_set.etfs
+        for exchange in row.exchanges
+    }

@@ -1,13 +1,18 @@
-"""Stamps as files write them, as epoch seconds UTC.
+"""The times of a file's bars: reading stamps, moving stamped ends to starts, finding the timeframe.
 
-Known forms: ISO 8601 with or without a zone, YYYYMMDD, day first (31-12-2024 or 31/12/2024, never
-month first), each of these with an optional time of day; a month's name (31-Dec-2024, 31 Dec 2024,
-Dec 31, 2024); epoch seconds or milliseconds. A stamp without a zone is in Asia/Kolkata. The first
-row says which form the file has; every other row must have it too.
+Known forms of a stamp: ISO 8601 with or without a zone, YYYYMMDD, day first (31-12-2024 or
+31/12/2024, never month first), each of these with an optional time of day; a month's name
+(31-Dec-2024, 31 Dec 2024, Dec 31, 2024); epoch seconds or milliseconds. A stamp without a zone is
+in Asia/Kolkata. The first row decides which form the file has; every other row must have it too.
+
+A stamp marks the end of its bar if the format declares it; if every stamp is the last second of a
+minute (09:15:59); or if the session's hours show it: on nearly all days a bar stands at the close,
+where none can start, and on hardly any day at the opening.
 """
 
 import re
 from datetime import UTC, date, datetime
+from enum import Enum
 from functools import lru_cache
 from typing import Final
 
@@ -16,7 +21,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from apps.engine.candles import IST
+from apps.engine.candles import DAY, IST, TIMEFRAMES, ist_day
+from apps.engine.sessions import Sessions
 from apps.market.dates import EARLIEST
 from apps.market.importers.layout import Layout
 from apps.market.importers.tables import Column, FileTable
@@ -40,8 +46,15 @@ _EARLIEST: Final = int(EARLIEST.timestamp())
 _LATEST: Final = 4_102_444_800  # 2100-01-01
 
 
+class StampSide(Enum):
+    """The side of a bar that its stamp marks."""
+
+    START = "start"
+    END = "end"
+
+
 def seconds_of(table: FileTable, layout: Layout) -> NDArray[np.int64]:
-    """Each row's stamp; one that cannot be read is refused by its place."""
+    """Return each row's stamp as epoch seconds UTC; refuse the file if one cannot be read."""
     stamp = stamp_column(table, layout)
     column = table.columns[stamp]
     if column.null_count:
@@ -59,7 +72,7 @@ def seconds_of(table: FileTable, layout: Layout) -> NDArray[np.int64]:
 
 
 def day_of(table: FileTable, text: str) -> date:
-    """A contract's day of expiry as exchanges write it; anything else refuses the file."""
+    """Return a day of expiry as exchanges write it; refuse the file for anything else."""
     day = day_from(text)
     if day is None:
         table.refuse(f"{text!r} is no day of expiry")
@@ -68,7 +81,7 @@ def day_of(table: FileTable, text: str) -> date:
 
 @lru_cache(maxsize=4096)
 def day_from(text: str) -> date | None:
-    """The date, None for a text of no known form."""
+    """Return the date, None for a text of no known form."""
     for form in _DAYS:
         try:
             return datetime.strptime(text, form).replace(tzinfo=UTC).date()
@@ -125,7 +138,7 @@ def _of_month_names(table: FileTable, index: int, directives: str) -> NDArray[np
 
 
 def _as_iso(column: Column, first: str) -> Column:
-    """Rows of the first row's form rewritten as ISO; others stay, and will not be read."""
+    """Rewrite rows of the first row's form as ISO; others stay, and will be refused."""
     for form, replacement in _TO_ISO:
         if form.fullmatch(first):
             return pc.replace_substring_regex(column, form.pattern, replacement)
@@ -150,3 +163,102 @@ def _plausible(table: FileTable, stamp: int, seconds: NDArray[np.int64]) -> NDAr
         row = int(np.argmax(wrong))
         table.refuse_value(row, stamp, "is not between 1990 and 2100")
     return seconds
+
+
+_NEARLY_ALL: Final = 0.8
+_HARDLY_ANY: Final = 0.1
+
+
+def starts_of(
+    stamps: NDArray[np.int64],
+    of: NDArray[np.int32],
+    timeframe: str,
+    sessions: Sessions,
+    *,
+    side: StampSide | None,
+) -> tuple[NDArray[np.int64], int]:
+    """Return the start of each bar, and by how many seconds the stamps were moved back.
+
+    Bars of a day or longer are not moved: their date is meant.
+    """
+    length = TIMEFRAMES[timeframe]
+    if length >= DAY:
+        return stamps, 0
+    if len(stamps) and (stamps % 60 == 59).all():
+        return stamps + 1 - length, length - 1
+    if side is StampSide.END or (side is None and _marks_ends(stamps, of, sessions)):
+        return stamps - length, length
+    return stamps, 0
+
+
+def _marks_ends(stamps: NDArray[np.int64], of: NDArray[np.int32], sessions: Sessions) -> bool:
+    days = ist_day(stamps)
+    # One number for each instrument's day: a day number is far below 100,000.
+    both = of.astype(np.int64) * 100_000 + days
+    opens, closes = (np.where(hours < 0, 0, hours) for hours in _hours(days, sessions))
+    seen = len(np.unique(both)) if of.any() else _distinct(days)
+    at_open = np.count_nonzero(stamps == opens)
+    at_close = np.count_nonzero(stamps == closes)
+    return bool(at_close >= _NEARLY_ALL * seen and at_open <= _HARDLY_ANY * seen)
+
+
+def _distinct(days: NDArray[np.int32]) -> int:
+    """Count different dates, quickly where they come in order."""
+    runs = days[np.flatnonzero(np.diff(days, prepend=-1))]
+    return len(np.unique(runs))
+
+
+def _hours(
+    days: NDArray[np.int32], sessions: Sessions
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return opening and close of each row's day, looked up once for each run of one day."""
+    first = np.flatnonzero(np.diff(days, prepend=-1))
+    lengths = np.diff(np.append(first, len(days)))
+    opens, closes = sessions.hours(days[first])
+    return np.repeat(opens, lengths), np.repeat(closes, lengths)
+
+
+_BY_SECONDS: Final = {seconds: name for name, seconds in TIMEFRAMES.items()}
+
+
+def timeframe_of(
+    table: FileTable, times: NDArray[np.int64], of: NDArray[np.int32], *, given: str | None
+) -> str:
+    """Return the given timeframe if the bars do not contradict it, else the one they show: the one
+    whose length is the commonest step between distinct times of an instrument.
+
+    Bars of a thinly traded contract may skip most periods: a given timeframe is contradicted only
+    if neither the commonest nor the least step is one period.
+    """
+    if given is not None and given not in TIMEFRAMES:
+        table.refuse(f"timeframe {given!r} is none of {', '.join(TIMEFRAMES)}")
+    steps, counts = _steps(times, of)
+    commonest = int(steps[np.argmax(counts)]) if len(steps) else 0
+    if given is None:
+        if commonest not in _BY_SECONDS:
+            table.refuse("the steps between its bars tell no timeframe: give it with --timeframe")
+        return _BY_SECONDS[commonest]
+    if len(steps) and TIMEFRAMES[given] not in (commonest, int(steps[0])):
+        table.refuse(
+            f"is not {given}: most bars start {_in_words(commonest)} after the one before,"
+            f" the closest {_in_words(int(steps[0]))}"
+        )
+    return given
+
+
+def _steps(
+    times: NDArray[np.int64], of: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """Return each step between distinct times of one instrument, ascending, and its frequency."""
+    if not of.any():
+        steps = np.diff(np.sort(times))
+    else:
+        order = np.lexsort((times, of))
+        within = np.diff(of[order]) == 0
+        steps = np.diff(times[order])[within]
+    return np.unique(steps[steps > 0], return_counts=True)
+
+
+def _in_words(seconds: int) -> str:
+    minutes = seconds // 60
+    return f"{minutes // 1440} days" if minutes % 1440 == 0 else f"{minutes} minutes"
