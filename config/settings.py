@@ -238,7 +238,7 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
 PASSWORD_HASHERS = [
-    "apps.accounts.hashers.OwaspArgon2PasswordHasher",
+    "apps.accounts.passwords.OwaspArgon2PasswordHasher",
     "django.contrib.auth.hashers.PBKDF2PasswordHasher",
 ]
 PASSWORD_VALIDATORS = env_choice("PASSWORD_VALIDATORS", allowed=("basic", "strict"))

@@ -1,4 +1,4 @@
-"""What operators look up and change of accounts: verified addresses, passwords, sessions, keys."""
+"""Users, login sessions and API keys for operators, who may change users and end the others."""
 
 from http import HTTPStatus
 from typing import Any
@@ -21,9 +21,9 @@ admin.site.unregister(Group)
 
 @admin.register(User)
 class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not generic at run time
-    """Accounts are made by signing up and are switched off, not deleted: their algorithms stay.
+    """Accounts are made by signing up and deactivated, not deleted: their algorithms stay.
 
-    Operators change users; only admins change operators and admins, and who is one.
+    Operators change users; only admins change operators and admins, and grant these roles.
     """
 
     paginator = BoundedPaginator
@@ -63,7 +63,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
     def user_change_password(
         self, request: HttpRequest, id: str, form_url: str = ""
     ) -> HttpResponse:
-        """Whoever knew the old password is signed out."""
+        """Change the password and end all sessions of the user."""
         response = super().user_change_password(request, id, form_url)
         if response.status_code == HTTPStatus.FOUND:
             sessions = LoginSession.objects.filter(user_id=id)
@@ -86,7 +86,7 @@ def _of_user(term: str) -> Q:
 
 @admin.register(LoginSession)
 class SessionAdmin(OperatorAdmin):
-    """Who is signed in, from where; sessions can be ended."""
+    """Login sessions, which can be ended."""
 
     list_display = ("user", "created_at", "last_used_at", "expires_at", "ended_at", "end_reason")
     list_filter = ("end_reason",)
@@ -107,7 +107,7 @@ class SessionAdmin(OperatorAdmin):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(OperatorAdmin):
-    """Whose programs may call, and what they may do; keys can be revoked."""
+    """API keys, which can be revoked."""
 
     list_display = (
         "user", "name", "scopes", "last_four", "created_at", "last_used_at", "expires_at",
@@ -124,5 +124,5 @@ class ApiKeyAdmin(OperatorAdmin):
         return _of_user(term)
 
     @admin.action(description="Revoke the selected keys")
-    def revoke(self, request: HttpRequest, chosen: QuerySet[ApiKey]) -> None:
-        services.revoke(chosen, now=timezone.now(), by=operator_of(request))
+    def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
+        services.revoke(keys, now=timezone.now(), by=operator_of(request))

@@ -1,4 +1,4 @@
-"""Whose call this is: the session or the key behind its bearer token, or behind its cookie."""
+"""Who makes a call: the session or API key behind its bearer token or its cookie."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from django.utils import timezone
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from apps.accounts import scopes, services, session_cookie
+from apps.accounts import api_keys, cookies, services
 from apps.accounts.models import ApiKey, LoginSession, User
 from apps.accounts.services import Credential
 from apps.core import request_origin
@@ -15,20 +15,20 @@ from apps.core.errors import Forbidden, ServiceError
 
 
 def bearer_token(request: HttpRequest | Request) -> str | None:
-    """What follows `Bearer` in the Authorization header; None with any other scheme or nothing."""
+    """Return the token of the Authorization header; None with another scheme, or without one."""
     scheme, _, token = request.headers.get("Authorization", "").strip().partition(" ")
     return (token.strip() or None) if scheme.lower() == "bearer" else None
 
 
 def caller(request: Request) -> User:
-    """The user behind a call that needs a token; REST framework's type also allows for none."""
+    """Return the user who makes a call that needs a token."""
     user = request.user
     assert isinstance(user, User), "this address answers calls without a token"
     return user
 
 
 def operator_of(request: Request) -> User:
-    """The user behind a call that is for operators alone. Raises Forbidden."""
+    """Return the user who makes a call that is for operators alone. Raises Forbidden."""
     user = caller(request)
     if not user.is_staff:
         raise Forbidden(reason="This call is for operators.")
@@ -36,7 +36,7 @@ def operator_of(request: Request) -> User:
 
 
 def session_of_call(request: Request) -> LoginSession:
-    """The session behind a call under /api/auth, where no key is taken."""
+    """Return the session behind a call under /api/auth, where no key is accepted."""
     session = request.auth
     assert isinstance(session, LoginSession), "this address takes keys, or calls without a token"
     return session
@@ -44,14 +44,14 @@ def session_of_call(request: Request) -> LoginSession:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What a request proves: a credential, or nothing; or why what it brought is refused."""
+    """The credential of a request, if it has one, or why that is refused."""
 
     credential: Credential | None = None
     refusal: ServiceError | None = None
 
 
 def identify(request: HttpRequest) -> Caller:
-    """Who calls, found out once; whether they may is asked later, by CallerAuthentication."""
+    """Identify the caller, once for each request; CallerAuthentication refuses bad credentials."""
     known: Caller | None = getattr(request, "caller", None)
     if known is None:
         try:
@@ -68,12 +68,12 @@ def _credential_of(request: HttpRequest) -> Credential | None:
     if "Authorization" in request.headers:
         bearer = bearer_token(request)
         return services.authenticate(bearer=bearer, path=request.path, now=now) if bearer else None
-    session_id = session_cookie.session_id_in(request)
+    session_id = cookies.session_id_in(request)
     return services.authenticate_browser(session_id=session_id, now=now) if session_id else None
 
 
 class CallerAuthentication(BaseAuthentication):
-    """`request.user` is who calls and `request.auth` the session or key that proves it."""
+    """Set `request.user` to the caller and `request.auth` to the session or key that proves it."""
 
     def authenticate(self, request: Request) -> tuple[User, Credential] | None:
         caller = identify(request._request)
@@ -83,9 +83,9 @@ class CallerAuthentication(BaseAuthentication):
         if credential is None:
             return None
         if isinstance(credential, ApiKey):
-            scopes.check(credential.scopes, method=request.method or "", path=request.path)
+            api_keys.check_scope(credential.scopes, method=request.method or "", path=request.path)
         elif "Authorization" not in request.headers:
-            session_cookie.check_csrf(request)
+            cookies.check_csrf(request)
         return credential.user, credential
 
     def authenticate_header(self, request: Request) -> str:

@@ -1,4 +1,4 @@
-"""Who calls, how often, and with what kind of body: settled before the body is read."""
+"""Rate limits and the refusal of forms, before the body of a request is read."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -70,7 +70,6 @@ class FormMiddleware:
     def process_view(
         self, request: HttpRequest, view: Any, args: object, kwargs: object
     ) -> HttpResponseBase | None:
-        """Any: a view of REST framework, as Django hands it on."""
         if not is_under_api(request.path):
             return None
         request.POST = QueryDict()  # Django's CSRF check looks there: it shall read no body

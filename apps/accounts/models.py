@@ -1,4 +1,4 @@
-"""Who uses the service, the sessions in which they do, and the keys of their programs."""
+"""Users, their login sessions, and the API keys of their programs."""
 
 import secrets
 from datetime import datetime
@@ -11,14 +11,14 @@ from django.db.models import F, Q
 from django.db.models.functions import Lower
 from django.utils import timezone
 
-from apps.accounts import addresses
-from apps.accounts.scopes import Scope
+from apps.accounts import email_addresses
+from apps.accounts.api_keys import Scope
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField
 
 
 class Role(StrEnum):
-    """What a user may do beyond their own things, by rising power."""
+    """What a user may do beyond their own resources, by rising power."""
 
     USER = "user"
     OPERATOR = "operator"
@@ -26,18 +26,20 @@ class Role(StrEnum):
 
 
 class UserManager(BaseUserManager["User"]):
-    """What Django asks of a user model, for `createsuperuser` and the admin's login."""
+    """The manager that Django requires, for `createsuperuser` and the admin's login."""
 
     def create_user(
         self, *, email: str, password: str | None, name: str, now: datetime, **flags: bool
     ) -> "User":
-        user = self.model(email=addresses.folded(email), name=name, created_at=now, **flags)
+        user = self.model(
+            email=email_addresses.normalize(email), name=name, created_at=now, **flags
+        )
         user.set_password(password)
         user.save(force_insert=True)
         return user
 
     def create_superuser(self, *, email: str, name: str, password: str | None = None) -> "User":
-        """Called by the command of the same name, which has no clock to pass on."""
+        """Create an admin, for the command of the same name, which has no clock to pass on."""
         return self.create_user(
             email=email,
             password=password,
@@ -48,11 +50,11 @@ class UserManager(BaseUserManager["User"]):
         )
 
     def get_by_natural_key(self, username: str | None) -> "User":
-        """Raises DoesNotExist."""
-        return self.get(email=addresses.folded(username or ""))
+        """Return the user with this address. Raises DoesNotExist."""
+        return self.get(email=email_addresses.normalize(username or ""))
 
     def locked(self, user_id: str) -> "User | None":
-        """Whoever else wants to lock the row waits until this transaction ends."""
+        """Lock the user's row until this transaction ends."""
         return self.select_for_update(no_key=True).filter(pk=user_id).first()
 
 
@@ -66,9 +68,9 @@ class User(AbstractBaseUser):
 
     id = IdField()
     email = models.CharField(
-        max_length=addresses.MAX_LENGTH,
+        max_length=email_addresses.MAX_LENGTH,
         unique=True,
-        validators=[addresses.check],
+        validators=[email_addresses.validate],
     )
     name = models.CharField(max_length=100)
     email_verified = models.BooleanField(default=False)
@@ -107,14 +109,10 @@ class SessionEndReason(models.TextChoices):
     """Why a session ended before its time."""
 
     LOGOUT = "logout"
-    REVOKED = "revoked"
-    """By the user, in the list of sessions."""
-    PASSWORD = "password"
-    """The user has changed the password in another session."""
-    LIMIT = "limit"
-    """The user has opened too many since."""
-    REUSE = "reuse"
-    """A refresh token came back that had been replaced: two hold what one should."""
+    REVOKED = "revoked"  # by the user, in the list of sessions
+    PASSWORD = "password"  # the user has changed the password in another session
+    LIMIT = "limit"  # the user has opened too many since
+    REUSE = "reuse"  # a replaced refresh token was used again: two parties hold it
     OPERATOR = "operator"
 
 
@@ -133,9 +131,9 @@ def new_token_id() -> str:
 
 
 class LoginSession(models.Model):
-    """One login on one device. Both its tokens carry its id and are worth nothing once it ends.
+    """A login on a device. Both its tokens carry its id and are invalid once it ends.
 
-    `token_id` and `rotated_at` are the id and the birth of the one refresh token that is good now,
+    `token_id` and `rotated_at` are the id and the time of issue of the one valid refresh token,
     which can be signed again from them, byte for byte.
     """
 
@@ -169,15 +167,15 @@ class LoginSession(models.Model):
 
     @staticmethod
     def fetch(session_id: str, *, now: datetime) -> "LoginSession":
-        """The live one with this id, its user in the same query; raises SessionEnded."""
+        """Return the live session with this id and its user in one query. Raises SessionEnded."""
         session = LoginSession.objects.select_related("user").filter(pk=session_id).first()
         if session is None or not session.is_live(now=now):
             raise SessionEnded
         return session
 
     @staticmethod
-    def live_ones(user_id: str, *, now: datetime) -> list[str]:
-        """The ids of a user's live sessions, the newest first."""
+    def live_ids(user_id: str, *, now: datetime) -> list[str]:
+        """Return the ids of a user's live sessions, the newest first."""
         live = LoginSession.objects.filter(user_id=user_id, ended_at=None, expires_at__gt=now)
         return list(live.order_by("-created_at", "-pk").values_list("pk", flat=True))
 

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from apps.accounts import addresses, serializers
-from apps.accounts.scopes import Scope
+from apps.accounts import email_addresses, serializers
+from apps.accounts.api_keys import Scope
 from apps.core.errors import Code
 from apps.core.openapi import (
     FLAG,
@@ -37,7 +37,7 @@ _EMAIL: Final[Schema] = {
     "format": "email",
     "description": "Without a quoted name or a bare IP address.",
     "pattern": "^[!-~]*$",
-    "maxLength": addresses.MAX_LENGTH,
+    "maxLength": email_addresses.MAX_LENGTH,
 }
 _IDENTITY: Final[dict[str, Schema]] = {
     "id": ID,

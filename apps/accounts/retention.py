@@ -1,4 +1,4 @@
-"""How long what no longer lets anybody in is kept, for its owner and for operators to look up."""
+"""How long ended sessions and keys are kept, for their owner and for operators to look up."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,7 +15,7 @@ KEPT: Final = timedelta(days=30)
 def purge(*, now: datetime) -> int:
     """Delete sessions and keys that ended or expired long ago, and Django's expired sessions.
 
-    Returns how many rows went. It can be stopped at any point and run twice at once.
+    Returns the number of deleted rows. It may be interrupted at any point and run twice at once.
     """
     before = now - KEPT
     return sum(

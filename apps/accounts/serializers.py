@@ -5,9 +5,9 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.accounts import addresses, passwords, tokens
+from apps.accounts import email_addresses, passwords, tokens
+from apps.accounts.api_keys import Scope
 from apps.accounts.models import ApiKey, LoginSession, User
-from apps.accounts.scopes import Scope
 from apps.core.api.serializers import (
     Body,
     FlagField,
@@ -23,14 +23,14 @@ class AddressField(serializers.Field[str, str, str, Any]):
     """An e-mail address, exactly as sent: blanks around it are refused."""
 
     def to_internal_value(self, data: object) -> str:
-        if not isinstance(data, str) or not addresses.is_address(data):
+        if not isinstance(data, str) or not email_addresses.is_valid(data):
             raise serializers.ValidationError("is not an e-mail address")
         return data
 
 
 class SignUpBody(Body):
     email = AddressField()
-    password = SecretField(min_length=passwords.LEAST, max_length=passwords.MOST)
+    password = SecretField(min_length=passwords.MIN_LENGTH, max_length=passwords.MAX_LENGTH)
     name = TextField(max_length=100)
 
 
@@ -48,7 +48,7 @@ class ProfileBody(Body):
 
 class PasswordBody(Body):
     currentPassword = SecretField()
-    newPassword = SecretField(min_length=passwords.LEAST, max_length=passwords.MOST)
+    newPassword = SecretField(min_length=passwords.MIN_LENGTH, max_length=passwords.MAX_LENGTH)
 
 
 class KeyBody(Body):

@@ -1,8 +1,8 @@
-"""The two tokens of a session: JSON Web Tokens that name the session, the user and their own kind.
+"""The two tokens of a login session: JSON Web Tokens that name session, user and token type.
 
 The access token (15 minutes) goes with each call; the refresh token (7 days) only fetches new
-access tokens. Neither is stored: a token is good while its signature and its time are, and while
-the session that it names lives. Which refresh token of a session is the good one stands in its row.
+access tokens. Neither is stored: a token is valid while its signature and its time are, and while
+the session that it names is live. The row of a session names its one valid refresh token.
 """
 
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ _ID: Final = "jti"
 _SESSION: Final = "sid"
 _USER: Final = "sub"
 
-Kind = type[AccessToken] | type[RefreshToken]
+TokenType = type[AccessToken] | type[RefreshToken]
 
 
 class TokenRejected(ServiceError):
-    """No good token was sent; the subclasses say what was."""
+    """No valid token was sent; the subclasses say what was."""
 
 
 class NoToken(TokenRejected):
@@ -47,7 +47,7 @@ class TokenExpired(TokenRejected):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a good token says of itself."""
+    """The claims of a valid token."""
 
     session_id: str
     user_id: str
@@ -55,7 +55,7 @@ class Claims:
 
 
 @dataclass(frozen=True, slots=True)
-class Issued:
+class IssuedTokens:
     """A new session and the two tokens that prove it."""
 
     session: LoginSession
@@ -63,7 +63,7 @@ class Issued:
     refresh: str
 
 
-def issue(*, user: User, now: datetime, address: str | None, user_agent: str) -> Issued:
+def issue(*, user: User, now: datetime, address: str | None, user_agent: str) -> IssuedTokens:
     """Open a session for this user."""
     session = LoginSession.objects.create(
         user=user,
@@ -74,7 +74,7 @@ def issue(*, user: User, now: datetime, address: str | None, user_agent: str) ->
         address=address,
         user_agent=user_agent,
     )
-    return Issued(
+    return IssuedTokens(
         session=session,
         access=access_token(session, now=now),
         refresh=refresh_token(session),
@@ -82,48 +82,49 @@ def issue(*, user: User, now: datetime, address: str | None, user_agent: str) ->
 
 
 def access_token(session: LoginSession, *, now: datetime) -> str:
+    """Return a new access token."""
     token = AccessToken()
     token.set_exp(from_time=now)
-    return _signed(token, session, issued_at=now)
+    return _encode(token, session, issued_at=now)
 
 
 def refresh_token(session: LoginSession) -> str:
-    """The one that is good now, the same bytes at every call; it ends with the session."""
+    """Return the session's valid refresh token, the same bytes at every call."""
     token = RefreshToken()
     token[_ID] = session.token_id
     token.set_exp(from_time=session.expires_at, lifetime=timedelta(0))
-    return _signed(token, session, issued_at=session.rotated_at)
+    return _encode(token, session, issued_at=session.rotated_at)
 
 
-def _signed(token: Token, session: LoginSession, *, issued_at: datetime) -> str:
+def _encode(token: Token, session: LoginSession, *, issued_at: datetime) -> str:
     token.set_iat(at_time=issued_at)
     token[_USER] = session.user_id
     token[_SESSION] = session.pk
     return str(token)
 
 
-def read(text: str | None, kind: Kind) -> Claims:
-    """Return the claims of a good token of this kind; the session's row is not read.
+def read(text: str | None, token_type: TokenType) -> Claims:
+    """Return the claims of a valid token of this type; the session's row is not read.
 
     Raises NoToken, InvalidToken or TokenExpired.
     """
     if text is None:
         raise NoToken
-    token = _verified(text, kind)
+    token = _verify(text, token_type)
     session_id, user_id, token_id = token.get(_SESSION), token.get(_USER), token.get(_ID)
     if not (_is_id(session_id) and _is_id(user_id) and isinstance(token_id, str)):
         raise InvalidToken
     return Claims(session_id=session_id, user_id=user_id, token_id=token_id)
 
 
-def _verified(text: str, kind: Kind) -> Token:
-    """Check signature, times and kind; only a token that is good otherwise counts as expired."""
+def _verify(text: str, token_type: TokenType) -> Token:
+    """Verify signature, times and type; only a token that is valid otherwise counts as expired."""
     try:
-        return kind(text)  # type: ignore[arg-type]  # annotated as a Token, documented as text
+        return token_type(text)  # type: ignore[arg-type]  # annotated as a Token, documented as text
     except ExpiredTokenError as error:
-        expired = kind(text, verify=False)  # type: ignore[arg-type]  # the signature was good
-        is_of_kind = expired.get(api_settings.TOKEN_TYPE_CLAIM) == kind.token_type
-        raise (TokenExpired if is_of_kind else InvalidToken) from error
+        expired = token_type(text, verify=False)  # type: ignore[arg-type]  # the signature was good
+        is_of_type = expired.get(api_settings.TOKEN_TYPE_CLAIM) == token_type.token_type
+        raise (TokenExpired if is_of_type else InvalidToken) from error
     except TokenError as error:
         raise InvalidToken from error
 

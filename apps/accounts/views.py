@@ -8,12 +8,11 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts import (
-    addresses,
+    cookies,
+    email_addresses,
     openapi,
-    refresh_cookie,
     serializers,
     services,
-    session_cookie,
     tokens,
 )
 from apps.accounts.authentication import bearer_token, caller, session_of_call
@@ -43,11 +42,11 @@ class EntryView(ViewSet):
     def log_in(self, request: Request) -> Response:
         body = serializers.LogInBody.read(request.data)
         wants_cookie = body.pop("sessionCookie", False)
-        failures = limits.login_failures(addresses.folded(body["email"]))
+        failures = limits.login_failures(email_addresses.normalize(body["email"]))
         with limits.failures_counted(failures):
             issued = services.log_in(**body, **_origin_of(request), now=timezone.now())
         if wants_cookie:
-            session_cookie.put(request, issued.session)
+            cookies.log_browser_in(request, issued.session)
         user = serializers.known_user_out(issued.session.user)
         return _signed_in(issued, message="Logged in.", user=user, status=200)
 
@@ -62,12 +61,12 @@ def _origin_of(request: Request) -> dict[str, Any]:
 
 
 def _signed_in(
-    issued: tokens.Issued, *, message: str, user: dict[str, object], status: int
+    issued: tokens.IssuedTokens, *, message: str, user: dict[str, object], status: int
 ) -> Response:
     access = serializers.access_out(issued.access)
     response = Response({"success": True, "message": message, "user": user, **access}, status)
     max_age = int(tokens.REFRESH_LIFETIME.total_seconds())
-    refresh_cookie.put(response, issued.refresh, max_age=max_age)
+    cookies.set_refresh_token(response, issued.refresh, max_age=max_age)
     return response
 
 
@@ -81,13 +80,13 @@ class RefreshView(ViewSet):
 
     @documented(openapi.REFRESH)
     def refresh(self, request: Request) -> Response:
-        refresh_cookie.refuse_cross_site(request)
+        cookies.refuse_cross_site(request)
         now = timezone.now()
-        renewal = services.refresh(refresh_token=refresh_cookie.taken_from(request), now=now)
+        renewal = services.refresh(refresh_token=cookies.refresh_token_in(request), now=now)
         response = Response({"success": True, **serializers.access_out(renewal.access)})
         if renewal.refresh is not None:
             left = renewal.session.expires_at - now
-            refresh_cookie.put(response, renewal.refresh, max_age=int(left.total_seconds()))
+            cookies.set_refresh_token(response, renewal.refresh, max_age=int(left.total_seconds()))
         return response
 
     def finalize_response(
@@ -95,7 +94,7 @@ class RefreshView(ViewSet):
     ) -> Response:
         """A cookie that was refused is of no more use."""
         if response.status_code == 401:
-            refresh_cookie.clear(response)
+            cookies.clear_refresh_token(response)
         return super().finalize_response(request, response, *args, **kwargs)
 
 
@@ -109,20 +108,20 @@ class LogOutView(ViewSet):
 
     @documented(openapi.LOG_OUT)
     def log_out(self, request: Request) -> Response:
-        refresh_cookie.refuse_cross_site(request)
+        cookies.refuse_cross_site(request)
         services.log_out(
             access_token=bearer_token(request),
-            refresh_token=refresh_cookie.taken_from(request),
+            refresh_token=cookies.refresh_token_in(request),
             browser_session=_browser_session(request),
             now=timezone.now(),
         )
-        session_cookie.drop(request)
+        cookies.log_browser_out(request)
         return Response({"success": True, "message": "Logged out."})
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
-        refresh_cookie.clear(response)
+        cookies.clear_refresh_token(response)
         return super().finalize_response(request, response, *args, **kwargs)
 
 
@@ -130,12 +129,12 @@ def _browser_session(request: Request) -> str | None:
     """What the session cookie proves. Without the CSRF token that is nothing, and where no other
     credential was sent, a refusal.
     """
-    session_id = session_cookie.session_id_in(request._request)
+    session_id = cookies.session_id_in(request._request)
     try:
         if session_id is not None:
-            session_cookie.check_csrf(request)
+            cookies.check_csrf(request)
     except Forbidden:
-        if not (bearer_token(request) or refresh_cookie.taken_from(request)):
+        if not (bearer_token(request) or cookies.refresh_token_in(request)):
             raise
         return None
     return session_id
@@ -195,8 +194,8 @@ class SessionView(ViewSet):
 def _signed_out(request: Request) -> Response:
     """Without the cookies, which are of no more use."""
     response = Response(status=204)
-    refresh_cookie.clear(response)
-    session_cookie.drop(request)
+    cookies.clear_refresh_token(response)
+    cookies.log_browser_out(request)
     return response
 
 

@@ -14,7 +14,7 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from apps.accounts import addresses
+from apps.accounts import email_addresses
 from apps.accounts.models import User
 from apps.core import audit, request_origin
 from apps.core.api import limits
@@ -56,7 +56,7 @@ class LoginForm(AdminAuthenticationForm):
         return dict(cleaned)
 
     def _email(self) -> str:
-        return addresses.folded(self.cleaned_data.get("username") or "")
+        return email_addresses.normalize(self.cleaned_data.get("username") or "")
 
     def _record(self, action: Action, actor: audit.Actor) -> None:
         """Not what was typed as the address of nobody: people type passwords there."""

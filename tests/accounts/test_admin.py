@@ -6,8 +6,8 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts import services, tokens
+from apps.accounts.api_keys import Scope
 from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
-from apps.accounts.scopes import Scope
 from apps.accounts.services import DEACTIVATE_JOB
 from apps.core.models import AuditRecord
 from apps.trading.models import KillSwitch

@@ -6,8 +6,8 @@ import pytest
 from django.contrib.sessions.models import Session as BrowserSession
 
 from apps.accounts import retention, services, tokens
+from apps.accounts.api_keys import Scope
 from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
-from apps.accounts.scopes import Scope
 from tests import make
 
 DAY = timedelta(days=1)

@@ -6,9 +6,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 
-from apps.accounts.hashers import OwaspArgon2PasswordHasher
 from apps.accounts.models import LoginSession, User
-from apps.accounts.passwords import LengthValidator
+from apps.accounts.passwords import LengthValidator, OwaspArgon2PasswordHasher
 from tests import make
 
 

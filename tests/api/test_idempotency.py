@@ -14,8 +14,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts import services as accounts
+from apps.accounts.api_keys import Scope
 from apps.accounts.models import User
-from apps.accounts.scopes import Scope
 from apps.backtests import services
 from apps.backtests.models import Backtest
 from apps.core.api import idempotency

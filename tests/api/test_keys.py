@@ -14,8 +14,8 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts import services
+from apps.accounts.api_keys import Scope
 from apps.accounts.models import ApiKey, User
-from apps.accounts.scopes import Scope
 from apps.accounts.services import MOST_KEYS
 from apps.core.times import wire_time
 from tests import make

@@ -18,15 +18,15 @@ DAMAGED = "eyJhbGciOiJIUzI1NiJ9.e30.x"
 LogOut = Callable[..., Any]
 
 
-def opened(user: User, *, age: timedelta = timedelta(0)) -> tokens.Issued:
+def opened(user: User, *, age: timedelta = timedelta(0)) -> tokens.IssuedTokens:
     return tokens.issue(user=user, now=timezone.now() - age, address=None, user_agent="")
 
 
-def expired_access(user: User) -> tokens.Issued:
+def expired_access(user: User) -> tokens.IssuedTokens:
     return opened(user, age=timedelta(minutes=16))
 
 
-def is_over(issued: tokens.Issued) -> bool:
+def is_over(issued: tokens.IssuedTokens) -> bool:
     issued.session.refresh_from_db()
     return issued.session.ended_at is not None
 

@@ -22,7 +22,7 @@ GOOD = {"currentPassword": make.PASSWORD, "newPassword": NEW}
 Change = Callable[..., Any]
 
 
-def opened(user: User) -> tokens.Issued:
+def opened(user: User) -> tokens.IssuedTokens:
     return tokens.issue(user=user, now=timezone.now(), address=None, user_agent="")
 
 

@@ -27,7 +27,7 @@ def present(api: Api) -> Present:
     return lambda header: api().get(PATH, HTTP_AUTHORIZATION=header)
 
 
-def opened(user: User, *, age: timedelta = timedelta(0)) -> tokens.Issued:
+def opened(user: User, *, age: timedelta = timedelta(0)) -> tokens.IssuedTokens:
     return tokens.issue(user=user, now=timezone.now() - age, address=None, user_agent="")
 
 

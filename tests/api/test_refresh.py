@@ -17,7 +17,7 @@ CLEARED = "refreshToken=; HttpOnly; Max-Age=0; Path=/api/auth; SameSite=Strict; 
 Refresh = Callable[..., Any]
 
 
-def opened(user: User, *, days_ago: int = 0) -> tokens.Issued:
+def opened(user: User, *, days_ago: int = 0) -> tokens.IssuedTokens:
     now = timezone.now() - timedelta(days=days_ago)
     return tokens.issue(user=user, now=now, address=None, user_agent="")
 

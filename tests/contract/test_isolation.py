@@ -19,8 +19,8 @@ from rest_framework.test import APIClient
 
 from apps.accounts import services as accounts
 from apps.accounts import tokens
+from apps.accounts.api_keys import Scope
 from apps.accounts.models import User
-from apps.accounts.scopes import Scope
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import ReportLink
 from apps.core.times import wire_time

@@ -1,0 +1,68 @@
+"""Personal API keys: their text, how it is stored, and the scopes that a call needs.
+
+The 32 random bytes of a key cannot be guessed, so a single SHA-256 is as safe to store as a slow
+hash, which protects what people choose. The digest also finds the row.
+"""
+
+import hashlib
+import secrets
+from collections.abc import Collection
+from enum import StrEnum
+from typing import Final
+
+from apps.core.errors import Code, ServiceError
+
+# People, and programs that search for leaked secrets, recognise a key by it.
+PREFIX: Final = "atk_"
+LAST_SHOWN: Final = 4  # characters at its end are shown, for the owner to tell it from others
+_SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+# Calls that change nothing and are a POST for the sake of their body.
+_SAFE_POSTS: Final = frozenset({"/api/symbols/validate"})
+_ACCOUNT: Final = "/api/auth"
+_BACKTESTS: Final = "/api/backtests"
+
+
+class Scope(StrEnum):
+    """What a key allows."""
+
+    READ = "read"  # every call that changes nothing
+    TRADE = "trade"  # every other call without a scope of its own: algorithms, webhooks, candles
+    BACKTEST = "backtest"  # to submit, rename, cancel, share and delete backtests
+
+
+class ScopeMissing(ServiceError):
+    code = Code.FORBIDDEN
+    message = "This API key lacks the scope that the call needs: {requiredScope}."
+
+
+def new_key() -> str:
+    """Return the text of a new key."""
+    return PREFIX + secrets.token_urlsafe(32)
+
+
+def is_key(bearer: str) -> bool:
+    """Tell whether a bearer token is meant to be a key: no JSON Web Token begins like one."""
+    return bearer.startswith(PREFIX)
+
+
+def digest_of(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def accepts_keys(path: str) -> bool:
+    """Tell whether a call takes keys: no program changes a password or makes more keys."""
+    return not _is_under(path, _ACCOUNT)
+
+
+def check_scope(scopes: Collection[str], *, method: str, path: str) -> None:
+    """Raise ScopeMissing unless the scopes allow the call; no scope includes another."""
+    if method in _SAFE_METHODS or path in _SAFE_POSTS:
+        required = Scope.READ
+    else:
+        required = Scope.BACKTEST if _is_under(path, _BACKTESTS) else Scope.TRADE
+    if required not in scopes:
+        raise ScopeMissing(requiredScope=required.value)
+
+
+def _is_under(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder + "/")

@@ -1,0 +1,107 @@
+"""The two cookies of a browser: the refresh token, and a login by Django's own session.
+
+Browsers send the refresh token only to /api/auth, only from the service's own site, and scripts
+cannot read it. Django's session is for web applications that keep no token. It holds nothing but
+the id of the login session, so it ends when that row does; it is no login to the admin's pages.
+"""
+
+import re
+from typing import Final
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.middleware.csrf import rotate_token
+from rest_framework.authentication import CSRFCheck
+from rest_framework.request import Request
+
+from apps.accounts.models import LoginSession
+from apps.core.errors import Forbidden
+
+REFRESH_COOKIE: Final = "refreshToken"
+REFRESH_PATH: Final = "/api/auth"
+_SESSION_VARIABLE: Final = "session"
+_SESSION_KEY: Final = re.compile(r"[a-z0-9]{32}")  # as Django makes them
+
+
+# ------------------------------------------------------------------------------- the refresh token
+
+
+def set_refresh_token(response: HttpResponseBase, token: str, *, max_age: int) -> None:
+    """Set the cookie; Django's own `set_cookie` would add `expires`."""
+    response.cookies[REFRESH_COOKIE] = token
+    morsel = response.cookies[REFRESH_COOKIE]
+    morsel.set(REFRESH_COOKIE, token, token)  # as it is: http.cookies writes an empty value as ""
+    morsel["max-age"] = str(max_age)
+    morsel["path"] = REFRESH_PATH
+    morsel["samesite"] = "Strict"
+    morsel["httponly"] = morsel["secure"] = "yes"  # any text: these two are written without a value
+
+
+def clear_refresh_token(response: HttpResponseBase) -> None:
+    set_refresh_token(response, "", max_age=0)
+
+
+def refresh_token_in(request: Request) -> str | None:
+    """Return the cookie's value; None when there is none, or two: nobody can say which is meant."""
+    pairs = (pair.strip().partition("=") for pair in request.headers.get("Cookie", "").split(";"))
+    values = [value for name, _, value in pairs if name == REFRESH_COOKIE]
+    return values[0] if len(values) == 1 else None
+
+
+def refuse_cross_site(request: Request) -> None:
+    """Refuse a browser that another site sent here. Programs send neither header and may pass."""
+    if request.headers.get("Sec-Fetch-Site") == "cross-site":
+        raise Forbidden(reason="This call cannot be made from another site.")
+    origin = request.headers.get("Origin")
+    # The service's own TLS may end at a proxy.
+    own = (f"https://{request.get_host()}", f"http://{request.get_host()}")
+    if origin is not None and origin not in (*settings.CORS_ALLOWED_ORIGINS, *own):
+        raise Forbidden(reason="This call cannot be made from this origin.")
+
+
+# ------------------------------------------------------------------------------ the session cookie
+
+
+def log_browser_in(request: Request, session: LoginSession) -> None:
+    """Log the browser in; its cookie and a new CSRF token leave with the response.
+
+    What Django's session held, an operator's login to the admin, stays, under another key.
+    """
+    inner = request._request
+    if not _is_sent(inner):
+        inner.session = type(inner.session)()  # what the cookie holds may not even be storable
+    inner.session.cycle_key()
+    inner.session[_SESSION_VARIABLE] = session.pk
+    rotate_token(inner)
+
+
+def session_id_in(request: HttpRequest) -> str | None:
+    """Return the id of the login session that the cookie stands for, which may have ended."""
+    return request.session.get(_SESSION_VARIABLE) if _is_sent(request) else None
+
+
+def log_browser_out(request: Request) -> None:
+    """Forget the login session; an operator's login to the admin stays."""
+    session = request._request.session
+    if session_id_in(request._request) is not None:
+        del session[_SESSION_VARIABLE]
+        if session.is_empty() or not session.keys():
+            session.flush()
+
+
+def check_csrf(request: Request) -> None:
+    """Refuse an unsafe call that does not bring the CSRF token, or comes from another origin."""
+    check = CSRFCheck(_no_response)
+    check.process_request(request._request)
+    rejection = check.process_view(request._request, _no_response, (), {})
+    if rejection is not None:
+        raise Forbidden(reason=f"A call with the session cookie needs X-CSRFToken: {rejection}")
+
+
+def _is_sent(request: HttpRequest) -> bool:
+    return _SESSION_KEY.fullmatch(request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")) is not None
+
+
+def _no_response(request: HttpRequest) -> HttpResponse:
+    """Stand in for the view that Django's check wraps and never calls here."""
+    raise AssertionError("a check calls no view")

@@ -1,0 +1,32 @@
+"""The e-mail addresses that the service accepts: ASCII, a dot-atom, an @ and a domain name.
+
+RFC 5321 also allows quoted names and bare IP addresses; no trader's mailbox has one, so both are
+rejected. Letters outside ASCII are rejected because some fold into ASCII ones: a dotless i would
+pass for an i, and two people would share an account.
+"""
+
+import re
+from typing import Final
+
+from django.core.exceptions import ValidationError
+
+MAX_LENGTH: Final = 254
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+_TOP_LEVEL = r"[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])"
+_ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{_TOP_LEVEL}")
+
+
+def is_valid(text: str) -> bool:
+    return len(text) <= MAX_LENGTH and _ADDRESS.fullmatch(text) is not None
+
+
+def validate(text: str) -> None:
+    """Validate a model field, for the command line and the admin."""
+    if not is_valid(text):
+        raise ValidationError("Enter a valid e-mail address.")
+
+
+def normalize(address: str) -> str:
+    """Return the spelling under which an address is stored and looked up: case does not count."""
+    return address.lower()
