@@ -24,10 +24,9 @@ WITHOUT_DATABASE = {
 }
 
 
+# Nearly all that imports make stays: by Python's own 700 the collector of garbage would look at it
+# over and over, a tenth of a start. Later on little is in cycles.
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
-"""Nearly all that imports make stays: by Python's own 700 the collector of garbage would look at it
-over and over, a tenth of a start. Later on little is in cycles.
-"""
 
 
 def main() -> None:

@@ -15,8 +15,8 @@ from django.http.response import HttpResponseBase
 from django.template.loader import get_template
 
 HEADER: Final = "Content-Security-Policy"
+# Templates with a style element, which the policy names by its hash.
 WITH_STYLE: Final = ("drf_spectacular/swagger_ui.html", "webhooks/guide.html")
-"""Templates with a style element, which the policy names by its hash."""
 _STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 
 

@@ -47,10 +47,9 @@ def document(request: HttpRequest) -> HttpResponse:
     return HttpResponse(written, content_type=JSON)
 
 
+# Swagger UI, whose files are the service's own; its script is a request of its own, as the policy
+# (config.content_policy) runs none that stands in a page.
 page = SpectacularSwaggerSplitView.as_view(url_name="openapi")
-"""Swagger UI, whose files are the service's own; its script is a request of its own, as the policy
-(config.content_policy) runs none that stands in a page.
-"""
 
 
 @public_page

@@ -47,12 +47,12 @@ from apps.trading.activity import openapi as activity
 from apps.trading.drift import openapi as drift
 from apps.webhooks import openapi as webhooks
 
+# Those that bring components.
 APPS: Final = (
     accounts, symbols, market, feeds, algorithms, trading, activity, drift, backtests, report,
     explain,
     webhooks,
 )  # fmt: skip
-"""Those that bring components."""
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",
     "algorithms": "What an algorithm is made of, and how it does.",
@@ -131,8 +131,8 @@ HEADERS: Final = {
     "Set-Cookie": (TEXT, "The refresh cookie, set or cleared."),
     REPLAYED: ({**TEXT, "const": "true"}, "The answer of the first request with this key."),
 }
+# Wherever they are named; each of the others has a case in which it is absent.
 ALWAYS_SENT: Final = ("X-Request-ID", "WWW-Authenticate")
-"""Wherever they are named; each of the others has a case in which it is absent."""
 ON_ALL: Final = tuple(name for name in HEADERS if name.startswith(("X-Request", "X-RateLimit")))
 ON_REFUSALS: Final = {
     401: ("WWW-Authenticate", "Set-Cookie"),
@@ -172,8 +172,8 @@ class ViewSchema(AutoSchema):
         return _written(getattr(view, view.action).operation, method.upper(), path)
 
 
+# Path, its pattern, method and view, as drf-spectacular has them. Any: a function with fields.
 Endpoint = tuple[str, str, str, Any]
-"""Path, its pattern, method and view, as drf-spectacular has them. Any: a function with fields."""
 
 
 def only_documented(endpoints: Sequence[Endpoint]) -> list[Endpoint]:

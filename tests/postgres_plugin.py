@@ -22,8 +22,8 @@ import pytest
 from apps.ops.embedded_postgres.shared_server import DATABASE, OWNER, attached, socket_directory
 
 ROOT = Path(__file__).resolve().parents[1]
+# Names the file that is locked until the server is ready, and then says what went wrong.
 _NOTE = "TEST_DATABASE_NOTE"
-"""Names the file that is locked until the server is ready, and then says what went wrong."""
 _RUN = ExitStack()
 _SERVER = ExitStack()
 

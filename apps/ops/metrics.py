@@ -33,10 +33,10 @@ from apps.ops.processes import memory_of_session
 from apps.ops.worker import QUEUES
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# The label of what clients choose freely: labels without bound would fill the memory.
 OTHER: Final = "other"
-"""The label of what clients choose freely: labels without bound would fill the memory."""
+# Seconds; a client may ask to wait for up to thirty.
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Seconds; a client may ask to wait for up to thirty."""
 _PLACE: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 
 OWN: Final = CollectorRegistry()

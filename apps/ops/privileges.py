@@ -17,13 +17,13 @@ from django.conf import settings
 from apps.ops import private_files
 from apps.ops.embedded_postgres.binaries import Account
 
+# What the account must be able to do: read project and environment, listen, reach the database.
 PROBE: Final = """
 from django.db import connection
 from apps.ops.management.commands.up import require_free_port
 require_free_port()
 connection.ensure_connection()
 """
-"""What the account must be able to do: read project and environment, listen, reach the database."""
 
 
 @dataclass(frozen=True, slots=True)

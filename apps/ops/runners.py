@@ -26,10 +26,10 @@ from apps.ops.supervisor import Backoff
 from apps.trading import bar_streams
 from apps.trading.live.runner import Runner
 
+# Seconds between two looks when nothing is told.
 POLL: Final = 1.0
-"""Seconds between two looks when nothing is told."""
+# How long a transaction that brings bars may take to commit.
 MARGIN: Final = timedelta(seconds=5)
-"""How long a transaction that brings bars may take to commit."""
 GOOD_RUN: Final = 10.0
 
 log = logging.getLogger(__name__)

@@ -7,8 +7,8 @@ from procrastinate.contrib.django import app
 
 from apps.ops import retention
 
+# UTC: in India a quarter to three, between one trading day and the next.
 NIGHTLY: Final = "17 21 * * *"
-"""UTC: in India a quarter to three, between one trading day and the next."""
 
 
 @app.periodic(cron=NIGHTLY)

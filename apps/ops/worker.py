@@ -33,13 +33,13 @@ QUEUES: Final[Mapping[str, list[str]]] = {
     "backtests": ["backtests"],
 }
 CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests": 1}
+# Then a backtest that still runs gives itself back to the queue.
 SECONDS_TO_FINISH: Final = 5.0
-"""Then a backtest that still runs gives itself back to the queue."""
 SECONDS_FOR_A_CONNECTION: Final = 3.0
+# Then a worker gives back the memory that its jobs have freed.
 SECONDS_IDLE: Final = 2.0
-"""Then a worker gives back the memory that its jobs have freed."""
+# Seconds after which the waits for the database start from the shortest again.
 GOOD_RUN: Final = 10.0
-"""Seconds after which the waits for the database start from the shortest again."""
 
 log = logging.getLogger(__name__)
 

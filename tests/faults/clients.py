@@ -12,6 +12,7 @@ from typing import Final
 from tests.faults.service import Answer, Caller
 
 PASSWORD: Final = "correct horse battery"
+# A strategy on days, over in milliseconds.
 DAYS: Final = {
     "basicInfo": {"strategyType": "momentum", "timeframe": "1d", "symbols": ["NSE:RELIANCE"]},
     "positionSizing": {"method": "risk_based", "riskPercentage": 1},
@@ -30,7 +31,6 @@ DAYS: Final = {
     "riskParameters": {"maxPositionSize": 500_000, "maxDailyLoss": 20_000, "maxOpenPositions": 1},
     "executionSettings": {"mode": "paper", "exchange": "NSE", "orderType": "market"},
 }
-"""A strategy on days, over in milliseconds."""
 
 
 def allowed(answer: Answer) -> bool:
@@ -52,8 +52,8 @@ class Journal:
     backtests: list[str] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     unexpected: list[str] = field(default_factory=list)
+    # When each 2xx came, by time.monotonic.
     good: list[float] = field(default_factory=list)
-    """When each 2xx came, by time.monotonic."""
 
 
 @dataclass(slots=True)

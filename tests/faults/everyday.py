@@ -171,6 +171,7 @@ def _backtest(client: Client, rng: random.Random) -> str:
     return f"/api/backtests/{rng.choice(client.backtests or [UNKNOWN])}"
 
 
+# 404 of a backtest: a client that has submitted none yet asks for one that is not.
 OPERATIONS: Final = (
     Operation("log in", 2, log_in, (200, 429)),
     Operation("refresh", 5, refresh, (200, 429)),
@@ -194,4 +195,3 @@ OPERATIONS: Final = (
     Operation("wrong: token", 1, forged, (401,)),
     Operation("wrong: password", 1, wrong_password, (401, 429)),
 )
-"""404 of a backtest: a client that has submitted none yet asks for one that is not."""

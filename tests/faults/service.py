@@ -21,8 +21,8 @@ from tests.processes import PROJECT, until
 
 COMPILED = PROJECT / ".data" / "numba"  # compiled once for all services that tests start
 WORKERS = ("small", "webhooks", "trading", "backtests")
+# `web` are the process that listens and those that serve.
 ROLES = ("up", "web", *WORKERS, "launcher", "postmaster", "backend")
-"""`web` are the process that listens and those that serve."""
 
 
 @dataclass(slots=True)

@@ -33,20 +33,20 @@ SECONDS_A_SAMPLE: Final = 10.0
 MOST_GROWTH: Final = 5.0  # percent
 OURS: Final = ("up", "web", *WORKERS)
 DATABASE: Final = ("launcher", "postmaster", "backend")
+# Megabytes by role.
 Memory = Mapping[str, float]
-"""Megabytes by role."""
 
 
 @dataclass(slots=True)
 class Record:
     """What came of the calls, and what the service took meanwhile."""
 
+    # By operation, from the moment a call was due.
     seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """By operation, from the moment a call was due."""
     statuses: dict[str, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     unexpected: list[str] = field(default_factory=list)
+    # By the second since the start.
     memory: list[tuple[float, Memory]] = field(default_factory=list)
-    """By the second since the start."""
     processes: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
 
     def note(self, operation: Operation, answer: Answer, seconds: float) -> None:

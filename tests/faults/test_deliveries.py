@@ -45,10 +45,10 @@ pytestmark = [
 ]
 
 SEED: Final = 20261121
+# With 5,000 events it takes two busy cores twelve minutes.
 EVENTS, ALGORITHMS, ENDPOINTS, KILLS = 1_500, 20, 3, 20
-"""With 5,000 events it takes two busy cores twelve minutes."""
+# A hang costs a sender 15 seconds, so of the failures only so many are one.
 HANGS: Final = 20
-"""A hang costs a sender 15 seconds, so of the failures only so many are one."""
 CUTS: Final = 200
 
 

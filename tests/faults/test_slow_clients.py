@@ -31,8 +31,8 @@ SLOW: Final = 400
 PROBES: Final = 200
 SECONDS_BETWEEN_PROBES: Final = 0.06
 SECONDS_TO_ANSWER: Final = 5.0
+# Seconds that the 95th percentile of the probes may be above the undisturbed one.
 MOST_MORE: Final = 0.050
-"""Seconds that the 95th percentile of the probes may be above the undisturbed one."""
 FILE: Final = "/static/drf_spectacular_sidecar/swagger-ui-dist/swagger-ui-bundle.js"
 
 

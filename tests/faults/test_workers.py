@@ -35,8 +35,8 @@ pytestmark = [
 
 SEED: Final = 20261121
 BACKTESTS, KILLS, USERS = 200, 50, 10
+# Of one backtest here; a few more, and it is given up as the one that breaks its workers.
 MOST_LOSSES: Final = 3
-"""Of one backtest here; a few more, and it is given up as the one that breaks its workers."""
 
 Basics = Mapping[str, object]
 Result = tuple[object, bytes, tuple[bytes, ...]]

@@ -15,8 +15,8 @@ DAYS: Final = 5
 SECONDS_TO_CATCH_UP: Final = 120.0  # the first runner of all waits for the compiler
 SECONDS_OF_REST: Final = 3.0
 
+# Plays a symbol's stored candles of a timeframe from a date on, as if they came in now.
 Feed = Callable[[str, str, date], None]
-"""Plays a symbol's stored candles of a timeframe from a date on, as if they came in now."""
 
 
 def trade(client: Client, algorithm: str, last: date, *, feed: Feed, listener: Listener) -> None:

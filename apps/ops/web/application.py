@@ -29,27 +29,25 @@ from apps.ops.web.http_protocol import CONNECTION
 from apps.ops.web.notifications import Notifications
 from apps.ops.web.responses import CLOSE, Answer, Headers, refusal
 
+# A body may take so long to come, and each piece of an answer to be read...
 SECONDS_TO_TRANSFER: Final = 10.0
-"""A body may take so long to come, and each piece of an answer to be read..."""
+# ... and a second more for so many bytes.
 SLOWEST_RATE: Final = 32 * 1024
-"""... and a second more for so many bytes."""
+# Bytes of an answer that are handed to the kernel at a time.
 PIECE: Final = 256 * 1024
-"""Bytes of an answer that are handed to the kernel at a time."""
 LARGE: Final = 64 * 1024
+# Bytes of large bodies and large answers that a web process holds for one client address.
 MAX_HELD: Final = 64 * 1024 * 1024
-"""Bytes of large bodies and large answers that a web process holds for one client address."""
+# Large pages that need no token: they take one request thread at a time, and so do the requests
+# that a client sends before it has its answer to another one. The other threads stay free.
 DOCUMENTS: Final = ("/reports/", "/static/", "/docs", "/openapi.json")
-"""Large pages that need no token: they take one request thread at a time, and so do the requests
-that a client sends before it has its answer to another one. The other threads stay free.
-"""
+# Of these, a web process makes and sends one client address so many at once, as a browser asks for
+# no more.
 DOCUMENTS_OF_ADDRESS: Final = 6
-"""Of these, a web process makes and sends one client address so many at once, as a browser asks for
-no more.
-"""
+# Answers of a web process that wait at once; the others are sent at once.
 MAX_POLLS: Final = 256
-"""Answers of a web process that wait at once; the others are sent at once."""
+# A notification may be lost with the database, or in a pooler of connections.
 SECONDS_BETWEEN_CHECKS: Final = 5.0
-"""A notification may be lost with the database, or in a pooler of connections."""
 
 # Any: ASGI's messages.
 Message = dict[str, Any]
@@ -70,8 +68,8 @@ class Body(NamedTuple):
     """What was kept of a request's body; one that is too large is thrown away as it comes."""
 
     content: bytes = b""
+    # To its end: else the connection cannot go on.
     is_read: bool = True
-    """To its end: else the connection cannot go on."""
 
 
 class Outcome(NamedTuple):
@@ -79,8 +77,8 @@ class Outcome(NamedTuple):
 
     answer: Answer
     poll: LongPoll | None
+    # Of the request, for what is done for it later.
     context: Context | None
-    """Of the request, for what is done for it later."""
 
 
 class Application:

@@ -21,32 +21,31 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from apps.core.client_address import is_trusted, network_of
 from apps.ops.web.responses import refusal
 
+# The name of our extension of the ASGI scope: `abort` cuts the connection off, and `is_pipelined`
+# says that the request came before the answer to the one before it.
 CONNECTION: Final = "algotrade.connection"
-"""The name of our extension of the ASGI scope: `abort` cuts the connection off, and `is_pipelined`
-says that the request came before the answer to the one before it.
-"""
+# A new connection may send nothing for so long.
 SECONDS_TO_BEGIN: Final = 10.0
-"""A new connection may send nothing for so long."""
+# From the first byte of a request to the end of its headers.
 SECONDS_FOR_HEAD: Final = 10.0
-"""From the first byte of a request to the end of its headers."""
+# From an answer to the next request.
 SECONDS_KEPT_ALIVE: Final = 5.0
-"""From an answer to the next request."""
+# A client may take so long to read a refusal, or the end of an answer, before it is cut off.
 SECONDS_TO_CLOSE: Final = 2.0
-"""A client may take so long to read a refusal, or the end of an answer, before it is cut off."""
+# A deadline that is nearer than the last one is kept so late at most.
 SECONDS_BETWEEN_LOOKS: Final = 2.0
-"""A deadline that is nearer than the last one is kept so late at most."""
 
 MAX_URL: Final = 8190
 MAX_FIELD: Final = 8190
 MAX_FIELDS: Final = 100
+# Bytes of a head beyond the piece in which it begins, which the event loop bounds to 256 KiB.
 MAX_HEAD: Final = 64 * 1024
-"""Bytes of a head beyond the piece in which it begins, which the event loop bounds to 256 KiB."""
+# Requests that wait on one connection; those sent beyond them are not answered.
 MAX_PIPELINED: Final = 16
-"""Requests that wait on one connection; those sent beyond them are not answered."""
+# Connections of one client address to one web process; proxies that we trust are not counted.
 MAX_OF_ADDRESS: Final = 1024
-"""Connections of one client address to one web process; proxies that we trust are not counted."""
+# Descriptors of a web process that are not for connections: its database, logs and files.
 FILES_KEPT_FREE: Final = 256
-"""Descriptors of a web process that are not for connections: its database, logs and files."""
 
 
 class RejectedHead(Exception):
@@ -56,23 +55,23 @@ class RejectedHead(Exception):
 class HttpProtocol(HttpToolsProtocol):
     """One connection."""
 
+    # Open connections of this process.
     by_address: ClassVar[Counter[str]] = Counter()
-    """Open connections of this process."""
 
     _address: str | None = None
     _timer: asyncio.TimerHandle | None = None
+    # None while a request is answered: its body and its answer have deadlines of their own.
     _deadline: float | None = None
-    """None while a request is answered: its body and its answer have deadlines of their own."""
     _in_head = False
     _head_bytes = 0
+    # What the parser's next error means to the client.
     _status = 400
-    """What the parser's next error means to the client."""
+    # A refusal that waits for the answers before it.
     _refusal_due: int | None = None
-    """A refusal that waits for the answers before it."""
+    # The request that was read last is the last one that is answered.
     _is_last = False
-    """The request that was read last is the last one that is answered."""
+    # Whatever the client still sends is thrown away.
     _takes_no_more = False
-    """Whatever the client still sends is thrown away."""
 
     # ---------------------------------------------------------------------- asyncio's callbacks
 

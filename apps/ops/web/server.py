@@ -25,24 +25,23 @@ from apps.ops.supervisor import STOP_SIGNALS
 from apps.ops.web.application import Application
 from apps.ops.web.http_protocol import SECONDS_KEPT_ALIVE, HttpProtocol
 
+# Connections that the kernel keeps until a process takes them.
 BACKLOG: Final = 2048
-"""Connections that the kernel keeps until a process takes them."""
 SEND_BUFFER: Final = 256 * 1024
+# Connections that a process takes before it looks at anything else, or lets others have some.
 TAKEN_AT_ONCE: Final = 8
-"""Connections that a process takes before it looks at anything else, or lets others have some."""
 MOST_FILES: Final = 65_536
+# For the requests that are being answered when the service stops.
 SECONDS_TO_FINISH: Final = 4
-"""For the requests that are being answered when the service stops."""
 SECONDS_TO_HANG: Final = 30.0
+# The forks of a server that was killed may hold the port for so long.
 SECONDS_TO_BIND: Final = 10.0
-"""The forks of a server that was killed may hold the port for so long."""
+# A thread that computes lets others have the interpreter so often: the event loop needs it several
+# times for each request, and would else wait 5 ms each time while a page is built.
 SECONDS_OF_INTERPRETER: Final = 0.0005
-"""A thread that computes lets others have the interpreter so often: the event loop needs it several
-times for each request, and would else wait 5 ms each time while a page is built.
-"""
 ROUND: Final = 0.1
+# A process that lives no longer than this is forked again after as long a pause.
 SHORT_LIFE: Final = 1.0
-"""A process that lives no longer than this is forked again after as long a pause."""
 
 log = logging.getLogger(__name__)
 
@@ -72,11 +71,11 @@ class Processes:
         self._listener = listener
         self._application = application
         self._parent = os.getpid()
+        # By number; of one that has ended, when it may be forked again.
         self._started: dict[int, float] = {}
-        """By number; of one that has ended, when it may be forked again."""
         self._pids: dict[int, int] = {}
+        # Of life: of each process, when it last gave one. All of them share this memory.
         self._signs = mmap.mmap(-1, 8 * count)
-        """Of life: of each process, when it last gave one. All of them share this memory."""
         self._count = count
         self._is_stopping = False
 

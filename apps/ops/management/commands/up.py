@@ -27,8 +27,8 @@ MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates
 class Command(BaseCommand):
     help = "Run everything: database, web and workers. Ctrl-C stops it, a second Ctrl-C at once."
     requires_system_checks = []
+    # Who may enter where the embedded database is, beside its account.
     group: int | None = None
-    """Who may enter where the embedded database is, beside its account."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)

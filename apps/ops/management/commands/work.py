@@ -14,8 +14,8 @@ from apps.engine import memory
 from apps.ops import database_timeouts, worker
 from apps.ops.reaper import SWEEPS, sweeping
 
+# No queue of jobs: bars are what there is to do (apps/ops/runners.py).
 TRADING: Final = "trading"
-"""No queue of jobs: bars are what there is to do (apps/ops/runners.py)."""
 
 
 class Command(BaseCommand):
