@@ -32,7 +32,7 @@ _WAKE: Final = f"""
             AND (%(symbols)s::text[] IS NULL
                 OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s)
             AND (row_time IS NULL OR row_time < %(newest)s)
-            AND EXISTS (SELECT FROM {_STATE} WHERE stream_id = stream.id)
+            AND EXISTS (SELECT FROM {_STATE} WHERE lane_id = stream.id)
         FOR NO KEY UPDATE SKIP LOCKED
     )
 """
