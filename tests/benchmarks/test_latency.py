@@ -17,7 +17,7 @@ import pytest
 from apps.engine.candles import Candles
 from apps.market.rulebook.sessions import sessions_of
 from apps.ops.demo.client import Client
-from apps.ops.demo.research import ALGORITHM
+from apps.ops.demo.walkthrough import ALGORITHM
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.benchmarks.walks import session_bars
 from tests.faults.service import Service, service

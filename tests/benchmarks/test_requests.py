@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from apps.ops.demo.client import Client
-from apps.ops.demo.research import ALGORITHM
+from apps.ops.demo.walkthrough import ALGORITHM
 from apps.ops.embedded_postgres.shared_server import socket_directory
 from tests.benchmarks.load import CONNECTIONS, ask, request
 from tests.benchmarks.peers.environments import PeersMissing

@@ -1,1 +1,0 @@
-"""The main job, walked over HTTP as a client would."""

@@ -1,4 +1,4 @@
-"""JSON over HTTP, and saying what was asked and answered."""
+"""A client of the service that prints each request and the status of its response."""
 
 import json
 import urllib.error
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 
-class JourneyFailed(Exception):
-    """The service answered something else than a client may expect."""
+class DemoFailed(Exception):
+    """The service responded with something else than a client may expect."""
 
 
 @dataclass(slots=True)
 class Client:
-    """JSON over HTTP with a bearer token. Any: JSON of many shapes."""
+    """JSON over HTTP with a bearer token."""
 
     address: str
     say: Callable[[str], None]
@@ -24,7 +24,7 @@ class Client:
         status, answer = self.send(method, path, body)
         self.say(f"  {method:6} {path}  ->  {status}")
         if status != expect:
-            raise JourneyFailed(f"{method} {path} answered {status}, not {expect}: {answer}")
+            raise DemoFailed(f"{method} {path} answered {status}, not {expect}: {answer}")
         return answer
 
     def send(self, method: str, path: str, body: object) -> tuple[int, Any]:

@@ -1,4 +1,4 @@
-"""The whole journey against a fresh service that leaves nothing behind."""
+"""The demo: the main job over HTTP, against a fresh service that leaves nothing behind."""
 
 import os
 import secrets
@@ -18,9 +18,9 @@ from typing import Any, Final
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from apps.ops.demo.client import Client, JourneyFailed
-from apps.ops.demo.listener import listening
-from apps.ops.demo.walk import walk
+from apps.ops.demo import walkthrough
+from apps.ops.demo.client import Client, DemoFailed
+from apps.ops.demo.webhook_receiver import receiving
 
 SECONDS_TO_BE_READY: Final = 90.0
 LINES_SHOWN: Final = 20
@@ -48,9 +48,10 @@ class Command(BaseCommand):
             _run(environment, "feed", *past, "--speed", "max")
 
         try:
-            with listening() as listener:
-                walk(client, password=secrets.token_urlsafe(), feed=feed, listener=listener)
-        except JourneyFailed as error:
+            with receiving() as receiver:
+                password = secrets.token_urlsafe()
+                walkthrough.run(client, password=password, feed=feed, receiver=receiver)
+        except DemoFailed as error:
             raise CommandError(str(error)) from error
 
     def say(self, line: str) -> None:
@@ -59,13 +60,13 @@ class Command(BaseCommand):
 
 
 def _environment(directory: str) -> dict[str, str]:
-    """Ours, less what would point the service at somebody's real data.
+    """Return this process's environment without what would lead to somebody's real data.
 
     NUMBA_CACHE_DIR, which the settings have set, stays: a kernel is the same for every service.
     """
-    ours = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    ours |= {"DATA_DIR": directory, "PORT": str(_free_port()), "HOST": "127.0.0.1"}
-    return ours | {
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    environment |= {"DATA_DIR": directory, "PORT": str(_free_port()), "HOST": "127.0.0.1"}
+    return environment | {
         "ALLOWED_HOSTS": "127.0.0.1",
         "WEB_WORKERS": "1",
         "BACKTEST_WORKERS": "1",
@@ -86,15 +87,15 @@ def _command(*arguments: str) -> list[str]:
 
 @contextmanager
 def _running(environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    """`manage.py up`; the end of what it said is shown when something goes wrong."""
+    """Run `manage.py up`; an error is raised with the last lines of its output."""
     path = Path(environment["DATA_DIR"]) / "up.log"
     with path.open("wb") as log:
         service = subprocess.Popen(_command("up"), env=environment, stdout=log, stderr=log)
         try:
             yield service
         except CommandError as error:
-            said = path.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
-            raise CommandError("\n".join([str(error), *said])) from error
+            lines = path.read_text(errors="replace").splitlines()[-LINES_SHOWN:]
+            raise CommandError("\n".join([str(error), *lines])) from error
         finally:
             service.send_signal(signal.SIGTERM)
             service.wait(30)

@@ -1,11 +1,13 @@
-"""Where the demo has its webhooks sent: it keeps what is signed and answers 204."""
+"""The receiver of the demo's webhooks: it keeps the signed ones and responds with 204."""
 
 import hmac
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -13,40 +15,43 @@ from apps.webhooks.signing import sign
 
 
 @dataclass(slots=True)
-class Listener:
-    """Until it knows its `secret` it refuses what comes. Any: JSON of many shapes, by message."""
+class WebhookReceiver:
+    """Messages by id. Until it has its `secret`, it refuses every message."""
 
     url: str
     secret: str = field(default="", repr=False)
-    heard: dict[str, Any] = field(default_factory=dict)
+    messages: dict[str, Any] = field(default_factory=dict)
 
-    def take(self, headers: Any, body: bytes) -> bool:
-        """Any: what `http.server` reads. Whether the message is signed by the secret."""
+    def accept(self, headers: Message, body: bytes) -> bool:
+        """Keep a message if it is signed by the secret."""
         message, at = headers["webhook-id"], headers["webhook-timestamp"]
         expected = sign([self.secret], id=message, at=int(at), body=body) if self.secret else ""
         if not hmac.compare_digest(headers["webhook-signature"], expected):
             return False
-        self.heard[message] = json.loads(body)  # the same message may come again
+        self.messages[message] = json.loads(body)  # the same message may come again
         return True
+
+    def count_by_type(self) -> Counter[str]:
+        return Counter(message["type"] for message in self.messages.values())
 
 
 @contextmanager
-def listening() -> Iterator[Listener]:
-    """At a free port of this machine."""
+def receiving() -> Iterator[WebhookReceiver]:
+    """Serve a receiver at a free port of this machine."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(204 if listener.take(self.headers, body) else 401)
+            self.send_response(204 if receiver.accept(self.headers, body) else 401)
             self.end_headers()
 
         def log_message(self, format: str, *args: object) -> None:
-            """The demo says what it heard."""
+            """Log nothing: the demo prints what was delivered."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        listener = Listener(f"http://127.0.0.1:{server.server_port}/")
+        receiver = WebhookReceiver(f"http://127.0.0.1:{server.server_port}/")
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
-            yield listener
+            yield receiver
         finally:
             server.shutdown()
