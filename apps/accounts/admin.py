@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps.accounts import services
 from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
-from apps.core.operator_pages import AuditedAdmin, BoundedPaginator, OperatorAdmin, operator_of
+from apps.core.operator_pages import AuditedAdmin, BoundedPaginator, OperatorAdmin, acting_operator
 
 # Roles are flags of the user; Django's groups would say nothing here.
 admin.site.unregister(Group)
@@ -57,7 +57,7 @@ class UserAdmin(AuditedAdmin, DjangoUserAdmin):  # type: ignore[type-arg]  # not
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if not obj.is_active:
-            services.deactivate(user=obj, by=operator_of(request), now=timezone.now())
+            services.deactivate(user=obj, by=acting_operator(request), now=timezone.now())
 
     @transaction.atomic
     def user_change_password(
@@ -76,7 +76,7 @@ def _is_admin(request: HttpRequest) -> bool:
 
 
 def _end(sessions: QuerySet[LoginSession], request: HttpRequest) -> None:
-    by = operator_of(request)
+    by = acting_operator(request)
     services.end(sessions, reason=SessionEndReason.OPERATOR, now=timezone.now(), by=by)
 
 
@@ -125,4 +125,4 @@ class ApiKeyAdmin(OperatorAdmin):
 
     @admin.action(description="Revoke the selected keys")
     def revoke(self, request: HttpRequest, keys: QuerySet[ApiKey]) -> None:
-        services.revoke(keys, now=timezone.now(), by=operator_of(request))
+        services.revoke(keys, now=timezone.now(), by=acting_operator(request))

@@ -22,7 +22,7 @@ _ACCOUNT: Final = "/api/auth"
 _BACKTESTS: Final = "/api/backtests"
 
 
-class Scope(StrEnum):
+class KeyScope(StrEnum):
     """What a key allows."""
 
     READ = "read"  # every call that changes nothing
@@ -57,9 +57,9 @@ def accepts_keys(path: str) -> bool:
 def check_scope(scopes: Collection[str], *, method: str, path: str) -> None:
     """Raise ScopeMissing unless the scopes allow the call; no scope includes another."""
     if method in _SAFE_METHODS or path in _SAFE_POSTS:
-        required = Scope.READ
+        required = KeyScope.READ
     else:
-        required = Scope.BACKTEST if _is_under(path, _BACKTESTS) else Scope.TRADE
+        required = KeyScope.BACKTEST if _is_under(path, _BACKTESTS) else KeyScope.TRADE
     if required not in scopes:
         raise ScopeMissing(requiredScope=required.value)
 

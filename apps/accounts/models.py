@@ -12,7 +12,7 @@ from django.db.models.functions import Lower
 from django.utils import timezone
 
 from apps.accounts import email_addresses
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField
 
@@ -205,7 +205,8 @@ class ApiKey(models.Model):
         verbose_name = "API key"
         constraints = [
             models.CheckConstraint(
-                condition=Q(scopes__contained_by=[scope.value for scope in Scope]) & ~Q(scopes=[]),
+                condition=Q(scopes__contained_by=[scope.value for scope in KeyScope])
+                & ~Q(scopes=[]),
                 name="a_key_has_known_scopes",
             ),
         ]

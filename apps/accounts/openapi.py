@@ -3,7 +3,7 @@
 from typing import Final
 
 from apps.accounts import email_addresses, serializers
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.core.errors import Code
 from apps.core.openapi import (
     FLAG,
@@ -50,7 +50,7 @@ _ACCESS: Final[dict[str, Schema]] = {
     "accessToken": TEXT,
     "expiresIn": described(INTEGER, "Seconds."),
 }
-_SCOPES: Final = array(one_of([scope.value for scope in Scope]), minItems=1, maxItems=3)
+_SCOPES: Final = array(one_of([scope.value for scope in KeyScope]), minItems=1, maxItems=3)
 _KEY: Final[dict[str, Schema]] = {
     "id": ID,
     "name": TEXT,

@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.accounts import email_addresses, passwords, tokens
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import ApiKey, LoginSession, User
 from apps.core.api.serializers import (
     Body,
@@ -65,13 +65,13 @@ def key_in(data: Any) -> dict[str, Any]:
         raise InvalidInput(*faults)
     return {
         "name": body["name"],
-        "allowed": [Scope(str(scope)) for scope in body["scopes"]],
+        "allowed": [KeyScope(str(scope)) for scope in body["scopes"]],
         "expires_at": body.get("expiresAt"),
     }
 
 
 def _faults_of(named: list[object]) -> Iterator[Fault]:
-    known = [scope.value for scope in Scope]
+    known = [scope.value for scope in KeyScope]
     if not 1 <= len(named) <= len(known):
         yield Fault("scopes", f"must name 1 to {len(known)} scopes", named, known)
         return

@@ -304,7 +304,7 @@ def _wrong_current_password() -> InvalidInput:
     return InvalidInput(Fault("currentPassword", "is not your password"))
 
 
-def sessions_of(user: User, *, now: datetime) -> QuerySet[LoginSession]:
+def live_sessions(user: User, *, now: datetime) -> QuerySet[LoginSession]:
     """Return the live sessions of a user, the newest first."""
     return user.sessions.live(now=now).order_by("-created_at", "-pk")
 
@@ -337,7 +337,7 @@ def end(
     rows.update(ended_at=now, end_reason=reason)
     for session in ended:
         action = ACTION_OF.get(reason, Action.SESSION_ENDED)
-        actor = by or audit.Actor(audit.Kind.USER, session.user_id)
+        actor = by or audit.Actor(audit.ActorKind.USER, session.user_id)
         audit.record(action, session, actor=actor, now=now, reason=reason)
     return len(ended)
 
@@ -350,7 +350,7 @@ def create_key(
     *,
     user: User,
     name: str,
-    allowed: Collection[api_keys.Scope],
+    allowed: Collection[api_keys.KeyScope],
     expires_at: datetime | None,
     now: datetime,
 ) -> tuple[ApiKey, str]:
@@ -367,7 +367,7 @@ def create_key(
     text = api_keys.new_key()
     key = user.keys.create(
         name=name,
-        scopes=[scope.value for scope in api_keys.Scope if scope in allowed],
+        scopes=[scope.value for scope in api_keys.KeyScope if scope in allowed],
         digest=api_keys.digest_of(text),
         last_four=text[-api_keys.LAST_SHOWN :],
         created_at=now,
@@ -395,7 +395,7 @@ def revoke(chosen: QuerySet[ApiKey], *, now: datetime, by: audit.Actor | None = 
     revoked = list(chosen.filter(revoked_at=None).order_by("pk").select_for_update())
     ApiKey.objects.filter(pk__in=[key.pk for key in revoked]).update(revoked_at=now)
     for key in revoked:
-        actor = by or audit.Actor(audit.Kind.USER, key.user_id)
+        actor = by or audit.Actor(audit.ActorKind.USER, key.user_id)
         audit.record(Action.KEY_REVOKED, key, actor=actor, now=now, name=key.name)
     return len(revoked)
 

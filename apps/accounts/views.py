@@ -175,7 +175,7 @@ class SessionView(ViewSet):
     @documented(openapi.LIST_SESSIONS)
     def list(self, request: Request) -> Response:
         page = Query(request.query_params).page()
-        rows = services.sessions_of(caller(request), now=timezone.now())
+        rows = services.live_sessions(caller(request), now=timezone.now())
         current = session_of_call(request)
         return Response(page_of(rows, page, lambda row: serializers.session_out(row, current)))
 

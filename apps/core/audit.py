@@ -77,7 +77,7 @@ class Action(StrEnum):
     ADMIN_DELETED = "admin_deleted"
 
 
-class Kind(StrEnum):
+class ActorKind(StrEnum):
     """In which role somebody acts; an operator who uses the interface acts as a user."""
 
     USER = "user"
@@ -92,21 +92,21 @@ class Actor:
     command it is the name of the operating system's account that runs it.
     """
 
-    kind: Kind
+    kind: ActorKind
     user_id: str = ""
 
 
-SYSTEM: Final = Actor(Kind.SYSTEM)
-STRANGER: Final = Actor(Kind.USER)
+SYSTEM: Final = Actor(ActorKind.SYSTEM)
+STRANGER: Final = Actor(ActorKind.USER)
 """Somebody who has not proved who they are."""
 
 
 def user(user: Model) -> Actor:
-    return Actor(Kind.USER, str(user.pk))
+    return Actor(ActorKind.USER, str(user.pk))
 
 
 def operator(user: Model) -> Actor:
-    return Actor(Kind.OPERATOR, str(user.pk))
+    return Actor(ActorKind.OPERATOR, str(user.pk))
 
 
 def command_line() -> Actor:
@@ -116,7 +116,7 @@ def command_line() -> Actor:
         account = pwd.getpwuid(uid).pw_name
     except KeyError:  # containers run under ids that have no name
         account = f"uid {uid}"
-    return Actor(Kind.COMMAND, account[:LONGEST_ACTOR])
+    return Actor(ActorKind.COMMAND, account[:LONGEST_ACTOR])
 
 
 def record(

@@ -49,7 +49,7 @@ class AuditRecord(models.Model):
     at = models.DateTimeField()
     action = models.CharField(max_length=40, help_text="one of audit.Action")
     actor = models.CharField(max_length=24, blank=True, help_text="id of the user, if known")
-    actor_kind = models.CharField(max_length=10, help_text="one of audit.Kind")
+    actor_kind = models.CharField(max_length=10, help_text="one of audit.ActorKind")
     session_id = models.CharField(max_length=24, blank=True, help_text="of the session or key")
     address = models.CharField(max_length=64, blank=True, help_text="of the client")
     request_id = models.CharField(max_length=128)

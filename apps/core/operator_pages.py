@@ -112,7 +112,7 @@ class AuditedAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # not generic a
     def _record(
         self, request: HttpRequest, action: Action, subject: Model, details: Mapping[str, object]
     ) -> None:
-        operator = operator_of(request)
+        operator = acting_operator(request)
         audit.record(action, subject, actor=operator, now=timezone.now(), **details)
 
     def history_view(
@@ -129,7 +129,7 @@ def _change(form: Any, name: str) -> object:
     return [form.initial.get(name), form.cleaned_data.get(name)]
 
 
-def operator_of(request: HttpRequest) -> audit.Actor:
+def acting_operator(request: HttpRequest) -> audit.Actor:
     """Return the operator who uses the admin, as the actor of an audit record."""
     user = request.user
     assert isinstance(user, Model), "the admin opens to users alone"
@@ -218,7 +218,7 @@ class OperatorAdmin(AuditedAdmin):
             }
             return TemplateResponse(request, "operators/action.html", context)
         try:
-            chosen.do(obj, operator_of(request), form.cleaned_data["reason"], timezone.now())
+            chosen.do(obj, acting_operator(request), form.cleaned_data["reason"], timezone.now())
             messages.success(request, f"Done. {chosen.label}: {obj}.")
         except ServiceError as refusal:
             messages.error(request, str(refusal))

@@ -75,5 +75,5 @@ def stop_trading_of(user_id: str, operator_id: str) -> None:
             reason="The account was switched off.",
             close_positions=False,
             now=timezone.now(),
-            operator=audit.Actor(audit.Kind.OPERATOR, operator_id),
+            operator=audit.Actor(audit.ActorKind.OPERATOR, operator_id),
         )

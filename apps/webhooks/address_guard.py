@@ -23,7 +23,7 @@ IPNetwork = IPv4Network | IPv6Network
 # Return the addresses of a host name, resolved within so many seconds. Raise Unresolvable.
 Resolve = Callable[[str, float], Sequence[IPAddress]]
 
-MAX_LENGTH: Final = 2048
+MAX_URL_LENGTH: Final = 2048
 # Of a URL in lower case: no userinfo, no zone, nothing percent-encoded, nothing but ASCII.
 _AUTHORITY = re.compile(r"(?P<host>\[[0-9a-f:.]+\]|[a-z0-9.-]+)(?::(?P<port>[1-9][0-9]{0,4}))?")
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
@@ -120,8 +120,8 @@ class Target:
 
 def parse(url: str, exemptions: Exemptions) -> Target:
     """Return the target that a URL names, without resolving its host. Raises UrlRejected."""
-    if len(url) > MAX_LENGTH:
-        raise UrlRejected(f"Use at most {MAX_LENGTH} characters.")
+    if len(url) > MAX_URL_LENGTH:
+        raise UrlRejected(f"Use at most {MAX_URL_LENGTH} characters.")
     if not all("!" <= character <= "~" and character != "\\" for character in url):
         raise UrlRejected(
             "Use ASCII without spaces and backslashes; write other letters percent-encoded, "
@@ -230,7 +230,9 @@ def resolve_target(target: Target, resolve: Resolve, within: float) -> Sequence[
     return addresses
 
 
-def look_up(name: str, within: float, *, resolver: "Resolver | None" = None) -> Sequence[IPAddress]:
+def resolve_host(
+    name: str, within: float, *, resolver: "Resolver | None" = None
+) -> Sequence[IPAddress]:
     """Return all IPv4 addresses of a host name, then all IPv6 addresses, within so many seconds.
 
     The system's `getaddrinfo` is not used: it has no timeout, accepts spellings of addresses of its

@@ -154,7 +154,7 @@ def _claim(
             url=delivery.endpoint.url,
             secrets=delivery.endpoint.secrets(now=now),
             event_id=delivery.event.pk,
-            body=event_types.body_of(
+            body=event_types.render_body(
                 id=delivery.event.pk,
                 type=delivery.event.type,
                 created_at=delivery.event.created_at,
@@ -176,7 +176,7 @@ def _ids(query: str, *values: Any) -> list[str]:
 
 
 @transaction.atomic
-def record(results: Collection[AttemptResult], *, now: datetime) -> None:
+def record_results(results: Collection[AttemptResult], *, now: datetime) -> None:
     """Store the results of attempts, and what they say about the health of the endpoints.
 
     The result of an attempt that has been given up on is ignored: another attempt counts.

@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
 # (url, body, headers): one attempt, which raises nothing for what the receiver does.
-Send = Callable[[str, bytes, Mapping[str, str]], SendResult]
+SendAttempt = Callable[[str, bytes, Mapping[str, str]], SendResult]
 
 
 @dataclass(slots=True)
@@ -73,7 +73,7 @@ class SenderPool:
 class Dispatcher:
     """The dispatching of one job."""
 
-    def __init__(self, *, send: Send, clock: Clock) -> None:
+    def __init__(self, *, send: SendAttempt, clock: Clock) -> None:
         self._send = send
         self._clock = clock
         self._results: SimpleQueue[tuple[DeliveryQueue, AttemptResult]] = SimpleQueue()
@@ -82,7 +82,7 @@ class Dispatcher:
         }
 
     def run(self, *, stopping: Callable[[], bool]) -> int:
-        """Send until nothing has been left to do for a while, or the worker stops.
+        """SendAttempt until nothing has been left to do for a while, or the worker stops.
 
         What is still under way when the worker stops is lost, and sent again by another. Returns
         how many attempts were recorded.
@@ -123,7 +123,7 @@ class Dispatcher:
         except Empty:
             pass
         if results:
-            delivery.record(results, now=self._clock())
+            delivery.record_results(results, now=self._clock())
         return len(results)
 
     def _work(self, queue: DeliveryQueue) -> Callable[[ClaimedDelivery], None]:
@@ -133,10 +133,10 @@ class Dispatcher:
         return work
 
 
-def attempt(claimed: ClaimedDelivery, *, send: Send, at: datetime) -> AttemptResult:
+def attempt(claimed: ClaimedDelivery, *, send: SendAttempt, at: datetime) -> AttemptResult:
     """Send a claimed delivery. Never raise: the dispatcher would wait for ever for the result."""
     try:
-        sent = send(claimed.url, claimed.body, headers_of(claimed, at=at))
+        sent = send(claimed.url, claimed.body, signed_headers(claimed, at=at))
     except encryption.DecryptionFailed:
         return AttemptResult(claimed, at, 0.0, Failure.UNREADABLE_SECRET)
     except Exception:
@@ -145,11 +145,11 @@ def attempt(claimed: ClaimedDelivery, *, send: Send, at: datetime) -> AttemptRes
     return AttemptResult(claimed, at, sent.seconds, sent.error, sent.status, sent.retry_after)
 
 
-def headers_of(claimed: ClaimedDelivery, *, at: datetime) -> dict[str, str]:
+def signed_headers(claimed: ClaimedDelivery, *, at: datetime) -> dict[str, str]:
     """Return the headers of the Standard Webhooks specification. Raises DecryptionFailed."""
     seconds = int(at.timestamp())
     secrets = [encryption.decrypt(encrypted).decode() for encrypted in claimed.secrets]
-    signature = signing.sign(secrets, id=claimed.event_id, at=seconds, body=claimed.body)
+    signature = signing.sign_message(secrets, id=claimed.event_id, at=seconds, body=claimed.body)
     return {
         "content-type": "application/json",
         "user-agent": "algotrade-webhooks/1",

@@ -45,7 +45,7 @@ class EventData(BaseModel):
     )
 
 
-class AlgorithmStatusChanged(EventData):
+class AlgorithmStatusData(EventData, title="AlgorithmMoved"):
     algorithm_id: Id
     algorithm_name: Name
     run_id: Id | None = Field(description="Of the run that began, goes on or ended with it.")
@@ -54,7 +54,7 @@ class AlgorithmStatusChanged(EventData):
     reason: str
 
 
-class TradeExecuted(EventData):
+class TradeData(EventData, title="TradeExecuted"):
     algorithm_id: Id
     algorithm_name: Name
     run_id: Id
@@ -72,7 +72,7 @@ class Problem(EventData):
     message: str
 
 
-class BacktestEnded(EventData):
+class BacktestData(EventData, title="BacktestEnded"):
     backtest_id: Id
     algorithm_id: Id
     algorithm_name: Name
@@ -80,7 +80,7 @@ class BacktestEnded(EventData):
     error: Problem | None
 
 
-class DailyLossReached(EventData):
+class DailyLossData(EventData, title="DailyLossReached"):
     algorithm_id: Id
     algorithm_name: Name
     run_id: Id
@@ -89,7 +89,7 @@ class DailyLossReached(EventData):
     limit: float = Field(description="Rupees.")
 
 
-class AlertRaised(EventData):
+class AlertData(EventData, title="AlertRaised"):
     algorithm_id: Id
     algorithm_name: Name
     metric: str
@@ -98,7 +98,7 @@ class AlertRaised(EventData):
     action: str
 
 
-class WebhookTested(EventData):
+class WebhookTestData(EventData, title="Tested"):
     webhook_id: Id
 
 
@@ -126,7 +126,7 @@ def _status_changed(description: str, status: str, before: str, reason: str) -> 
         "previousStatus": before,
         "reason": reason,
     }
-    return EventSchema(description, AlgorithmStatusChanged, example)
+    return EventSchema(description, AlgorithmStatusData, example)
 
 
 def _ended(description: str, status: str, error: Mapping[str, str] | None) -> EventSchema:
@@ -137,7 +137,7 @@ def _ended(description: str, status: str, error: Mapping[str, str] | None) -> Ev
         "status": status,
         "error": error,
     }
-    return EventSchema(description, BacktestEnded, example)
+    return EventSchema(description, BacktestData, example)
 
 
 EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
@@ -154,7 +154,7 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
     ),
     EventType.TRADE_EXECUTED: EventSchema(
         "An order was filled.",
-        TradeExecuted,
+        TradeData,
         {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "orderId": _ORDER,
          "time": "2026-11-20T04:05:00.000Z",
          "symbol": "NSE:RELIANCE", "side": "buy", "quantity": 10, "price": 1412.5,
@@ -167,19 +167,19 @@ EVENT_SCHEMAS: Final[Mapping[EventType, EventSchema]] = {
     ),
     EventType.DAILY_LOSS_LIMIT_REACHED: EventSchema(
         "It has lost `maxDailyLoss` or more that day, and its positions are closed.",
-        DailyLossReached,
+        DailyLossData,
         {"algorithmId": _ID, "algorithmName": _NAME, "runId": _RUN, "day": "2026-11-20",
          "loss": 10250.4, "limit": 10000.0},
     ),
     EventType.PERFORMANCE_ALERT: EventSchema(
         "A metric has reached the threshold of a performance alert.",
-        AlertRaised,
+        AlertData,
         {"algorithmId": _ID, "algorithmName": _NAME, "metric": "maxDrawdown", "value": 12.5,
          "threshold": 10.0, "action": "send_notification"},
     ),
     EventType.WEBHOOK_TEST: EventSchema(
         "Its endpoint was asked to be tested. Such events count per endpoint.",
-        WebhookTested, {"webhookId": _ID},
+        WebhookTestData, {"webhookId": _ID},
     ),
 }  # fmt: skip
 
@@ -189,7 +189,7 @@ def validate_data(type: EventType, data: Mapping[str, object]) -> None:
     EVENT_SCHEMAS[type].data.model_validate(data)
 
 
-def body_of(
+def render_body(
     *, id: str, type: str, created_at: datetime, sequence: int, data: Mapping[str, Any]
 ) -> bytes:
     """Return the body of a webhook, the same bytes at each attempt."""

@@ -10,9 +10,9 @@ import orjson
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, body_of
+from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, render_body
 from apps.webhooks.lifecycle import FAILURE_MEANINGS
-from apps.webhooks.signing import sign
+from apps.webhooks.signing import sign_message
 
 # The secret of the example: the bytes 0 to 31.
 SECRET: Final = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -25,7 +25,7 @@ _SAMPLES: Final = Path(__file__).parent / "samples"
 def contents() -> dict[str, Any]:
     """Return the context of the template."""
     example = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
-    body = body_of(
+    body = render_body(
         id=_EVENT, type=EventType.ALGORITHM_STARTED, created_at=_AT, sequence=1, data=example
     )
     at = int(_AT.timestamp())
@@ -33,7 +33,7 @@ def contents() -> dict[str, Any]:
         "secret": SECRET,
         "id": _EVENT,
         "timestamp": at,
-        "signature": sign([SECRET], id=_EVENT, at=at, body=body),
+        "signature": sign_message([SECRET], id=_EVENT, at=at, body=body),
         "body": body.decode(),
         "kinds": [
             (type, _with_code(kind.description), _indented(kind.example))

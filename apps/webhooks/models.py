@@ -8,6 +8,7 @@ from django.db.models import Case, F, Func, Q, When
 
 from apps.core.errors import NotFound
 from apps.core.ids import IdField, is_id
+from apps.webhooks.address_guard import MAX_URL_LENGTH
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import (
     DELIVERY_TRANSITIONS,
@@ -20,7 +21,6 @@ from apps.webhooks.lifecycle import (
     EndpointTransition,
 )
 
-MAX_URL = 2048
 MAX_DESCRIPTION = 200
 _TYPES = [type.value for type in EventType]
 
@@ -97,7 +97,7 @@ class Endpoint(models.Model):
 
     id = IdField()
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="endpoints")
-    url = models.CharField(max_length=MAX_URL)
+    url = models.CharField(max_length=MAX_URL_LENGTH)
     events = models.JSONField(help_text="The types it is told of")
     description = models.CharField(max_length=MAX_DESCRIPTION, blank=True)
     status = models.CharField(

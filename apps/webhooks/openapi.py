@@ -31,9 +31,9 @@ from apps.core.openapi import (
     ref,
 )
 from apps.webhooks import serializers
+from apps.webhooks.address_guard import MAX_URL_LENGTH
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, Problem
 from apps.webhooks.lifecycle import DeliveryStatus, DisabledReason, Failure
-from apps.webhooks.models import MAX_URL
 
 _TAG: Final = "webhooks"
 _TYPES: Final = [type.value for type in EventType]
@@ -56,7 +56,7 @@ _URL: Final = {
     "type": "string",
     "format": "uri",
     "pattern": "^[hH][tT][tT][pP][sS]?://[!-~]+$",
-    "maxLength": MAX_URL,
+    "maxLength": MAX_URL_LENGTH,
     "description": "https on port 443, at a public address.",
 }
 

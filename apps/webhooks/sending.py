@@ -27,8 +27,8 @@ from apps.webhooks.address_guard import (
     Target,
     Unresolvable,
     UrlRejected,
-    look_up,
     parse,
+    resolve_host,
     resolve_target,
 )
 from apps.webhooks.lifecycle import Failure
@@ -78,7 +78,7 @@ def send(
     body: bytes,
     headers: Mapping[str, str],
     exemptions: Exemptions,
-    resolve: Resolve = look_up,
+    resolve: Resolve = resolve_host,
 ) -> SendResult:
     """POST the body. Any number of threads may do so at once.
 

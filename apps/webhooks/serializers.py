@@ -6,11 +6,11 @@ from typing import Any
 
 from apps.core.api.serializers import Body, ChoiceField, ListField, MomentField, TextField
 from apps.core.errors import Fault, InvalidInput
+from apps.webhooks.address_guard import MAX_URL_LENGTH
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import DeliveryStatus, EndpointStatus
 from apps.webhooks.models import (
     MAX_DESCRIPTION,
-    MAX_URL,
     Attempt,
     Delivery,
     EmailNotices,
@@ -23,14 +23,14 @@ _TYPES = [type.value for type in EventType]
 
 class EndpointBody(Body):
     refuses_unknown = True
-    url = TextField(exact=True, max_length=MAX_URL)
+    url = TextField(exact=True, max_length=MAX_URL_LENGTH)
     events = ListField()
     description = TextField(required=False, allow_blank=True, max_length=MAX_DESCRIPTION)
 
 
 class EndpointChange(Body):
     refuses_unknown = True
-    url = TextField(exact=True, required=False, max_length=MAX_URL)
+    url = TextField(exact=True, required=False, max_length=MAX_URL_LENGTH)
     events = ListField(required=False)
     description = TextField(required=False, allow_blank=True, max_length=MAX_DESCRIPTION)
     status = ChoiceField(choices=SETTABLE, required=False)

@@ -22,7 +22,7 @@ def new_secret() -> str:
     return PREFIX + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode()
 
 
-def sign(secrets: Sequence[str], *, id: str, at: int, body: bytes) -> str:
+def sign_message(secrets: Sequence[str], *, id: str, at: int, body: bytes) -> str:
     """Return the header `webhook-signature`: a signature by each secret, the newest first.
 
     There are two while a secret is rotated; a receiver accepts a message if either is right. `id`

@@ -6,7 +6,7 @@ from django.utils import timezone
 from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts import services, tokens
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
 from apps.accounts.services import DEACTIVATE_JOB
 from apps.core.models import AuditRecord
@@ -28,7 +28,7 @@ def opened(user: User) -> LoginSession:
 
 def new_key(user: User) -> tuple[ApiKey, str]:
     return services.create_key(
-        user=user, name="Runner", allowed=[Scope.READ], expires_at=None, now=timezone.now()
+        user=user, name="Runner", allowed=[KeyScope.READ], expires_at=None, now=timezone.now()
     )
 
 
@@ -108,22 +108,22 @@ def test_switching_a_user_off_ends_sessions_and_keys(operator: Client, alice: Us
 def test_nothing_is_traded_or_told_for_a_user_who_is_switched_off(
     operator: Client, alice: User, bob: User
 ) -> None:
-    mine, theirs = standing(alice, "active"), standing(bob, "active")
+    paused, untouched = standing(alice, "active"), standing(bob, "active")
     endpoint_of(alice, events=[EventType.ALGORITHM_PAUSED])
     operator.post(f"{USERS}{alice.pk}/change/", form_of(alice, is_active=False))
     job = ProcrastinateJob.objects.get(task_name=DEACTIVATE_JOB)
     stop_trading_of(**job.args)
-    mine.refresh_from_db()
-    theirs.refresh_from_db()
-    assert (mine.status, theirs.status) == ("paused", "active")
-    change = mine.status_changes.latest("id")
+    paused.refresh_from_db()
+    untouched.refresh_from_db()
+    assert (paused.status, untouched.status) == ("paused", "active")
+    change = paused.status_changes.latest("id")
     assert (change.after, change.actor) == ("paused", "system")
     assert KillSwitch.objects.get(owner=alice).reason == "The account was switched off."
     record = AuditRecord.objects.get(action="kill_switch_on")
     assert (record.actor_kind, record.actor) == ("operator", User.objects.get(is_staff=True).pk)
-    told = Event.objects.filter(type="algorithm.paused", owner=alice)
-    assert told.count() == 1
-    assert not Delivery.objects.filter(event__in=told).exists()
+    events = Event.objects.filter(type="algorithm.paused", owner=alice)
+    assert events.count() == 1
+    assert not Delivery.objects.filter(event__in=events).exists()
 
 
 def test_a_password_set_by_an_operator_ends_all_sessions(operator: Client, alice: User) -> None:

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.sessions.models import Session as BrowserSession
 
 from apps.accounts import retention, services, tokens
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import ApiKey, LoginSession, SessionEndReason, User
 from tests import make
 
@@ -17,8 +17,8 @@ def session(user: User, *, opened: int, ended: int | None = None) -> LoginSessio
     """Of so many days ago."""
     made = tokens.issue(user=user, now=make.NOW - opened * DAY, address=None, user_agent="").session
     if ended is not None:
-        one = LoginSession.objects.filter(pk=made.pk)
-        services.end(one, reason=SessionEndReason.LOGOUT, now=make.NOW - ended * DAY)
+        row = LoginSession.objects.filter(pk=made.pk)
+        services.end(row, reason=SessionEndReason.LOGOUT, now=make.NOW - ended * DAY)
     return made
 
 
@@ -27,7 +27,7 @@ def key(user: User, *, expired: int | None = None, revoked: int | None = None) -
     made, _ = services.create_key(
         user=user,
         name="A key",
-        allowed=[Scope.READ],
+        allowed=[KeyScope.READ],
         expires_at=None if expired is None else make.NOW - expired * DAY,
         now=make.NOW - 100 * DAY,
     )

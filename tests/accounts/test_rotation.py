@@ -33,9 +33,9 @@ class Holder:
         return services.refresh(refresh_token=token, now=self.login + after).refresh
 
     def successor(self, token: str, after: timedelta) -> str:
-        found = self.refresh(token, after)
-        assert found is not None
-        return found
+        successor = self.refresh(token, after)
+        assert successor is not None
+        return successor
 
 
 @pytest.fixture
@@ -167,7 +167,7 @@ def together(token: str, *, now: datetime, callers: int) -> set[tuple[str, str |
     """What that many calls with one token at one moment are answered: session and successor."""
     ready = Barrier(callers)
 
-    def one(number: int) -> tuple[str, str | None]:
+    def refresh_with(number: int) -> tuple[str, str | None]:
         ready.wait()
         try:
             renewal = services.refresh(refresh_token=token, now=now)
@@ -176,7 +176,7 @@ def together(token: str, *, now: datetime, callers: int) -> set[tuple[str, str |
             connection.close()
 
     with ThreadPoolExecutor(callers) as pool:
-        return set(pool.map(one, range(callers)))
+        return set(pool.map(refresh_with, range(callers)))
 
 
 def race(rounds: int) -> None:

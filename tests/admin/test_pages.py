@@ -75,7 +75,7 @@ def test_no_list_counts_all_its_rows(operator: Client, model: type[Model]) -> No
         connection,
     ) as queries:
         operator.get(page(model, "changelist"))
-    counts = [one["sql"] for one in queries if "COUNT(*)" in one["sql"]]
+    counts = [query["sql"] for query in queries if "COUNT(*)" in query["sql"]]
     assert counts
     assert [sql for sql in counts if f"LIMIT {MOST_COUNTED}" not in sql] == []
 
@@ -93,7 +93,9 @@ def test_no_page_of_history_reads_the_bars(operator: Client) -> None:
     with CaptureQueriesContext(connection) as queries:
         operator.get(page(CandleChunk, "changelist"))
         operator.get(page(CandleChunk, "change", block.pk))
-    assert [one["sql"] for one in queries if '"market_candleblock"."data"' in one["sql"]] == []
+    assert [
+        query["sql"] for query in queries if '"market_candleblock"."data"' in query["sql"]
+    ] == []
 
 
 def test_the_history_of_a_thing_is_what_is_on_record_of_it(
@@ -125,11 +127,11 @@ def test_the_queue_is_shown_as_it_is(operator: Client, alice: User) -> None:
 def test_a_backtest_is_found_by_its_owner_or_algorithm(
     operator: Client, alice: User, bob: User, everything: None, term: str
 ) -> None:
-    mine = Backtest.objects.get()
+    backtest = Backtest.objects.get()
     other = submit(bob)
-    ids = {"owner": alice.pk, "algorithm": mine.algorithm_id}
+    ids = {"owner": alice.pk, "algorithm": backtest.algorithm_id}
     listed = operator.get(page(Backtest, "changelist"), {"q": ids.get(term, term)}).text
-    assert mine.pk in listed
+    assert backtest.pk in listed
     assert other.pk not in listed
 
 

@@ -74,14 +74,14 @@ def test_another_password_begins_it_anew_and_a_wrong_one_does_not(
 
 
 @pytest.mark.parametrize(
-    ("used", "asked", "reason"), [([], 30, "idle"), (list(range(20, 480, 20)), 480, "age")]
+    ("used", "ended_at", "reason"), [([], 30, "idle"), (list(range(20, 480, 20)), 480, "age")]
 )
 def test_its_end_is_on_record(
-    client: Client, olga: User, used: list[int], asked: int, reason: str
+    client: Client, olga: User, used: list[int], ended_at: int, reason: str
 ) -> None:
     for minutes in used:
         at(BEGAN + minutes * MINUTE, client)
-    at(BEGAN + asked * MINUTE, client)
+    at(BEGAN + ended_at * MINUTE, client)
     record = AuditRecord.objects.latest("id")
     assert (record.action, record.actor_kind) == (Action.ADMIN_LOGOUT, "system")
     assert (record.object_id, record.details) == (olga.pk, {"reason": reason})

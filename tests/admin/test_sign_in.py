@@ -62,5 +62,5 @@ def test_failures_of_an_account_count_wherever_they_come_from(
     settings.RATE_LIMITS = {"auth": "20/15m", "failures": "2/15m", "pages": None}
     for address in ("198.51.100.1", "198.51.100.2"):
         assert "Too many requests" not in tries(olga.email, "wrong", address=address)
-    said = tries(olga.email, make.PASSWORD, address="198.51.100.3")
-    assert "Too many requests; try again in" in said
+    refusal = tries(olga.email, make.PASSWORD, address="198.51.100.3")
+    assert "Too many requests; try again in" in refusal

@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts import services as accounts
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest
@@ -214,7 +214,7 @@ def key_of(user: User) -> APIClient:
     _, text = accounts.create_key(
         user=user,
         name="robot",
-        allowed=[Scope.TRADE, Scope.BACKTEST],
+        allowed=[KeyScope.TRADE, KeyScope.BACKTEST],
         expires_at=None,
         now=timezone.now(),
     )

@@ -14,7 +14,7 @@ from django.utils import timezone
 from rest_framework.test import APIClient
 
 from apps.accounts import services
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import ApiKey, User
 from apps.accounts.services import MOST_KEYS
 from apps.core.times import wire_time
@@ -28,7 +28,7 @@ KeyClient = Callable[..., APIClient]
 
 
 def new_key(
-    user: User, scopes: Collection[Scope] = tuple(Scope), **more: Any
+    user: User, scopes: Collection[KeyScope] = tuple(KeyScope), **more: Any
 ) -> tuple[ApiKey, str]:
     arguments = {"name": "A key", "expires_at": None, "now": timezone.now()} | more
     return services.create_key(user=user, allowed=scopes, **arguments)
@@ -246,8 +246,8 @@ def test_each_call_needs_one_scope(
 ) -> None:
     call_command("seed_symbols", verbosity=0)
     User.objects.filter(pk=alice.pk).update(is_staff=True)  # whom bars are taken from
-    _, good = new_key(alice, [Scope(scope)])
-    _, other = new_key(alice, [other for other in Scope if other != scope])
+    _, good = new_key(alice, [KeyScope(scope)])
+    _, other = new_key(alice, [other for other in KeyScope if other != scope])
     assert getattr(with_key(good), method)(path).status_code not in (401, 403)
     refused = getattr(with_key(other), method)(path)
     assert_error(refused, 403, "FORBIDDEN", requiredScope=scope)

@@ -21,7 +21,7 @@ from tests.trading.standing import hold, ready, standing, start, stop
 PATH = "/api/trading/kill-switch"
 ALGORITHMS = "/api/trading/algorithms"
 OFF = {"active": False, "since": None, "reason": None}
-OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+OLGA = audit.Actor(audit.ActorKind.OPERATOR, "0" * 24)
 
 
 def on(api: Api, user: User, body: object = None) -> Any:

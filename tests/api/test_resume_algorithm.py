@@ -19,7 +19,7 @@ from tests.symbols.instruments import equity
 from tests.trading.standing import hold, lose, ready, standing, start
 
 PATH = "/api/trading/algorithms"
-OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+OLGA = audit.Actor(audit.ActorKind.OPERATOR, "0" * 24)
 
 
 def post(api: Api, algorithm: Algorithm) -> Any:

@@ -15,7 +15,7 @@ from tests.backtests.submissions import submit
 
 pytestmark = pytest.mark.usefixtures("history")
 
-OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+OLGA = audit.Actor(audit.ActorKind.OPERATOR, "0" * 24)
 
 
 def retry(backtest: Backtest) -> Backtest:

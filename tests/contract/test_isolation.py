@@ -19,7 +19,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts import services as accounts
 from apps.accounts import tokens
-from apps.accounts.api_keys import Scope
+from apps.accounts.api_keys import KeyScope
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import ReportLink
@@ -52,7 +52,7 @@ def session_of(user: User) -> str:
 
 def key_of(user: User) -> str:
     key, _ = accounts.create_key(
-        user=user, name=MARK, allowed=list(Scope), expires_at=None, now=make.NOW
+        user=user, name=MARK, allowed=list(KeyScope), expires_at=None, now=make.NOW
     )
     return key.pk
 

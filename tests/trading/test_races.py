@@ -27,7 +27,7 @@ from tests.trading.standing import NOW, ready, start
 
 pytestmark = [pytest.mark.django_db(transaction=True)]
 StepOutcome = TypeVar("StepOutcome")
-OLGA = audit.Actor(audit.Kind.OPERATOR, "0" * 24)
+OLGA = audit.Actor(audit.ActorKind.OPERATOR, "0" * 24)
 WAITING = """
     SELECT count(*) FROM pg_stat_activity WHERE pg_backend_pid() = ANY(pg_blocking_pids(pid))
 """

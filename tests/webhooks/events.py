@@ -11,15 +11,15 @@ from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.lifecycle import DeliveryQueue, Failure
 from apps.webhooks.models import Endpoint, Event
 
-ONE = "1" * 24
-TOLD = (EventType.ALGORITHM_STARTED, EventType.ALGORITHM_STOPPED)
+ALGORITHM_ID = "1" * 24
+SUBSCRIBED = (EventType.ALGORITHM_STARTED, EventType.ALGORITHM_STOPPED)
 
 
 def endpoint_of(
     owner: User,
     *,
     url: str = "https://hooks.example.com/",
-    events: Sequence[EventType] = TOLD,
+    events: Sequence[EventType] = SUBSCRIBED,
     **fields: Any,
 ) -> Endpoint:
     """One that wants these events; `fields` are set as they are. Any: as the model has them."""
@@ -34,7 +34,7 @@ def endpoint_of(
 
 def emit(
     owner: User,
-    algorithm_id: str = ONE,
+    algorithm_id: str = ALGORITHM_ID,
     *,
     type: EventType = EventType.ALGORITHM_STARTED,
     data: Mapping[str, object] | None = None,
@@ -51,9 +51,13 @@ def emit(
 def attempt(status: int | None, *, seconds: float = 0.02) -> int:
     """Claim what is due, and record that it was answered so; None: nobody records it. How many."""
     now = timezone.now()
-    claimed = [one for queue in DeliveryQueue for one in delivery.claim(queue, most=100, now=now)]
+    deliveries = [
+        claimed for queue in DeliveryQueue for claimed in delivery.claim(queue, most=100, now=now)
+    ]
     error = None if status is not None and status < 300 else Failure.STATUS
     if status is not None:
-        outcomes = [delivery.AttemptResult(one, now, seconds, error, status) for one in claimed]
-        delivery.record(outcomes, now=now)
-    return len(claimed)
+        results = [
+            delivery.AttemptResult(claimed, now, seconds, error, status) for claimed in deliveries
+        ]
+        delivery.record_results(results, now=now)
+    return len(deliveries)

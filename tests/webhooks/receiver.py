@@ -38,49 +38,49 @@ def receiver(*behaviours: Behaviour, tls: ssl.SSLContext | None = None) -> Itera
         made = Receiver(listening.getsockname()[1])
         if tls is not None:
             tls.sni_callback = lambda _, name, __: made.names.append(name)
-        open_ones: list[socket.socket] = []
+        connections: list[socket.socket] = []
 
         def serve() -> None:
             with suppress(OSError):
                 while True:
-                    one, _ = listening.accept()
-                    open_ones.append(one)
+                    connection, _ = listening.accept()
+                    connections.append(connection)
                     behaviour = behaviours[made.connections % len(behaviours)]
                     made.connections += 1
-                    threading.Thread(target=meet, args=(one, behaviour), daemon=True).start()
+                    threading.Thread(target=meet, args=(connection, behaviour), daemon=True).start()
 
         def meet(plain: socket.socket, behaviour: Behaviour) -> None:
             with suppress(OSError):
-                one = plain if tls is None else tls.wrap_socket(plain, server_side=True)
-                with one:
-                    made.requests.append(_request(one))
-                    behaviour(one)
+                connection = plain if tls is None else tls.wrap_socket(plain, server_side=True)
+                with connection:
+                    made.requests.append(_request(connection))
+                    behaviour(connection)
 
         threading.Thread(target=serve, daemon=True).start()
         try:
             yield made
         finally:
             listening.shutdown(socket.SHUT_RDWR)
-            for one in open_ones:
+            for connection in connections:
                 with suppress(OSError):
-                    one.shutdown(socket.SHUT_RDWR)
+                    connection.shutdown(socket.SHUT_RDWR)
 
 
-def _request(one: socket.socket) -> bytes:
+def _request(connection: socket.socket) -> bytes:
     """Whole, or the beginning of a TLS handshake."""
     data = b""
     while b"\r\n\r\n" not in data and not data.startswith(b"\x16"):
-        data += _received(one)
+        data += _received(connection)
     head, _, body = data.partition(b"\r\n\r\n")
     lengths = [line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length")]
     length = int(lengths[0].split(b":")[1]) if lengths else 0
     while len(body) < length:
-        body += _received(one)
+        body += _received(connection)
     return head + b"\r\n\r\n" + body
 
 
-def _received(one: socket.socket) -> bytes:
-    data = one.recv(65_536)
+def _received(connection: socket.socket) -> bytes:
+    data = connection.recv(65_536)
     if not data:
         raise ConnectionResetError
     return data
@@ -89,9 +89,9 @@ def _received(one: socket.socket) -> bytes:
 def says(*parts: bytes) -> Behaviour:
     """Sends these and closes."""
 
-    def behave(one: socket.socket) -> None:
+    def behave(connection: socket.socket) -> None:
         for part in parts:
-            one.sendall(part)
+            connection.sendall(part)
 
     return behave
 
@@ -99,24 +99,24 @@ def says(*parts: bytes) -> Behaviour:
 def goes_on_with(start: bytes, part: bytes, *, every: float = 0) -> Behaviour:
     """Never comes to an end by itself."""
 
-    def behave(one: socket.socket) -> None:
-        one.sendall(start)
+    def behave(connection: socket.socket) -> None:
+        connection.sendall(start)
         while True:
-            one.sendall(part)
+            connection.sendall(part)
             time.sleep(every)
 
     return behave
 
 
-def says_nothing(one: socket.socket) -> None:
+def says_nothing(connection: socket.socket) -> None:
     """Until the other side has enough of it."""
-    one.recv(1)
+    connection.recv(1)
 
 
 def resets_after(start: bytes) -> Behaviour:
-    def behave(one: socket.socket) -> None:
-        one.sendall(start)
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        one.close()
+    def behave(connection: socket.socket) -> None:
+        connection.sendall(start)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
 
     return behave

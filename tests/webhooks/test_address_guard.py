@@ -43,8 +43,8 @@ def refusal(url: str, exemptions: Exemptions = NONE) -> str:
     """Why it is refused; nothing if it is not."""
     try:
         check(url, exemptions)
-    except UrlRejected as refused:
-        return str(refused)
+    except UrlRejected as rejection:
+        return str(rejection)
     return ""
 
 
@@ -58,7 +58,7 @@ def test_every_good_url_is_accepted() -> None:
 
 
 def test_a_refusal_does_not_tell_what_there_is_in_our_network() -> None:
-    told = {
+    reasons = {
         refusal(url)
         for url in (
             *BY_NAME_SERVER,
@@ -67,7 +67,7 @@ def test_a_refusal_does_not_tell_what_there_is_in_our_network() -> None:
             "https://printer.local/",
         )
     }
-    assert told == {str(NotReachable())}
+    assert reasons == {str(NotReachable())}
 
 
 @pytest.mark.parametrize(
@@ -95,15 +95,15 @@ def test_a_target_has_the_parts_of_its_url() -> None:
 
 
 def test_a_name_is_looked_up_once_and_a_literal_never() -> None:
-    asked: list[str] = []
+    queried: list[str] = []
 
     def resolve(name: str, within: float) -> Sequence[IPAddress]:
-        asked.append(name)
+        queried.append(name)
         return [ip_address("93.184.216.34")]
 
     for url in ("https://example.com/", "https://8.8.8.8/"):
         resolve_target(parse(url, NONE), resolve, within=5)
-    assert asked == ["example.com"]
+    assert queried == ["example.com"]
 
 
 def test_an_exempt_address_may_have_any_port_and_go_without_tls() -> None:

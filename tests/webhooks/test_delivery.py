@@ -1,4 +1,4 @@
-"""Claiming, recording, putting back: what becomes of a delivery and of its endpoint."""
+"""Fan-out, claims, results and requeueing of deliveries, and the health of endpoints."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus, Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint, Event
 from tests import make
 from tests.processes import until
-from tests.webhooks.events import ONE, attempt, emit, endpoint_of
+from tests.webhooks.events import ALGORITHM_ID, attempt, emit, endpoint_of
 
 OTHER = "2" * 24
 
@@ -30,7 +30,7 @@ def claim(
 ) -> list[str]:
     """The ids of the endpoints of what was claimed."""
     claimed = delivery.claim(queue, most=most, now=now or timezone.now())
-    return [one.endpoint_id for one in claimed]
+    return [row.endpoint_id for row in claimed]
 
 
 def has_ended(pid: int) -> bool:
@@ -39,7 +39,7 @@ def has_ended(pid: int) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-def waiting_turns() -> int:
+def waiting_jobs() -> int:
     return ProcrastinateJob.objects.filter(queue_name=outbox.DISPATCH_QUEUE, status="todo").count()
 
 
@@ -47,44 +47,44 @@ def waiting_turns() -> int:
 
 
 def test_an_event_goes_to_each_endpoint_that_wants_it_and_is_on(alice: User, bob: User) -> None:
-    mine = {endpoint_of(alice).pk, endpoint_of(alice).pk}
+    subscribed = {endpoint_of(alice).pk, endpoint_of(alice).pk}
     endpoint_of(alice, events=["trade.executed"])  # type: ignore[list-item]
     endpoint_of(alice, status="disabled", disabled_reason="owner")
     endpoint_of(bob)
     event = emit(alice)
-    made = Delivery.objects.all()
-    assert {one.endpoint_id for one in made} == mine
-    assert {(one.event, one.status, one.attempts) for one in made} == {(event, "waiting", 0)}
+    deliveries = Delivery.objects.all()
+    assert {row.endpoint_id for row in deliveries} == subscribed
+    assert {(row.event, row.status, row.attempts) for row in deliveries} == {(event, "waiting", 0)}
 
 
-def test_one_turn_waits_however_many_events_there_are(alice: User) -> None:
+def test_one_job_waits_however_many_events_there_are(alice: User) -> None:
     emit(alice)
-    assert waiting_turns() == 0
+    assert waiting_jobs() == 0
     endpoint_of(alice)
     for _ in range(3):
         emit(alice)
-    assert waiting_turns() == 1
+    assert waiting_jobs() == 1
 
 
-def test_what_is_undone_is_told_to_nobody(alice: User) -> None:
+def test_what_is_undone_is_delivered_to_nobody(alice: User) -> None:
     endpoint_of(alice)
     with transaction.atomic():
         emit(alice)
         transaction.set_rollback(True)
     assert not Delivery.objects.exists()
-    assert waiting_turns() == 0
+    assert waiting_jobs() == 0
 
 
 # ------------------------------------------------------------------------------------------- claim
 
 
-def test_a_claimed_one_has_all_that_is_needed_to_send_it(alice: User) -> None:
-    mine = endpoint_of(alice)
+def test_a_claimed_delivery_has_all_that_is_needed_to_send_it(alice: User) -> None:
+    endpoint = endpoint_of(alice)
     event = emit(alice)
-    (message,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=timezone.now())
-    assert (message.url, message.attempt, message.event_id) == (mine.url, 1, event.pk)
-    assert message.secrets == (bytes(mine.secret),)
-    assert b'"sequence":1' in message.body
+    (claimed,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=timezone.now())
+    assert (claimed.url, claimed.attempt, claimed.event_id) == (endpoint.url, 1, event.pk)
+    assert claimed.secrets == (bytes(endpoint.secret),)
+    assert b'"sequence":1' in claimed.body
 
 
 def test_two_at_a_time_to_one_endpoint(alice: User) -> None:
@@ -128,19 +128,19 @@ def test_many_who_claim_at_once_keep_to_two_and_claim_nothing_twice() -> None:
             barrier.wait()
             now = timezone.now()
             return [
-                one.delivery_id
-                for one in delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=100, now=now)
+                claimed.delivery_id
+                for claimed in delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=100, now=now)
             ]
         finally:
             connection.close()
 
     for _ in range(2):
         with ThreadPoolExecutor(8) as pool:
-            claimed = [known for found in pool.map(work, range(8)) for known in found]
+            claimed = [delivery_id for ids in pool.map(work, range(8)) for delivery_id in ids]
         assert len(claimed) == len(set(claimed)) <= 6
         sending = Delivery.objects.filter(status=DeliveryStatus.SENDING)
         # Whoever finds all endpoints locked by others comes again in a moment.
-        assert all(sending.filter(endpoint=one).count() <= 2 for one in Endpoint.objects.all())
+        assert all(sending.filter(endpoint=row).count() <= 2 for row in Endpoint.objects.all())
         with connection.cursor() as cursor:
             cursor.execute(
                 "UPDATE webhooks_delivery SET status = 'delivered', claimed_until = NULL,"
@@ -159,21 +159,25 @@ def test_a_success_is_delivered(alice: User) -> None:
     assert (done.status, done.claimed_until, done.claimed_by) == ("delivered", None, None)
     (tried,) = Attempt.objects.all()
     assert (tried.number, tried.http_status, tried.error, tried.seconds) == (1, 204, "", 0.02)
-    mine = Endpoint.objects.get()
-    assert (mine.failing_since, mine.failures) == (None, 0)
+    endpoint = Endpoint.objects.get()
+    assert (endpoint.failing_since, endpoint.failures) == (None, 0)
 
 
-def test_a_failure_waits_for_its_next_attempt_among_the_patient(alice: User) -> None:
+def test_a_failure_waits_for_its_next_attempt_in_the_queue_of_retries(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     before = timezone.now()
     attempt(500)
-    put_off = Delivery.objects.get()
-    assert (put_off.status, put_off.queue, put_off.failures) == ("waiting", "patient", 1)
-    assert timedelta(seconds=3.9) < put_off.due_at - before < timedelta(seconds=7)
-    mine = Endpoint.objects.get()
-    assert mine.failing_since is not None
-    assert (mine.failures, mine.status) == (1, "enabled")
+    rescheduled = Delivery.objects.get()
+    assert (rescheduled.status, rescheduled.queue, rescheduled.failures) == (
+        "waiting",
+        "patient",
+        1,
+    )
+    assert timedelta(seconds=3.9) < rescheduled.due_at - before < timedelta(seconds=7)
+    endpoint = Endpoint.objects.get()
+    assert endpoint.failing_since is not None
+    assert (endpoint.failures, endpoint.status) == (1, "enabled")
 
 
 def test_after_the_last_attempt_it_is_given_up(alice: User) -> None:
@@ -186,13 +190,13 @@ def test_after_the_last_attempt_it_is_given_up(alice: User) -> None:
 
 
 def test_an_endpoint_that_is_gone_is_switched_off_at_once(alice: User) -> None:
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     emit(alice)
     emit(alice)
     emit(alice)
     attempt(410)
-    mine.refresh_from_db()
-    assert (mine.status, mine.disabled_reason) == ("disabled", "gone")
+    endpoint.refresh_from_db()
+    assert (endpoint.status, endpoint.disabled_reason) == ("disabled", "gone")
     record = AuditRecord.objects.latest("id")
     assert (record.action, record.actor_kind) == (audit.Action.WEBHOOK_DISABLED, "system")
     assert delivery.reap(now=timezone.now()) == 1
@@ -212,30 +216,32 @@ def test_five_days_of_nothing_but_failure_switch_it_off(
     alice: User, days: float, failures: int, status: int, expected: str
 ) -> None:
     since = timezone.now() - timedelta(days=days)
-    mine = endpoint_of(alice, failing_since=since, failures=failures)
+    endpoint = endpoint_of(alice, failing_since=since, failures=failures)
     emit(alice)
     attempt(status)
-    mine.refresh_from_db()
-    assert mine.status == expected
-    assert mine.disabled_reason == ("failing" if expected == "disabled" else "")
+    endpoint.refresh_from_db()
+    assert endpoint.status == expected
+    assert endpoint.disabled_reason == ("failing" if expected == "disabled" else "")
 
 
 def test_what_the_address_before_answered_says_nothing_of_a_new_one(alice: User) -> None:
     long_ago = timezone.now() - timedelta(days=6)
-    mine = endpoint_of(alice, failing_since=long_ago, failures=9)
+    endpoint = endpoint_of(alice, failing_since=long_ago, failures=9)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=now)
+    (claimed,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=now)
     elsewhere = {"url": "https://hooks.example.com/elsewhere"}
-    changed = services.change(owner=alice, endpoint_id=mine.pk, changes=elsewhere, now=now)
+    changed = services.change(owner=alice, endpoint_id=endpoint.pk, changes=elsewhere, now=now)
     assert (changed.failing_since, changed.failures) == (None, 0)
-    delivery.record([delivery.AttemptResult(message, now, 9.0, Failure.STATUS, 410)], now=now)
-    mine.refresh_from_db()
-    assert (mine.status, mine.failures, mine.slow) == ("enabled", 0, False)
+    delivery.record_results(
+        [delivery.AttemptResult(claimed, now, 9.0, Failure.STATUS, 410)], now=now
+    )
+    endpoint.refresh_from_db()
+    assert (endpoint.status, endpoint.failures, endpoint.slow) == ("enabled", 0, False)
     assert Attempt.objects.get().http_status == 410
 
 
-def test_one_that_lets_wait_steps_aside_until_it_answers_in_time(alice: User) -> None:
+def test_a_slow_endpoint_is_demoted_until_it_answers_in_time(alice: User) -> None:
     endpoint_of(alice)
     for _ in range(3):
         emit(alice)
@@ -252,15 +258,15 @@ def test_a_sender_that_was_given_up_on_changes_nothing(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     now = timezone.now()
-    (message,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=now)
+    (claimed,) = delivery.claim(DeliveryQueue.FIRST_ATTEMPT, most=2, now=now)
     assert delivery.requeue_stalled(now=now + delivery.CLAIM_TIME) == 1
-    delivery.record([delivery.AttemptResult(message, now, 0.1, None, 204)], now=now)
+    delivery.record_results([delivery.AttemptResult(claimed, now, 0.1, None, 204)], now=now)
     again = Delivery.objects.get()
     assert (again.status, again.attempts, again.failures) == ("waiting", 1, 0)
     assert Attempt.objects.get().error == "lost"
 
 
-# ---------------------------------------------------------------------------------------- put back
+# ---------------------------------------------------------------------------------------- reaper
 
 
 @pytest.mark.django_db(transaction=True)
@@ -290,19 +296,19 @@ def test_what_is_under_way_is_left_alone(alice: User) -> None:
     assert delivery.reap(now=timezone.now()) == 0
 
 
-def test_what_has_come_due_gets_a_turn(alice: User) -> None:
+def test_what_has_come_due_gets_a_job(alice: User) -> None:
     endpoint_of(alice)
     emit(alice)
     attempt(500)
     ProcrastinateJob.objects.all().delete()
     delivery.reap(now=timezone.now())
-    assert waiting_turns() == 0
+    assert waiting_jobs() == 0
     delivery.reap(now=timezone.now() + timedelta(seconds=10))
     delivery.reap(now=timezone.now() + timedelta(seconds=10))
-    assert waiting_turns() == 1
+    assert waiting_jobs() == 1
 
 
-def test_what_waits_for_one_that_is_switched_on_again_meanwhile_is_not_dropped(
+def test_what_waits_for_an_endpoint_that_is_enabled_meanwhile_is_not_dropped(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint_of(alice)
@@ -326,10 +332,10 @@ def test_what_waits_for_one_that_is_switched_on_again_meanwhile_is_not_dropped(
 def test_events_and_deliveries_are_kept_for_thirty_days(alice: User) -> None:
     endpoint_of(alice, status="deleted")
     old, new = endpoint_of(alice), emit(alice, OTHER)
-    emit(alice, ONE)
+    emit(alice, ALGORITHM_ID)
     for rows in (
-        Event.objects.filter(algorithm_id=ONE),
-        Delivery.objects.filter(event__algorithm_id=ONE),
+        Event.objects.filter(algorithm_id=ALGORITHM_ID),
+        Delivery.objects.filter(event__algorithm_id=ALGORITHM_ID),
     ):
         rows.update(created_at=timezone.now() - timedelta(days=31))
     attempt(204)

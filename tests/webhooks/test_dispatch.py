@@ -31,14 +31,14 @@ def alice() -> User:
     return make.user("alice")
 
 
-def run(send: dispatch.Send) -> int:
+def run(send: dispatch.SendAttempt) -> int:
     return dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=never)
 
 
 def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(alice: User) -> None:
-    mine = endpoint_of(alice)
-    old = encryption.decrypt(bytes(mine.secret)).decode()
-    _, new = services.rotate_secret(owner=alice, endpoint_id=mine.pk, now=timezone.now())
+    endpoint = endpoint_of(alice)
+    old = encryption.decrypt(bytes(endpoint.secret)).decode()
+    _, new = services.rotate_secret(owner=alice, endpoint_id=endpoint.pk, now=timezone.now())
     event = emit(alice)
     sent: list[tuple[str, bytes, Mapping[str, str]]] = []
 
@@ -48,7 +48,7 @@ def test_what_is_sent_can_be_verified_with_either_secret_while_it_is_rotated(ali
 
     assert run(send) == 1
     ((url, body, headers),) = sent
-    assert (url, headers["webhook-id"]) == (mine.url, event.pk)
+    assert (url, headers["webhook-id"]) == (endpoint.url, event.pk)
     for secret in (old, new):
         payload = Webhook(secret).verify(body, dict(headers))
         assert payload["data"] == event.data

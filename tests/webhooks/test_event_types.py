@@ -37,9 +37,9 @@ def test_what_does_not_fit_is_not_written(alice: User) -> None:
 
 
 def test_a_body_is_the_same_bytes_each_time() -> None:
-    told = {"id": "a", "type": "trade.executed", "created_at": make.NOW, "sequence": 7}
-    body = event_types.body_of(**told, data={"b": 1, "a": None})  # type: ignore[arg-type]
-    assert body == event_types.body_of(**told, data={"a": None, "b": 1})  # type: ignore[arg-type]
+    fields = {"id": "a", "type": "trade.executed", "created_at": make.NOW, "sequence": 7}
+    body = event_types.render_body(**fields, data={"b": 1, "a": None})  # type: ignore[arg-type]
+    assert body == event_types.render_body(**fields, data={"a": None, "b": 1})  # type: ignore[arg-type]
     assert body == (
         b'{"createdAt":"2026-11-02T04:00:00.000Z","data":{"a":null,"b":1},"id":"a","sequence":7,'
         b'"type":"trade.executed"}'
@@ -66,10 +66,10 @@ def test_a_fill_and_a_daily_loss_carry_the_name(alice: User) -> None:
     market = Market([101, 101, 101, 80, 80])
     run = started(alice, always_in())
     market.go(5)
-    told = {event.type: event.data for event in Event.objects.all()}
+    data = {event.type: event.data for event in Event.objects.all()}
     name = run.algorithm.name
-    assert told["trade.executed"]["algorithmName"] == name
-    assert told["risk.daily_loss_limit_reached"]["algorithmName"] == name
+    assert data["trade.executed"]["algorithmName"] == name
+    assert data["risk.daily_loss_limit_reached"]["algorithmName"] == name
 
 
 @pytest.mark.parametrize("type", [EventType.TRADE_EXECUTED, EventType.PERFORMANCE_ALERT])
@@ -79,5 +79,5 @@ def test_numbers_have_the_decimals_of_their_units(type: EventType) -> None:
         for name, value in EVENT_SCHEMAS[type].example.items()
     }
     assert long_numbers(data | {"price": 0.1 + 0.2})
-    body = event_types.body_of(id="a", type=type, created_at=make.NOW, sequence=7, data=data)
+    body = event_types.render_body(id="a", type=type, created_at=make.NOW, sequence=7, data=data)
     assert long_numbers(json.loads(body)) == []

@@ -21,7 +21,7 @@ from standardwebhooks.webhooks import Webhook
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import FAILURE_MEANINGS, Failure
 from apps.webhooks.sending import send
-from apps.webhooks.signing import new_secret, sign
+from apps.webhooks.signing import new_secret, sign_message
 from tests.webhooks.receiver import HERE, OK, receiver, says
 
 SECRET = new_secret()
@@ -35,9 +35,9 @@ def page(db: None) -> str:
 
 
 def sample(page: str, name: str) -> str:
-    found = re.search(rf'<pre id="{name}">(.*?)</pre>', page, re.DOTALL)
-    assert found is not None
-    return unescape(found[1])
+    match = re.search(rf'<pre id="{name}">(.*?)</pre>', page, re.DOTALL)
+    assert match is not None
+    return unescape(match[1])
 
 
 def headers(*secrets: str, id: str = "m1", at: int | None = None) -> dict[str, str]:
@@ -46,7 +46,7 @@ def headers(*secrets: str, id: str = "m1", at: int | None = None) -> dict[str, s
         "content-type": "application/json",
         "webhook-id": id,
         "webhook-timestamp": str(moment),
-        "webhook-signature": sign(secrets, id=id, at=moment, body=BODY),
+        "webhook-signature": sign_message(secrets, id=id, at=moment, body=BODY),
     }
 
 
@@ -62,17 +62,17 @@ def test_the_example_on_the_page_can_be_recalculated(page: str) -> None:
 
 
 def test_the_page_tells_every_type_and_every_failure_and_loads_nothing(page: str) -> None:
-    assert [one for one in EventType if f"<code>{one}</code>" not in page] == []
+    assert [value for value in EventType if f"<code>{value}</code>" not in page] == []
     assert set(FAILURE_MEANINGS) == set(Failure)
-    assert [one for one in Failure if f"<code>{one}</code>" not in page] == []
+    assert [value for value in Failure if f"<code>{value}</code>" not in page] == []
     assert re.findall(r"(?:src=|<link|<script|@import|url\()", page) == []
 
 
 @contextmanager
 def running(command: list[str], file: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
     """The URL at which it listens."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        port = found.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     environment = {**os.environ, "WEBHOOK_SECRET": SECRET, "PORT": str(port)}
     process = subprocess.Popen(
         [*command, str(file)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -115,8 +115,8 @@ def test_the_receiver_takes_what_we_sign_and_nothing_else(
         assert status(good | {"webhook-timestamp": "soon"}) == 401
         assert status(good | {"webhook-signature": "garbage v1, v1,%%% v2,a"}) == 401
         process.terminate()
-        told = process.communicate(timeout=10)[0].splitlines()
-    assert [line.split()[:2] for line in told] == [["webhook.test", "7"]] * 2
+        lines = process.communicate(timeout=10)[0].splitlines()
+    assert [line.split()[:2] for line in lines] == [["webhook.test", "7"]] * 2
 
 
 @pytest.mark.skipif(
@@ -126,12 +126,12 @@ def test_the_message_of_the_shell_is_signed_as_ours_are(page: str, tmp_path: Pat
     file = tmp_path / "send.sh"
     file.write_text(sample(page, "curl"))
     with receiver(says(OK)) as listening:
-        told = subprocess.run(
+        sent = subprocess.run(
             ["sh", str(file), listening.url],
             env={**os.environ, "WEBHOOK_SECRET": SECRET},
             capture_output=True, text=True, check=True, timeout=30,
         )  # fmt: skip
-    assert told.stdout == "200\n"
+    assert sent.stdout == "200\n"
     head, _, body = listening.requests[0].partition(b"\r\n\r\n")
     sent = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
     assert Webhook(SECRET).verify(body, sent)["type"] == "webhook.test"

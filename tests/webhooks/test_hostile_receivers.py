@@ -49,7 +49,9 @@ def babble(random_one: random.Random) -> Behaviour:
     """A well-begun answer more often than not, then anything, and any end."""
     parts = [PIECES[0]] * (random_one.random() < 0.7)
     parts += random_one.choices(PIECES, k=random_one.randrange(12))
-    end = random_one.choice([says, resets_after, lambda told: goes_on_with(told, b"x", every=0.2)])
+    end = random_one.choice(
+        [says, resets_after, lambda start: goes_on_with(start, b"x", every=0.2)]
+    )
     return end(b"".join(parts))
 
 
@@ -89,7 +91,7 @@ def test_hostile_receivers_keep_nothing_from_the_good_ones(
         plain = stack.enter_context(receiver(*bad))
         covered = stack.enter_context(receiver(*bad, tls=authority.context("127.0.0.1")))
         wrong = stack.enter_context(receiver(says(OK), tls=authority.context("example.com")))
-        urls = [f"https://127.0.0.1:{one.port}/" for one in (good, covered, wrong)]
+        urls = [f"https://127.0.0.1:{listening.port}/" for listening in (good, covered, wrong)]
         urls.append(plain.url)
         with ThreadPoolExecutor(200) as threads:
             answers = list(threads.map(post, urls * 200))

@@ -13,7 +13,7 @@ import dns.rrset
 import pytest
 from dns.resolver import Resolver
 
-from apps.webhooks.address_guard import Unresolvable, look_up
+from apps.webhooks.address_guard import Unresolvable, resolve_host
 
 ZONE = {
     ("one.example.com.", "A"): ["93.184.216.34"],
@@ -25,8 +25,8 @@ BROKEN, SILENT = "broken.example.com.", "silent.example.com."
 
 @contextmanager
 def name_server() -> Iterator[tuple[Resolver, list[str]]]:
-    """A resolver that asks it, and the names that it was asked for."""
-    asked: list[str] = []
+    """A resolver that asks it, and the names that it was queried for."""
+    queried: list[str] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as bound:
         bound.bind(("127.0.0.1", 0))
         bound.settimeout(5)
@@ -36,15 +36,15 @@ def name_server() -> Iterator[tuple[Resolver, list[str]]]:
                 while True:
                     data, client = bound.recvfrom(4096)
                     question = dns.message.from_wire(data)
-                    asked.append(str(question.question[0].name))
-                    if asked[-1] != SILENT:
+                    queried.append(str(question.question[0].name))
+                    if queried[-1] != SILENT:
                         bound.sendto(_answer(question).to_wire(), client)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
         resolver = Resolver(configure=False)
         resolver.nameservers, resolver.port = ["127.0.0.1"], bound.getsockname()[1]
-        yield resolver, asked
+        yield resolver, queried
 
 
 def _answer(question: dns.message.Message) -> dns.message.Message:
@@ -61,24 +61,24 @@ def _answer(question: dns.message.Message) -> dns.message.Message:
 
 
 def test_a_name_has_all_its_addresses() -> None:
-    with name_server() as (resolver, asked):
-        told = look_up("both.example.com", 5, resolver=resolver)
-        assert [str(address) for address in told] == [
+    with name_server() as (resolver, queried):
+        addresses = resolve_host("both.example.com", 5, resolver=resolver)
+        assert [str(address) for address in addresses] == [
             "93.184.216.34", "10.0.0.1", "2606:4700::1111",
         ]  # fmt: skip
-        assert [str(one) for one in look_up("one.example.com", 5, resolver=resolver)] == [
-            "93.184.216.34"
-        ]
-    assert set(asked) == {"both.example.com.", "one.example.com."}
+        assert [
+            str(address) for address in resolve_host("one.example.com", 5, resolver=resolver)
+        ] == ["93.184.216.34"]
+    assert set(queried) == {"both.example.com.", "one.example.com."}
 
 
 @pytest.mark.parametrize("name", ["unknown", "empty", "broken"])
 def test_a_name_without_an_answer_is_unresolvable(name: str) -> None:
     with name_server() as (resolver, _), pytest.raises(Unresolvable):
-        look_up(f"{name}.example.com", 5, resolver=resolver)
+        resolve_host(f"{name}.example.com", 5, resolver=resolver)
 
 
 def test_a_name_server_that_says_nothing_is_not_waited_for() -> None:
-    with name_server() as (resolver, asked), pytest.raises(Unresolvable):
-        look_up(SILENT.rstrip("."), 0.2, resolver=resolver)
-    assert asked == [SILENT]  # and not once more after the two seconds that a server gets
+    with name_server() as (resolver, queried), pytest.raises(Unresolvable):
+        resolve_host(SILENT.rstrip("."), 0.2, resolver=resolver)
+    assert queried == [SILENT]  # and not once more after the two seconds that a server gets

@@ -12,10 +12,10 @@ from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.models import Event
 from tests import make
 
-ONE, OTHER = "1" * 24, "2" * 24
+ALGORITHM_ID, OTHER = "1" * 24, "2" * 24
 
 
-def write(owner: User, algorithm_id: str = ONE) -> Event:
+def write(owner: User, algorithm_id: str = ALGORITHM_ID) -> Event:
     return outbox.write(
         EventType.ALGORITHM_STARTED,
         owner_id=owner.pk,
@@ -25,7 +25,7 @@ def write(owner: User, algorithm_id: str = ONE) -> Event:
     )
 
 
-def places(algorithm_id: str = ONE) -> list[int]:
+def sequences(algorithm_id: str = ALGORITHM_ID) -> list[int]:
     rows = Event.objects.filter(algorithm_id=algorithm_id).order_by("sequence")
     return list(rows.values_list("sequence", flat=True))
 
@@ -33,15 +33,19 @@ def places(algorithm_id: str = ONE) -> list[int]:
 def test_an_event_says_what_happened_to_whom_and_when(alice: User) -> None:
     event = Event.objects.get(pk=write(alice).pk)
     assert is_id(event.pk)
-    assert (event.type, event.owner, event.algorithm_id) == ("algorithm.started", alice, ONE)
+    assert (event.type, event.owner, event.algorithm_id) == (
+        "algorithm.started",
+        alice,
+        ALGORITHM_ID,
+    )
     assert (event.backtest_id, event.sequence, event.created_at) == ("", 1, make.NOW)
     assert event.data == EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
 
 
 def test_each_algorithm_counts_for_itself(alice: User) -> None:
-    for algorithm_id in (ONE, OTHER, ONE, ONE, OTHER):
+    for algorithm_id in (ALGORITHM_ID, OTHER, ALGORITHM_ID, ALGORITHM_ID, OTHER):
         write(alice, algorithm_id)
-    assert (places(ONE), places(OTHER)) == ([1, 2, 3], [1, 2])
+    assert (sequences(ALGORITHM_ID), sequences(OTHER)) == ([1, 2, 3], [1, 2])
 
 
 def test_what_is_undone_leaves_no_gap(alice: User) -> None:
@@ -50,7 +54,7 @@ def test_what_is_undone_leaves_no_gap(alice: User) -> None:
         write(alice)
         transaction.set_rollback(True)
     write(alice)
-    assert places() == [1, 2]
+    assert sequences() == [1, 2]
 
 
 def test_the_count_goes_on_when_old_events_are_gone(alice: User) -> None:
@@ -72,7 +76,7 @@ def test_a_type_outside_the_set_is_refused(alice: User) -> None:
 
 
 def test_the_types_are_those_of_the_interface() -> None:
-    assert {one.value for one in EventType} == {
+    assert {type.value for type in EventType} == {
         "algorithm.started", "algorithm.stopped", "algorithm.paused", "algorithm.error",
         "trade.executed", "backtest.completed", "backtest.failed",
         "risk.daily_loss_limit_reached", "performance.alert", "webhook.test",
@@ -93,4 +97,4 @@ def test_thirty_writers_leave_neither_gap_nor_double() -> None:
 
     with ThreadPoolExecutor(10) as pool:
         list(pool.map(work, range(30)))
-    assert places() == list(range(1, 21))
+    assert sequences() == list(range(1, 21))

@@ -27,9 +27,9 @@ def test_each_wait_is_up_to_a_fifth_shorter_or_longer_and_the_same_each_time() -
         assert wait(failures) == wait(failures)
 
 
-@pytest.mark.parametrize(("asked", "granted"), [(3600, 3600), (1, None), (10**9, 24 * 3600)])
+@pytest.mark.parametrize(("requested", "granted"), [(3600, 3600), (1, None), (10**9, 24 * 3600)])
 def test_a_receiver_may_ask_for_more_time_but_not_for_ever(
-    asked: float, granted: float | None
+    requested: float, granted: float | None
 ) -> None:
     expected = wait(1) if granted is None else timedelta(seconds=granted)
-    assert wait(1, retry_after=asked) == expected
+    assert wait(1, retry_after=requested) == expected

@@ -148,13 +148,13 @@ def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every connection but those to the machine itself is refused, none is made in earnest."""
-    asked: list[IPAddress] = []
+    resolved: list[IPAddress] = []
     tried: list[str] = []
     really = socket.socket.connect
 
     def resolve(name: str, within: float) -> Sequence[IPAddress]:
-        asked.append(PRIVATE if len(asked) % 2 else PUBLIC)
-        return [asked[-1]]
+        resolved.append(PRIVATE if len(resolved) % 2 else PUBLIC)
+        return [resolved[-1]]
 
     def connect(self: socket.socket, address: tuple[str, int]) -> None:
         tried.append(address[0])
@@ -171,7 +171,7 @@ def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
             for _ in range(1000)
         ]
     assert outcomes == [Failure.REFUSED, Failure.FORBIDDEN_ADDRESS] * 500
-    assert len(asked) == 1000
+    assert len(resolved) == 1000
     assert tried == [str(PUBLIC)] * 500
     assert canary.connections == 0
 

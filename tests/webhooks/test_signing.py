@@ -5,7 +5,7 @@ import time
 import pytest
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
-from apps.webhooks.signing import new_secret, sign
+from apps.webhooks.signing import new_secret, sign_message
 
 BODY = '{"id":"1","type":"webhook.test","data":{"note":"₹ 5 only"}}'.encode()
 
@@ -15,7 +15,7 @@ def headers(*secrets: str, at: int | None = None) -> dict[str, str]:
     return {
         "webhook-id": "msg_1",
         "webhook-timestamp": str(now),
-        "webhook-signature": sign(secrets, id="msg_1", at=now, body=BODY),
+        "webhook-signature": sign_message(secrets, id="msg_1", at=now, body=BODY),
     }
 
 
@@ -45,7 +45,7 @@ def test_a_changed_body_another_id_and_another_secret_do_not_verify() -> None:
 
 def test_the_example_of_the_specification() -> None:
     """The test vector of the specification's own libraries."""
-    signed = sign(
+    signed = sign_message(
         ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
         id="msg_p5jXN8AQM9LWM0D4loKWxJek",
         at=1614265330,

@@ -201,7 +201,7 @@ def _record_limit_hit(scope: RateLimitScope, *, now: datetime) -> None:
     address anything may have been typed.
     """
     by_user = is_id(scope.key) and scope.name != FAILURES
-    actor = audit.Actor(audit.Kind.USER, scope.key) if by_user else audit.STRANGER
+    actor = audit.Actor(audit.ActorKind.USER, scope.key) if by_user else audit.STRANGER
     action = audit.Action.LIMIT_HIT
     audit.record(action, None, actor=actor, now=now, bucket=scope.name, rate=scope.rate)
 

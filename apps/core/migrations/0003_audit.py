@@ -32,7 +32,7 @@ class Migration(migrations.Migration):
                 ('at', models.DateTimeField()),
                 ('action', models.CharField(help_text='one of audit.Action', max_length=40)),
                 ('actor', models.CharField(blank=True, help_text='id of the user, if known', max_length=24)),
-                ('actor_kind', models.CharField(help_text='one of audit.Kind', max_length=10)),
+                ('actor_kind', models.CharField(help_text='one of audit.ActorKind', max_length=10)),
                 ('session_id', models.CharField(blank=True, help_text='of the session or key', max_length=24)),
                 ('address', models.CharField(blank=True, help_text='of the client', max_length=64)),
                 ('request_id', models.CharField(max_length=128)),

@@ -11,7 +11,7 @@ from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from apps.webhooks.signing import sign
+from apps.webhooks.signing import sign_message
 
 
 @dataclass(slots=True)
@@ -25,7 +25,9 @@ class WebhookReceiver:
     def accept(self, headers: Message, body: bytes) -> bool:
         """Keep a message if it is signed by the secret."""
         message, at = headers["webhook-id"], headers["webhook-timestamp"]
-        expected = sign([self.secret], id=message, at=int(at), body=body) if self.secret else ""
+        expected = (
+            sign_message([self.secret], id=message, at=int(at), body=body) if self.secret else ""
+        )
         if not hmac.compare_digest(headers["webhook-signature"], expected):
             return False
         self.messages[message] = json.loads(body)  # the same message may come again
