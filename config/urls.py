@@ -36,7 +36,7 @@ urlpatterns = [
     path("", docs.root),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
-    path("metrics", metrics.show),
+    path("metrics", metrics.metrics),
     path("openapi.json", docs.document, name="openapi"),
     path("docs", docs.page),
     path("docs/webhooks", docs.webhooks),

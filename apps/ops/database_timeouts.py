@@ -1,7 +1,7 @@
-"""How long the database may keep each kind of process waiting; commands wait as long as it takes.
+"""How long web and workers wait for the database; commands wait as long as it takes.
 
-They go to the server as startup options, so they hold from a connection's first statement on and
-after every reconnect (config/decisions/0009).
+The timeouts are startup options of a connection, so they hold from its first statement on and after
+every reconnect (config/decisions/0009).
 """
 
 from dataclasses import asdict, dataclass
@@ -11,7 +11,7 @@ from django.db import DEFAULT_DB_ALIAS, connections
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class Timeouts:
     """PostgreSQL's settings by their own names, in seconds."""
 
     statement_timeout: int
@@ -22,15 +22,17 @@ class Limits:
         return " ".join(f"-c {name}={seconds}s" for name, seconds in asdict(self).items())
 
 
-WEB: Final = Limits(statement_timeout=5, lock_timeout=2, idle_in_transaction_session_timeout=10)
-WORKER: Final = Limits(statement_timeout=60, lock_timeout=5, idle_in_transaction_session_timeout=30)
+WEB: Final = Timeouts(statement_timeout=5, lock_timeout=2, idle_in_transaction_session_timeout=10)
+WORKER: Final = Timeouts(
+    statement_timeout=60, lock_timeout=5, idle_in_transaction_session_timeout=30
+)
 
 
-def apply(limits: Limits) -> None:
-    """Bind every connection that this process opens from now on, in any thread.
+def apply(timeouts: Timeouts) -> None:
+    """Set the timeouts of every connection that this process opens from now on, in any thread.
 
-    What DATABASE_URL brings as `options` stays; of the same setting named twice, ours holds.
+    `options` of DATABASE_URL are kept; a timeout that they name too is overridden.
     """
     parameters = connections.settings[DEFAULT_DB_ALIAS]["OPTIONS"]
-    given = parameters.get("options", "")
-    parameters["options"] = f"{given} {limits.as_options()}".strip()
+    options = parameters.get("options", "")
+    parameters["options"] = f"{options} {timeouts.as_options()}".strip()

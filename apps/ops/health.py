@@ -10,26 +10,26 @@ from apps.core.database_errors import Meaning, meaning_of
 
 @public_page
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers; says nothing of what it depends on."""
+    """Respond that the process is up, whatever it depends on."""
     return JsonResponse({"status": "ok"})
 
 
 @public_page
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when the database answers, all migrations are applied and the queue's tables are there;
-    else 503 naming what is not.
+    """Respond with 200 when the database answers, all migrations are applied and the queue's tables
+    exist, else with 503 and what is missing.
     """
     checks = {"database": "ok", "migrations": "ok", "queue": "ok"}
     try:
         executor = MigrationExecutor(connection)
-        waiting = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-        if waiting:
-            checks["migrations"] = f"{waiting} not applied"
+        unapplied = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        if unapplied:
+            checks["migrations"] = f"{unapplied} not applied"
         if "procrastinate_jobs" not in connection.introspection.table_names():
             checks["queue"] = "not set up"
     except Error as error:
-        found = "busy" if meaning_of(error) is Meaning.BUSY else "unreachable"
-        checks = {"database": found, "migrations": "unknown", "queue": "unknown"}
+        state = "busy" if meaning_of(error) is Meaning.BUSY else "unreachable"
+        checks = {"database": state, "migrations": "unknown", "queue": "unknown"}
     ready = set(checks.values()) == {"ok"}
     status = "ok" if ready else "unavailable"
     return JsonResponse({"status": status, "checks": checks}, status=200 if ready else 503)

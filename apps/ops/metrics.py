@@ -1,16 +1,18 @@
-"""What the service measures of itself, in Prometheus's text form.
+"""The metrics of the service, in Prometheus's text format.
 
-Requests are counted by each web process in a file of its own, and whichever of them is asked adds
-the files up: prometheus_client's multiprocess mode, in a directory that `up` makes anew. What
-stands in the database is read when it is asked for.
+Each web process counts requests in a file of its own, and whichever of them serves `/metrics` adds
+the files up: prometheus_client's multiprocess mode, in a directory that `up` makes anew. What is
+in the database is read when it is asked for.
 """
 
+import os
 import re
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from functools import cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from pathlib import Path
 from typing import Final
 
 from django.conf import settings
@@ -29,29 +31,30 @@ from apps.backtests.models import Backtest
 from apps.core import jobs, request_origin
 from apps.core.api.views import public_page
 from apps.core.client_address import client_address
-from apps.ops.processes import memory_of_session
 from apps.ops.worker import QUEUES
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# The label of what clients choose freely: labels without bound would fill the memory.
+# The label of values that clients choose freely: labels without bound would fill the memory.
 OTHER: Final = "other"
 # Seconds; a client may ask to wait for up to thirty.
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_PLACE: Final = re.compile(r"<(?:\w+:)?(\w+)>")
+PARAMETER: Final = re.compile(r"<(?:\w+:)?(\w+)>")
 
-OWN: Final = CollectorRegistry()
+PROC: Final = Path("/proc")
+
+REGISTRY: Final = CollectorRegistry()
 REQUESTS: Final = Counter(
     "algotrade_http_requests",
     "Requests answered, by route, method and status.",
     ("route", "method", "status"),
-    registry=OWN,
+    registry=REGISTRY,
 )
 SECONDS: Final = Histogram(
     "algotrade_http_request_seconds",
     "Time from a request to its answer, by route.",
     ("route",),
     buckets=BUCKETS,
-    registry=OWN,
+    registry=REGISTRY,
 )
 
 
@@ -72,30 +75,32 @@ class MetricsMiddleware:
 
 
 def _route_of(request: HttpRequest) -> str:
-    """The route as `/api/backtests/{backtest_id}`; OTHER for what never came to one."""
-    found = request.resolver_match
-    return _template(found.route) if found else OTHER
+    """Return the route as `/api/backtests/{backtest_id}`, or OTHER when none matched."""
+    match = request.resolver_match
+    return _template(match.route) if match else OTHER
 
 
 @cache
 def _template(route: str) -> str:
-    return "/" + _PLACE.sub(r"{\1}", route)
+    return "/" + PARAMETER.sub(r"{\1}", route)
 
 
 @public_page
-def show(request: HttpRequest) -> HttpResponse:
-    """`/metrics`; for addresses that METRICS_ALLOW does not name there is no such page."""
+def metrics(request: HttpRequest) -> HttpResponse:
+    """Serve `/metrics` to the addresses that METRICS_ALLOW names, and a 404 to others."""
     if not _may_read(request):
         raise Http404
-    observed = CollectorRegistry()
-    observed.register(ServiceCollector())
-    body = generate_latest(_counted()) + generate_latest(observed)
+    current = CollectorRegistry()
+    current.register(ServiceCollector())
+    body = generate_latest(_request_metrics()) + generate_latest(current)
     return HttpResponse(body, content_type=CONTENT_TYPE_LATEST)
 
 
 def _may_read(request: HttpRequest) -> bool:
-    """A request that was forwarded, without a trusted proxy telling from where, may be anybody's: a
-    proxy on this machine would otherwise show the page to the world.
+    """Return whether the client may see the metrics.
+
+    A forwarded request is nobody's unless a trusted proxy names its client: a proxy on this machine
+    would otherwise show the page to the world.
     """
     address = request_origin.current().address
     peer = client_address(request.META.get("REMOTE_ADDR", ""), "", settings.TRUSTED_PROXIES)
@@ -105,37 +110,64 @@ def _may_read(request: HttpRequest) -> bool:
     return any(ip_address(address) in network for network in allowed)
 
 
-def _counted() -> CollectorRegistry:
-    """What all web processes have counted, or this one alone when they share no directory."""
+def _request_metrics() -> CollectorRegistry:
+    """Return the counts of all web processes, or of this one when they share no directory."""
     if values.ValueClass is values.MutexValue:
-        return OWN
-    together = CollectorRegistry()
-    MultiProcessCollector(together)  # type: ignore[no-untyped-call]  # the library left it untyped
-    return together
+        return REGISTRY
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library left it untyped
+    return registry
 
 
 class ServiceCollector(Collector):
-    """What can be seen at this moment: of the processes, of the database and what waits in it."""
+    """The present state of the web processes, the database and the queues in it."""
 
     def collect(self) -> Iterator[Metric]:
         yield from _memory()
         up = GaugeMetricFamily("algotrade_database_up", "Whether the database answers.")
         try:
-            found = [_jobs(), _backtests(), _oldest_queued(now=timezone.now())]
+            metrics = [_jobs(), _backtests(), _oldest_queued(now=timezone.now())]
             up.add_metric([], 1)
         except Error:
-            found = []
+            metrics = []
             up.add_metric([], 0)
-        yield from (up, *found)
+        yield from (up, *metrics)
 
 
 def _memory() -> Iterator[Metric]:
-    """Nothing where the system does not tell."""
-    if memory := memory_of_session():
+    """Yield nothing where there is no /proc."""
+    if memory := _memory_of_session():
         text = "Resident memory of the web processes together; shared pages count in each."
         yield GaugeMetricFamily("algotrade_web_memory_bytes", text, value=sum(memory))
         text = "Web processes, the one that starts the others included."
         yield GaugeMetricFamily("algotrade_web_processes", text, value=len(memory))
+
+
+def _memory_of_session() -> list[int]:
+    """Return the resident bytes of each web process.
+
+    The supervisor gives every child a session of its own, so these are the processes of ours: those
+    that serve and the one that forked them.
+    """
+    session = os.getsid(0)
+    pids = (int(entry.name) for entry in PROC.glob("[0-9]*"))
+    return [_resident(pid) for pid in pids if _session_of(pid) == session]
+
+
+def _session_of(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def _resident(pid: int) -> int:
+    """Return 0 for a process that has just ended."""
+    try:
+        pages = (PROC / str(pid) / "statm").read_text().split()[1]
+    except OSError:
+        return 0
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _jobs() -> Metric:

@@ -1,4 +1,4 @@
-"""Runs a Python module that ends when its supervisor does, however that ends.
+"""Run a Python module that ends when its supervisor does, however that ends.
 
     python -m apps.ops.parent_watcher DESCRIPTOR MODULE [ARGUMENT...]
 
@@ -20,7 +20,7 @@ def end_when_closed(descriptor: int) -> None:
     os.read(descriptor, 1)
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(SECONDS_TO_FINISH)
-    os.killpg(os.getpgrp(), signal.SIGKILL)  # the supervisor gave us a session of our own
+    os.killpg(os.getpgrp(), signal.SIGKILL)  # the supervisor gave this process its own session
 
 
 def main(descriptor: str, module: str, *arguments: str) -> None:

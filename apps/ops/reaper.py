@@ -1,4 +1,4 @@
-"""A thread of every worker process that puts right what lost workers left, every few seconds."""
+"""A thread of every worker process that repairs what lost workers left, every few seconds."""
 
 import logging
 import threading
@@ -19,47 +19,48 @@ SECONDS_BETWEEN: Final = 5.0
 log = logging.getLogger(__name__)
 
 
-class Sweep(Protocol):
-    """Returns how much it dealt with."""
+class Reap(Protocol):
+    """Requeues or gives up what lost workers were doing; returns how much that was."""
 
     def __call__(self, *, now: datetime) -> int: ...
 
 
-SWEEPS: Final[Sequence[Sweep]] = (backtests.sweep, delivery.reap)
+REAPERS: Final[Sequence[Reap]] = (backtests.sweep, delivery.reap)
 
 
 @contextmanager
-def sweeping(*sweeps: Sweep, every: float = SECONDS_BETWEEN) -> Iterator[None]:
-    """While it lasts, `sweeps` run every so many seconds, one after another, on a connection of
-    their own.
+def reaping(*reapers: Reap, every: float = SECONDS_BETWEEN) -> Iterator[None]:
+    """Call `reapers` every so many seconds, one after another, in a thread with a connection of its
+    own.
 
-    The thread never keeps the process from ending: what a sweep does can stop at any point.
+    The thread never keeps the process from ending: a reaper can stop at any point.
     """
-    done = threading.Event()
-    arguments = (sweeps, done, every)
-    threading.Thread(target=_keep_sweeping, args=arguments, name="sweep", daemon=True).start()
+    stop = threading.Event()
+    arguments = (reapers, stop, every)
+    threading.Thread(target=_run, args=arguments, name="reaper", daemon=True).start()
     try:
         yield
     finally:
-        done.set()
+        stop.set()
 
 
-def _keep_sweeping(sweeps: Sequence[Sweep], done: threading.Event, every: float) -> None:
-    """Whatever a sweep meets, the others and the next one are tried: a thread that ended would not
-    be missed.
+def _run(reapers: Sequence[Reap], stop: threading.Event, every: float) -> None:
+    """Go on whatever a reaper raises: nobody would notice that the thread has ended.
 
-    A warning is logged when a sweep begins to fail, not again until it has gone well.
+    A warning is logged when a reaper begins to fail, not again until it has succeeded.
     """
-    failing: set[Sweep] = set()
-    while not done.wait(every):
-        for sweep in sweeps:
+    failing: set[Reap] = set()
+    while not stop.wait(every):
+        for reap in reapers:
             try:
-                sweep(now=timezone.now())
-                failing.discard(sweep)
+                reap(now=timezone.now())
+                failing.discard(reap)
             except Exception as error:
-                if sweep not in failing:
-                    surprise = meaning_of(error) is None
-                    log.warning("the sweep fails and is tried again: %s", error, exc_info=surprise)
-                failing.add(sweep)
+                if reap not in failing:
+                    is_unexpected = meaning_of(error) is None
+                    log.warning(
+                        "the sweep fails and is tried again: %s", error, exc_info=is_unexpected
+                    )
+                failing.add(reap)
                 connection.close()
     connection.close()

@@ -1,4 +1,4 @@
-"""What is deleted each night: every app says how long it keeps what, here they are listed."""
+"""The nightly purge: every app decides how long it keeps what, and is listed here."""
 
 import logging
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ log = logging.getLogger(__name__)
 
 
 class Purge(Protocol):
-    """Deletes what nobody needs any more, a bounded number of rows at a time; returns how many."""
+    """Deletes rows that nobody needs any more, some at a time; returns how many."""
 
     def __call__(self, *, now: datetime) -> int: ...
 
@@ -30,7 +30,7 @@ PURGES: Final[Mapping[str, Purge]] = {
 
 
 def purge_all(*, now: datetime) -> Mapping[str, int]:
-    """How many rows went of each app."""
+    """Return how many rows of each app were deleted."""
     deleted = {name: purge(now=now) for name, purge in PURGES.items()}
     log.info("purged %s", deleted)
     return deleted

@@ -1,7 +1,6 @@
-"""Runs a runner (apps/trading/live/runner.py) until it is told to stop, whatever the database does.
+"""Run a runner (apps/trading/live/runner.py) until a signal to stop, also without the database.
 
-What wakes it is a notice that bars came in. It also looks once a second, so a notice that was lost
-costs a second.
+A NOTIFY of new bars wakes it. It also polls once a second, so a lost notification costs a second.
 """
 
 import logging
@@ -26,8 +25,7 @@ from apps.ops.supervisor import Backoff
 from apps.trading import bar_streams
 from apps.trading.live.runner import Runner
 
-# Seconds between two looks when nothing is told.
-POLL: Final = 1.0
+POLL_SECONDS: Final = 1.0
 # How long a transaction that brings bars may take to commit.
 MARGIN: Final = timedelta(seconds=5)
 GOOD_RUN: Final = 10.0
@@ -36,18 +34,18 @@ log = logging.getLogger(__name__)
 
 
 def work() -> None:
-    """Returns after SIGTERM or SIGINT, when the rows that are being worked on are written."""
+    """Trade until SIGTERM or SIGINT; bars in progress are committed first."""
     signals = Signals()
     backoff, runner = Backoff(good_run=GOOD_RUN), Runner()
     lost_at: float | None = None
     while not signals.stopping:
         started = time.monotonic()
         try:
-            with _listening() as notices:
+            with _listening() as notifications:
                 if lost_at is not None:
                     log.warning("the database is back after %.1f s", started - lost_at)
                     lost_at = None
-                _serve(runner, notices, signals)
+                _serve(runner, notifications, signals)
         except Exception as error:
             lost_at = lost_at or time.monotonic()
             log.warning("the runner begins anew: %s", error, exc_info=not is_passing(error))
@@ -58,7 +56,7 @@ def work() -> None:
 
 
 class Signals:
-    """Whether somebody wants this process to end."""
+    """The signals that ask this process to end."""
 
     def __init__(self) -> None:
         self.stopping = False
@@ -71,46 +69,49 @@ class Signals:
 
 @contextmanager
 def _listening() -> Iterator[psycopg.Connection]:
-    with psycopg.Connection.connect(**connector_params(), autocommit=True) as notices:
-        notices.execute(f"LISTEN {CHANNEL}")
-        yield notices
+    with psycopg.Connection.connect(**connector_params(), autocommit=True) as notifications:
+        notifications.execute(f"LISTEN {CHANNEL}")
+        yield notifications
 
 
-def _serve(runner: Runner, notices: psycopg.Connection, signals: Signals) -> None:
-    news = News()
+def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) -> None:
+    missed = MissedNotifications()
     bar_streams.wake_all(now=timezone.now())
     while not signals.stopping:
         bar_streams.assign_runs(now=timezone.now())
         while not signals.stopping and runner.work(now=timezone.now()):
             pass
-        told = [notice.payload for notice in notices.notifies(timeout=POLL, stop_after=1)]
-        told += [notice.payload for notice in notices.notifies(timeout=0)]
-        for timeframe, symbols in _by_timeframe(told).items():
+        payloads = [
+            notification.payload
+            for notification in notifications.notifies(timeout=POLL_SECONDS, stop_after=1)
+        ]
+        payloads += [notification.payload for notification in notifications.notifies(timeout=0)]
+        for timeframe, symbols in _by_timeframe(payloads).items():
             bar_streams.wake(symbols, timeframe, now=timezone.now())
-        news.look()
+        missed.poll()
 
 
 def _by_timeframe(payloads: Iterable[str]) -> Mapping[str, set[str]]:
-    found: dict[str, set[str]] = defaultdict(set)
+    symbols_by_timeframe: dict[str, set[str]] = defaultdict(set)
     for payload in payloads:
         symbol, timeframe = payload.split()
-        found[timeframe].add(symbol)
-    return found
+        symbols_by_timeframe[timeframe].add(symbol)
+    return symbols_by_timeframe
 
 
-class News:
-    """What notices may have missed, looked for once a second."""
+class MissedNotifications:
+    """Looks once a second for bars and replays that no notification has told of."""
 
     def __init__(self) -> None:
-        self._looked_at = timezone.now()
+        self._polled_at = timezone.now()
         self._replayed_until = clock.replayed_until()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         now = timezone.now()
-        if (now - self._looked_at).total_seconds() < POLL:
+        if (now - self._polled_at).total_seconds() < POLL_SECONDS:
             return
-        bar_streams.wake_for_new_bars(since=self._looked_at - MARGIN, now=now)
+        bar_streams.wake_for_new_bars(since=self._polled_at - MARGIN, now=now)
         if (moment := clock.replayed_until()) != self._replayed_until:
             self._replayed_until = moment
             bar_streams.wake_all(now=now)
-        self._looked_at = now
+        self._polled_at = now

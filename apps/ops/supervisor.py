@@ -1,4 +1,4 @@
-"""Keeps a few child processes running until it is told to stop.
+"""Keep a few child processes running until SIGINT, SIGTERM or SIGHUP.
 
 A child that ends is started again, after a wait that grows while it keeps ending. Each child has a
 session of its own, so that Ctrl-C reaches only the supervisor, and a parent watcher, so that it
@@ -19,12 +19,12 @@ from types import FrameType
 from apps.ops.embedded_postgres.binaries import Account
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-ROUND = 0.1  # seconds between two looks at the children
+POLL_SECONDS = 0.1
 
 
 @dataclass(slots=True)
 class Backoff:
-    """When to try again: 0.5, 1, 2 ... 30 seconds after an end, from the start after a good run."""
+    """When to try again: after 0.5, 1, 2 ... 30 seconds, and after a good run from 0.5 again."""
 
     due: float = 0.0
     wait: float = 0.0
@@ -39,9 +39,9 @@ class Backoff:
 
 @dataclass(slots=True)
 class Child:
-    """A Python module to run, what to call it, and how long it may take to stop.
+    """A Python module to run, its name in messages, and how long it may take to stop.
 
-    `account` None and `environment` None are ours.
+    Without `account` and `environment` it has those of the supervisor.
     """
 
     name: str
@@ -77,12 +77,12 @@ class Child:
         )
 
     def signal(self, number: signal.Signals) -> None:
-        """To the child and all that it started; harmless when it has ended."""
+        """Send a signal to the child and all that it started, unless it has ended."""
         if self.process is not None and self.process.poll() is None:
             os.killpg(self.process.pid, number)
 
     def terminate(self) -> None:
-        """To the child alone: it knows how to end what it started."""
+        """Send SIGTERM to the child alone: it ends what it has started itself."""
         if self.process is not None:
             self.process.terminate()
 
@@ -97,7 +97,7 @@ class Child:
 
 
 class Supervisor:
-    """Runs groups of children; a group is stopped before the next one."""
+    """Runs groups of children; on stopping, each group ends before the next."""
 
     def __init__(
         self, groups: Sequence[Sequence[Child]], *, directory: Path, say: Callable[[str], None]
@@ -107,16 +107,16 @@ class Supervisor:
         self.say = say
         self.stopping = False
 
-    def run(self, *, each_round: Callable[[], None]) -> None:
-        """Until SIGINT, SIGTERM or SIGHUP; a second one kills what has not ended yet."""
+    def run(self, *, on_poll: Callable[[], None]) -> None:
+        """Run until a signal to stop; a second one kills the children that have not ended yet."""
         watched, held = os.pipe()
         try:
             with self._signals():
                 while not self.stopping:
                     for child in self._children():
-                        self._tend(child, watched, time.monotonic())
-                    each_round()
-                    time.sleep(ROUND)
+                        self._restart_if_ended(child, watched, time.monotonic())
+                    on_poll()
+                    time.sleep(POLL_SECONDS)
                 self._stop()
         finally:
             os.close(held)
@@ -125,7 +125,7 @@ class Supervisor:
     def _children(self) -> Iterator[Child]:
         return (child for group in self.groups for child in group)
 
-    def _tend(self, child: Child, watched: int, now: float) -> None:
+    def _restart_if_ended(self, child: Child, watched: int, now: float) -> None:
         if child.process is not None and (code := child.process.poll()) is not None:
             child.process = None
             wait = child.backoff.ended(started=child.started, now=now)

@@ -1,4 +1,4 @@
-"""The jobs that belong to no app, as the workers find them."""
+"""The jobs of the service as a whole."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -14,5 +14,8 @@ NIGHTLY: Final = "17 21 * * *"
 @app.periodic(cron=NIGHTLY)
 @app.task(name="config.purge", queue="small", queueing_lock="config.purge")
 def purge(timestamp: int) -> None:
-    """`timestamp`: when it was due. Many workers ask for it each night; the queue takes it once."""
+    """Delete what has expired by `timestamp`, when the job was due.
+
+    Many workers enqueue it each night; the queue takes it once.
+    """
     retention.purge_all(now=datetime.fromtimestamp(timestamp, tz=UTC))

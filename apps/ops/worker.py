@@ -1,4 +1,4 @@
-"""Does the jobs of one queue until it is told to stop, whatever the database does meanwhile.
+"""Do the jobs of one queue until a signal to stop, also when the database is away for a while.
 
 procrastinate's worker ends when it loses the database. Here a new one takes its place, with new
 connections, once the database answers again.
@@ -25,40 +25,39 @@ from procrastinate.worker import Worker
 from apps.engine import memory
 from apps.ops.supervisor import Backoff
 
-# A backtest is all computation and gets a process to itself; the small jobs mostly wait. A turn at
-# webhooks has threads of its own.
+# A backtest is all computation and gets a process to itself; the small jobs mostly wait. The
+# dispatch of webhooks has threads of its own.
 QUEUES: Final[Mapping[str, list[str]]] = {
     "small": ["small", "default", "builtin"],
     "webhooks": ["webhooks"],
     "backtests": ["backtests"],
 }
 CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests": 1}
-# Then a backtest that still runs gives itself back to the queue.
+# After that, a backtest that still runs is requeued.
 SECONDS_TO_FINISH: Final = 5.0
 SECONDS_FOR_A_CONNECTION: Final = 3.0
-# Then a worker gives back the memory that its jobs have freed.
+# After that, a worker returns the memory that its jobs have freed.
 SECONDS_IDLE: Final = 2.0
-# Seconds after which the waits for the database start from the shortest again.
+# Seconds after which the backoff starts from the shortest wait again.
 GOOD_RUN: Final = 10.0
 
 log = logging.getLogger(__name__)
 
 
 def work(queue: str) -> None:
-    """Returns after SIGTERM or SIGINT, when running jobs have ended or given themselves back."""
+    """Work until SIGTERM or SIGINT; running jobs then end or are requeued."""
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)
     for name in ("procrastinate.utils", "procrastinate.worker"):
-        logging.getLogger(name).addFilter(_is_news)
+        logging.getLogger(name).addFilter(_is_no_lost_database)
     asyncio.run(_until_signalled(_keep_working(queue)))
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """A lost database is not: it is said once, below, and not by everybody who notices."""
+def _is_no_lost_database(record: logging.LogRecord) -> bool:
+    """Return False for a lost database, which is logged once, below."""
     return not (record.exc_info and isinstance(record.exc_info[1], ConnectorException))
 
 
 async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
-    """Any: asyncio's own types. A second signal changes nothing."""
     task = asyncio.create_task(work)
 
     def stop() -> None:
@@ -72,8 +71,8 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _keep_working(queue: str) -> None:
-    """One worker after another. An outage is two lines: when it begins, and when it is over."""
-    backoff, gives_back = Backoff(good_run=GOOD_RUN), giving_back()
+    """Run one worker after another. An outage is logged when it begins and when it is over."""
+    backoff, returns_memory = Backoff(good_run=GOOD_RUN), memory_returning()
     lost_at: float | None = None
     while True:
         started = time.monotonic()
@@ -82,7 +81,7 @@ async def _keep_working(queue: str) -> None:
             if lost_at is not None:
                 log.warning("the database is back after %.1f s", time.monotonic() - lost_at)
                 lost_at = None
-            await _work_once(queue, gives_back)
+            await _work_once(queue, returns_memory)
         except (ConnectorException, psycopg.Error) as error:
             if lost_at is None:
                 lost_at = time.monotonic()
@@ -93,19 +92,19 @@ async def _keep_working(queue: str) -> None:
 
 
 def _is_stopping() -> bool:
-    """Also when an error on the way out took the place of the cancellation."""
+    """Return True also when an error on the way out has replaced the cancellation."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def _require_database() -> None:
-    """Raises psycopg.OperationalError: the pool itself would go on trying, and say so each time."""
+    """Raises psycopg.OperationalError. The pool itself would try on, and log each time."""
     connection = await psycopg.AsyncConnection.connect(**connector_params())
     await connection.close()
 
 
-async def _work_once(queue: str, gives_back: WorkerMiddleware) -> None:
-    """Raises what ended the worker."""
+async def _work_once(queue: str, returns_memory: WorkerMiddleware) -> None:
+    """Run a worker; raises the error that ended it."""
     connector = PsycopgConnector(
         kwargs=connector_params(), min_size=1, timeout=SECONDS_FOR_A_CONNECTION
     )
@@ -120,16 +119,13 @@ async def _work_once(queue: str, gives_back: WorkerMiddleware) -> None:
                 delete_jobs="successful",
                 install_signal_handlers=False,
                 task_middleware=[close_db_connections],
-                worker_middleware=[gives_back],
+                worker_middleware=[returns_memory],
             )
             await worker.run()
 
 
-def giving_back() -> WorkerMiddleware:
-    """Around every job: when none has run for a while, what they freed is given back.
-
-    Any: what a job returns.
-    """
+def memory_returning() -> WorkerMiddleware:
+    """Return a middleware that returns freed memory to the system after a while without jobs."""
     loop = asyncio.get_running_loop()
     planned: asyncio.TimerHandle | None = None
     running = 0
@@ -150,10 +146,10 @@ def giving_back() -> WorkerMiddleware:
 
 
 class WatchedWorker(Worker):
-    """Ends when its listener or its heartbeat does, and keeps what they failed of.
+    """A worker that ends when its listener or its heartbeat does, with their error.
 
     procrastinate 3.10 stops watching them as soon as any side task has ended, and without periodic
-    jobs one ends at once. The worker then goes on deaf, or counts as lost while it is busy.
+    jobs one ends at once. The worker then hears of no new jobs, or counts as lost while it is busy.
     """
 
     failure: BaseException | None = None
@@ -162,12 +158,11 @@ class WatchedWorker(Worker):
         try:
             await super().run()  # type: ignore[no-untyped-call]  # procrastinate left it untyped
         finally:
-            # Not what then went wrong on the way out.
+            # Instead of an error that followed from it on the way out.
             if self.failure is not None:
                 raise self.failure
 
     async def _monitor_side_tasks(self, side_tasks: list[asyncio.Task[Any]]) -> None:
-        """Any: as procrastinate has it."""
         await asyncio.wait(side_tasks, return_when=asyncio.FIRST_EXCEPTION)
         failures = (task.exception() for task in side_tasks if task.done())
         self.failure = next(filter(None, failures), None)

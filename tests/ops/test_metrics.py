@@ -1,4 +1,4 @@
-"""What /metrics says, and to whom."""
+"""What /metrics shows, and to whom."""
 
 from ipaddress import ip_network
 from unittest.mock import patch
@@ -11,7 +11,7 @@ from pytest_django import Settings
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest
-from apps.ops import processes
+from apps.ops import metrics
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
@@ -24,8 +24,8 @@ Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 def read(text: str) -> Samples:
     """The samples by name and labels."""
     families = text_string_to_metric_families(text)
-    found = [sample for family in families for sample in family.samples]
-    return {(one.name, frozenset(one.labels.items())): one.value for one in found}
+    samples = [sample for family in families for sample in family.samples]
+    return {(sample.name, frozenset(sample.labels.items())): sample.value for sample in samples}
 
 
 def samples() -> Samples:
@@ -91,7 +91,7 @@ def test_a_database_that_is_lost_is_told_and_the_rest_still_shown() -> None:
     assert [name for name, _ in found if name == "algotrade_http_requests_total"]
 
 
-@pytest.mark.skipif(not processes.PROCESSES.exists(), reason="this system tells no memory")
+@pytest.mark.skipif(not metrics.PROC.exists(), reason="this system tells no memory")
 @pytest.mark.django_db
 def test_memory_is_that_of_real_processes() -> None:
     found = samples()

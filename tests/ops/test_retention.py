@@ -1,4 +1,4 @@
-"""The nightly purge: who is asked, and when."""
+"""The nightly purge: of which apps, and when."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -22,17 +22,17 @@ def test_the_clock_of_the_purge_is_when_it_was_due() -> None:
 
 
 @pytest.mark.django_db
-def test_every_app_is_asked_and_says_how_many_went() -> None:
+def test_every_app_is_purged_and_counts_its_rows() -> None:
     assert retention.purge_all(now=make.NOW) == {
         "accounts": 0, "backtests": 0, "core": 0, "trading": 0, "webhooks": 0,
     }  # fmt: skip
 
 
 @pytest.mark.django_db
-def test_the_command_says_what_went(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_counts(capsys: pytest.CaptureFixture[str]) -> None:
     call_command("purge")
-    apps = ("accounts", "backtests", "core", "trading", "webhooks")
-    assert capsys.readouterr().out.splitlines() == [f"{app:<10} 0 rows" for app in apps]
+    names = ("accounts", "backtests", "core", "trading", "webhooks")
+    assert capsys.readouterr().out.splitlines() == [f"{name:<10} 0 rows" for name in names]
 
 
 def test_it_comes_at_night_in_india_to_a_queue_that_is_worked() -> None:

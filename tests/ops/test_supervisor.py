@@ -18,7 +18,7 @@ def say(line):
 
 words = sys.argv[1:]
 web, worker = (Child(name, "tests.ops.child", [name, *words]) for name in ("web", "worker"))
-Supervisor([[web], [worker]], directory=Path.cwd(), say=say).run(each_round=lambda: None)
+Supervisor([[web], [worker]], directory=Path.cwd(), say=say).run(on_poll=lambda: None)
 """
 
 

@@ -191,7 +191,7 @@ def test_memory_is_given_back_when_no_job_has_run_for_a_while(
         done.append(seconds)
 
     async def work() -> None:
-        app, gives_back = App(connector=testing.InMemoryConnector()), worker.giving_back()
+        app, returns_memory = App(connector=testing.InMemoryConnector()), worker.memory_returning()
         app.task(name="job")(job)
 
         async def do(*jobs: float) -> None:
@@ -203,7 +203,7 @@ def test_memory_is_given_back_when_no_job_has_run_for_a_while(
                 install_signal_handlers=False,
                 listen_notify=False,
                 wait=False,
-                worker_middleware=[gives_back],
+                worker_middleware=[returns_memory],
             ).run()
 
         await do(0.0, 0.7)  # side by side

@@ -96,12 +96,12 @@ class Command(BaseCommand):
             child.account, child.environment = identity.account, identity.environment
         announce = Announcement(self.say, workers)
 
-        def each_round() -> None:
+        def on_poll() -> None:
             keep_database()
             announce.look()
 
         Supervisor([children[:1], workers], directory=settings.BASE_DIR, say=self.say).run(
-            each_round=each_round
+            on_poll=on_poll
         )
 
 

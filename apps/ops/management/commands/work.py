@@ -1,4 +1,4 @@
-"""A worker: takes jobs from a queue, or bars to runs, until it is stopped."""
+"""A worker: does jobs of a queue, or steps runs by new bars, until it is stopped."""
 
 import argparse
 import importlib
@@ -12,9 +12,9 @@ from django.core.management.base import BaseCommand
 
 from apps.engine import memory
 from apps.ops import database_timeouts, worker
-from apps.ops.reaper import SWEEPS, sweeping
+from apps.ops.reaper import REAPERS, reaping
 
-# No queue of jobs: bars are what there is to do (apps/ops/runners.py).
+# Not a queue of jobs: new bars are the work (apps/ops/runners.py).
 TRADING: Final = "trading"
 
 
@@ -28,7 +28,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, queue: str, **options: Any) -> None:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         database_timeouts.apply(database_timeouts.WORKER)
-        with suppress(KeyboardInterrupt), sweeping(*SWEEPS):
+        with suppress(KeyboardInterrupt), reaping(*REAPERS):
             if queue == "backtests":
                 os.nice(5)  # on a small machine, web answers first
                 memory.keep_freed()
@@ -39,12 +39,12 @@ class Command(BaseCommand):
                 worker.work(queue)
 
     def prepare(self, module: str) -> ModuleType:
-        """Bring in what simulates, compiled, so that the first bar does not wait for it."""
+        """Import the module, and compile the kernels before the first bar needs them."""
         from apps.engine import compilation
 
-        found = importlib.import_module(module)
+        imported = importlib.import_module(module)
         compilation.prepare(self.say)
-        return found
+        return imported
 
     def say(self, line: str) -> None:
         """The terminal may be gone; the worker need not be."""
