@@ -1,4 +1,4 @@
-"""The record of who did what: every change that a person or the service itself has made.
+"""The audit record: who has made which change, be it a person or the service itself.
 
 A record is written on the connection of the change and commits with it. It holds what changed and
 never a password, token or key.
@@ -16,12 +16,12 @@ from django.db.models import Model
 from apps.core import request_id, request_origin
 from apps.core.models import AuditRecord
 
+# Characters of a user's id, and of the name of an account of the operating system.
 LONGEST_ACTOR: Final = 24
-"""Characters of a user's id, and of the name of an account."""
 
 
 class Action(StrEnum):
-    """Everything that is put on record."""
+    """Everything that is audited."""
 
     SIGNUP = "signup"
     LOGIN = "login"
@@ -78,7 +78,7 @@ class Action(StrEnum):
 
 
 class ActorKind(StrEnum):
-    """In which role somebody acts; an operator who uses the interface acts as a user."""
+    """The role in which somebody acts; an operator who uses the interface acts as a user."""
 
     USER = "user"
     OPERATOR = "operator"
@@ -88,8 +88,10 @@ class ActorKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """`user_id` is empty when nobody is known: before a login, and for the service itself. For a
-    command it is the name of the operating system's account that runs it.
+    """Whoever makes a change.
+
+    `user_id` is empty for the service itself, and for somebody who has not logged in. For a command
+    it is the name of the operating system's account that runs it.
     """
 
     kind: ActorKind
@@ -97,20 +99,21 @@ class Actor:
 
 
 SYSTEM: Final = Actor(ActorKind.SYSTEM)
-STRANGER: Final = Actor(ActorKind.USER)
-"""Somebody who has not proved who they are."""
+STRANGER: Final = Actor(ActorKind.USER)  # somebody who has not proved who they are
 
 
 def user(user: Model) -> Actor:
+    """Return a user as the actor of a change."""
     return Actor(ActorKind.USER, str(user.pk))
 
 
 def operator(user: Model) -> Actor:
+    """Return a user as an operator who makes a change for somebody else."""
     return Actor(ActorKind.OPERATOR, str(user.pk))
 
 
 def command_line() -> Actor:
-    """Return whoever runs this process, for commands that need no login."""
+    """Return the account that runs this process, for commands that need no login."""
     uid = os.getuid()
     try:
         account = pwd.getpwuid(uid).pw_name
