@@ -79,7 +79,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
     "LoggedIn": _signed_in("KnownUser"),
     "Renewed": record({"success": FLAG, **_ACCESS}),
     "Done": record({"success": FLAG, "message": TEXT}),
-    "LoginSession": record(
+    "Session": record(
         {
             "id": ID,
             "createdAt": MOMENT,
@@ -231,7 +231,7 @@ LIST_SESSIONS: Final = Operation(
     security=OF_ACCOUNT,
     parameters=PAGED,
     answers={
-        200: Answer("Living sessions.", page_of(ref("LoginSession")), page_shown(_SESSION_SHOWN))
+        200: Answer("Living sessions.", page_of(ref("Session")), page_shown(_SESSION_SHOWN))
     },
 )
 END_SESSIONS: Final = Operation(
