@@ -230,9 +230,7 @@ LIST_SESSIONS: Final = Operation(
     tag=_TAG,
     security=OF_ACCOUNT,
     parameters=PAGED,
-    answers={
-        200: Answer("Living sessions.", page_of(ref("Session")), page_shown(_SESSION_SHOWN))
-    },
+    answers={200: Answer("Living sessions.", page_of(ref("Session")), page_shown(_SESSION_SHOWN))},
 )
 END_SESSIONS: Final = Operation(
     name="endSessions",
