@@ -1,6 +1,7 @@
-"""Backtests for operators: to be looked at, cancelled, and tried again."""
+"""The admin of backtests: operators can look at them, cancel them and retry them."""
 
 import json
+from collections.abc import Callable
 from datetime import datetime
 
 from django.contrib import admin
@@ -8,8 +9,7 @@ from django.db.models import Q
 from django.utils.html import format_html
 
 from apps.backtests import services
-from apps.backtests.lifecycle import MOVES, Move
-from apps.backtests.models import Backtest
+from apps.backtests.models import BACKTEST_TRANSITIONS, Backtest, BacktestTransition
 from apps.core import audit
 from apps.core.operator_pages import AdminAction, OperatorAdmin
 
@@ -22,11 +22,16 @@ def _retry(backtest: Backtest, operator: audit.Actor, reason: str, now: datetime
     services.retry(backtest_id=backtest.pk, operator=operator, reason=reason, now=now)
 
 
+def _allows(transition: BacktestTransition) -> Callable[[Backtest], bool]:
+    sources, _ = BACKTEST_TRANSITIONS[transition]
+    return lambda backtest: backtest.status in sources
+
+
 @admin.register(Backtest)
 class BacktestAdmin(OperatorAdmin):
     object_actions = (
-        AdminAction("cancel", "Cancel", _cancel, lambda one: one.status in MOVES[Move.CANCEL][0]),
-        AdminAction("retry", "Try again", _retry, lambda one: one.status in MOVES[Move.RETRY][0]),
+        AdminAction("cancel", "Cancel", _cancel, _allows(BacktestTransition.CANCEL)),
+        AdminAction("retry", "Try again", _retry, _allows(BacktestTransition.RETRY)),
     )
     list_display = (
         "id", "owner", "name", "status", "progress", "attempt", "losses", "timeframe", "created_at",
@@ -40,13 +45,13 @@ class BacktestAdmin(OperatorAdmin):
         (None, {"fields": ("id", "name", "owner", "algorithm", "algorithm_version", "request_id")}),
         ("State", {"fields": (
             "status", "progress", "attempt", "losses", "error_in_full",
-            "created_at", "started_at", "beat_at", "completed_at",
+            "created_at", "started_at", "heartbeat_at", "completed_at",
         )}),
-        ("Asked for", {"fields": (
+        ("Request", {"fields": (
             "kind", "symbols", "timeframe", "start_date", "end_date", "initial_capital", "seed",
             "configuration_in_full", "study_in_full",
         )}),
-        ("Came of it", {"fields": ("performance_in_full", "findings_in_full", "receipt_in_full")}),
+        ("Result", {"fields": ("performance_in_full", "study_results_in_full", "receipt_in_full")}),
     )  # fmt: skip
 
     def matching(self, term: str) -> Q:
@@ -66,9 +71,9 @@ class BacktestAdmin(OperatorAdmin):
     def study_in_full(self, backtest: Backtest) -> str:
         return _indented(backtest.study)
 
-    @admin.display(description="findings")
-    def findings_in_full(self, backtest: Backtest) -> str:
-        return _indented(backtest.findings)
+    @admin.display(description="study results")
+    def study_results_in_full(self, backtest: Backtest) -> str:
+        return _indented(backtest.study_results)
 
     @admin.display(description="performance")
     def performance_in_full(self, backtest: Backtest) -> str:

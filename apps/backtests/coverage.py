@@ -1,4 +1,4 @@
-"""How much of a backtest's range is held of its symbols, and the warning of too little."""
+"""How much of a backtest's range is stored of its symbols, and the warning of low coverage."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
@@ -17,23 +17,22 @@ from apps.market.coverage import (
 from apps.market.dates import day_in_india, day_number
 from apps.symbols.services import expiries_of
 
-LEAST_PERCENT: Final = 90
-"""Under this share of the range's sessions a warning leads the report."""
-_MOST_NAMED: Final = 5
+# Below this share of the range's sessions a warning leads the report.
+WARNING_PERCENT: Final = 90
+_MAX_NAMED: Final = 5
 _NO_END: Final = 2**31 - 1
 
 
-def days_of(start: int, end: int, *, now: datetime) -> tuple[int, int]:
-    """The first and the last date (day numbers) of the range from `start` to before `end` (epoch
-    seconds) that are over at `now`.
+def past_days(start: int, end: int, *, now: datetime) -> tuple[int, int]:
+    """Return the first and last day number of a range, as far as its days are over at `now`.
+
+    The range goes from `start` to before `end`, in epoch seconds.
     """
     return _day(start), min(_day(end - 1), _day(int(now.timestamp())) - 1)
 
 
-def last_days_of(symbols: Sequence[str]) -> Mapping[str, int]:
-    """By symbol, in the given order, the day number of its last session; of shares there is none
-    before the end of time.
-    """
+def last_session_days(symbols: Sequence[str]) -> Mapping[str, int]:
+    """Return the day number of each symbol's last session: the expiry, or never for a share."""
     expiries = expiries_of(symbols)
     return {
         symbol: day_number(expiries[symbol]) if symbol in expiries else _NO_END
@@ -51,10 +50,11 @@ def coverage_of_histories(
     include_out_of_session: bool,
     since: Mapping[str, int | None],
 ) -> list[SessionCoverage]:
-    """The coverage of the range of a simulation by the bars that it reads in it; `since` is by
-    symbol the first day that is held of it.
+    """Return how much of the range is covered by the bars that a simulation reads in it.
+
+    `since` has the first stored day of each symbol.
     """
-    first, last = days_of(start, end, now=now)
+    first, last = past_days(start, end, now=now)
     coverages = []
     for history in histories:
         bars = history.candles.between(start, end)
@@ -73,39 +73,41 @@ def coverage_of_histories(
     return coverages
 
 
-def first_held_days(symbols: Collection[str], timeframe: str) -> Mapping[str, int | None]:
-    """By symbol the first day that is held of it in any timeframe."""
-    return {symbol: held.since for symbol, held in stored_history_of(symbols, timeframe).items()}
+def first_stored_days(symbols: Collection[str], timeframe: str) -> Mapping[str, int | None]:
+    """Return the first day of each symbol that is stored in any timeframe."""
+    return {
+        symbol: stored.since for symbol, stored in stored_history_of(symbols, timeframe).items()
+    }
 
 
-def warning_of(coverages: Sequence[SessionCoverage]) -> list[Note]:
-    """A note if of any symbol less than LEAST_PERCENT of the range's sessions are held."""
+def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:
+    """Return a note if any symbol has bars on less than WARNING_PERCENT of the range's sessions."""
     low = [
-        coverage for coverage in coverages if coverage.is_under(LEAST_PERCENT, coverage.sessions)
+        coverage for coverage in coverages if coverage.is_under(WARNING_PERCENT, coverage.sessions)
     ]
     if not low:
         return []
-    named = "; ".join(_in_words(coverage) for coverage in low[:_MOST_NAMED])
-    more = f"; and {len(low) - _MOST_NAMED} symbols more" if len(low) > _MOST_NAMED else ""
+    named = "; ".join(_describe(coverage) for coverage in low[:_MAX_NAMED])
+    more = f"; and {len(low) - _MAX_NAMED} symbols more" if len(low) > _MAX_NAMED else ""
     message = (
         f"Little of the range is held: {named}{more}. The figures speak of the held sessions alone."
     )
     return [Note("low_coverage", message)]
 
 
-def receipt_with(
+def add_coverage(
     receipt: Mapping[str, object], coverages: Sequence[SessionCoverage]
 ) -> dict[str, object]:
-    """The receipt of a result with the coverage of its range, whose warning leads the notes."""
+    """Return the receipt with the coverage of the range, whose warning leads the notes."""
     notes: Any = receipt["notes"]
     return {
         **receipt,
         "coverage": [coverage.to_wire() for coverage in coverages],
-        "notes": [*map(asdict, warning_of(coverages)), *notes],
+        "notes": [*map(asdict, low_coverage_notes(coverages)), *notes],
     }
 
 
-def _in_words(coverage: SessionCoverage) -> str:
+def _describe(coverage: SessionCoverage) -> str:
     times = (coverage.first_bar, coverage.last_bar)
     dates = [day_in_india(time) for time in times if time is not None]
     span = f", from {dates[0]} to {dates[1]}" if dates else ""
@@ -116,7 +118,9 @@ def _in_words(coverage: SessionCoverage) -> str:
 
 
 def _last_day(bars: Candles, last: int, contract_ends: int | None) -> int:
-    """Not before the last bar, whose session may be under way, nor after a contract's end."""
+    """Return `last`, but not before the last bar, whose session may not be over, nor after the end
+    of the contract.
+    """
     last = max(last, _day(int(bars.time[-1]))) if len(bars) else last
     return last if contract_ends is None else min(last, _day(contract_ends))
 

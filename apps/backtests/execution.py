@@ -1,7 +1,7 @@
-"""A backtest's simulation in a worker: simulate with no transaction open, beat, record.
+"""One attempt at a backtest in a worker: simulate with no transaction open, report, and record.
 
-Every write says which attempt it belongs to, so a worker that was given up on cannot overwrite
-another's work.
+Every write names its attempt, so a worker that was presumed lost cannot overwrite the work of the
+next one.
 """
 
 import logging
@@ -17,13 +17,12 @@ from django.db import InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
 
 from apps.algorithms import study_results
-from apps.backtests import announcements, results, turns
-from apps.backtests.coverage import coverage_of_histories, first_held_days, receipt_with
-from apps.backtests.histories import histories_of, most_bars
-from apps.backtests.kinds import Kind
-from apps.backtests.lifecycle import BEAT_SECONDS, Move, Status
-from apps.backtests.models import Backtest
-from apps.backtests.studies import Outcome, outcome_of
+from apps.backtests import queue, results
+from apps.backtests.coverage import add_coverage, coverage_of_histories, first_stored_days
+from apps.backtests.histories import load_histories, max_bars_of
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus, BacktestTransition
+from apps.backtests.queue import HEARTBEAT_SECONDS
+from apps.backtests.studies import BacktestOutput, simulate_backtest
 from apps.core.errors import Code
 from apps.core.times import wire_time
 from apps.engine.language import strategy as engine
@@ -33,83 +32,84 @@ from apps.market.dates import day_in_india
 
 log = logging.getLogger(__name__)
 
-_KEPT: Final[Mapping[Kind, Callable[..., None]]] = {
-    Kind.WALK_FORWARD: study_results.keep_walk_forward,
-    Kind.MONTE_CARLO: study_results.keep_monte_carlo,
+# The studies whose results are stored with the algorithm too.
+_SAVE_WITH_ALGORITHM: Final[Mapping[BacktestKind, Callable[..., None]]] = {
+    BacktestKind.WALK_FORWARD: study_results.keep_walk_forward,
+    BacktestKind.MONTE_CARLO: study_results.keep_monte_carlo,
 }
-"""The kinds whose findings are kept with the algorithm too."""
 REPORT_SECONDS: Final = 0.5
+# The share of the progress that reading the candles makes up; the rest is the simulation.
 SHARE_OF_READING: Final = 0.3
-"""Of the progress: reading the candles; the rest is the simulation."""
 
 
-class Superseded(Exception):
-    """This attempt is no longer the one that counts: cancelled, or given to another worker."""
+class StaleAttempt(Exception):
+    """The attempt was cancelled, or another worker has taken over."""
 
 
-class Interrupted(Exception):
-    """The worker is about to stop; the simulation is not done."""
+class WorkerStopping(Exception):
+    """The worker is about to stop before the simulation is done."""
 
 
 @contextmanager
-def beating(backtest: Backtest) -> Iterator[Callable[[], bool]]:
-    """While it lasts, say every few seconds that this worker is alive, whatever it is busy with.
+def heartbeat(backtest: Backtest) -> Iterator[Callable[[], bool]]:
+    """Update the heartbeat every few seconds from a thread of its own, whatever the worker does.
 
-    Yields a question: was the attempt superseded?
+    Yields a function that returns whether the attempt is stale.
     """
-    done, superseded = threading.Event(), threading.Event()
+    done, stale = threading.Event(), threading.Event()
 
     def beat() -> None:
-        while not done.wait(BEAT_SECONDS):
+        while not done.wait(HEARTBEAT_SECONDS):
             try:
-                if not _still_ours(backtest, beat_at=timezone.now()):
-                    superseded.set()
+                if not _update_running(backtest, heartbeat_at=timezone.now()):
+                    stale.set()
                     break
             except (OperationalError, InterfaceError) as error:
-                log.warning("backtest %s cannot beat: %s", backtest.pk, error)
+                log.warning("backtest %s has no heartbeat: %s", backtest.pk, error)
                 connection.close()
         connection.close()
 
-    thread = threading.Thread(target=beat, name="beat", daemon=True)
+    thread = threading.Thread(target=beat, name="heartbeat", daemon=True)
     thread.start()
     try:
-        yield superseded.is_set
+        yield stale.is_set
     finally:
         done.set()
         thread.join()
 
 
-def _still_ours(backtest: Backtest, **changes: object) -> bool:
-    mine = Backtest.objects.attempt(backtest).filter(status=Status.RUNNING)
-    return bool(mine.update(**changes))
+def _update_running(backtest: Backtest, **changes: object) -> bool:
+    """Update the row; return False when the attempt is stale."""
+    running = Backtest.objects.attempt(backtest).filter(status=BacktestStatus.RUNNING)
+    return bool(running.update(**changes))
 
 
 def run(
     backtest: Backtest,
     *,
-    stopping: Callable[[], bool],
-    superseded: Callable[[], bool],
+    is_stopping: Callable[[], bool],
+    is_stale: Callable[[], bool],
     clock: Callable[[], float] = time.monotonic,
-) -> Outcome:
+) -> BacktestOutput:
     """Simulate, and report progress every half second.
 
-    Raises Interrupted or Superseded soon after `stopping` or `superseded` say so, or what the
-    engine refuses.
+    Raises WorkerStopping or StaleAttempt soon after `is_stopping` or `is_stale` returns True, and
+    EngineError.
     """
     strategy = engine.parse(backtest.configuration)
-    reported = clock()
+    reported_at = clock()
 
     def report(done: float) -> None:
-        nonlocal reported
-        if stopping():
-            raise Interrupted
-        if superseded():
-            raise Superseded
-        if clock() - reported >= REPORT_SECONDS:
-            reported = clock()
+        nonlocal reported_at
+        if is_stopping():
+            raise WorkerStopping
+        if is_stale():
+            raise StaleAttempt
+        if clock() - reported_at >= REPORT_SECONDS:
+            reported_at = clock()
             percent = min(99, int(done * 100))
-            if not _still_ours(backtest, progress=percent, beat_at=timezone.now()):
-                raise Superseded
+            if not _update_running(backtest, progress=percent, heartbeat_at=timezone.now()):
+                raise StaleAttempt
 
     def report_simulated(done: float) -> None:
         report(SHARE_OF_READING + (1 - SHARE_OF_READING) * done)
@@ -120,14 +120,16 @@ def run(
     rules = market_rules_of(
         strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
-    histories = histories_of(
+    histories = load_histories(
         rules,
         start=backtest.start,
         end=backtest.end,
-        most_bars=most_bars(Kind(backtest.kind)),
+        max_bars=max_bars_of(BacktestKind(backtest.kind)),
         on_progress=report_read,
     )
-    outcome = outcome_of(backtest, strategy, histories, rules.schedule, report=report_simulated)
+    output = simulate_backtest(
+        backtest, strategy, histories, rules.schedule, report=report_simulated
+    )
     coverage = coverage_of_histories(
         histories,
         backtest.timeframe,
@@ -135,73 +137,82 @@ def run(
         end=backtest.end,
         now=backtest.created_at,
         include_out_of_session=strategy.executionSettings.includeOutOfSession,
-        since=first_held_days(backtest.symbols, backtest.timeframe),
+        since=first_stored_days(backtest.symbols, backtest.timeframe),
     )
-    return replace(outcome, coverage=tuple(coverage))
+    return replace(output, coverage=tuple(coverage))
 
 
 @transaction.atomic
-def complete(*, backtest: Backtest, outcome: Outcome, now: datetime) -> None:
-    """Performance, trades, curve and findings in one transaction. Raises Superseded."""
-    result = outcome.result
-    done = Backtest.objects.attempt(backtest).move(
-        Move.COMPLETE,
+def complete(*, backtest: Backtest, output: BacktestOutput, now: datetime) -> None:
+    """Record performance, trades, curve and study results in one transaction.
+
+    Raises StaleAttempt.
+    """
+    result = output.result
+    completed = Backtest.objects.attempt(backtest).transition(
+        BacktestTransition.COMPLETE,
         performance=result.performance,
-        findings=outcome.findings,
-        receipt=_receipt(outcome, backtest),
+        study_results=output.study_results,
+        receipt=_receipt(output, backtest),
         progress=100,
         completed_at=now,
     )
-    if not done:
-        raise Superseded
+    if not completed:
+        raise StaleAttempt
     trades = results.Trades(result.trades, result.excursions, result.fills)
-    results.store(backtest, trades=trades, curve=result.curve)
-    _keep_with_algorithm(backtest, outcome.findings, now)
-    announcements.completed(backtest, now=now)
+    results.save_result(backtest, trades=trades, curve=result.curve)
+    _save_with_algorithm(backtest, output.study_results, now)
+    queue.write_end_event(backtest, BacktestStatus.COMPLETED, now=now)
 
 
-def _keep_with_algorithm(
-    backtest: Backtest, findings: Mapping[str, object] | None, now: datetime
+def _save_with_algorithm(
+    backtest: Backtest, computed: Mapping[str, object] | None, now: datetime
 ) -> None:
-    kept = _KEPT.get(Kind(backtest.kind))
-    if kept is not None:
-        asked = {
+    """Store the results of a walk-forward or Monte Carlo with the algorithm, with their origin."""
+    save = _SAVE_WITH_ALGORITHM.get(BacktestKind(backtest.kind))
+    if save is not None:
+        origin = {
             "backtestId": backtest.pk,
             "algorithmVersion": backtest.algorithm_version,
             "startDate": backtest.start_date,
             "endDate": backtest.end_date,
             "completedAt": wire_time(now),
         }
-        kept(algorithm_id=backtest.algorithm_id, results={**asked, **(findings or {})}, now=now)
+        save(algorithm_id=backtest.algorithm_id, results={**origin, **(computed or {})}, now=now)
 
 
-def _receipt(outcome: Outcome, backtest: Backtest) -> dict[str, object]:
-    """What the result rests on, and its own hash: equal results can be told without reading them.
+def _receipt(output: BacktestOutput, backtest: Backtest) -> dict[str, object]:
+    """Return what the result rests on, and its own hash, by which equal results are recognised.
 
-    `coverage` says how much of the range is held, and a warning of too little leads the notes.
+    `coverage` is how much of the range is stored, and a warning of low coverage leads the notes.
     `synthetic` names the symbols whose bars were generated: a result on those shows how the service
     works, not how a market does.
     """
     return {
-        **receipt_with(outcome.result.receipt, outcome.coverage),
-        **outcome.hashes(backtest.study),
+        **add_coverage(output.result.receipt, output.coverage),
+        **output.hashes(backtest.study),
         "synthetic": store.synthetic_symbols(backtest.symbols),
     }
 
 
 @transaction.atomic
-def give_back(*, backtest: Backtest) -> None:
-    """Let another worker begin anew: the state and the turn, together. Raises Superseded."""
-    given = Backtest.objects.attempt(backtest).move(Move.GIVE_BACK, progress=0, started_at=None)
-    if not given:
-        raise Superseded
-    turns.grant()
+def requeue(*, backtest: Backtest) -> None:
+    """Queue the backtest again, with a new dispatch slot. Raises StaleAttempt."""
+    requeued = Backtest.objects.attempt(backtest).transition(
+        BacktestTransition.REQUEUE, progress=0, started_at=None
+    )
+    if not requeued:
+        raise StaleAttempt
+    queue.enqueue()
 
 
 @transaction.atomic
 def fail(*, backtest: Backtest, code: Code, message: str, now: datetime) -> None:
-    """Raises Superseded."""
+    """Record why the backtest failed. Raises StaleAttempt."""
     error = {"code": code.value, "message": message}
-    if not Backtest.objects.attempt(backtest).move(Move.FAIL, error=error, completed_at=now):
-        raise Superseded
-    announcements.failed(backtest, error, now=now)
+    failed = Backtest.objects.attempt(backtest).transition(
+        BacktestTransition.FAIL, error=error, completed_at=now
+    )
+    if not failed:
+        raise StaleAttempt
+    queue.write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)

@@ -1,4 +1,4 @@
-"""What the engine needs of each symbol: its bars with their warm-up, its hours, its contract."""
+"""The history of each symbol for a simulation: bars with their warm-up, sessions and contract."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from apps.backtests.kinds import Kind
+from apps.backtests.models import BacktestKind
 from apps.engine.candles import Candles, Table, start_of_block
 from apps.engine.errors import EngineError
 from apps.engine.language.strategy import longer_warmups
@@ -19,98 +19,100 @@ from apps.market.corporate_actions import find_split_candidates
 from apps.market.dates import midnight
 from apps.market.store import AdjustedCandles
 
-MOST_BARS: Final = 10_000_000
-"""Of one backtest, over all its symbols: a worker holds them in memory."""
-MOST_BARS_SEARCHED: Final = 2_000_000
-"""Where many sets of parameters are tried: each thread holds columns of its own beside them."""
-_SHOWN: Final = 5
-"""Splits that a note names."""
+# The bars of one backtest over all its symbols, which a worker holds in memory.
+MAX_BARS: Final = 10_000_000
+# The same where many parameter sets are tried: each thread has further columns of its own.
+MAX_BARS_SEARCHED: Final = 2_000_000
+# The splits that a note names.
+_MAX_SPLITS_NAMED: Final = 5
 
 
 class TooManyBars(EngineError):
-    """More history than a worker should hold at once."""
+    """The range has more history than a worker should hold in memory."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, max_bars: int) -> None:
         super().__init__(
-            f"The range holds more than {most:,} bars over all symbols; shorten it,"
+            f"The range holds more than {max_bars:,} bars over all symbols; shorten it,"
             " or name fewer symbols or a longer timeframe."
         )
 
 
-def most_bars(kind: Kind) -> int:
-    """Of one backtest of this kind."""
-    searches = kind in (Kind.WALK_FORWARD, Kind.OPTIMIZATION)
-    return MOST_BARS_SEARCHED if searches else MOST_BARS
+def max_bars_of(kind: BacktestKind) -> int:
+    """Return the maximum number of bars of a backtest of this kind."""
+    searches = kind in (BacktestKind.WALK_FORWARD, BacktestKind.OPTIMIZATION)
+    return MAX_BARS_SEARCHED if searches else MAX_BARS
 
 
-def histories_of(
+def load_histories(
     rules: MarketRules,
     *,
     start: int,
     end: int,
-    most_bars: int,
+    max_bars: int,
     on_progress: Callable[[float], None],
 ) -> list[History]:
-    """In the listed order of symbols, which is the order in which they trade (engine rule 2).
+    """Return the histories in the order of the symbols, in which they trade (engine rule 2).
 
-    `on_progress` is told the fraction that is read after each; what it raises ends the reading.
-    Raises TooManyBars.
+    `on_progress` receives the fraction that is read after each symbol; what it raises ends the
+    reading. Raises TooManyBars.
     """
     symbols, timeframe = rules.strategy.basicInfo.symbols, rules.strategy.basicInfo.timeframe
     histories, bars = [], 0
-    table = Table(most_bars) if len(symbols) > 1 else None
+    table = Table(max_bars) if len(symbols) > 1 else None
     for symbol in symbols:
-        priced = store.read_adjusted(symbol, timeframe, start=start, end=end)
+        adjusted = store.read_adjusted(symbol, timeframe, start=start, end=end)
         longer = {
             name: longer_candles(symbol, timeframe, name, start=start, end=end)
             for name in longer_warmups(rules.strategy)
         }
-        bars += sum(map(len, (priced.candles, *longer.values())))
-        if bars > most_bars:
-            raise TooManyBars(most_bars)
-        candles = table.laid(priced.candles) if table else priced.candles
-        history = history_of(rules, symbol, candles, start=start)
-        notes = (*_notes(symbol, priced, timeframe), *history.notes)
+        bars += sum(map(len, (adjusted.candles, *longer.values())))
+        if bars > max_bars:
+            raise TooManyBars(max_bars)
+        candles = table.laid(adjusted.candles) if table else adjusted.candles
+        history = symbol_history(rules, symbol, candles, start=start)
+        notes = (*_adjustment_notes(symbol, adjusted, timeframe), *history.notes)
         histories.append(replace(history, notes=notes, longer=longer))
         on_progress(len(histories) / len(symbols))
     return histories
 
 
 def longer_candles(symbol: str, own: str, longer: str, *, start: int, end: int) -> Candles:
-    """Those that a simulation of the timeframe `own` can see from `start` to `end` (rule 11)."""
-    begins = start_of_block(start, own)
-    return store.read_adjusted(symbol, longer, start=begins, end=end).candles
+    """Return the longer candles that a simulation in the timeframe `own` can see (rule 11)."""
+    block_start = start_of_block(start, own)
+    return store.read_adjusted(symbol, longer, start=block_start, end=end).candles
 
 
-def _notes(symbol: str, priced: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:
-    """Which splits and bonuses the prices are adjusted for, and which seem to be missing."""
-    missing = splits_missed(symbol, priced.candles, timeframe)
-    if not priced.actions:
+def _adjustment_notes(symbol: str, adjusted: AdjustedCandles, timeframe: str) -> tuple[Note, ...]:
+    """Note the corporate actions that prices are adjusted for, and likely missing splits."""
+    missing = unadjusted_split_notes(symbol, adjusted.candles, timeframe)
+    if not adjusted.actions:
         return missing
-    told = ", ".join(f"{each.kind} {each.terms} of {each.ex_date}" for each in priced.actions)
-    return (Note("adjusted_prices", f"Prices of {symbol} are adjusted for: {told}."), *missing)
+    actions = ", ".join(
+        f"{action.kind} {action.terms} of {action.ex_date}" for action in adjusted.actions
+    )
+    return (Note("adjusted_prices", f"Prices of {symbol} are adjusted for: {actions}."), *missing)
 
 
-def splits_missed(symbol: str, candles: Candles, timeframe: str) -> tuple[Note, ...]:
-    """A note if the prices of a share fall, from a day to the next, as in a split."""
+def unadjusted_split_notes(symbol: str, candles: Candles, timeframe: str) -> tuple[Note, ...]:
+    """Return a note if the prices of a share fall from one day to the next as in a split."""
     if timeframe == "1w" or parse(symbol).type != "equity":
         return ()
-    found = find_split_candidates(candles)
-    if not found:
+    splits = find_split_candidates(candles)
+    if not splits:
         return ()
-    told = ", ".join(
-        f"{each.ratio.numerator}:{each.ratio.denominator} on {np.datetime64(each.day, 'D')}"
-        for each in found[:_SHOWN]
+    ratios = ", ".join(
+        f"{split.ratio.numerator}:{split.ratio.denominator} on {np.datetime64(split.day, 'D')}"
+        for split in splits[:_MAX_SPLITS_NAMED]
     )
-    message = f"Prices of {symbol} look split and are not adjusted for it: {told}."
+    message = f"Prices of {symbol} look split and are not adjusted for it: {ratios}."
     return (Note("looks_unadjusted", message),)
 
 
-def history_of(rules: MarketRules, symbol: str, candles: Candles, *, start: int) -> History:
-    """The bars with the symbol's hours and its contract."""
+def symbol_history(rules: MarketRules, symbol: str, candles: Candles, *, start: int) -> History:
+    """Return the bars with the sessions and the contract of the symbol."""
 
     def price_on(day: date) -> float:
-        """The close of the first bar of the range from that day on, else the last there is."""
+        """Return the close of the first bar of the range from that day on, else of the last bar."""
         since = max(start, midnight(day))
         at = min(int(np.searchsorted(candles.time, since)), len(candles) - 1)
         return float(candles.close[at]) if len(candles) else 0.0

@@ -1,75 +1,129 @@
-"""A backtest: what was asked, frozen; how far it is; what came of it."""
+"""Backtests: the frozen request, the state of the run, and the result."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Self
+from enum import StrEnum
+from typing import Final, Self
 
 from django.db import models
 from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
-from apps.backtests.kinds import Kind
-from apps.backtests.lifecycle import ENDED, MOVES, Move, Status
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
 
 
+class BacktestKind(StrEnum):
+    """A single simulation, or a study that rests on many."""
+
+    BACKTEST = "backtest"
+    WALK_FORWARD = "walk_forward"
+    MONTE_CARLO = "monte_carlo"
+    OPTIMIZATION = "optimization"
+
+
+class BacktestStatus(StrEnum):
+    """The states of a backtest, as they are on the wire."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class BacktestTransition(StrEnum):
+    """The changes of a status."""
+
+    BEGIN = "begin"
+    COMPLETE = "complete"
+    FAIL = "fail"
+    REQUEUE = "requeue"
+    CANCEL = "cancel"
+    RETRY = "retry"
+
+
+# The states that each transition starts from, and the one that it leads to.
+BACKTEST_TRANSITIONS: Final[
+    Mapping[BacktestTransition, tuple[frozenset[BacktestStatus], BacktestStatus]]
+] = {
+    BacktestTransition.BEGIN: (frozenset({BacktestStatus.QUEUED}), BacktestStatus.RUNNING),
+    BacktestTransition.COMPLETE: (frozenset({BacktestStatus.RUNNING}), BacktestStatus.COMPLETED),
+    BacktestTransition.FAIL: (frozenset({BacktestStatus.RUNNING}), BacktestStatus.FAILED),
+    BacktestTransition.REQUEUE: (frozenset({BacktestStatus.RUNNING}), BacktestStatus.QUEUED),
+    BacktestTransition.CANCEL: (
+        frozenset({BacktestStatus.QUEUED, BacktestStatus.RUNNING}),
+        BacktestStatus.CANCELLED,
+    ),
+    BacktestTransition.RETRY: (frozenset({BacktestStatus.FAILED}), BacktestStatus.QUEUED),
+}
+
+# A backtest that has ended may be renamed and deleted; only an operator can retry a failed one.
+ENDED: Final = frozenset(
+    {BacktestStatus.COMPLETED, BacktestStatus.FAILED, BacktestStatus.CANCELLED}
+)
+
+
 class BacktestNotFound(ServiceError):
-    """Unknown, malformed or somebody else's."""
+    """The id is unknown, malformed or somebody else's."""
 
     code = Code.BACKTEST_NOT_FOUND
     message = "There is no such backtest."
 
 
 class BacktestQuerySet(models.QuerySet["Backtest"]):
-    """Reads of backtests, and the one way in which their status changes."""
+    """Reads of backtests, and `transition`, the only way in which their status changes."""
 
     def owned_by(self, owner: models.Model) -> Self:
         return self.filter(owner_id=owner.pk)
 
     def matching(self, *, algorithm_id: str | None, status: str | None, kind: str | None) -> Self:
-        """Those for which each given filter holds."""
-        wanted = {"algorithm_id": algorithm_id, "status": status, "kind": kind}
-        return self.filter(**{name: value for name, value in wanted.items() if value is not None})
+        """Apply each filter that is not None."""
+        filters = {"algorithm_id": algorithm_id, "status": status, "kind": kind}
+        return self.filter(**{name: value for name, value in filters.items() if value is not None})
 
-    def waiting(self) -> Self:
-        return self.filter(status=Status.QUEUED)
+    def queued(self) -> Self:
+        return self.filter(status=BacktestStatus.QUEUED)
 
     def ended(self) -> Self:
         return self.filter(status__in=ENDED)
 
-    def waiting_since(self) -> datetime | None:
-        """Since when the oldest that waits has done so."""
-        oldest: datetime | None = self.waiting().aggregate(at=Min("created_at"))["at"]
+    def queued_since(self) -> datetime | None:
+        """Return when the oldest queued backtest was submitted."""
+        oldest: datetime | None = self.queued().aggregate(at=Min("created_at"))["at"]
         return oldest
 
     def count_by_status(self) -> dict[str, int]:
         rows = self.order_by().values_list("status").annotate(n=Count("*"))
         return dict(rows)
 
-    def silent_since(self, moment: datetime) -> Self:
-        """Those that run, as far as the database knows, and whose worker has not been heard of."""
-        return self.filter(status=Status.RUNNING, beat_at__lt=moment)
+    def stalled_since(self, moment: datetime) -> Self:
+        """Return running backtests whose last heartbeat is older than `moment`."""
+        return self.filter(status=BacktestStatus.RUNNING, heartbeat_at__lt=moment)
 
     def attempt(self, backtest: "Backtest") -> Self:
-        """The backtest as long as this very attempt is the one that counts."""
+        """Select the backtest only while this attempt is its current one."""
         return self.filter(pk=backtest.pk, attempt=backtest.attempt)
 
-    def move(self, move: Move, **changes: object) -> bool:
-        """One conditional UPDATE: whether there was one in a state that the move starts from."""
-        sources, target = MOVES[move]
+    def transition(self, transition: BacktestTransition, **changes: object) -> bool:
+        """Change the status in one conditional UPDATE; return whether a row was in a state that
+        the transition starts from.
+        """
+        sources, target = BACKTEST_TRANSITIONS[transition]
         return bool(self.filter(status__in=sources).update(status=target, **changes))
 
-    def next_in_turn(self) -> "Backtest | None":
-        """The oldest of the user who has the fewest running, and of those was served longest ago.
+    def next_in_queue(self) -> "Backtest | None":
+        """Return the oldest backtest of the user who has the fewest running and, among equals, was
+        served longest ago.
 
-        So whoever submits a hundred delays another user's one by at most the one that runs.
+        A user who submits a hundred backtests delays another user's by at most the one that runs.
         """
-        oldest = self.waiting().order_by("owner", "created_at", "id").distinct("owner")
-        running = self.filter(owner=OuterRef("owner"), status=Status.RUNNING).order_by()
-        counted = running.values("owner").annotate(n=Count("*")).values("n")
-        served = LastTurn.objects.filter(owner=OuterRef("owner")).values("taken_at")
+        oldest = self.queued().order_by("owner", "created_at", "id").distinct("owner")
+        running = self.filter(owner=OuterRef("owner"), status=BacktestStatus.RUNNING).order_by()
+        running_count = running.values("owner").annotate(n=Count("*")).values("n")
+        served = LastDispatch.objects.filter(owner=OuterRef("owner")).values("taken_at")
         return (
             self.filter(pk__in=oldest.values("pk"))
-            .annotate(running=Subquery(counted), served=Subquery(served))
+            .annotate(running=Subquery(running_count), served=Subquery(served))
             .order_by(
                 F("running").asc(nulls_first=True),
                 F("served").asc(nulls_first=True),
@@ -80,20 +134,23 @@ class BacktestQuerySet(models.QuerySet["Backtest"]):
         )
 
     def fetch(self, backtest_id: str) -> "Backtest":
-        """The one with this id; raises BacktestNotFound."""
-        found = self.filter(pk=backtest_id).first() if is_id(backtest_id) else None
-        if found is None:
+        """Return the backtest with this id. Raises BacktestNotFound."""
+        backtest = self.filter(pk=backtest_id).first() if is_id(backtest_id) else None
+        if backtest is None:
             raise BacktestNotFound(backtestId=backtest_id)
-        return found
+        return backtest
 
 
 class Backtest(models.Model):
-    """One simulation job; `configuration`: the algorithm's steps then, overrides applied. `study`:
-    what is asked beside one simulation, defaults applied; `findings`: what came of that.
+    """A simulation or a study, with its configuration frozen at submission.
 
-    `attempt` counts how often a worker began it, and every write of a worker names its own: a
-    worker that was given up on changes nothing any more. `beat_at`: when the worker that runs it
-    was last heard of. `losses`: how many workers were lost while they ran it.
+    `configuration` holds the steps of the algorithm with the overrides applied, `study` the
+    configuration of a study with its defaults, and `study_results` what the study computed.
+
+    `attempt` counts how often a worker began the backtest. Every write of a worker names its
+    attempt, so a worker that was presumed lost cannot overwrite the work of the next one.
+    `heartbeat_at` is when the current worker last reported, and `losses` counts the workers that
+    were lost while they ran the backtest.
     """
 
     id = IdField()
@@ -115,17 +172,17 @@ class Backtest(models.Model):
     initial_capital = models.DecimalField(max_digits=18, decimal_places=2)
     seed = models.BigIntegerField()
     request_id = models.CharField(max_length=128, help_text="of the request that asked for it")
-    status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in Status])
+    status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in BacktestStatus])
     progress = models.PositiveSmallIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)
     losses = models.PositiveSmallIntegerField(default=0)
     performance = models.JSONField(null=True)
-    findings = models.JSONField(null=True)
+    study_results = models.JSONField(null=True, db_column="findings")
     receipt = models.JSONField(null=True)
     error = models.JSONField(null=True)
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
-    beat_at = models.DateTimeField(null=True)
+    heartbeat_at = models.DateTimeField(null=True, db_column="beat_at")
     completed_at = models.DateTimeField(null=True, help_text="when it ended, however it ended")
 
     objects = BacktestQuerySet.as_manager()
@@ -135,44 +192,49 @@ class Backtest(models.Model):
             models.Index(fields=["owner", "-created_at", "-id"], name="backtest_of_owner"),
             models.Index(
                 fields=["owner", "created_at", "id"],
-                condition=Q(status=Status.QUEUED.value),
+                condition=Q(status=BacktestStatus.QUEUED.value),
                 name="backtest_waiting",
             ),
             models.Index(
-                fields=["owner", "beat_at"],
-                condition=Q(status=Status.RUNNING.value),
+                fields=["owner", "heartbeat_at"],
+                condition=Q(status=BacktestStatus.RUNNING.value),
                 name="backtest_running",
             ),
             models.Index(fields=["status"], name="backtest_by_status"),
         ]
         constraints = [
             models.CheckConstraint(
-                condition=Q(status__in=[status.value for status in Status]),
+                condition=Q(status__in=[status.value for status in BacktestStatus]),
                 name="backtest_status_is_known",
             ),
             models.CheckConstraint(
-                condition=Q(kind=Kind.BACKTEST.value, study__isnull=True)
+                condition=Q(kind=BacktestKind.BACKTEST.value, study__isnull=True)
                 | Q(
-                    kind__in=[kind.value for kind in Kind if kind is not Kind.BACKTEST],
+                    kind__in=[
+                        kind.value for kind in BacktestKind if kind is not BacktestKind.BACKTEST
+                    ],
                     study__isnull=False,
                 ),
                 name="backtest_study_is_of_its_kind",
             ),
             models.CheckConstraint(
-                condition=Q(study__isnull=False, performance__isnull=False, findings__isnull=False)
-                | (Q(study__isnull=True) | Q(performance__isnull=True)) & Q(findings__isnull=True),
+                condition=Q(
+                    study__isnull=False, performance__isnull=False, study_results__isnull=False
+                )
+                | (Q(study__isnull=True) | Q(performance__isnull=True))
+                & Q(study_results__isnull=True),
                 name="backtest_completed_study_has_findings",
             ),
             models.CheckConstraint(
                 condition=Q(progress__lte=100), name="backtest_progress_in_percent"
             ),
             models.CheckConstraint(
-                condition=Q(status=Status.COMPLETED.value, performance__isnull=False)
-                | (~Q(status=Status.COMPLETED.value) & Q(performance__isnull=True)),
+                condition=Q(status=BacktestStatus.COMPLETED.value, performance__isnull=False)
+                | (~Q(status=BacktestStatus.COMPLETED.value) & Q(performance__isnull=True)),
                 name="backtest_completed_has_performance",
             ),
             models.CheckConstraint(
-                condition=~Q(status=Status.RUNNING.value) | Q(beat_at__isnull=False),
+                condition=~Q(status=BacktestStatus.RUNNING.value) | Q(heartbeat_at__isnull=False),
                 name="backtest_running_has_a_beat",
             ),
         ]
@@ -182,8 +244,8 @@ class Backtest(models.Model):
 
 
 class BacktestResult(models.Model):
-    """The curve of a completed backtest as one packed array (see `arrays`), how many trades it
-    made, and its breakdowns: made once, so that reading a backtest does not unpack all of it.
+    """The equity curve of a completed backtest as one packed array (see `results.pack`), its number
+    of trades, and its breakdowns, which are stored so that reading them unpacks no array.
     """
 
     backtest = models.OneToOneField(
@@ -197,7 +259,7 @@ class BacktestResult(models.Model):
 
 
 class TradeBlock(models.Model):
-    """Some of a result's trades, in the order of their exits: a page of them reads few blocks."""
+    """A part of a result's trades, in the order of their exits: a page reads few blocks."""
 
     result = models.ForeignKey(BacktestResult, on_delete=models.CASCADE, related_name="blocks")
     first = models.PositiveIntegerField(help_text="the place of its first trade among all")
@@ -215,20 +277,23 @@ class TradeBlock(models.Model):
         ]
 
 
-class LastTurn(models.Model):
-    """When a user was last served by the queue."""
+class LastDispatch(models.Model):
+    """When the queue last began a backtest of a user."""
 
     owner = models.OneToOneField(
         "accounts.User", on_delete=models.CASCADE, primary_key=True, related_name="+"
     )
     taken_at = models.DateTimeField()
 
+    class Meta:
+        db_table = "backtests_lastturn"
+
 
 class ReportPage(models.Model):
-    """The report of a completed backtest as it was first made, so that it is made once.
+    """The cached report page of a completed backtest.
 
-    `made_with` changes with whatever else the page shows or is made with; a page that was made with
-    something else is made again.
+    `made_with` is a fingerprint of the names on the page and of the code that renders it; when it
+    differs, the page is rendered again.
     """
 
     backtest = models.OneToOneField(
@@ -241,7 +306,7 @@ class ReportPage(models.Model):
 
 
 class ReportLink(models.Model):
-    """An address at which the report is read without a token; it opens nothing without its row."""
+    """A link at which the report can be read without a token, until it expires or is recalled."""
 
     id = IdField()
     backtest = models.ForeignKey(Backtest, on_delete=models.CASCADE, related_name="report_links")

@@ -4,11 +4,11 @@ from typing import Final
 
 from apps.algorithms.schemas import STEPS_SHOWN
 from apps.backtests import study_schemas
-from apps.backtests.kinds import ASKED
-from apps.backtests.lifecycle import Status
-from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn
+from apps.backtests.models import BacktestStatus
+from apps.backtests.prefer_wait import MAX_SECONDS
+from apps.backtests.serializers import BACKTEST_KINDS, SORTS, RenameIn, SubmitIn
+from apps.backtests.submissions import STUDY_FIELDS
 from apps.backtests.tables import POINT_COLUMNS, TRADE_COLUMNS
-from apps.backtests.waiting import MOST_SECONDS
 from apps.core.api.renderers import table_of
 from apps.core.errors import Code
 from apps.core.openapi import (
@@ -83,7 +83,7 @@ def _periods(length: str, text: str) -> Schema:
 _PREFER: Final = header(
     "Prefer",
     TEXT,
-    f"`wait=N` holds the answer until it has ended, or N seconds; {MOST_SECONDS} are the most.",
+    f"`wait=N` holds the answer until it has ended, or N seconds; {MAX_SECONDS} are the most.",
 )
 _APPLIED: Final = ("Preference-Applied",)
 
@@ -92,8 +92,8 @@ _BACKTEST: Final[dict[str, Schema]] = {
     "algorithmId": ID,
     "algorithmVersion": INTEGER,
     "name": TEXT,
-    "kind": one_of(KINDS),
-    "status": one_of([status.value for status in Status]),
+    "kind": one_of(BACKTEST_KINDS),
+    "status": one_of([status.value for status in BacktestStatus]),
     "progress": {**COUNT, "maximum": 100},
     "startDate": TEXT,
     "endDate": TEXT,
@@ -129,7 +129,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
         endDate=described(RANGE_END, "As startDate; a date is included."),
         symbols={**array(SYMBOL, minItems=1, maxItems=50), "uniqueItems": True},
         timeframe=_TIMEFRAME,
-        **{asking.field: ref(asking.model.__name__) for asking in ASKED.values()},
+        **{field.name: ref(field.model.__name__) for field in STUDY_FIELDS.values()},
     ),
     **study_schemas.schemas(),
     "BacktestName": body_schema(RenameIn),
@@ -330,8 +330,10 @@ LIST: Final = Operation(
     parameters=(
         *PAGED,
         query("algorithmId", STRING, "Of this algorithm alone."),
-        query("status", one_of([status.value for status in Status]), "Of this status alone."),
-        query("kind", one_of(KINDS), "Of this kind alone."),
+        query(
+            "status", one_of([status.value for status in BacktestStatus]), "Of this status alone."
+        ),
+        query("kind", one_of(BACKTEST_KINDS), "Of this kind alone."),
         *sorted_by(list(SORTS)),
     ),
     answers={200: Answer("One page.", page_of(ref("Backtest")), page_shown(_BACKTEST_SHOWN))},

@@ -1,20 +1,21 @@
-"""The stored result of a backtest: trades in blocks, the curve in one array."""
+"""The stored result of a backtest: trades in blocks, the equity curve in one array."""
 
+import io
 import json
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from itertools import chain
-from typing import Final, LiteralString, NamedTuple
+from typing import Any, Final, LiteralString, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 from django.db import connection
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 from psycopg import Cursor
 
 from apps.accounts.models import User
-from apps.backtests import arrays
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.engine.figures.breakdowns import breakdowns
 from apps.engine.figures.fills import Fills
@@ -22,91 +23,130 @@ from apps.engine.figures.paths import Excursions
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from apps.engine.simulation.results import curve_points, trade_dicts
 
-TRADES_A_BLOCK: Final = 5_000
+TRADES_PER_BLOCK: Final = 5_000
 
-RESULT: Final = (
+INSERT_RESULT: Final = (
     "INSERT INTO backtests_backtestresult (backtest_id, trades, curve, breakdowns)"
     " VALUES (%s, %s, %b, %s)"
 )
-BLOCK: Final = (
+INSERT_BLOCK: Final = (
     "INSERT INTO backtests_tradeblock (result_id, first, data, excursions, fills)"
     " VALUES (%s, %s, %b, %b, %b)"
 )
 
 
 class NotCompleted(ServiceError):
-    """There is no result."""
+    """The backtest has no result."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The backtest is {currentStatus}; only one that is completed has a result."
 
 
-def completed(*, owner: User, backtest_id: str) -> Backtest:
-    """One that has a result. Raises BacktestNotFound, NotCompleted."""
+def fetch_completed(*, owner: User, backtest_id: str) -> Backtest:
+    """Return the user's backtest, which has a result. Raises BacktestNotFound, NotCompleted."""
     backtest = Backtest.objects.owned_by(owner).fetch(backtest_id)
-    if backtest.status != Status.COMPLETED:
+    if backtest.status != BacktestStatus.COMPLETED:
         raise NotCompleted(
             backtestId=backtest.pk,
             currentStatus=backtest.status,
-            requiredStatus=Status.COMPLETED.value,
+            requiredStatus=BacktestStatus.COMPLETED.value,
         )
     return backtest
 
 
+# ------------------------------------------------------------------------------------------ arrays
+
+
+def pack(array: NDArray[Any]) -> bytes:
+    """Return the array in NumPy's own file format, compressed by zstd.
+
+    It is exact, and equal arrays make equal bytes.
+    """
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        stream.write(buffer.getbuffer())
+    return bytes(sink.getvalue())
+
+
+def unpack(data: bytes | memoryview) -> NDArray[Any]:
+    """Return the array that `pack` packed."""
+    with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
+        array: NDArray[Any] = np.load(io.BytesIO(stream.read()), allow_pickle=False)
+    return array
+
+
+def digest(*arrays: NDArray[Any]) -> str:
+    """Return the SHA-256, in hex, of the lengths and bytes of the arrays."""
+    checksum = sha256()
+    for array in arrays:
+        checksum.update(len(array).to_bytes(8, "big"))
+        checksum.update(np.ascontiguousarray(array).reshape(-1).data)
+    return checksum.hexdigest()
+
+
+# ----------------------------------------------------------------------------------------- writing
+
+
 class Trades(NamedTuple):
-    """TRADE records in the order of their exits; how far prices went beside each, and what is known
-    of the fills of each, None of results that are older than these.
+    """TRADE records in the order of their exits, with the excursions and fills of each; these are
+    None in results of releases that did not record them.
     """
 
     records: Array
     excursions: Excursions | None
     fills: Fills | None = None
 
-    def told(self, symbols: Sequence[str]) -> list[dict[str, object]]:
-        """As clients see them."""
+    def to_wire(self, symbols: Sequence[str]) -> list[dict[str, object]]:
+        """Return the trades as clients see them."""
         return trade_dicts(self.records, symbols, self.excursions, self.fills)
 
-    def of(self, rows: slice | NDArray[np.intp]) -> "Trades":
-        """Some of them."""
+    def select(self, rows: slice | NDArray[np.intp]) -> "Trades":
+        """Return the trades of these rows."""
         excursions = None if self.excursions is None else self.excursions.of(rows)
         fills = None if self.fills is None else self.fills.of(rows)
         return Trades(self.records[rows], excursions, fills)
 
 
-def store(backtest: Backtest, *, trades: Trades, curve: Array) -> None:
-    """Write a result, once: the database refuses a second one. `curve`: CURVE records."""
-    found = breakdowns(
+def save_result(backtest: Backtest, *, trades: Trades, curve: Array) -> None:
+    """Write the result, once: the database refuses a second one. `curve` has CURVE records."""
+    groups = breakdowns(
         trades.records, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
     )
-    _insert(RESULT, [(backtest.pk, len(trades.records), arrays.pack(curve), json.dumps(found))])
+    _insert(INSERT_RESULT, [(backtest.pk, len(trades.records), pack(curve), json.dumps(groups))])
     _insert(
-        BLOCK,
+        INSERT_BLOCK,
         (
-            (backtest.pk, first, *_packed(trades.of(slice(first, first + TRADES_A_BLOCK))))
-            for first in range(0, len(trades.records), TRADES_A_BLOCK)
+            (
+                backtest.pk,
+                first,
+                *_pack_trades(trades.select(slice(first, first + TRADES_PER_BLOCK))),
+            )
+            for first in range(0, len(trades.records), TRADES_PER_BLOCK)
         ),
     )
 
 
-def _packed(trades: Trades) -> tuple[bytes, bytes | None, bytes | None]:
-    """The columns of a block: its records, f8[2, trades] of its excursions, and f8[6, trades] of
-    its fills.
+def _pack_trades(trades: Trades) -> tuple[bytes, bytes | None, bytes | None]:
+    """Return the columns of a block: its records, f8[2, trades] of its excursions, and
+    f8[6, trades] of its fills.
     """
     excursions, fills = (
-        None if columns is None else arrays.pack(np.stack(columns))
+        None if columns is None else pack(np.stack(columns))
         for columns in (trades.excursions, trades.fills)
     )
-    return arrays.pack(trades.records), excursions, fills
+    return pack(trades.records), excursions, fills
 
 
-def _unpacked(blocks: QuerySet[TradeBlock]) -> Trades:
-    """Those of the blocks, in their order; a result has excursions in all of its blocks or none,
-    and fills too.
+def _unpack_trades(blocks: QuerySet[TradeBlock]) -> Trades:
+    """Return the trades of the blocks; a result has excursions, and fills, in all of its blocks or
+    in none.
     """
     rows = list(blocks.order_by("first").values_list("data", "excursions", "fills"))
-    records = np.concatenate([np.empty(0, TRADE), *(arrays.unpack(data) for data, _, _ in rows)])
-    excursions = _columns([packed for _, packed, _ in rows], len(Excursions._fields))
-    fills = _columns([packed for _, _, packed in rows], len(Fills._fields))
+    records = np.concatenate([np.empty(0, TRADE), *(unpack(data) for data, _, _ in rows)])
+    excursions = _concatenate([packed for _, packed, _ in rows], len(Excursions._fields))
+    fills = _concatenate([packed for _, _, packed in rows], len(Fills._fields))
     return Trades(
         records,
         None if excursions is None else Excursions(*excursions),
@@ -114,48 +154,55 @@ def _unpacked(blocks: QuerySet[TradeBlock]) -> Trades:
     )
 
 
-def _columns(blocks: Sequence[bytes | memoryview | None], count: int) -> NDArray[np.float64] | None:
-    """f8[count, trades] of all blocks; None where a block has none."""
-    unpacked = [np.empty((count, 0))]
+def _concatenate(
+    blocks: Sequence[bytes | memoryview | None], count: int
+) -> NDArray[np.float64] | None:
+    """Return f8[count, trades] of all blocks, or None where a block has none."""
+    arrays = [np.empty((count, 0))]
     for packed in blocks:
         if packed is None:
             return None
-        unpacked.append(arrays.unpack(packed))
-    return np.concatenate(unpacked, axis=1)
+        arrays.append(unpack(packed))
+    return np.concatenate(arrays, axis=1)
 
 
 def _insert(statement: LiteralString, rows: Iterable[tuple[object, ...]]) -> None:
-    """Bytes go as bytes: in Django's own cursor they would be written out in hexadecimal digits,
-    which PostgreSQL then has to read.
+    """Insert the rows with bytes as bytes: Django's own cursor would write them out in hexadecimal
+    digits, which PostgreSQL then has to read.
     """
     connection.ensure_connection()
     with connection.wrap_database_errors, Cursor(connection.connection) as cursor:
         cursor.executemany(statement, rows)
 
 
-def trades(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], int]:
-    """Some of the trades, and how many there are in all; none before it is completed."""
+# ----------------------------------------------------------------------------------------- reading
+
+
+def trades_page(backtest: Backtest, rows: slice) -> tuple[list[dict[str, object]], int]:
+    """Return some of the trades and the number of all; none before the backtest is completed."""
     total = BacktestResult.objects.filter(pk=backtest.pk).values_list("trades", flat=True).first()
     if not total:
         return [], 0
-    first = rows.start // TRADES_A_BLOCK * TRADES_A_BLOCK
+    first = rows.start // TRADES_PER_BLOCK * TRADES_PER_BLOCK
     blocks = TradeBlock.objects.filter(result=backtest.pk, first__gte=first, first__lt=rows.stop)
-    wanted = _unpacked(blocks).of(slice(rows.start - first, rows.stop - first))
-    return wanted.told(backtest.symbols), total
+    trades = _unpack_trades(blocks).select(slice(rows.start - first, rows.stop - first))
+    return trades.to_wire(backtest.symbols), total
 
 
-def trades_of(backtest: Backtest, symbol: str, rows: slice) -> tuple[list[dict[str, object]], int]:
-    """The same of one symbol; it reads all blocks, as none says whose trades it holds. Raises
-    InvalidInput.
+def trades_page_of_symbol(
+    backtest: Backtest, symbol: str, rows: slice
+) -> tuple[list[dict[str, object]], int]:
+    """Return the same for one symbol; it reads all blocks, as they hold trades of every symbol.
+
+    Raises InvalidInput.
     """
-    place = place_of(symbol, backtest)
-    held = _unpacked(TradeBlock.objects.filter(result=backtest.pk))
-    mine = np.flatnonzero(held.records["symbol"] == place)
-    return held.of(mine[rows]).told(backtest.symbols), len(mine)
+    trades = _unpack_trades(TradeBlock.objects.filter(result=backtest.pk))
+    indices = np.flatnonzero(trades.records["symbol"] == symbol_index(symbol, backtest))
+    return trades.select(indices[rows]).to_wire(backtest.symbols), len(indices)
 
 
-def place_of(symbol: str, backtest: Backtest) -> int:
-    """Among those of the backtest. Raises InvalidInput."""
+def symbol_index(symbol: str, backtest: Backtest) -> int:
+    """Return the index of the symbol in the backtest's list. Raises InvalidInput."""
     if symbol not in backtest.symbols:
         raise InvalidInput(
             Fault("symbol", "is none of this backtest's", symbol, allowed=backtest.symbols)
@@ -163,22 +210,26 @@ def place_of(symbol: str, backtest: Backtest) -> int:
     return list(backtest.symbols).index(symbol)
 
 
-def equity(backtest: Backtest, points: int) -> list[dict[str, object]]:
-    """The curve in at most `points` buckets (engine rule 15); none before it is completed."""
+def equity_points(backtest: Backtest, points: int) -> list[dict[str, object]]:
+    """Return the equity curve in at most `points` buckets (engine rule 15).
+
+    There are none before the backtest is completed.
+    """
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
-    return list(chain.from_iterable(curve_points(arrays.unpack(one), points) for one in curves))
+    return list(chain.from_iterable(curve_points(unpack(curve), points) for curve in curves))
 
 
-def whole(backtest: Backtest) -> tuple[Trades, Array]:
-    """All its trades and CURVE records; none of either before it is completed."""
-    trades = _unpacked(TradeBlock.objects.filter(result=backtest.pk))
+def load_result(backtest: Backtest) -> tuple[Trades, Array]:
+    """Return all trades and CURVE records; none of either before the backtest is completed."""
+    trades = _unpack_trades(TradeBlock.objects.filter(result=backtest.pk))
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
-    curve = [arrays.unpack(one) for one in curves]
-    return trades, np.concatenate([np.empty(0, CURVE), *curve])
+    return trades, np.concatenate([np.empty(0, CURVE), *map(unpack, curves)])
 
 
-def broken_down(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:
-    """Its breakdowns; None before it is completed, and of results that are older than they."""
-    held = BacktestResult.objects.filter(pk=backtest.pk).values_list("breakdowns", flat=True)
-    text = held.first()
+def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:
+    """Return the breakdowns; None before the backtest is completed, and in results of releases that
+    did not record them.
+    """
+    rows = BacktestResult.objects.filter(pk=backtest.pk).values_list("breakdowns", flat=True)
+    text = rows.first()
     return None if text is None else json.loads(text)

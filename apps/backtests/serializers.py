@@ -7,16 +7,15 @@ from rest_framework import serializers
 
 from apps.algorithms.serializers import StepField
 from apps.backtests import results
-from apps.backtests.kinds import Kind
-from apps.backtests.models import Backtest
-from apps.backtests.span import ends_in_future
+from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests.submissions import ends_in_future
 from apps.core.api.serializers import Body, ChoiceField, ListField, NumberField, TextField
 from apps.core.fields import UtcField
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
 
-KINDS = tuple(kind.value for kind in Kind)
+BACKTEST_KINDS = tuple(kind.value for kind in BacktestKind)
 SORTS = {"createdAt": "created_at", "name": "name"}
 """What a list can be sorted by, and the column of each."""
 BY_KIND: Final = {"chargesByKind": CHARGE_KINDS, "rejectedSignals": REJECTIONS}
@@ -34,7 +33,7 @@ class SubmitIn(Body):
     algorithmId = TextField(exact=True, max_length=100)
     startDate = TextField(exact=True, max_length=40)
     endDate = TextField(exact=True, max_length=40)
-    kind = ChoiceField(choices=KINDS, required=False)
+    kind = ChoiceField(choices=BACKTEST_KINDS, required=False)
     name = TextField(max_length=100, required=False)
     symbols = ListField(required=False)
     timeframe = TextField(exact=True, max_length=10, required=False)
@@ -84,7 +83,7 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
 
     def get_results(self, backtest: Backtest) -> Any:
         """Any: JSON of many shapes."""
-        return round_for_wire(backtest.findings)
+        return round_for_wire(backtest.study_results)
 
 
 def backtest_out(backtest: Backtest) -> dict[str, Any]:
@@ -100,13 +99,13 @@ def whole_out(backtest: Backtest) -> dict[str, Any]:
     return {
         **backtest_out(backtest),
         "warnings": list(_warnings(backtest)),
-        "breakdowns": round_for_wire(results.broken_down(backtest)) if is_done else None,
+        "breakdowns": round_for_wire(results.load_breakdowns(backtest)) if is_done else None,
     }
 
 
 def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
     """What was probably not meant by the request."""
-    if ends_in_future(backtest.end, asked_at=backtest.created_at):
+    if ends_in_future(backtest.end, submitted_at=backtest.created_at):
         message = f"{backtest.end_date} had not come when the backtest was asked for:"
         yield {"field": "endDate", "message": f"{message} it ends with the last bar that is held."}
 

@@ -5,7 +5,7 @@ is told.
 from typing import Final
 
 from apps.algorithms.step_schemas import plain
-from apps.backtests.kinds import ASKED
+from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.openapi import (
     COUNT,
     FLAG,
@@ -105,14 +105,14 @@ def schemas() -> dict[str, Schema]:
         ),
         **_RESULTS,
     }
-    for asking in ASKED.values():
-        made = plain(asking.model.model_json_schema(ref_template=_REF))
+    for field in STUDY_FIELDS.values():
+        made = plain(field.model.model_json_schema(ref_template=_REF))
         found |= made.pop("$defs", {})
-        found[asking.model.__name__] = made
+        found[field.model.__name__] = made
     return found
 
 
-CONFIG: Final = nullable({"anyOf": [ref(asking.model.__name__) for asking in ASKED.values()]})
+CONFIG: Final = nullable({"anyOf": [ref(field.model.__name__) for field in STUDY_FIELDS.values()]})
 """What a study was asked, defaults applied."""
 RESULTS: Final = nullable({"anyOf": [ref(name) for name in _RESULTS]})
 """What a study tells."""

@@ -1,4 +1,4 @@
-"""The jobs of this app, as the workers find them."""
+"""The jobs of this app."""
 
 import logging
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from django.utils import timezone
 from procrastinate import JobContext
 from procrastinate.contrib.django import app
 
-from apps.backtests import turns
+from apps.backtests import queue
 from apps.backtests.models import Backtest
 from apps.core import request_id as request_ids
 from apps.core.database_errors import is_passing
@@ -18,32 +18,31 @@ from apps.engine.studies.windows import TooFewSessions
 log = logging.getLogger(__name__)
 
 
-@app.task(name=turns.JOB, queue=turns.QUEUE, pass_context=True)
-def take_turn(context: JobContext) -> None:
-    take_one(stopping=context.should_abort)
+@app.task(name=queue.JOB, queue=queue.QUEUE, pass_context=True)
+def use_slot(context: JobContext) -> None:
+    run_next(is_stopping=context.should_abort)
 
 
-def take_one(*, stopping: Callable[[], bool]) -> None:
-    """Run the backtest that is next."""
-    # Brings the compiler along: web processes and commands import the jobs and never run them.
+def run_next(*, is_stopping: Callable[[], bool]) -> None:
+    """Run the next backtest of the queue, if there is one."""
+    # This import loads the compiler: web processes and commands import the jobs and never run them.
     from apps.backtests import execution
 
-    backtest = turns.take(now=timezone.now())
+    backtest = queue.begin_next(now=timezone.now())
     if backtest is None:
         return
     request_ids.begin(backtest.request_id)
     try:
-        perform(backtest, stopping=stopping)
-    except execution.Superseded:
-        log.info("backtest %s: attempt %d was superseded", backtest.pk, backtest.attempt)
+        run_attempt(backtest, is_stopping=is_stopping)
+    except execution.StaleAttempt:
+        log.info("backtest %s: attempt %d is stale", backtest.pk, backtest.attempt)
 
 
-def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
-    """Simulate and record, or record why not, or give it back when the worker stops. Raises
-    Superseded.
+def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
+    """Simulate and record the result or the error; requeue the backtest when the worker stops.
 
-    A database that is lost on the way, or busy, is raised too: the backtest then falls silent, and
-    the sweep gives it to another worker.
+    Raises StaleAttempt. A lost or busy database is raised too: the heartbeat then ends, and the
+    reaper requeues the backtest.
     """
     from apps.backtests import execution
 
@@ -51,19 +50,18 @@ def perform(backtest: Backtest, *, stopping: Callable[[], bool]) -> None:
         execution.fail(backtest=backtest, code=code, message=message, now=timezone.now())
 
     try:
-        with execution.beating(backtest) as superseded:
-            outcome = execution.run(backtest, stopping=stopping, superseded=superseded)
-            execution.complete(backtest=backtest, outcome=outcome, now=timezone.now())
-    except execution.Interrupted:
-        execution.give_back(backtest=backtest)
-    except execution.Superseded:
+        with execution.heartbeat(backtest) as is_stale:
+            output = execution.run(backtest, is_stopping=is_stopping, is_stale=is_stale)
+            execution.complete(backtest=backtest, output=output, now=timezone.now())
+    except execution.WorkerStopping:
+        execution.requeue(backtest=backtest)
+    except execution.StaleAttempt:
         raise
     except EngineError as error:
-        short = isinstance(error, InsufficientData | TooFewSessions)
-        fail(Code.INSUFFICIENT_DATA if short else Code.UNPROCESSABLE_ENTITY, str(error))
+        is_insufficient = isinstance(error, InsufficientData | TooFewSessions)
+        fail(Code.INSUFFICIENT_DATA if is_insufficient else Code.UNPROCESSABLE_ENTITY, str(error))
     except Exception as error:
         if not is_passing(error):
-            quoted = request_ids.current()
-            message = f"The simulation broke; quote {quoted} when you report it."
+            message = f"The simulation broke; quote {request_ids.current()} when you report it."
             fail(Code.INTERNAL_SERVER_ERROR, message)
         raise

@@ -9,12 +9,17 @@ from rest_framework.response import Response
 from rest_framework.viewsets import ViewSet
 
 from apps.accounts.authentication import caller
-from apps.backtests import openapi, services, waiting
-from apps.backtests.kinds import CONFIGS, Kind
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest
-from apps.backtests.serializers import KINDS, SORTS, RenameIn, SubmitIn, backtest_out, whole_out
-from apps.backtests.span import read_span
+from apps.backtests import openapi, prefer_wait, services
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
+from apps.backtests.serializers import (
+    BACKTEST_KINDS,
+    SORTS,
+    RenameIn,
+    SubmitIn,
+    backtest_out,
+    whole_out,
+)
+from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, Submission, read_date_range
 from apps.backtests.tables import ResultTable
 from apps.core.api.idempotency import idempotent
 from apps.core.api.pagination import Query, page_of, page_with
@@ -32,8 +37,8 @@ class BacktestView(ViewSet):
         query = Query(request.query_params)
         rows = Backtest.objects.owned_by(caller(request)).matching(
             algorithm_id=query.text("algorithmId"),
-            status=query.choice("status", tuple(Status)),
-            kind=query.choice("kind", KINDS),
+            status=query.choice("status", tuple(BacktestStatus)),
+            kind=query.choice("kind", BACKTEST_KINDS),
         )
         rows = rows.order_by(*query.ordering(SORTS, default="createdAt"))
         return Response(page_of(rows, query.page(), backtest_out))
@@ -55,13 +60,14 @@ class BacktestView(ViewSet):
     def _submit(self, request: Request) -> Response:
         now = timezone.now()
         body = SubmitIn.read(request.data)
-        submission = services.Submission(
+        configs = [field.name for field in STUDY_FIELDS.values()]
+        submission = Submission(
             algorithm_id=body["algorithmId"],
-            span=read_span(body["startDate"], body["endDate"], now=now),
-            kind=Kind(body.get("kind", Kind.BACKTEST)),
+            date_range=read_date_range(body["startDate"], body["endDate"], now=now),
+            kind=BacktestKind(body.get("kind", BacktestKind.BACKTEST)),
             name=body.get("name", ""),
-            overrides={name: body[name] for name in services.OVERRIDES if name in body},
-            configs={name: body[name] for name in CONFIGS if name in body},
+            overrides={name: body[name] for name in OVERRIDES if name in body},
+            configs={name: body[name] for name in configs if name in body},
         )
         backtest = services.submit(
             owner=caller(request),
@@ -125,6 +131,6 @@ class ResultView(ViewSet):
 def _when_ended(request: Request, backtest: Backtest, *, status: int) -> Response:
     """The backtest now, or as it is after the wait that the client prefers."""
     response = Response(whole_out(backtest), status=status)
-    if seconds := waiting.seconds_preferred(request.headers.get("Prefer")):
-        waiting.hold(response, backtest, seconds=seconds)
+    if seconds := prefer_wait.parse_wait(request.headers.get("Prefer")):
+        prefer_wait.delay_until_ended(response, backtest, seconds=seconds)
     return response

@@ -26,8 +26,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, BacktestStatus
 from apps.core import jobs, request_origin
 from apps.core.api.views import public_page
 from apps.core.client_address import client_address
@@ -184,13 +183,13 @@ def _jobs() -> Metric:
 def _backtests() -> Metric:
     counts = Backtest.objects.count_by_status()
     metric = GaugeMetricFamily("algotrade_backtests", "Backtests by status.", labels=("status",))
-    for status in Status:
+    for status in BacktestStatus:
         metric.add_metric([status], counts.get(status, 0))
     return metric
 
 
 def _oldest_queued(*, now: datetime) -> Metric:
-    since = Backtest.objects.waiting_since()
+    since = Backtest.objects.queued_since()
     return GaugeMetricFamily(
         "algotrade_backtest_oldest_queued_seconds",
         "For how long the oldest queued backtest waits; 0 when none does.",

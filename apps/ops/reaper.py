@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from django.db import connection
 from django.utils import timezone
 
-from apps.backtests import recovery as backtests
+from apps.backtests import queue as backtests
 from apps.core.database_errors import meaning_of
 from apps.webhooks import delivery
 
@@ -25,7 +25,7 @@ class Reap(Protocol):
     def __call__(self, *, now: datetime) -> int: ...
 
 
-REAPERS: Final[Sequence[Reap]] = (backtests.sweep, delivery.reap)
+REAPERS: Final[Sequence[Reap]] = (backtests.requeue_stalled, delivery.reap)
 
 
 @contextmanager

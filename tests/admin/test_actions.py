@@ -4,8 +4,7 @@ import pytest
 from django.test import Client
 
 from apps.accounts.models import User
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, BacktestStatus
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.symbols.models import Instrument
@@ -42,7 +41,7 @@ def test_an_action_asks_for_the_reason_and_does_nothing_without(
 ) -> None:
     assert "reason" in operator.get(address(backtest, "cancel")).text
     assert "This field is required" in operator.post(address(backtest, "cancel")).text
-    assert Backtest.objects.get().status == Status.QUEUED
+    assert Backtest.objects.get().status == BacktestStatus.QUEUED
 
 
 def test_a_backtest_is_cancelled_and_tried_again(
@@ -50,13 +49,13 @@ def test_a_backtest_is_cancelled_and_tried_again(
 ) -> None:
     answer = operator.post(address(backtest, "cancel"), {"reason": "too large"}, follow=True)
     assert "Done. Cancel: " in answer.text
-    assert Backtest.objects.get().status == Status.CANCELLED
+    assert Backtest.objects.get().status == BacktestStatus.CANCELLED
     record = only_record()
     assert (record.action, record.actor) == (Action.BACKTEST_CANCELLED, olga.pk)
     assert record.details == {"reason": "too large"}
-    Backtest.objects.update(status=Status.FAILED)
+    Backtest.objects.update(status=BacktestStatus.FAILED)
     operator.post(address(backtest, "retry"), {"reason": "mended"})
-    assert Backtest.objects.get().status == Status.QUEUED
+    assert Backtest.objects.get().status == BacktestStatus.QUEUED
 
 
 def test_what_a_service_refuses_is_told_and_not_on_record(
@@ -81,7 +80,7 @@ def test_a_user_cannot_do_what_operators_do(alice: User, backtest: Backtest) -> 
     answer = client.post(address(backtest, "cancel"), {"reason": "mine"})
     assert answer.status_code == 302
     assert answer["Location"].startswith("/admin/login/")
-    assert Backtest.objects.get().status == Status.QUEUED
+    assert Backtest.objects.get().status == BacktestStatus.QUEUED
 
 
 @pytest.mark.django_db

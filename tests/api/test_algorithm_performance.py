@@ -10,12 +10,12 @@ from django.test.utils import CaptureQueriesContext
 from apps.accounts.models import User
 from apps.algorithms import performance, services
 from apps.algorithms.models import Algorithm
-from apps.backtests import execution, turns
+from apps.backtests import execution, queue
 from apps.backtests.models import Backtest
 from tests import make
-from tests.backtests.running import never
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
+from tests.backtests.workers import never
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -76,10 +76,10 @@ def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
     before = Algorithm.objects.values().get()
     submit(alice, algorithm.pk)
-    backtest = turns.take(now=make.NOW)
+    backtest = queue.begin_next(now=make.NOW)
     assert backtest is not None
-    outcome = execution.run(backtest, stopping=never, superseded=never)
-    execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
+    output = execution.run(backtest, is_stopping=never, is_stale=never)
+    execution.complete(backtest=backtest, output=output, now=make.NOW)
     assert Backtest.objects.get().performance["totalTrades"] > 0
     assert Algorithm.objects.values().get() == before
 

@@ -10,7 +10,7 @@ from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
 from apps.backtests.models import Backtest
 from tests import make
-from tests.backtests.running import run_queued
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import at, flat, store_candles

@@ -16,9 +16,9 @@ from apps.market import corporate_actions
 from apps.market.importers.corporate_actions import ActionRow
 from apps.market.models import CandleChunk
 from tests import make
-from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -171,7 +171,7 @@ def test_only_a_completed_one_of_one_configuration_is_explained(
     queued = submit(alice, completed.algorithm_id)
     states = {"currentStatus": "queued", "requiredStatus": "completed"}
     assert_error(ask(api(alice), queued), 422, "UNPROCESSABLE_ENTITY", **states)
-    Backtest.objects.filter(pk=completed.pk).update(kind="optimization", study={}, findings={})
+    Backtest.objects.filter(pk=completed.pk).update(kind="optimization", study={}, study_results={})
     refused = ask(api(alice), completed)
     assert_error(refused, 422, "UNPROCESSABLE_ENTITY", kind="optimization")
 

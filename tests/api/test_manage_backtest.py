@@ -3,13 +3,12 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import turns
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.backtests import queue
+from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
 from tests import make
-from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -25,7 +24,7 @@ def queued(alice: User) -> Backtest:
 
 @pytest.fixture
 def running(queued: Backtest) -> Backtest:
-    backtest = turns.take(now=make.NOW)
+    backtest = queue.begin_next(now=make.NOW)
     assert backtest is not None
     return backtest
 
@@ -45,7 +44,7 @@ def test_one_that_waits_is_cancelled_and_never_runs(
     assert (body["status"], body["startedAt"], body["performance"]) == ("cancelled", None, None)
     assert body["completedAt"]
     run_queued()
-    assert Backtest.objects.get().status == Status.CANCELLED
+    assert Backtest.objects.get().status == BacktestStatus.CANCELLED
     assert not BacktestResult.objects.exists()
 
 
@@ -101,7 +100,7 @@ def test_what_waits_or_runs_is_neither_renamed_nor_deleted(
     api: Api, alice: User, queued: Backtest, status: str
 ) -> None:
     if status == "running":
-        turns.take(now=make.NOW)
+        queue.begin_next(now=make.NOW)
     client = api(alice)
     renamed = client.patch(f"{PATH}/{queued.pk}", {"name": "New"})
     deleted = client.delete(f"{PATH}/{queued.pk}")

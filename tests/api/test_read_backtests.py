@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import arrays
+from apps.backtests import results
 from apps.backtests.models import TradeBlock
 from tests import make
-from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api, client_of
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -39,7 +39,7 @@ def completed(alice: User) -> dict[str, Any]:
 def test_reading_one_unpacks_neither_its_curve_nor_its_trades(
     api: Api, alice: User, completed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delattr(arrays, "unpack")
+    monkeypatch.delattr(results, "unpack")
     assert api(alice).get(f"{PATH}/{completed['id']}").json() == completed
 
 
@@ -149,7 +149,7 @@ def test_trades_of_one_symbol_have_pages_of_their_own(
     api: Api, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of blocks in which they are mixed with those of others."""
-    monkeypatch.setattr("apps.backtests.results.TRADES_A_BLOCK", 3)
+    monkeypatch.setattr("apps.backtests.results.TRADES_PER_BLOCK", 3)
     store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     store_candles("NSE:SBIN", "15m", waves("2024-01-01", 45))
     basic = make.steps()["basicInfo"] | {"symbols": ["NSE:NIFTY", "NSE:SBIN"]}

@@ -11,15 +11,14 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.backtests import retention, services
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, ReportLink, ReportPage
+from apps.backtests.models import Backtest, BacktestStatus, ReportLink, ReportPage
 from apps.backtests.report import pages
 from apps.backtests.report.content import content_of
 from apps.core.models import IdempotencyKey
 from tests import make
-from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -204,7 +203,7 @@ def test_a_result_without_trades_or_candles_has_a_report(
 ) -> None:
     completed.result.blocks.all().delete()  # type: ignore[attr-defined]  # of the reverse relation
     Backtest.objects.filter(pk=completed.pk).update(
-        symbols=["NSE:GONE"], timeframe="1d", status=Status.COMPLETED
+        symbols=["NSE:GONE"], timeframe="1d", status=BacktestStatus.COMPLETED
     )
     answer = api(alice).get(path(completed))
     assert answer.status_code == 200
@@ -284,7 +283,7 @@ def test_the_oldest_pages_go_when_they_are_too_large_together(
 ) -> None:
     others = [submit(alice, completed.algorithm_id) for _ in range(4)]
     Backtest.objects.filter(pk__in=[other.pk for other in others]).update(
-        status=Status.COMPLETED, performance={}
+        status=BacktestStatus.COMPLETED, performance={}
     )
     for day, other in enumerate(others):
         ReportPage.objects.create(

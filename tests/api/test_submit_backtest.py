@@ -10,17 +10,17 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.serializers import changes_in
-from apps.backtests import histories, services, turns
+from apps.backtests import histories, queue, services
 from apps.backtests.models import Backtest
-from apps.backtests.span import ends_in_future, read_span
+from apps.backtests.submissions import ends_in_future, read_date_range
 from apps.core import long_poll
 from apps.engine.candles import Candles
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS
 from apps.symbols.services import seed_sample
 from tests import make
-from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -152,8 +152,8 @@ def test_an_end_in_the_future_is_a_warning(
 )
 def test_the_future_begins_after_today_in_india(end: str, asked_at: str, expected: bool) -> None:
     now = datetime.fromisoformat(asked_at)
-    span = read_span("2024-01-01", end, now=now)
-    assert ends_in_future(span.end, asked_at=now) == expected
+    span = read_date_range("2024-01-01", end, now=now)
+    assert ends_in_future(span.end, submitted_at=now) == expected
 
 
 @pytest.mark.usefixtures("history")
@@ -463,7 +463,7 @@ def test_a_user_has_at_most_twenty_waiting(
     assert Backtest.objects.count() == ProcrastinateJob.objects.count() == 20
     theirs = {**body, "algorithmId": make.algorithm(bob, **make.steps()).pk}
     assert api(bob).post(PATH, theirs).status_code == 201
-    turns.take(now=make.NOW)
+    queue.begin_next(now=make.NOW)
     assert client.post(PATH, body).status_code == 201
 
 
@@ -471,7 +471,7 @@ def test_a_user_has_at_most_twenty_waiting(
 def test_a_full_queue_is_unavailable(
     api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(services, "MOST_WAITING", 1)
+    monkeypatch.setattr(services, "MAX_QUEUED", 1)
     assert api(alice).post(PATH, body).status_code == 201
     response = api(alice).post(PATH, body)
     assert_error(response, 503, "SERVICE_UNAVAILABLE", retryAfter=5)
@@ -512,7 +512,7 @@ def test_too_much_history_for_one_worker_fails_with_what_to_do(
 ) -> None:
     client = api(alice)
     backtest = client.post(PATH, body).json()
-    monkeypatch.setattr(histories, "MOST_BARS", 100)
+    monkeypatch.setattr(histories, "MAX_BARS", 100)
     run_queued()
     error = client.get(f"{PATH}/{backtest['id']}").json()["error"]
     assert error["code"] == "UNPROCESSABLE_ENTITY"

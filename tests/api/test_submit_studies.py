@@ -8,11 +8,11 @@ from rest_framework.test import APIClient
 from apps.accounts.models import User
 from apps.algorithms import study_results
 from apps.algorithms.models import Algorithm
-from apps.backtests import execution, histories, studies, turns
+from apps.backtests import execution, histories, queue, studies
 from apps.backtests.models import Backtest
 from tests import make
-from tests.backtests.running import never, run_queued
 from tests.backtests.waves import waves
+from tests.backtests.workers import never, run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -254,7 +254,7 @@ def test_a_search_that_is_cancelled_ends_at_its_next_report(
     config = {"parameters": PARAMETERS, "objective": "netProfit"}
     sent = {**body, "kind": "optimization", "optimizationConfig": config}
     created = client.post(PATH, sent).json()
-    running = turns.take(now=make.NOW)
+    running = queue.begin_next(now=make.NOW)
     assert running is not None
     told: list[bool] = []
 
@@ -262,15 +262,15 @@ def test_a_search_that_is_cancelled_ends_at_its_next_report(
         told.append(len(told) > 2)  # while it searches: it has read, and set its stage
         return told[-1]
 
-    with pytest.raises(execution.Superseded):
-        execution.run(running, stopping=never, superseded=cancelled)
+    with pytest.raises(execution.StaleAttempt):
+        execution.run(running, is_stopping=never, is_stale=cancelled)
     assert client.post(f"{PATH}/{created['id']}/cancel").json()["status"] == "cancelled"
 
 
 def test_a_search_holds_fewer_bars(
     client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(histories, "MOST_BARS_SEARCHED", 100)
+    monkeypatch.setattr(histories, "MAX_BARS_SEARCHED", 100)
     sent = {**body, "kind": "optimization", "optimizationConfig": {"parameters": PARAMETERS}}
     created = client.post(PATH, sent).json()
     run_queued()

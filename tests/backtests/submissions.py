@@ -4,10 +4,9 @@ from datetime import datetime
 
 from apps.accounts.models import User
 from apps.backtests import services
-from apps.backtests.kinds import Kind
-from apps.backtests.models import Backtest
+from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.services import Submission
-from apps.backtests.span import read_span
+from apps.backtests.submissions import read_date_range
 from tests import make
 
 
@@ -15,8 +14,8 @@ def submission(owner: User, algorithm_id: str = "") -> Submission:
     """For February 2024, of a new complete algorithm unless one is given."""
     return Submission(
         algorithm_id=algorithm_id or make.algorithm(owner, **make.steps()).pk,
-        span=read_span("2024-02-01", "2024-02-29", now=make.NOW),
-        kind=Kind.BACKTEST,
+        date_range=read_date_range("2024-02-01", "2024-02-29", now=make.NOW),
+        kind=BacktestKind.BACKTEST,
         name="",
         overrides={},
         configs={},

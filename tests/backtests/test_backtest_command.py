@@ -13,8 +13,8 @@ from django.core.management import CommandError, call_command
 from apps.accounts.models import User
 from apps.engine.candles import Candles
 from tests import make
-from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.documented import long_numbers
 from tests.market.bars import at, flat, store_candles

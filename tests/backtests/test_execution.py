@@ -8,16 +8,15 @@ import pytest
 from django.db import OperationalError, transaction
 
 from apps.accounts.models import User
-from apps.backtests import enough, execution, services, tasks, turns
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, BacktestResult, TradeBlock
-from apps.backtests.studies import Outcome
+from apps.backtests import execution, queue, services, sufficient_history, tasks
+from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
+from apps.backtests.studies import BacktestOutput
 from apps.core import request_id
 from apps.market import corporate_actions
 from apps.market.importers.corporate_actions import ActionRow
 from tests import make
-from tests.backtests.running import never, run_queued, turns_waiting
 from tests.backtests.submissions import submit
+from tests.backtests.workers import count_slots, never, run_queued
 
 
 @pytest.fixture
@@ -25,12 +24,12 @@ def queued(history: None, alice: User) -> Backtest:
     return submit(alice)
 
 
-def run(backtest: Backtest) -> Outcome:
-    return execution.run(backtest, stopping=never, superseded=never)
+def run(backtest: Backtest) -> BacktestOutput:
+    return execution.run(backtest, is_stopping=never, is_stale=never)
 
 
 def taken() -> Backtest:
-    backtest = turns.take(now=make.NOW)
+    backtest = queue.begin_next(now=make.NOW)
     assert backtest is not None
     return backtest
 
@@ -38,12 +37,12 @@ def taken() -> Backtest:
 def test_only_one_worker_takes_it(queued: Backtest) -> None:
     backtest = taken()
     backtest.refresh_from_db()
-    assert (backtest.status, backtest.attempt) == (Status.RUNNING, 1)
-    assert turns.take(now=make.NOW) is None
+    assert (backtest.status, backtest.attempt) == (BacktestStatus.RUNNING, 1)
+    assert queue.begin_next(now=make.NOW) is None
 
 
 def test_a_turn_too_many_does_nothing(queued: Backtest) -> None:
-    turns.grant(2)
+    queue.enqueue(2)
     assert run_queued() == 3
     assert Backtest.objects.get().attempt == 1
     assert BacktestResult.objects.count() == 1
@@ -51,24 +50,26 @@ def test_a_turn_too_many_does_nothing(queued: Backtest) -> None:
 
 def test_an_attempt_that_was_given_up_on_writes_nothing(queued: Backtest) -> None:
     old = taken()
-    outcome = run(old)
+    output = run(old)
     Backtest.objects.update(attempt=2)  # somebody else runs it now
-    with pytest.raises(execution.Superseded):
-        execution.complete(backtest=old, outcome=outcome, now=make.NOW)
-    with pytest.raises(execution.Superseded):
-        execution.fail(backtest=old, code=enough.InsufficientData.code, message="x", now=make.NOW)
-    with pytest.raises(execution.Superseded):
-        execution.give_back(backtest=old)
-    assert Backtest.objects.get().status == Status.RUNNING
+    with pytest.raises(execution.StaleAttempt):
+        execution.complete(backtest=old, output=output, now=make.NOW)
+    with pytest.raises(execution.StaleAttempt):
+        execution.fail(
+            backtest=old, code=sufficient_history.InsufficientData.code, message="x", now=make.NOW
+        )
+    with pytest.raises(execution.StaleAttempt):
+        execution.requeue(backtest=old)
+    assert Backtest.objects.get().status == BacktestStatus.RUNNING
     assert not BacktestResult.objects.exists()
 
 
 def test_a_result_is_written_once(queued: Backtest) -> None:
     backtest = taken()
-    outcome = run(backtest)
-    execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
-    with pytest.raises(execution.Superseded):
-        execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
+    output = run(backtest)
+    execution.complete(backtest=backtest, output=output, now=make.NOW)
+    with pytest.raises(execution.StaleAttempt):
+        execution.complete(backtest=backtest, output=output, now=make.NOW)
     assert BacktestResult.objects.count() == 1
     assert TradeBlock.objects.count() == 1
 
@@ -100,32 +101,32 @@ def test_progress_is_told_and_counts_as_a_beat(queued: Backtest) -> None:
         told.append(Backtest.objects.get().progress)
         return False
 
-    execution.run(backtest, stopping=look, superseded=never, clock=half_seconds())
+    execution.run(backtest, is_stopping=look, is_stale=never, clock=half_seconds())
     assert set(told) == {0, 30}  # nothing yet, and read
     now = Backtest.objects.get()
     assert now.progress == 99
-    assert now.beat_at is not None
-    assert now.beat_at > make.NOW
+    assert now.heartbeat_at is not None
+    assert now.heartbeat_at > make.NOW
 
 
 def test_one_that_was_cancelled_stops_at_its_next_report(queued: Backtest, alice: User) -> None:
     backtest = taken()
     services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
-    with pytest.raises(execution.Superseded):
-        execution.run(backtest, stopping=never, superseded=never, clock=half_seconds())
-    with pytest.raises(execution.Superseded):
-        execution.run(backtest, stopping=never, superseded=lambda: True)
+    with pytest.raises(execution.StaleAttempt):
+        execution.run(backtest, is_stopping=never, is_stale=never, clock=half_seconds())
+    with pytest.raises(execution.StaleAttempt):
+        execution.run(backtest, is_stopping=never, is_stale=lambda: True)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_busy_worker_beats_and_learns_that_it_was_superseded(
     queued: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "BEAT_SECONDS", 0.01)
+    monkeypatch.setattr(execution, "HEARTBEAT_SECONDS", 0.01)
     backtest = taken()
-    begun = Backtest.objects.get().beat_at
-    with execution.beating(backtest) as superseded:
-        while Backtest.objects.get().beat_at == begun:
+    begun = Backtest.objects.get().heartbeat_at
+    with execution.heartbeat(backtest) as superseded:
+        while Backtest.objects.get().heartbeat_at == begun:
             assert not superseded()
         Backtest.objects.update(attempt=2)
         while not superseded():
@@ -133,14 +134,14 @@ def test_a_busy_worker_beats_and_learns_that_it_was_superseded(
 
 
 def test_a_worker_that_stops_gives_it_back_to_be_begun_anew(queued: Backtest) -> None:
-    tasks.take_one(stopping=lambda: True)
+    tasks.run_next(is_stopping=lambda: True)
     given_back = Backtest.objects.get()
-    assert (given_back.status, given_back.progress) == (Status.QUEUED, 0)
+    assert (given_back.status, given_back.progress) == (BacktestStatus.QUEUED, 0)
     assert given_back.losses == 0
-    assert turns_waiting() == 2  # the one that was taken, and a new one
+    assert count_slots() == 2  # the one that was taken, and a new one
     run_queued()
     done = Backtest.objects.get()
-    assert (done.status, done.attempt) == (Status.COMPLETED, 2)
+    assert (done.status, done.attempt) == (BacktestStatus.COMPLETED, 2)
 
 
 def test_one_that_is_cancelled_while_its_worker_stops_stays_cancelled(
@@ -150,13 +151,13 @@ def test_one_that_is_cancelled_while_its_worker_stops_stays_cancelled(
         services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
         return True
 
-    tasks.take_one(stopping=cancelled_just_then)
-    assert Backtest.objects.get().status == Status.CANCELLED
-    assert turns_waiting() == 1  # the one that was taken, and no other
+    tasks.run_next(is_stopping=cancelled_just_then)
+    assert Backtest.objects.get().status == BacktestStatus.CANCELLED
+    assert count_slots() == 1  # the one that was taken, and no other
 
 
-def broken_by(error: Exception) -> Callable[..., Outcome]:
-    def broken(backtest: Backtest, **options: object) -> Outcome:
+def broken_by(error: Exception) -> Callable[..., BacktestOutput]:
+    def broken(backtest: Backtest, **options: object) -> BacktestOutput:
         raise error
 
     return broken
@@ -170,9 +171,9 @@ def test_what_nobody_foresaw_fails_it_and_is_raised(
     request_id.begin(None)
     monkeypatch.setattr(execution, "run", broken_by(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
-        tasks.take_one(stopping=never)
+        tasks.run_next(is_stopping=never)
     failed = Backtest.objects.get()
-    assert (failed.status, failed.error["code"]) == (Status.FAILED, "INTERNAL_SERVER_ERROR")
+    assert (failed.status, failed.error["code"]) == (BacktestStatus.FAILED, "INTERNAL_SERVER_ERROR")
     assert "quoted" in failed.error["message"]
 
 
@@ -181,15 +182,17 @@ def test_a_lost_database_is_not_the_backtests_fault(
 ) -> None:
     monkeypatch.setattr(execution, "run", broken_by(OperationalError("the connection is lost")))
     with pytest.raises(OperationalError):
-        tasks.take_one(stopping=never)
-    assert Backtest.objects.get().status == Status.RUNNING  # until the sweep finds it silent
+        tasks.run_next(is_stopping=never)
+    assert (
+        Backtest.objects.get().status == BacktestStatus.RUNNING
+    )  # until the sweep finds it silent
 
 
 def test_trades_without_end_fail_it(queued: Backtest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
     run_queued()
     failed = Backtest.objects.get()
-    assert (failed.status, failed.error["code"]) == (Status.FAILED, "UNPROCESSABLE_ENTITY")
+    assert (failed.status, failed.error["code"]) == (BacktestStatus.FAILED, "UNPROCESSABLE_ENTITY")
     assert "more than 2 trades" in failed.error["message"]
 
 
@@ -201,4 +204,4 @@ def test_a_turn_exists_only_with_its_backtest(queued: Backtest, alice: User) -> 
 
     with pytest.raises(ZeroDivisionError):
         submit_and_break()
-    assert turns_waiting() == Backtest.objects.count() == 1
+    assert count_slots() == Backtest.objects.count() == 1

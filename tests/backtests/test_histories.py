@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from apps.backtests.histories import TooManyBars, histories_of
+from apps.backtests.histories import TooManyBars, load_histories
 from apps.engine.candles import are_one, table_of
 from apps.engine.simulation.timeline import History
 from apps.market.contracts import market_rules_of
@@ -19,13 +19,13 @@ DAY = date(2024, 1, 1)
 HELD = {"NSE:INFY": BARS, "NSE:TCS": BARS, "NSE:SBIN": LATER}
 
 
-def read(symbols: list[str], *, most_bars: int = 1000) -> list[History]:
+def read(symbols: list[str], *, max_bars: int = 1000) -> list[History]:
     basics = {"strategyType": "momentum", "timeframe": "1m", "symbols": symbols}
     wanted = strategy(basicInfo=basics)
     start, end = at("2024-01-01 00:00"), at("2024-01-02 00:00")
-    return histories_of(
+    return load_histories(
         market_rules_of(wanted, first=DAY, last=DAY),
-        start=start, end=end, most_bars=most_bars, on_progress=lambda done: None,
+        start=start, end=end, max_bars=max_bars, on_progress=lambda done: None,
     )  # fmt: skip
 
 
@@ -42,6 +42,6 @@ def test_many_symbols_lie_in_one_table() -> None:
 def test_no_more_bars_are_read_than_a_worker_should_hold() -> None:
     for symbol, bars in HELD.items():
         store_candles(symbol, "1m", bars)
-    assert len(read(list(HELD), most_bars=800)) == 3
+    assert len(read(list(HELD), max_bars=800)) == 3
     with pytest.raises(TooManyBars):
-        read(list(HELD), most_bars=799)
+        read(list(HELD), max_bars=799)

@@ -50,7 +50,7 @@ def test_results_in_one_piece_become_blocks_and_what_runs_is_given_to_others() -
     backtests = old.get_model("backtests", "Backtest").objects
     done = backtests.create(**common, status="completed", performance={})
     busy = backtests.create(**common, status="running", started_at=make.NOW)
-    trades = np.zeros(results.TRADES_A_BLOCK + 7, TRADE)
+    trades = np.zeros(results.TRADES_PER_BLOCK + 7, TRADE)
     trades["quantity"], trades["value"] = np.arange(len(trades)), 1
     curve = np.ones(3, CURVE)
     old.get_model("backtests", "BacktestResult").objects.create(
@@ -62,11 +62,11 @@ def test_results_in_one_piece_become_blocks_and_what_runs_is_given_to_others() -
     migrate(*newest())
     backtest = Backtest.objects.get(pk=done.pk)
     last = len(trades) - 1
-    found, total = results.trades(backtest, slice(last - 10, last + 5))
+    found, total = results.trades_page(backtest, slice(last - 10, last + 5))
     assert [one["quantity"] for one in found] == list(range(last - 10, last + 1))
     assert total == len(trades)
-    assert len(results.equity(backtest, points=3)) == 3
-    assert Backtest.objects.get(pk=busy.pk).beat_at == make.NOW
+    assert len(results.equity_points(backtest, points=3)) == 3
+    assert Backtest.objects.get(pk=busy.pk).heartbeat_at == make.NOW
 
     migrate("0002_turns_and_beats")
     back = migrate("0001_initial").get_model("backtests", "BacktestResult").objects.get()

@@ -10,9 +10,9 @@ from apps.backtests import services
 from apps.backtests.models import Backtest
 from tests import make
 from tests.backtests.browser import Tab, program, tab
-from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.market.bars import store_candles
 

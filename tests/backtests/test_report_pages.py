@@ -12,9 +12,9 @@ from apps.accounts.models import User
 from apps.backtests.models import Backtest, ReportPage
 from apps.backtests.report import pages
 from apps.backtests.report.content import content_of
-from tests.backtests.running import run_queued
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.market.bars import store_candles
 
 READERS = 8

@@ -4,14 +4,19 @@ import pytest
 
 from apps.accounts.models import User
 from apps.backtests import services
-from apps.backtests.lifecycle import MOVES, Move, Status
-from apps.backtests.models import Backtest, BacktestNotFound
+from apps.backtests.models import (
+    BACKTEST_TRANSITIONS,
+    Backtest,
+    BacktestNotFound,
+    BacktestStatus,
+    BacktestTransition,
+)
 from apps.core import audit
 from apps.core.errors import Code
 from apps.core.models import AuditRecord
 from tests import make
-from tests.backtests.running import run_queued, turns_waiting
 from tests.backtests.submissions import submit
+from tests.backtests.workers import count_slots, run_queued
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -27,7 +32,12 @@ def failed(history: None, alice: User) -> Backtest:
     backtest = submit(alice)
     error = {"code": Code.INTERNAL_SERVER_ERROR.value, "message": "It broke."}
     Backtest.objects.update(
-        status=Status.FAILED, error=error, losses=5, attempt=5, progress=40, completed_at=make.NOW
+        status=BacktestStatus.FAILED,
+        error=error,
+        losses=5,
+        attempt=5,
+        progress=40,
+        completed_at=make.NOW,
     )
     backtest.refresh_from_db()
     return backtest
@@ -35,7 +45,7 @@ def failed(history: None, alice: User) -> Backtest:
 
 def test_a_failed_one_is_queued_anew_and_forgiven_its_losses(failed: Backtest) -> None:
     again = retry(failed)
-    assert (again.status, again.progress, again.losses) == (Status.QUEUED, 0, 0)
+    assert (again.status, again.progress, again.losses) == (BacktestStatus.QUEUED, 0, 0)
     assert (again.error, again.started_at, again.completed_at) == (None, None, None)
 
 
@@ -43,25 +53,27 @@ def test_its_attempts_count_on_so_that_no_old_worker_writes(failed: Backtest) ->
     assert retry(failed).attempt == 5
     run_queued()
     failed.refresh_from_db()
-    assert (failed.status, failed.attempt) == (Status.COMPLETED, 6)
+    assert (failed.status, failed.attempt) == (BacktestStatus.COMPLETED, 6)
 
 
 def test_it_gets_a_turn_of_its_own(failed: Backtest) -> None:
-    before = turns_waiting()
+    before = count_slots()
     retry(failed)
-    assert turns_waiting() == before + 1
+    assert count_slots() == before + 1
 
 
-@pytest.mark.parametrize("status", sorted(set(Status) - MOVES[Move.RETRY][0]))
-def test_only_a_failed_one_can_be_tried_again(alice: User, status: Status) -> None:
+@pytest.mark.parametrize(
+    "status", sorted(set(BacktestStatus) - BACKTEST_TRANSITIONS[BacktestTransition.RETRY][0])
+)
+def test_only_a_failed_one_can_be_tried_again(alice: User, status: BacktestStatus) -> None:
     backtest = submit(alice)
-    performance = {} if status is Status.COMPLETED else None
-    Backtest.objects.update(status=status, performance=performance, beat_at=make.NOW)
-    before = turns_waiting()
+    performance = {} if status is BacktestStatus.COMPLETED else None
+    Backtest.objects.update(status=status, performance=performance, heartbeat_at=make.NOW)
+    before = count_slots()
     with pytest.raises(services.BacktestNotFailed, match=f"The backtest is {status}"):
         retry(backtest)
     assert Backtest.objects.get().status == status
-    assert turns_waiting() == before
+    assert count_slots() == before
 
 
 def test_of_two_retries_one_counts(failed: Backtest) -> None:
@@ -82,10 +94,10 @@ def test_a_retry_is_on_record_with_its_reason_and_what_had_gone_wrong(failed: Ba
 def test_an_operator_cancels_anybodys(alice: User) -> None:
     backtest = submit(alice)
     order = {"backtest_id": backtest.pk, "operator": OLGA, "reason": "too large"}
-    assert services.cancel_for_operator(**order, now=make.NOW).status == Status.CANCELLED
+    assert services.cancel_for_operator(**order, now=make.NOW).status == BacktestStatus.CANCELLED
     record = AuditRecord.objects.get(action=audit.Action.BACKTEST_CANCELLED)
     assert (record.actor_kind, record.details) == ("operator", {"reason": "too large"})
-    with pytest.raises(services.BacktestEnded):
+    with pytest.raises(services.BacktestAlreadyEnded):
         services.cancel_for_operator(**order, now=make.NOW)
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.backtests import arrays, results
+from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestResult
 from apps.engine.kernel.records import CURVE, TRADE, Array
 from tests import make
@@ -40,10 +40,10 @@ def test_a_curve() -> None:
     backtests = iter([completed(owner, algorithm) for _ in range(2 * ROUNDS + 2)])
 
     def as_bytes() -> None:
-        results.store(next(backtests), trades=none, curve=curve)
+        results.save_result(next(backtests), trades=none, curve=curve)
 
     def by_the_orm() -> None:
-        BacktestResult.objects.create(backtest=next(backtests), trades=0, curve=arrays.pack(curve))
+        BacktestResult.objects.create(backtest=next(backtests), trades=0, curve=results.pack(curve))
 
     name = f"{len(curve):,} points packed and stored, as bytes against Django's text"
     compare(name, as_bytes, by_the_orm, ROUNDS)

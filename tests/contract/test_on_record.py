@@ -9,8 +9,7 @@ from django.utils import timezone
 
 from apps.accounts.models import ApiKey, LoginSession, User
 from apps.algorithms.models import Algorithm
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, ReportLink
+from apps.backtests.models import Backtest, BacktestStatus, ReportLink
 from apps.core.audit import Action
 from apps.core.models import AuditRecord
 from apps.core.times import wire_time
@@ -88,13 +87,13 @@ def backtest(user: User) -> str:
 
 def ended_backtest(user: User) -> str:
     made = submit(user)
-    Backtest.objects.filter(pk=made.pk).update(status=Status.CANCELLED)
+    Backtest.objects.filter(pk=made.pk).update(status=BacktestStatus.CANCELLED)
     return made.pk
 
 
 def completed_backtest(user: User) -> str:
     made = submit(user)
-    Backtest.objects.filter(pk=made.pk).update(status=Status.COMPLETED, performance={})
+    Backtest.objects.filter(pk=made.pk).update(status=BacktestStatus.COMPLETED, performance={})
     return made.pk
 
 

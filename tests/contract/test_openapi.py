@@ -24,8 +24,8 @@ from apps.symbols import openapi as symbols
 from apps.trading.models import Run
 from config import docs, openapi
 from tests import documented, make
-from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import client_of
 from tests.documented import document
 from tests.market.bars import store_candles

@@ -16,8 +16,8 @@ from django.urls import URLPattern, get_resolver
 from apps.accounts.models import User
 from apps.engine.candles import IST
 from apps.market.sample import samples
-from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.faults.service import service
 from tests.market.bars import store_candles

@@ -30,7 +30,7 @@ from apps.webhooks.lifecycle import DeliveryQueue, DeliveryStatus
 from apps.webhooks.models import Attempt, Delivery, Event
 from apps.webhooks.sending import SendResult
 from tests import make
-from tests.backtests.running import never
+from tests.backtests.workers import never
 from tests.faults.workers import working
 from tests.processes import until
 from tests.trading.standing import standing

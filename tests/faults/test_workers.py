@@ -17,12 +17,11 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.backtests import services, tasks
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, BacktestResult, TradeBlock
+from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
 from apps.backtests.services import Submission
-from apps.backtests.span import read_span
+from apps.backtests.submissions import read_date_range
 from tests import make
-from tests.backtests.running import never
+from tests.backtests.workers import never
 from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
 from tests.faults.workers import Run, Worker, foreign_writes, recorded, working
 from tests.processes import until
@@ -64,7 +63,7 @@ class Bench:
     results: list[Result]
 
     def submit(self, user: int, kind: int) -> Backtest:
-        span = read_span(FIRST, LAST, now=NOW)
+        span = read_date_range(FIRST, LAST, now=NOW)
         submission = Submission(self.algorithms[user, kind], span, "backtest", str(kind), {}, {})
         return services.submit(
             owner=self.users[user], submission=submission, seed=kind, now=timezone.now()
@@ -73,7 +72,7 @@ class Bench:
     def require_results(self) -> None:
         """Every backtest completed, with the bytes of its kind."""
         statuses = set(Backtest.objects.values_list("status", flat=True))
-        assert statuses == {Status.COMPLETED}
+        assert statuses == {BacktestStatus.COMPLETED}
         assert BacktestResult.objects.count() == Backtest.objects.count()
         different = [one.pk for one in Backtest.objects.all() if _differs(one, self.results)]
         assert not different
@@ -102,7 +101,7 @@ def bench() -> Iterator[Bench]:
     made = Bench(users, algorithms, [])
     for kind in range(len(kinds())):
         backtest = made.submit(0, kind)
-        tasks.take_one(stopping=never)
+        tasks.run_next(is_stopping=never)
         backtest.refresh_from_db()
         made.results.append(_result_of(backtest))
         backtest.delete()
@@ -111,7 +110,7 @@ def bench() -> Iterator[Bench]:
 
 
 def completed() -> int:
-    return Backtest.objects.filter(status=Status.COMPLETED).count()
+    return Backtest.objects.filter(status=BacktestStatus.COMPLETED).count()
 
 
 def ended_after(run: Run, moment: float) -> float:
@@ -224,7 +223,7 @@ def _freeze_and_go_on(bench: Bench, workers: list[Worker]) -> int:
 
 def _is_taken_away(run: Run) -> bool:
     now = Backtest.objects.get(pk=run.backtest)
-    return now.attempt > run.attempt or now.status == Status.QUEUED
+    return now.attempt > run.attempt or now.status == BacktestStatus.QUEUED
 
 
 def _has_gone_on(worker: Worker, since: datetime) -> bool:

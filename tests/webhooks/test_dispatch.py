@@ -14,7 +14,7 @@ from apps.webhooks.lifecycle import Failure
 from apps.webhooks.models import Attempt, Delivery, Endpoint
 from apps.webhooks.sending import SendResult
 from tests import make
-from tests.backtests.running import never
+from tests.backtests.workers import never
 from tests.webhooks.events import emit, endpoint_of
 
 pytestmark = pytest.mark.django_db(transaction=True)

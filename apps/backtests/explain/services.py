@@ -10,9 +10,8 @@ import numpy as np
 
 from apps.accounts.models import User
 from apps.backtests import results
-from apps.backtests.histories import MOST_BARS, histories_of
-from apps.backtests.kinds import Kind
-from apps.backtests.models import Backtest
+from apps.backtests.histories import MAX_BARS, load_histories
+from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.results import Trades
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import TIMEFRAMES
@@ -36,8 +35,8 @@ from apps.engine.simulation.verdict import Bar, Told, Verdict, lived_at, verdict
 from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india
 
-KINDS: Final = (Kind.BACKTEST, Kind.MONTE_CARLO)
-"""The others try many configurations: their trades are not those of one."""
+# The other kinds try many configurations: their trades are not those of one.
+EXPLAINABLE_KINDS: Final = (BacktestKind.BACKTEST, BacktestKind.MONTE_CARLO)
 
 
 class NotOneConfiguration(ServiceError):
@@ -105,7 +104,7 @@ class _Seen(NamedTuple):
     @property
     def symbol(self) -> int:
         """Its place among those of the backtest."""
-        return results.place_of(self.track.symbol, self.backtest)
+        return results.symbol_index(self.track.symbol, self.backtest)
 
     @property
     def time(self) -> int:
@@ -118,11 +117,11 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
     Computed over the candles that are held now. Raises BacktestNotFound, NotCompleted,
     NotOneConfiguration, InvalidInput, NoCandle, HistoryGone.
     """
-    backtest = results.completed(owner=owner, backtest_id=backtest_id)
-    if backtest.kind not in KINDS:
+    backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
+    if backtest.kind not in EXPLAINABLE_KINDS:
         raise NotOneConfiguration(kind=backtest.kind)
-    results.place_of(symbol, backtest)
-    trades, curve = results.whole(backtest)
+    results.symbol_index(symbol, backtest)
+    trades, curve = results.load_result(backtest)
     try:
         seen = _seen(backtest, symbol, at)
         sides = sides_at(seen.strategy, seen.track, seen.bar)
@@ -153,11 +152,11 @@ def _seen(backtest: Backtest, symbol: str, at: int) -> _Seen:
     rules = market_rules_of(
         alone, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
-    (history,) = histories_of(
+    (history,) = load_histories(
         rules,
         start=backtest.start,
         end=backtest.end,
-        most_bars=MOST_BARS,
+        max_bars=MAX_BARS,
         on_progress=lambda done: None,
     )
     track = track_of(alone, history, backtest.start, backtest.end)
@@ -214,4 +213,4 @@ def _candle(seen: _Seen) -> dict[str, object]:
 
 
 def _trade(trades: Trades, index: int, backtest: Backtest) -> dict[str, object]:
-    return trades.of(slice(index, index + 1)).told(backtest.symbols)[0]
+    return trades.select(slice(index, index + 1)).to_wire(backtest.symbols)[0]

@@ -6,8 +6,7 @@ import numpy as np
 from django.conf import settings
 from django.db import migrations, models
 
-from apps.backtests.arrays import pack, unpack
-from apps.backtests.results import TRADES_A_BLOCK
+from apps.backtests.results import TRADES_PER_BLOCK, pack, unpack
 from apps.engine.kernel.records import TRADE
 
 
@@ -28,9 +27,9 @@ def into_blocks(apps, schema_editor):
         trades = parted(result.whole)
         TradeBlock.objects.bulk_create(
             TradeBlock(
-                result=result, first=first, data=pack(trades[first : first + TRADES_A_BLOCK])
+                result=result, first=first, data=pack(trades[first : first + TRADES_PER_BLOCK])
             )
-            for first in range(0, len(trades), TRADES_A_BLOCK)
+            for first in range(0, len(trades), TRADES_PER_BLOCK)
         )
         result.trades = len(trades)
         result.curve = pack(parted(result.curve))

@@ -18,7 +18,7 @@ DROP = """
 
 
 class Migration(migrations.Migration):
-    """Whoever waits for a backtest to end is notified, whatever ends it (apps/backtests/waiting.py)."""
+    """Whoever waits for a backtest to end is notified, whatever ends it (apps/backtests/prefer_wait.py)."""
 
     dependencies = [("backtests", "0010_fills_of_trades")]
 

@@ -24,8 +24,8 @@ _STEPS: Final = (
 
 def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
     """What the template is filled with, and the charts by name (any: JSON)."""
-    whole, curve = results.whole(backtest)
-    trades = whole.records
+    result_trades, curve = results.load_result(backtest)
+    trades = result_trades.records
     capital = float(backtest.initial_capital)
     drawn = candles.drawn(
         backtest.symbols,
@@ -54,12 +54,12 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
         ),
         "groups": _groups(trades, backtest.symbols),
         "largest": {
-            "Largest wins": tables.largest_wins(whole, backtest.symbols),
-            "Largest losses": tables.largest_losses(whole, backtest.symbols),
+            "Largest wins": tables.largest_wins(result_trades, backtest.symbols),
+            "Largest losses": tables.largest_losses(result_trades, backtest.symbols),
         },
         "all_figures": tables.all_figures(backtest.performance or {}),
         "steps": _steps(backtest),
-        "findings": _readable(backtest.findings) if backtest.findings else "",
+        "findings": _readable(backtest.study_results) if backtest.study_results else "",
     }
     return content, charts
 

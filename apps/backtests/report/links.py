@@ -5,8 +5,7 @@ from typing import Final
 
 from django.core.signing import BadSignature, Signer
 
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest, ReportLink
+from apps.backtests.models import Backtest, BacktestStatus, ReportLink
 from apps.core.errors import NotFound
 from apps.core.ids import is_id
 
@@ -34,7 +33,7 @@ def backtest_of(signed: str, *, now: datetime) -> str:
         backtests = Backtest.objects.filter(report_links__in=linked)
     else:
         backtests = Backtest.objects.filter(pk=_backtest_without_row(content, now=now))
-    shared = backtests.filter(status=Status.COMPLETED, owner__is_active=True)
+    shared = backtests.filter(status=BacktestStatus.COMPLETED, owner__is_active=True)
     backtest_id = shared.values_list("pk", flat=True).first()
     if backtest_id is None:
         raise NotFound

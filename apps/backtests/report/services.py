@@ -16,7 +16,7 @@ from apps.core.errors import NotFound
 
 def read(*, owner: User, backtest_id: str, now: datetime) -> bytes:
     """Return the page. Raises BacktestNotFound, NotCompleted."""
-    return pages.read(results.completed(owner=owner, backtest_id=backtest_id).pk, now=now)
+    return pages.read(results.fetch_completed(owner=owner, backtest_id=backtest_id).pk, now=now)
 
 
 def read_shared(*, signed: str, now: datetime) -> bytes:
@@ -30,7 +30,7 @@ def read_shared(*, signed: str, now: datetime) -> bytes:
 @transaction.atomic
 def share(*, owner: User, backtest_id: str, now: datetime) -> ReportLink:
     """Make a link that lasts a day. Raises BacktestNotFound, NotCompleted."""
-    backtest = results.completed(owner=owner, backtest_id=backtest_id)
+    backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
     link = ReportLink(backtest=backtest, expires_at=(now + links.LIFETIME).replace(microsecond=0))
     link.save(force_insert=True)
     details = {"link": link.pk, "expiresAt": link.expires_at}

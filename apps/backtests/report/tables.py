@@ -110,14 +110,14 @@ def largest_wins(trades: Trades, symbols: Sequence[str]) -> list[Row]:
     """Largest first."""
     profit = net_profits(trades.records)
     order = np.argsort(-profit, kind="stable")[:LARGEST]
-    return _rows(trades.of(order[profit[order] > 0]), symbols)
+    return _rows(trades.select(order[profit[order] > 0]), symbols)
 
 
 def largest_losses(trades: Trades, symbols: Sequence[str]) -> list[Row]:
     """Largest first."""
     profit = net_profits(trades.records)
     order = np.argsort(profit, kind="stable")[:LARGEST]
-    return _rows(trades.of(order[profit[order] < 0]), symbols)
+    return _rows(trades.select(order[profit[order] < 0]), symbols)
 
 
 def _rows(chosen: Trades, symbols: Sequence[str]) -> list[Row]:

@@ -37,7 +37,7 @@ class ReportView(ViewSet):
     @documented(openapi.REPORT)
     def show(self, request: Request, backtest_id: str) -> HttpResponseBase:
         if request.method == "HEAD":
-            results.completed(owner=caller(request), backtest_id=backtest_id)
+            results.fetch_completed(owner=caller(request), backtest_id=backtest_id)
             return _without_page()
         html = services.read(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
         return _with_page(html)

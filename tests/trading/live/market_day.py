@@ -7,7 +7,7 @@ import numpy as np
 
 from apps.accounts.models import User
 from apps.algorithms.models import Algorithm
-from apps.backtests.histories import histories_of
+from apps.backtests.histories import load_histories
 from apps.engine.candles import Candles
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.simulate import Result, simulate
@@ -97,8 +97,8 @@ def backtested(run: Run, *, start: int, end: int) -> Result:
     """The backtest of what a run did, over what is stored."""
     strategy = engine.parse(run.configuration)
     rules = market_rules_of(strategy, first=day_in_india(start), last=day_in_india(end))
-    histories = histories_of(
-        rules, start=start, end=end, most_bars=10_000_000, on_progress=lambda done: None
+    histories = load_histories(
+        rules, start=start, end=end, max_bars=10_000_000, on_progress=lambda done: None
     )
     return simulate(
         strategy,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.backtests.histories import history_of
+from apps.backtests.histories import symbol_history
 from apps.engine.candles import DAY, IST, WARMUP_BARS, Candles, resample, start_of_block
 from apps.engine.errors import InsufficientData
 from apps.engine.kernel.codes import BY_END_OF_DATA
@@ -117,7 +117,7 @@ def staged(
     rules = bundled_market_rules(strategy, first=day_in_india(start), last=day_in_india(end))
     histories = []
     for symbol in symbols:
-        history = history_of(rules, symbol, market[symbol][timeframe], start=start)
+        history = symbol_history(rules, symbol, market[symbol][timeframe], start=start)
         longer = {name: market[symbol][name] for name in LONGER[timeframe]}
         histories.append(
             History(symbol, history.candles, history.sessions, history.contract, (), longer)

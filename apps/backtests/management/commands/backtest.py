@@ -1,6 +1,6 @@
-"""A backtest from two files, without server or database."""
+"""The command `backtest`: a backtest from two files, without server or database."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -9,10 +9,9 @@ import orjson
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from apps.backtests.coverage import coverage_of_histories, receipt_with
-from apps.backtests.enough import TooLittleCoverage, require_least
-from apps.backtests.histories import history_of, splits_missed
-from apps.backtests.summary import summary_of
+from apps.backtests.coverage import add_coverage, coverage_of_histories
+from apps.backtests.histories import symbol_history, unadjusted_split_notes
+from apps.backtests.sufficient_history import TooLittleCoverage, require_min_coverage
 from apps.core.api import strict_json
 from apps.core.errors import InvalidInput
 from apps.engine.candles import TIMEFRAMES, Candles, resample
@@ -26,7 +25,7 @@ from apps.engine.errors import (
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.language import strategy as engine
 from apps.engine.sessions import Sessions
-from apps.engine.simulation.results import curve_points, trade_dicts
+from apps.engine.simulation.results import curve_points, trade_dicts, wire_times
 from apps.engine.simulation.simulate import Result, simulate
 from apps.market.contracts import bundled_market_rules
 from apps.market.dates import day_in_india, day_number
@@ -39,6 +38,22 @@ from apps.market.importers import (
 )
 
 CURVE_POINTS: Final = 500
+# The metrics of the summary: wire name, label and format.
+_METRICS: Final = (
+    ("totalTrades", "Trades", "{:,.0f}"),
+    ("winRate", "Win rate", "{:.2f} %"),
+    ("netProfit", "Net profit", "{:+,.2f}"),
+    ("roi", "Return", "{:+.2f} %"),
+    ("charges", "Charges", "{:,.2f}"),
+    ("profitFactor", "Profit factor", "{:.2f}"),
+    ("averageWin", "Average win", "{:,.2f}"),
+    ("averageLoss", "Average loss", "{:,.2f}"),
+    ("maxDrawdown", "Max drawdown", "{:.2f} %"),
+    ("sharpeRatio", "Sharpe ratio, per trade", "{:.3f}"),
+    ("sharpeRatioAnnualized", "Sharpe ratio, annualised", "{:.3f}"),
+    ("finalEquity", "Final equity", "{:,.2f}"),
+)
+_LAST_TRADES: Final = 5
 
 
 class Command(BaseCommand):
@@ -53,23 +68,25 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            steps = _steps(options["config"])
+            steps = _read_steps(options["config"])
             loaded, part = read_one_series(
                 options["candles"], ImportOptions(symbol=options["symbol"])
             )
-            strategy = _strategy(steps, part.symbol)
-            result = _simulated(strategy, loaded, part)
+            strategy = _parse_strategy(steps, part.symbol)
+            result = _simulate(strategy, loaded, part)
         except TooLittleCoverage as error:
             raise CommandError(str(error)) from error
         except (InvalidStrategy, IncompleteStrategy) as error:
-            raise CommandError(_told(error)) from error
+            raise CommandError(_describe(error)) from error
         except (BadCandleFile, InvalidInput, EngineError) as error:
             raise CommandError(str(error)) from error
-        self.stdout.write(_json(result) if options["json"] else summary_of(result))
+        self.stdout.write(
+            _to_json(result) if options["json"] else "\n".join(_summary_lines(result))
+        )
 
 
-def _steps(path: Path) -> dict[str, Any]:
-    """The steps of the file; what else an algorithm has does not matter here."""
+def _read_steps(path: Path) -> dict[str, Any]:
+    """Return the steps in the file and ignore the other fields of an algorithm."""
     try:
         document = strict_json.read(path.read_bytes())
     except OSError as error:
@@ -79,26 +96,26 @@ def _steps(path: Path) -> dict[str, Any]:
     return {name: document[name] for name in engine.STEPS if name in document}
 
 
-def _strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
-    """The steps for the one symbol that the candles are of, whatever symbols they list."""
+def _parse_strategy(steps: Mapping[str, Any], symbol: str) -> engine.Strategy:
+    """Parse the steps for the symbol of the candles, whatever symbols they list."""
     basic = steps.get("basicInfo")
     if isinstance(basic, dict):
         steps = {**steps, "basicInfo": {**basic, "symbols": [symbol]}}
     return engine.parse(steps)
 
 
-def _simulated(strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars) -> Result:
+def _simulate(strategy: engine.Strategy, loaded: CandleImport, part: InstrumentBars) -> Result:
     first, last = (day_in_india(int(part.candles.time[n])) for n in (0, -1))
     rules = bundled_market_rules(strategy, first=first, last=last)
     timeframe, sessions = strategy.basicInfo.timeframe, rules.sessions(part.symbol)
-    candles = _finished(loaded.timeframe, part, timeframe, sessions)
+    candles = _resample(loaded.timeframe, part, timeframe, sessions)
     start, end = int(candles.time[0]), int(candles.time[-1]) + 1
     longer = {
-        name: _finished(loaded.timeframe, part, name, sessions)
+        name: _resample(loaded.timeframe, part, name, sessions)
         for name in engine.longer_warmups(strategy)
     }
-    history = history_of(rules, part.symbol, candles, start=start)
-    notes = (*splits_missed(part.symbol, candles, timeframe), *history.notes)
+    history = symbol_history(rules, part.symbol, candles, start=start)
+    notes = (*unadjusted_split_notes(part.symbol, candles, timeframe), *history.notes)
     histories = [replace(history, longer=longer, notes=notes)]
     coverage = coverage_of_histories(
         histories,
@@ -109,7 +126,7 @@ def _simulated(strategy: engine.Strategy, loaded: CandleImport, part: Instrument
         include_out_of_session=strategy.executionSettings.includeOutOfSession,
         since={part.symbol: day_number(first)},
     )
-    require_least(coverage)
+    require_min_coverage(coverage)
     result = simulate(
         strategy,
         histories,
@@ -118,11 +135,11 @@ def _simulated(strategy: engine.Strategy, loaded: CandleImport, part: Instrument
         capital=strategy.executionSettings.initialCapital,
         schedule=rules.schedule,
     )
-    return replace(result, receipt=receipt_with(result.receipt, coverage))
+    return replace(result, receipt=add_coverage(result.receipt, coverage))
 
 
-def _finished(source: str, part: InstrumentBars, timeframe: str, sessions: Sessions) -> Candles:
-    """The bars in the strategy's timeframe, without a last one that the file does not finish."""
+def _resample(source: str, part: InstrumentBars, timeframe: str, sessions: Sessions) -> Candles:
+    """Return the bars in this timeframe, without a last one that the file does not complete."""
     known_until = int(part.candles.time[-1]) + TIMEFRAMES[source]
     candles = resample(part.candles, source, timeframe, sessions, until=known_until)
     if not len(candles):
@@ -130,13 +147,13 @@ def _finished(source: str, part: InstrumentBars, timeframe: str, sessions: Sessi
     return candles
 
 
-def _told(error: InvalidStrategy | IncompleteStrategy) -> str:
-    """What is wrong in one line, then each fault that this line is not."""
+def _describe(error: InvalidStrategy | IncompleteStrategy) -> str:
+    """Return the message of the error, then that of each fault that differs."""
     lines = [f"  {fault.message}" for fault in error.faults if fault.message != str(error)]
     return "\n".join([str(error), *lines])
 
 
-def _json(result: Result) -> str:
+def _to_json(result: Result) -> str:
     return orjson.dumps(
         {
             "performance": round_for_wire(result.performance),
@@ -146,3 +163,33 @@ def _json(result: Result) -> str:
             "equity": curve_points(result.curve, CURVE_POINTS),
         }
     ).decode()
+
+
+def _summary_lines(result: Result) -> Iterator[str]:
+    """Yield the lines of a summary: metrics, the last trades, and notes."""
+    first, last = wire_times(result.curve["time"][[0, -1]])
+    yield f"{', '.join(result.symbols)}: {len(result.curve):,} bars, {first} to {last}"
+    yield ""
+    for name, label, form in _METRICS:
+        value: Any = result.performance[name]
+        text = "none" if value is None else form.format(value)
+        yield f"  {label:26}{text:>20}"
+    yield ""
+    yield from _trade_lines(result)
+    notes: Any = result.receipt["notes"]
+    for note in notes:
+        yield f"Note: {note['message']}"
+
+
+def _trade_lines(result: Result) -> Iterator[str]:
+    trades = trade_dicts(result.trades[-_LAST_TRADES:], result.symbols, None)
+    if not trades:
+        yield "  No trades."
+        return
+    yield f"  The last {len(trades)} of {len(result.trades):,} trades"
+    for trade in trades:
+        yield (
+            f"  {trade['exitTime']}  {trade['symbol']}  {trade['side']:5}"
+            f" {trade['quantity']:>10,.0f}  {trade['entryPrice']:>12,.2f} -> "
+            f"{trade['exitPrice']:>12,.2f}  {trade['profit']:>+14,.2f}  {trade['exitReason']}"
+        )

@@ -5,12 +5,11 @@ from datetime import timedelta
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import services, turns
-from apps.backtests.lifecycle import Status
-from apps.backtests.models import Backtest
+from apps.backtests import queue, services
+from apps.backtests.models import Backtest, BacktestStatus
 from tests import make
-from tests.backtests.running import turns_waiting
 from tests.backtests.submissions import submit
+from tests.backtests.workers import count_slots
 
 pytestmark = pytest.mark.usefixtures("history")
 
@@ -23,13 +22,13 @@ def submit_many(owner: User, count: int, *, after: int = 0) -> list[Backtest]:
 
 
 def take(seconds: int) -> Backtest:
-    backtest = turns.take(now=make.NOW + timedelta(seconds=seconds))
+    backtest = queue.begin_next(now=make.NOW + timedelta(seconds=seconds))
     assert backtest is not None
     return backtest
 
 
 def end(backtest: Backtest) -> None:
-    Backtest.objects.filter(pk=backtest.pk).update(status=Status.CANCELLED)
+    Backtest.objects.filter(pk=backtest.pk).update(status=BacktestStatus.CANCELLED)
 
 
 def test_ones_own_run_in_the_order_they_were_asked_for(alice: User) -> None:
@@ -38,7 +37,7 @@ def test_ones_own_run_in_the_order_they_were_asked_for(alice: User) -> None:
 
 
 def test_many_of_one_user_delay_the_one_of_another_by_at_most_one(alice: User, bob: User) -> None:
-    many = submit_many(alice, services.MOST_QUEUED)
+    many = submit_many(alice, services.MAX_QUEUED_PER_USER)
     running = take(0)
     assert running.pk == many[0].pk
     late = submit(bob, now=make.NOW + timedelta(hours=1))
@@ -78,14 +77,14 @@ def test_deleting_what_has_ended_wins_nobody_a_turn(alice: User, bob: User) -> N
 
 def test_turns_that_were_lost_are_missed(alice: User) -> None:
     submit_many(alice, 2)
-    assert (turns_waiting(), turns.missing()) == (2, 0)
+    assert (count_slots(), queue.shortfall()) == (2, 0)
     algorithm = make.algorithm(alice, **make.steps())
     Backtest.objects.bulk_create(
         Backtest(
             owner=alice, algorithm=algorithm, algorithm_version=1, kind="backtest",
             configuration={}, symbols=[], timeframe="1d", start=0, end=1, initial_capital=1,
-            seed=1, status=Status.QUEUED, created_at=make.NOW,
+            seed=1, status=BacktestStatus.QUEUED, created_at=make.NOW,
         )
         for _ in range(3)
     )  # fmt: skip
-    assert turns.missing() == 3
+    assert queue.shortfall() == 3

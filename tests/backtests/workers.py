@@ -5,7 +5,7 @@ from unittest.mock import patch
 from procrastinate import jobs
 from procrastinate.contrib.django.models import ProcrastinateJob
 
-from apps.backtests import execution, tasks, turns
+from apps.backtests import execution, queue, tasks
 
 
 def never() -> bool:
@@ -13,8 +13,8 @@ def never() -> bool:
     return False
 
 
-def turns_waiting() -> int:
-    waiting = ProcrastinateJob.objects.filter(queue_name=turns.QUEUE)
+def count_slots() -> int:
+    waiting = ProcrastinateJob.objects.filter(queue_name=queue.QUEUE)
     return waiting.filter(status=jobs.Status.TODO.value).count()
 
 
@@ -23,8 +23,8 @@ def run_queued() -> int:
 
     A beat has a connection of its own, which does not see what the test has not committed.
     """
-    waiting = turns_waiting()
-    with patch.object(execution, "BEAT_SECONDS", 3600):
+    waiting = count_slots()
+    with patch.object(execution, "HEARTBEAT_SECONDS", 3600):
         for _ in range(waiting):
-            tasks.take_one(stopping=never)
+            tasks.run_next(is_stopping=never)
     return waiting

@@ -8,9 +8,8 @@ from django.http import HttpResponse
 from procrastinate.contrib.django.utils import connector_params
 
 from apps.accounts.models import User
-from apps.backtests import waiting
-from apps.backtests.lifecycle import Move, Status
-from apps.backtests.models import Backtest
+from apps.backtests import prefer_wait
+from apps.backtests.models import Backtest, BacktestStatus, BacktestTransition
 from apps.core import long_poll
 from apps.core.long_poll import LongPoll
 from tests import make
@@ -27,7 +26,7 @@ from tests.backtests.submissions import submit
     ],
 )  # fmt: skip
 def test_a_preference_is_read_as_the_rfc_has_it(header: str | None, seconds: int) -> None:
-    assert waiting.seconds_preferred(header) == seconds
+    assert prefer_wait.parse_wait(header) == seconds
 
 
 @pytest.fixture
@@ -37,24 +36,28 @@ def queued(history: None, alice: User) -> Backtest:
 
 def held(backtest: Backtest) -> tuple[HttpResponse, LongPoll | None]:
     response = HttpResponse()
-    waiting.hold(response, backtest, seconds=7)
+    prefer_wait.delay_until_ended(response, backtest, seconds=7)
     return response, long_poll.attached(response)
 
 
 def test_an_answer_about_one_that_is_unfinished_waits_for_its_end(queued: Backtest) -> None:
     response, poll = held(queued)
     assert poll is not None
-    assert (poll.channel, poll.payload, poll.seconds) == (waiting.CHANNEL, queued.pk, 7)
+    assert (poll.channel, poll.payload, poll.seconds) == (
+        prefer_wait.BACKTEST_ENDED_CHANNEL,
+        queued.pk,
+        7,
+    )
     assert "Preference-Applied" not in response
     assert not poll.is_over()
-    Backtest.objects.update(status=Status.CANCELLED)
+    Backtest.objects.update(status=BacktestStatus.CANCELLED)
     assert poll.is_over()
     assert json.loads(poll.render())["status"] == "cancelled"
     assert poll.headers == {"Preference-Applied": "wait=7"}
 
 
 def test_an_answer_about_one_that_has_ended_does_not_wait(queued: Backtest) -> None:
-    queued.status = Status.COMPLETED
+    queued.status = BacktestStatus.COMPLETED
     response, poll = held(queued)
     assert poll is None
     assert response["Preference-Applied"] == "wait=7"
@@ -69,14 +72,18 @@ def test_the_end_of_a_backtest_that_is_deleted_is_what_was_known_of_it(queued: B
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("move", [Move.FAIL, Move.CANCEL])
-def test_every_end_is_notified_when_it_is_committed(queued: Backtest, move: Move) -> None:
+@pytest.mark.parametrize("move", [BacktestTransition.FAIL, BacktestTransition.CANCEL])
+def test_every_end_is_notified_when_it_is_committed(
+    queued: Backtest, move: BacktestTransition
+) -> None:
     begun = Backtest.objects.attempt(queued)
     with psycopg.Connection.connect(**connector_params(), autocommit=True) as listening:
-        listening.execute(f"LISTEN {waiting.CHANNEL}")
-        assert begun.move(Move.BEGIN, started_at=make.NOW, beat_at=make.NOW)
-        assert begun.move(move, completed_at=make.NOW, error={"code": "X", "message": "y"})
+        listening.execute(f"LISTEN {prefer_wait.BACKTEST_ENDED_CHANNEL}")
+        assert begun.transition(
+            BacktestTransition.BEGIN, started_at=make.NOW, heartbeat_at=make.NOW
+        )
+        assert begun.transition(move, completed_at=make.NOW, error={"code": "X", "message": "y"})
         notices = list(listening.notifies(timeout=5, stop_after=1))
     assert [(notice.channel, notice.payload) for notice in notices] == [
-        (waiting.CHANNEL, queued.pk)
+        (prefer_wait.BACKTEST_ENDED_CHANNEL, queued.pk)
     ]

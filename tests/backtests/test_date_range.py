@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from apps.backtests.span import read_span
+from apps.backtests.submissions import read_date_range
 from apps.core.errors import InvalidInput
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -26,7 +26,7 @@ def seconds(text: str) -> int:
     ],
 )
 def test_a_range_is_half_open_in_seconds(first: str, last: str, start: str, end: str) -> None:
-    span = read_span(first, last, now=NOW)
+    span = read_date_range(first, last, now=NOW)
     assert (span.start, span.end) == (seconds(start), seconds(end))
     assert (span.start_text, span.end_text) == (first, last)
 
@@ -55,5 +55,5 @@ def test_a_range_is_half_open_in_seconds(first: str, last: str, start: str, end:
 )
 def test_a_range_that_makes_no_sense_is_refused(first: str, last: str, field: str) -> None:
     with pytest.raises(InvalidInput) as refused:
-        read_span(first, last, now=NOW)
+        read_date_range(first, last, now=NOW)
     assert refused.value.details["field"] == field

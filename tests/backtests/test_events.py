@@ -3,21 +3,21 @@
 import pytest
 
 from apps.accounts.models import User
-from apps.backtests import execution, recovery, services, turns
+from apps.backtests import execution, queue, services
 from apps.backtests.models import Backtest
 from apps.core.errors import Code
 from apps.webhooks.models import Event
 from tests import make
-from tests.backtests.running import never, run_queued
 from tests.backtests.submissions import submit
-from tests.backtests.test_recovery import LATER
+from tests.backtests.test_requeue_stalled import LATER
+from tests.backtests.workers import never, run_queued
 
 pytestmark = pytest.mark.usefixtures("history")
 
 
 def begun(owner: User) -> Backtest:
     submit(owner)
-    backtest = turns.take(now=make.NOW)
+    backtest = queue.begin_next(now=make.NOW)
     assert backtest is not None
     return backtest
 
@@ -50,8 +50,8 @@ def test_a_failed_one_is_told_with_the_reason(alice: User) -> None:
 
 def test_one_that_is_given_up_is_told_as_failed(alice: User) -> None:
     backtest = begun(alice)
-    Backtest.objects.update(losses=recovery.MOST_LOSSES - 1)
-    recovery.sweep(now=LATER)
+    Backtest.objects.update(losses=queue.MAX_LOST_WORKERS - 1)
+    queue.requeue_stalled(now=LATER)
     event = Event.objects.get()
     assert (event.type, event.backtest_id) == ("backtest.failed", backtest.pk)
     assert "5 workers were lost" in event.data["error"]["message"]
@@ -59,10 +59,10 @@ def test_one_that_is_given_up_is_told_as_failed(alice: User) -> None:
 
 def test_an_attempt_that_was_superseded_tells_nothing(alice: User) -> None:
     backtest = begun(alice)
-    outcome = execution.run(backtest, stopping=never, superseded=never)
+    output = execution.run(backtest, is_stopping=never, is_stale=never)
     services.cancel(owner=alice, backtest_id=backtest.pk, now=make.NOW)
-    with pytest.raises(execution.Superseded):
-        execution.complete(backtest=backtest, outcome=outcome, now=make.NOW)
-    with pytest.raises(execution.Superseded):
+    with pytest.raises(execution.StaleAttempt):
+        execution.complete(backtest=backtest, output=output, now=make.NOW)
+    with pytest.raises(execution.StaleAttempt):
         execution.fail(backtest=backtest, code=Code.CONFLICT, message="x", now=make.NOW)
     assert not Event.objects.exists()

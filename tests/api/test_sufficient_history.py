@@ -7,14 +7,14 @@ import pytest
 from django.conf import LazySettings
 
 from apps.accounts.models import User
-from apps.backtests import enough
-from apps.backtests.span import read_span
+from apps.backtests import sufficient_history
+from apps.backtests.submissions import read_date_range
 from apps.engine.candles import Candles, resample
 from apps.engine.language.strategy import parse
 from apps.market.rulebook.sessions import sessions_of
 from tests import make
-from tests.backtests.running import run_queued
 from tests.backtests.waves import waves
+from tests.backtests.workers import run_queued
 from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.market.bars import store_candles
@@ -54,7 +54,7 @@ def outcome(api: Api, alice: User, asked: dict[str, Any], monkeypatch: pytest.Mo
     client = api(alice)
     answer = client.post(PATH, asked)
     with monkeypatch.context() as patched:
-        patched.setattr(enough, "require_data", lambda *facts: None)
+        patched.setattr(sufficient_history, "require_bars", lambda *facts: None)
         unseen = client.post(PATH, asked).json()
     run_queued()
     error = client.get(f"{PATH}/{unseen['id']}").json()["error"]
@@ -165,4 +165,6 @@ def test_plenty_is_told_without_reading_a_bar(
     steps = reading("15m", "1d", 8)
     strategy = parse(steps | {"basicInfo": steps["basicInfo"] | {"symbols": names}})
     with django_assert_num_queries(queries):
-        enough.require_data(strategy, read_span(start, "2024-04-26", now=make.NOW))
+        sufficient_history.require_bars(
+            strategy, read_date_range(start, "2024-04-26", now=make.NOW)
+        )

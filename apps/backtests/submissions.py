@@ -1,0 +1,196 @@
+"""What a client asks for: the date range, the overrides of the algorithm, and the configuration of
+a study.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from apps.algorithms.steps import AlgorithmIncomplete, told, unfinished
+from apps.backtests.models import BacktestKind
+from apps.core.errors import Fault, InvalidInput
+from apps.engine.errors import Fault as EngineFault
+from apps.engine.language import strategy as engine
+from apps.engine.studies import configs as studies
+from apps.engine.studies.configs import (
+    Config,
+    InvalidStudy,
+    MonteCarloConfig,
+    OptimizationConfig,
+    WalkForwardConfig,
+)
+from apps.engine.studies.grid import path_faults
+from apps.market.dates import EARLIEST, day_in_india, midnight, read_moment
+
+# The steps of an algorithm, as JSON.
+Steps = Mapping[str, Mapping[str, Any]]
+# Configurations of studies by the names of their fields; None where there is none.
+StudyConfigs = Mapping[str, Mapping[str, object] | None]
+
+
+class StudyField(NamedTuple):
+    """The field of a request that configures a study, and its model."""
+
+    name: str
+    model: type[WalkForwardConfig | MonteCarloConfig | OptimizationConfig]
+
+
+STUDY_FIELDS: Final[Mapping[BacktestKind, StudyField]] = {
+    BacktestKind.WALK_FORWARD: StudyField("walkForwardConfig", WalkForwardConfig),
+    BacktestKind.MONTE_CARLO: StudyField("monteCarloConfig", MonteCarloConfig),
+    BacktestKind.OPTIMIZATION: StudyField("optimizationConfig", OptimizationConfig),
+}
+
+# What a backtest may override of its algorithm: the step and the field of each name.
+OVERRIDES: Final[Mapping[str, tuple[str, str]]] = {
+    "symbols": ("basicInfo", "symbols"),
+    "timeframe": ("basicInfo", "timeframe"),
+    "initialCapital": ("executionSettings", "initialCapital"),
+    "slippage": ("executionSettings", "slippage"),
+    "charges": ("executionSettings", "charges"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DateRange:
+    """The range of bars with start <= time < end, in epoch seconds, and the client's own texts."""
+
+    start: int
+    end: int
+    start_text: str
+    end_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A request for a backtest; `overrides` and `configs` (of studies) have their wire names."""
+
+    algorithm_id: str
+    date_range: DateRange
+    kind: BacktestKind
+    name: str
+    overrides: Mapping[str, object]
+    configs: StudyConfigs
+
+
+# -------------------------------------------------------------------------------------- date range
+
+
+def read_date_range(start_text: str, end_text: str, *, now: datetime) -> DateRange:
+    """Read the range of a backtest; dates are whole days in India, the last included (rule 18).
+
+    Raises InvalidInput where a text is no date or time, the range is empty, or it starts before
+    1990 or after `now`.
+    """
+    start = read_moment("startDate", start_text, last=False)
+    end = read_moment("endDate", end_text, last=True)
+    if start > now.timestamp():
+        raise InvalidInput(Fault("startDate", "lies in the future", start_text))
+    if start < EARLIEST.timestamp():
+        raise InvalidInput(Fault("startDate", f"lies before {EARLIEST.date()}", start_text))
+    if end <= start:
+        raise InvalidInput(Fault("endDate", "must not lie before startDate", end_text))
+    return DateRange(start, end, start_text, end_text)
+
+
+def ends_in_future(end: int, *, submitted_at: datetime) -> bool:
+    """Return whether a range that ends before `end` (epoch seconds) goes on after the date in India
+    on which it was submitted.
+    """
+    tomorrow = day_in_india(int(submitted_at.timestamp())) + timedelta(days=1)
+    return end > midnight(tomorrow)
+
+
+# --------------------------------------------------------------------------------------- overrides
+
+
+def override_steps(steps: Steps, overrides: Mapping[str, object]) -> dict[str, dict[str, Any]]:
+    """Return the steps with the overrides in their places."""
+    overridden = {name: dict(step) for name, step in steps.items()}
+    for name, value in overrides.items():
+        step, field = OVERRIDES[name]
+        overridden[step][field] = value
+    return overridden
+
+
+def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) -> engine.Strategy:
+    """Return the strategy of the overridden steps.
+
+    Raises InvalidInput for an error in an override or caused by one, and AlgorithmIncomplete for
+    any other.
+    """
+    reading = engine.read(steps)
+    engine_faults = (*reading.faults, *reading.incomplete)
+    faults = [fault for error in engine_faults if (fault := _fault_in_override(error, overrides))]
+    if reading.faults and not faults:
+        faults = _faults_caused_by_overrides(stored, overrides)
+    if faults:
+        raise InvalidInput(*faults)
+    if reading.strategy is None:
+        raise AlgorithmIncomplete(missingFields=unfinished(reading))
+    return reading.strategy
+
+
+def _fault_in_override(error: EngineFault, overrides: Iterable[str]) -> Fault | None:
+    fault = told(error)
+    for name in overrides:
+        path = ".".join(OVERRIDES[name])
+        if fault.field == path or fault.field.startswith(path + "["):
+            return Fault(name + fault.field[len(path) :], fault.message, fault.value, fault.allowed)
+    return None
+
+
+def _faults_caused_by_overrides(stored: Steps, overrides: Mapping[str, object]) -> list[Fault]:
+    """Return errors that an override causes elsewhere, such as a timeframe that is longer than
+    those of indicators.
+    """
+    before = {fault.field for fault in engine.read(stored).faults}
+    return [
+        Fault(name, fault.message, value)
+        for name, value in overrides.items()
+        for fault in engine.read(override_steps(stored, {name: value})).faults
+        if fault.field not in before
+    ]
+
+
+# ----------------------------------------------------------------------------------------- studies
+
+
+def study_config(
+    kind: BacktestKind, *, requested: StudyConfigs, stored: StudyConfigs, steps: Mapping[str, Any]
+) -> Config | None:
+    """Return the configuration of a study: from the request, else the algorithm's own, else the
+    defaults; None for a plain backtest. `steps` are complete.
+
+    Raises InvalidInput.
+    """
+    field = STUDY_FIELDS.get(kind)
+    unused = [name for name in requested if field is None or name != field.name]
+    if unused:
+        message = f"is not used by kind {kind}"
+        raise InvalidInput(*(Fault(name, message, requested[name]) for name in unused))
+    if field is None:
+        return None
+    is_stored = field.name not in requested and stored.get(field.name) is not None
+    values = (stored if is_stored else requested).get(field.name)
+    try:
+        config = studies.parse(field.model, values or {})
+    except InvalidStudy as error:
+        raise _invalid_config(field.name, error.faults, is_stored=is_stored) from error
+    if not isinstance(config, MonteCarloConfig):
+        faults = path_faults(steps, config.parameters) or studies.search_faults(config)
+        if faults:
+            raise _invalid_config(field.name, faults, is_stored=is_stored)
+    return config
+
+
+def _invalid_config(name: str, faults: tuple[EngineFault, ...], *, is_stored: bool) -> InvalidInput:
+    """Return the errors of a configuration, with paths that begin at its field in the request."""
+    origin = " (in the algorithm, as the request has none)" if is_stored else ""
+    return InvalidInput(
+        *(
+            replace(fault, field=f"{name}.{fault.field}", message=fault.message + origin)
+            for fault in map(told, faults)
+        )
+    )

@@ -1,0 +1,164 @@
+"""The checks, before a backtest is queued, that enough history is stored for it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from django.conf import settings
+
+from apps.backtests.coverage import last_session_days, past_days
+from apps.backtests.histories import longer_candles
+from apps.backtests.submissions import DateRange
+from apps.core.errors import Code, ServiceError
+from apps.engine.errors import LEAST_BARS
+from apps.engine.indicators.longer import longer_of
+from apps.engine.language import strategy as engine
+from apps.engine.studies.configs import WalkForwardConfig
+from apps.engine.studies.windows import sessions_needed
+from apps.market import store
+from apps.market.bar_counts import lower_bounds
+from apps.market.calendars import calendar_of, calendars_of
+from apps.market.coverage import SessionCoverage, coverage_of, stored_history_of
+
+# When one candle more than the warm-up is over, so many more than the warm-up have begun.
+_BEGUN_CANDLES: Final = 2
+
+
+class InsufficientData(ServiceError):
+    """Too little history of a symbol is stored for the range."""
+
+    code = Code.INSUFFICIENT_DATA
+    message = (
+        "{symbol} has {barsInRange} bars in this range that are usable after a warm-up of"
+        " {warmUpBars} bars of {timeframe}; {needed} are needed."
+    )
+
+
+class TooLittleCoverage(ServiceError):
+    """A symbol has bars on too few sessions of the range."""
+
+    code = Code.INSUFFICIENT_DATA
+    message = (
+        "{symbol} has bars on {heldSessions} of the {sessionsSince} sessions of this range since"
+        " {since}, the first day that is held of it; {minimumPercentage} % are needed."
+    )
+
+
+class TooFewSessions(ServiceError):
+    """Too few session days of the range are stored for the windows of a walk-forward."""
+
+    code = Code.INSUFFICIENT_DATA
+    message = "{sessions} session days are held in this range; {windows} windows need {needed}."
+
+
+def require_bars(strategy: engine.Strategy, date_range: DateRange) -> None:
+    """Require enough bars of each symbol in the range at which every indicator has its warm-up.
+
+    An indicator that has its warm-up at a bar keeps it, so each timeframe is checked by itself.
+    Raises InsufficientData.
+    """
+    basic, warmup = strategy.basicInfo, engine.warmup_bars(strategy)
+    for symbol, (before, stored) in store.insufficient_history(
+        basic.symbols,
+        basic.timeframe,
+        start=date_range.start,
+        end=date_range.end,
+        within=LEAST_BARS,
+        total=LEAST_BARS + warmup,
+    ):
+        usable = max(min(stored, before + stored - warmup), 0)
+        raise _insufficient_data(symbol, basic.timeframe, warmup, usable)
+    for timeframe, warmup in engine.longer_warmups(strategy).items():
+        for symbol in _symbols_to_inspect(strategy, timeframe, warmup, date_range):
+            usable = _count_usable_bars(strategy, symbol, timeframe, warmup, date_range)
+            if usable < LEAST_BARS:
+                raise _insufficient_data(symbol, timeframe, warmup, usable)
+
+
+def _insufficient_data(symbol: str, timeframe: str, warmup: int, usable: int) -> InsufficientData:
+    stored = store.stored_timeframes(symbol)
+    return InsufficientData(
+        symbol=symbol,
+        timeframe=timeframe,
+        barsInRange=usable,
+        warmUpBars=warmup,
+        needed=LEAST_BARS,
+        held=stored,
+        firstBar=min((str(row["first"]) for row in stored), default=None),
+        lastBar=max((str(row["last"]) for row in stored), default=None),
+    )
+
+
+def require_coverage(strategy: engine.Strategy, date_range: DateRange, *, now: datetime) -> None:
+    """Require bars of each symbol on BACKTEST_MIN_COVERAGE percent of the range's sessions since
+    its first stored day.
+
+    Raises TooLittleCoverage.
+    """
+    basic = strategy.basicInfo
+    stored = stored_history_of(basic.symbols, basic.timeframe)
+    calendars = calendars_of(basic.symbols)
+    first, last = past_days(date_range.start, date_range.end, now=now)
+    coverages = [
+        coverage_of(
+            symbol, stored[symbol], calendars[symbol], first_day=first, last_day=min(last, expiry)
+        )
+        for symbol, expiry in last_session_days(basic.symbols).items()
+    ]
+    require_min_coverage(coverages)
+
+
+def require_min_coverage(coverages: Iterable[SessionCoverage]) -> None:
+    """Raise TooLittleCoverage for the first coverage under BACKTEST_MIN_COVERAGE percent."""
+    minimum = settings.BACKTEST_MIN_COVERAGE
+    for coverage in coverages:
+        if coverage.is_under(minimum, coverage.sessions_since):
+            raise TooLittleCoverage(minimumPercentage=minimum, **coverage.to_wire())
+
+
+def _symbols_to_inspect(
+    strategy: engine.Strategy, timeframe: str, warmup: int, date_range: DateRange
+) -> Sequence[str]:
+    """Return the symbols whose candles must be read to decide.
+
+    For these the catalogue promises enough longer candles neither before the range nor, with bars
+    after that, before its middle.
+    """
+    basic, symbols = strategy.basicInfo, strategy.basicInfo.symbols
+    for moment in (date_range.start, (date_range.start + date_range.end) // 2):
+        before = lower_bounds(symbols, timeframe, start=moment, end=moment)
+        after = lower_bounds(symbols, basic.timeframe, start=moment, end=date_range.end)
+        symbols = tuple(
+            symbol
+            for symbol in symbols
+            if before[symbol].before < warmup + _BEGUN_CANDLES or after[symbol].within < LEAST_BARS
+        )
+    return symbols
+
+
+def _count_usable_bars(
+    strategy: engine.Strategy, symbol: str, timeframe: str, warmup: int, date_range: DateRange
+) -> int:
+    """Count those of the last LEAST_BARS bars of the range that see enough longer candles."""
+    own = strategy.basicInfo.timeframe
+    bars = store.read_page(symbol, own, start=None, end=date_range.end, limit=LEAST_BARS).candles
+    candles = longer_candles(symbol, own, timeframe, start=date_range.start, end=date_range.end)
+    seen = longer_of(bars, own, candles, timeframe, calendar_of(symbol)).seen
+    return int(np.count_nonzero(seen >= warmup))
+
+
+def require_sessions(
+    strategy: engine.Strategy, date_range: DateRange, config: WalkForwardConfig
+) -> None:
+    """Require sessions for windows that test on at least a day each (engine rule 19).
+
+    Raises TooFewSessions.
+    """
+    needed = sessions_needed(config.windows, config.trainRatio)
+    basic = strategy.basicInfo
+    sessions = store.count_days(
+        basic.symbols, basic.timeframe, start=date_range.start, end=date_range.end, most=needed
+    )
+    if sessions < needed:
+        raise TooFewSessions(sessions=sessions, needed=needed, windows=config.windows)
