@@ -12,8 +12,8 @@ from django.utils import timezone
 from apps.accounts.models import User
 from apps.backtests import retention, services
 from apps.backtests.models import Backtest, BacktestStatus, ReportLink, ReportPage
-from apps.backtests.report import pages
-from apps.backtests.report.content import content_of
+from apps.backtests.report import page_cache
+from apps.backtests.report.context import report_context
 from apps.core.models import IdempotencyKey
 from tests import make
 from tests.backtests.submissions import submit
@@ -220,9 +220,9 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counted(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
         names.append(backtest.name)
-        return content_of(backtest)
+        return report_context(backtest)
 
-    monkeypatch.setattr("apps.backtests.report.page.content_of", counted)
+    monkeypatch.setattr("apps.backtests.report.page.report_context", counted)
     return names
 
 
@@ -250,7 +250,7 @@ def test_a_report_is_made_again_when_a_name_in_it_or_the_release_changes(
     for _ in range(2):
         client.get(path(completed))
     assert made == [NAME, "Second", "Second"]
-    monkeypatch.setattr(pages, "_release", lambda: "the next one")
+    monkeypatch.setattr(page_cache, "_release", lambda: "the next one")
     client.get(path(completed))
     assert len(made) == 4
     assert ReportPage.objects.count() == 1
@@ -289,12 +289,12 @@ def test_the_oldest_pages_go_when_they_are_too_large_together(
         ReportPage.objects.create(
             backtest=other, html=b"", size=400, made_at=make.NOW + timedelta(days=day)
         )
-    pages.read(completed.pk, now=make.NOW + timedelta(days=9))
+    page_cache.read(completed.pk, now=make.NOW + timedelta(days=9))
     assert ReportPage.objects.count() == 5
     size = ReportPage.objects.get(pk=completed.pk).size
-    monkeypatch.setattr(pages, "MOST_BYTES", size + 1000)
+    monkeypatch.setattr(page_cache, "MAX_CACHE_BYTES", size + 1000)
     ReportPage.objects.get(pk=completed.pk).delete()
-    pages.read(completed.pk, now=make.NOW + timedelta(days=9))
+    page_cache.read(completed.pk, now=make.NOW + timedelta(days=9))
     kept = ReportPage.objects.order_by("made_at").values_list("pk", flat=True)
     assert list(kept) == [others[2].pk, others[3].pk, completed.pk]
 

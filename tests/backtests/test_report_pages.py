@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.backtests.models import Backtest, ReportPage
-from apps.backtests.report import pages
-from apps.backtests.report.content import content_of
+from apps.backtests.report import page_cache
+from apps.backtests.report.context import report_context
 from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.backtests.workers import run_queued
@@ -32,15 +32,15 @@ def test_of_many_readers_at_once_one_makes_the_page(
     def slow(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
         made.append(backtest.pk)
         time.sleep(0.3)
-        return content_of(backtest)
+        return report_context(backtest)
 
     def read(_: int) -> bytes:
         try:
-            return pages.read(backtest.pk, now=timezone.now())
+            return page_cache.read(backtest.pk, now=timezone.now())
         finally:
             connection.close()
 
-    monkeypatch.setattr("apps.backtests.report.page.content_of", slow)
+    monkeypatch.setattr("apps.backtests.report.page.report_context", slow)
     with ThreadPoolExecutor(READERS) as readers:
         read_pages = set(readers.map(read, range(READERS)))
     assert made == [backtest.pk]

@@ -1,37 +1,45 @@
-"""Reports of backtests: reading one, giving out links to it, and recalling them."""
+"""Reports of backtests: read one, share it by a link, and recall the link."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
+from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.accounts.models import User
 from apps.backtests import results
-from apps.backtests.models import Backtest, BacktestNotFound, ReportLink
-from apps.backtests.report import links, pages
+from apps.backtests.models import Backtest, BacktestNotFound, BacktestStatus, ReportLink
+from apps.backtests.report import page_cache
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import NotFound
+from apps.core.ids import is_id
+
+LINK_LIFETIME: Final = timedelta(hours=24)
+SIGNER: Final = Signer(salt="report of a backtest", sep=".")
 
 
 def read(*, owner: User, backtest_id: str, now: datetime) -> bytes:
     """Return the page. Raises BacktestNotFound, NotCompleted."""
-    return pages.read(results.fetch_completed(owner=owner, backtest_id=backtest_id).pk, now=now)
+    return page_cache.read(
+        results.fetch_completed(owner=owner, backtest_id=backtest_id).pk, now=now
+    )
 
 
 def read_shared(*, signed: str, now: datetime) -> bytes:
     """Return the page that a link opens. Raises NotFound."""
     try:
-        return pages.read(links.backtest_of(signed, now=now), now=now)
+        return page_cache.read(open_link(signed, now=now), now=now)
     except BacktestNotFound:
         raise NotFound from None
 
 
 @transaction.atomic
-def share(*, owner: User, backtest_id: str, now: datetime) -> ReportLink:
+def share_report(*, owner: User, backtest_id: str, now: datetime) -> ReportLink:
     """Make a link that lasts a day. Raises BacktestNotFound, NotCompleted."""
     backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
-    link = ReportLink(backtest=backtest, expires_at=(now + links.LIFETIME).replace(microsecond=0))
+    link = ReportLink(backtest=backtest, expires_at=(now + LINK_LIFETIME).replace(microsecond=0))
     link.save(force_insert=True)
     details = {"link": link.pk, "expiresAt": link.expires_at}
     audit.record(Action.REPORT_SHARED, backtest, actor=audit.user(owner), now=now, **details)
@@ -47,7 +55,7 @@ def links_of(*, owner: User, backtest_id: str, now: datetime) -> QuerySet[Report
 
 
 @transaction.atomic
-def recall(*, owner: User, backtest_id: str, link_id: str, now: datetime) -> None:
+def recall_link(*, owner: User, backtest_id: str, link_id: str, now: datetime) -> None:
     """End a link at once. Raises BacktestNotFound; NotFound when it has ended already."""
     rows = links_of(owner=owner, backtest_id=backtest_id, now=now)
     link = (
@@ -59,3 +67,41 @@ def recall(*, owner: User, backtest_id: str, link_id: str, now: datetime) -> Non
     actor = audit.user(owner)
     audit.record(Action.REPORT_LINK_RECALLED, link.backtest, actor=actor, now=now, **details)
     link.delete()
+
+
+# ------------------------------------------------------------------------------- signed addresses
+
+
+def sign_link(link: ReportLink) -> str:
+    """Return the signed part of a link's address: its id alone does not reveal the address."""
+    return SIGNER.sign(link.pk)
+
+
+def open_link(signed: str, *, now: datetime) -> str:
+    """Return the id of the completed backtest that the address opens.
+
+    Raises NotFound for an address that was not issued here, has expired or was recalled, and when
+    the backtest is gone or its owner was switched off: a stranger cannot tell which.
+    """
+    try:
+        signed_text = SIGNER.unsign(signed)
+    except BadSignature:
+        raise NotFound from None
+    if is_id(signed_text):
+        linked = ReportLink.objects.filter(pk=signed_text, expires_at__gt=now)
+        backtests = Backtest.objects.filter(report_links__in=linked)
+    else:
+        backtests = Backtest.objects.filter(pk=_backtest_without_row(signed_text, now=now))
+    shared = backtests.filter(status=BacktestStatus.COMPLETED, owner__is_active=True)
+    backtest_id = shared.values_list("pk", flat=True).first()
+    if backtest_id is None:
+        raise NotFound
+    return backtest_id
+
+
+def _backtest_without_row(signed_text: str, *, now: datetime) -> str | None:
+    """Return the backtest of a link of an earlier release, which has no row: it names the backtest
+    and the second of its expiry, and works until then.
+    """
+    backtest_id, _, expires = signed_text.partition("-")
+    return backtest_id if datetime.fromtimestamp(int(expires), tz=UTC) > now else None

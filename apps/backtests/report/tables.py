@@ -1,4 +1,4 @@
-"""The tables of a report: breakdowns as it lays them out, and the trades that mattered most.
+"""The tables of a report: breakdowns, all metrics, and the largest wins and losses.
 
 Amounts are rupees, profits net of charges.
 """
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.backtests.report import words
+from apps.backtests.report import formats
 from apps.backtests.results import Trades
 from apps.engine.figures.breakdowns import Group, Period
 from apps.engine.figures.fills import unknown_fills, volume_shares
@@ -18,11 +18,11 @@ from apps.engine.figures.trades import net_profits, trade_returns
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.units import Unit
 
-LARGEST: Final = 10
+MAX_LARGEST: Final = 10
 
 
-class Share(NamedTuple):
-    """A group, and its profit in percent of the largest, by size, of all groups of the table."""
+class GroupBar(NamedTuple):
+    """A group of trades, and its profit in percent of the largest profit or loss of the table."""
 
     group: Group
     percent: float
@@ -32,47 +32,47 @@ class Share(NamedTuple):
         return abs(self.percent)
 
 
-def shares(groups: Sequence[Group]) -> list[Share]:
+def group_bars(groups: Sequence[Group]) -> list[GroupBar]:
     largest = max([abs(group.profit) for group in groups], default=0.0) or 1.0
-    return [Share(group, group.profit / largest * 100) for group in groups]
+    return [GroupBar(group, group.profit / largest * 100) for group in groups]
 
 
-class Year(NamedTuple):
-    """Returns of equity in percent: twelve months, None where the range has no bar, and the whole
-    year.
-    """
+class YearRow(NamedTuple):
+    """The returns of twelve months in percent, None where the range has no bar, and of the year."""
 
     year: str
     months: list[float | None]
     total: float
 
 
-def by_month(months: Sequence[Period], years: Sequence[Period]) -> list[Year]:
-    """One row a year."""
-    found = {month.group.name: month.percent for month in months}
+def monthly_returns(months: Sequence[Period], years: Sequence[Period]) -> list[YearRow]:
+    """Return one row of monthly returns for each year."""
+    returns = {month.group.name: month.percent for month in months}
     return [
-        Year(
+        YearRow(
             year.group.name,
-            [found.get(f"{year.group.name}-{number:02}") for number in range(1, 13)],
+            [returns.get(f"{year.group.name}-{number:02}") for number in range(1, 13)],
             year.percent,
         )
         for year in years
     ]
 
 
-class Told(NamedTuple):
-    """A figure in words, and what it means."""
+class MetricRow(NamedTuple):
+    """A metric with its formatted value and its meaning."""
 
     name: str
     value: str
     text: str
 
 
-def all_figures(performance: Mapping[str, object]) -> dict[str, list[Told]]:
-    """Every figure that the result has, as its tables order them."""
+def all_metrics(performance: Mapping[str, object]) -> dict[str, list[MetricRow]]:
+    """Return every metric of the result, in the order of the tables of metrics."""
     return {
         title: [
-            Told(words.named(name), _in_words(performance[name], metric.unit), metric.text)
+            MetricRow(
+                formats.humanize(name), _format_metric(performance[name], metric.unit), metric.text
+            )
             for name, metric in metrics.items()
             if name in performance
         ]
@@ -80,14 +80,18 @@ def all_figures(performance: Mapping[str, object]) -> dict[str, list[Told]]:
     }
 
 
-def _in_words(value: object, unit: Unit) -> str:
-    return words.figure(value, unit) if isinstance(value, int | float) else words.NOTHING
+def _format_metric(value: object, unit: Unit) -> str:
+    if isinstance(value, int | float):
+        return formats.format_metric(value, unit)
+    return formats.NO_VALUE
 
 
-class Row(NamedTuple):
-    """One trade as the report lists it; times are epoch seconds, how far prices went against it
-    and for it percent of its entry, the bars that its entry came late, and its quantity in percent
-    of the volume of the entry's bar; None where one of them is not known.
+class TradeRow(NamedTuple):
+    """A trade as the report lists it, with times in epoch seconds.
+
+    `mae` and `mfe` are its maximum adverse and favorable excursion in percent of the entry price,
+    `entry_delay` the bars by which its entry was late, and `volume_share` its quantity in percent
+    of the volume of the entry's bar; each is None when it is not known.
     """
 
     symbol: str
@@ -98,40 +102,40 @@ class Row(NamedTuple):
     exit_time: int
     exit_price: float
     reason: str
-    against: float | None
-    going_for: float | None
-    late: float | None
-    share: float | None
+    mae: float | None
+    mfe: float | None
+    entry_delay: float | None
+    volume_share: float | None
     profit: float
     percent: float
 
 
-def largest_wins(trades: Trades, symbols: Sequence[str]) -> list[Row]:
-    """Largest first."""
+def largest_wins(trades: Trades, symbols: Sequence[str]) -> list[TradeRow]:
+    """Return the trades with the largest profits, largest first."""
     profit = net_profits(trades.records)
-    order = np.argsort(-profit, kind="stable")[:LARGEST]
-    return _rows(trades.select(order[profit[order] > 0]), symbols)
+    order = np.argsort(-profit, kind="stable")[:MAX_LARGEST]
+    return _trade_rows(trades.select(order[profit[order] > 0]), symbols)
 
 
-def largest_losses(trades: Trades, symbols: Sequence[str]) -> list[Row]:
-    """Largest first."""
+def largest_losses(trades: Trades, symbols: Sequence[str]) -> list[TradeRow]:
+    """Return the trades with the largest losses, largest first."""
     profit = net_profits(trades.records)
-    order = np.argsort(profit, kind="stable")[:LARGEST]
-    return _rows(trades.select(order[profit[order] < 0]), symbols)
+    order = np.argsort(profit, kind="stable")[:MAX_LARGEST]
+    return _trade_rows(trades.select(order[profit[order] < 0]), symbols)
 
 
-def _rows(chosen: Trades, symbols: Sequence[str]) -> list[Row]:
+def _trade_rows(chosen: Trades, symbols: Sequence[str]) -> list[TradeRow]:
     trades = chosen.records
     unknown = [None] * len(trades)
-    against, going_for = (
+    mae, mfe = (
         (unknown, unknown)
         if chosen.excursions is None
-        else ((one * 100).tolist() for one in chosen.excursions)
+        else ((distances * 100).tolist() for distances in chosen.excursions)
     )
     fills = chosen.fills or unknown_fills(len(trades))
-    shares = volume_shares(trades["quantity"], fills.entry_volume) * 100
+    volume_share = volume_shares(trades["quantity"], fills.entry_volume) * 100
     columns = (
-        [symbols[place] for place in trades["symbol"]],
+        [symbols[index] for index in trades["symbol"]],
         ["long" if side > 0 else "short" for side in trades["side"]],
         trades["quantity"].tolist(),
         trades["entry_time"].tolist(),
@@ -139,15 +143,15 @@ def _rows(chosen: Trades, symbols: Sequence[str]) -> list[Row]:
         trades["exit_time"].tolist(),
         trades["exit_price"].tolist(),
         [EXIT_REASONS[code] for code in trades["reason"]],
-        against,
-        going_for,
-        _known(fills.entry_delay_bars),
-        _known(shares),
+        mae,
+        mfe,
+        _none_for_nan(fills.entry_delay_bars),
+        _none_for_nan(volume_share),
         net_profits(trades).tolist(),
         (trade_returns(trades) * 100).tolist(),
     )
-    return [Row(*row) for row in zip(*columns, strict=True)]
+    return [TradeRow(*row) for row in zip(*columns, strict=True)]
 
 
-def _known(values: NDArray[np.float64]) -> list[float | None]:
+def _none_for_nan(values: NDArray[np.float64]) -> list[float | None]:
     return [None if np.isnan(value) else value for value in values.tolist()]

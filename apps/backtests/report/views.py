@@ -11,7 +11,7 @@ from rest_framework.viewsets import ViewSet
 from apps.accounts.authentication import caller
 from apps.backtests import results
 from apps.backtests.models import ReportLink
-from apps.backtests.report import links, openapi, page, services
+from apps.backtests.report import openapi, page, services
 from apps.core.api import exceptions
 from apps.core.api.idempotency import idempotent_with_secret
 from apps.core.api.middleware import API_HEADERS, SIGNED
@@ -50,7 +50,9 @@ class ReportLinkView(ViewSet):
     @idempotent_with_secret
     def share(self, request: Request, backtest_id: str) -> Response:
         EmptyBody.read(request.data)
-        link = services.share(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
+        link = services.share_report(
+            owner=caller(request), backtest_id=backtest_id, now=timezone.now()
+        )
         return Response(_link_out(link, request))
 
     @documented(openapi.LIST_LINKS)
@@ -61,14 +63,14 @@ class ReportLinkView(ViewSet):
 
     @documented(openapi.RECALL)
     def recall(self, request: Request, backtest_id: str, link_id: str) -> Response:
-        services.recall(
+        services.recall_link(
             owner=caller(request), backtest_id=backtest_id, link_id=link_id, now=timezone.now()
         )
         return Response(status=204)
 
 
 def _link_out(link: ReportLink, request: Request) -> dict[str, object]:
-    url = request.build_absolute_uri(SIGNED + links.sign(link))
+    url = request.build_absolute_uri(SIGNED + services.sign_link(link))
     return {"id": link.pk, "url": url, "expiresAt": link.expires_at}
 
 
@@ -78,7 +80,7 @@ def shared_report(request: HttpRequest, signed: str) -> HttpResponseBase:
     answer: HttpResponseBase
     try:
         if request.method == "HEAD":
-            links.backtest_of(signed, now=timezone.now())
+            services.open_link(signed, now=timezone.now())
             answer = _without_page()
         else:
             answer = _with_page(services.read_shared(signed=signed, now=timezone.now()))

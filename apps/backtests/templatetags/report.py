@@ -1,4 +1,4 @@
-"""The words of the report as filters of its template; what there is none of is a dash."""
+"""Template filters of the report; a missing value is a dash."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -6,40 +6,40 @@ from typing import Final
 
 from django import template
 
-from apps.backtests.report import words
+from apps.backtests.report import formats
 
 register: Final = template.Library()
 
 
-def _of_numbers(name: str, write: Callable[[float], str]) -> None:
-    """A filter that writes numbers, and a dash for anything else."""
+def _register_number_filter(name: str, write: Callable[[float], str]) -> None:
+    """Register a filter that formats numbers and writes a dash for anything else."""
 
-    def written(value: object) -> str:
-        return write(value) if isinstance(value, int | float) else words.NOTHING
+    def format_value(value: object) -> str:
+        return write(value) if isinstance(value, int | float) else formats.NO_VALUE
 
-    register.filter(name, written)
+    register.filter(name, format_value)
 
 
-_of_numbers("rupees", lambda value: words.rupees(value, 0))
-_of_numbers("paise", words.rupees)
-_of_numbers("number", words.number)
-_of_numbers("percent", lambda value: words.number(value) + "%")
-_of_numbers("moment", lambda value: words.moment(int(value)))
-_of_numbers("tone", lambda value: "gain" if value > 0 else "loss" if value < 0 else "")
-register.filter("named", words.named)
-register.filter("label", lambda name: name if ":" in name else words.named(name))
+_register_number_filter("rupees", lambda value: formats.format_rupees(value, 0))
+_register_number_filter("paise", formats.format_rupees)
+_register_number_filter("number", formats.format_number)
+_register_number_filter("percent", lambda value: formats.format_number(value) + "%")
+_register_number_filter("moment", lambda value: formats.format_time(int(value)))
+_register_number_filter("tone", lambda value: "gain" if value > 0 else "loss" if value < 0 else "")
+register.filter("named", formats.humanize)
+register.filter("label", lambda name: name if ":" in name else formats.humanize(name))
 
 
 @register.filter
 def clock(value: datetime) -> str:
-    """A moment of the service's own."""
-    return words.moment(int(value.timestamp()), "%d %b %Y, %H:%M")
+    """Format a time of the service itself."""
+    return formats.format_time(int(value.timestamp()), "%d %b %Y, %H:%M")
 
 
 def _heat(value: float) -> str:
-    """The class of a month's return, by its size in percent."""
+    """Return the CSS class of a monthly return by its size in percent."""
     size = next((n for n, edge in enumerate((0.005, 1, 3, 6)) if abs(value) < edge), 4)
     return f"{'up' if value > 0 else 'down'}{size}" if size else ""
 
 
-_of_numbers("heat", _heat)
+_register_number_filter("heat", _heat)

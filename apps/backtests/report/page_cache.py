@@ -1,8 +1,7 @@
-"""Report pages are made once and kept, for all web processes, in a table of bounded size.
+"""The cache of report pages: a table of bounded size, shared by all web processes.
 
-A page is that of the moment it was made, which it states: candles that are loaded later do not
-change it. A new name of the backtest or its algorithm does, and so does a release that makes pages
-otherwise.
+A page states when it was made, and candles that are loaded later do not change it. A new name of
+the backtest or its algorithm does, and so does a release that renders pages differently.
 """
 
 import json
@@ -20,30 +19,30 @@ from apps.backtests.models import Backtest, BacktestNotFound, ReportPage
 from apps.backtests.report import page
 from apps.engine import figures
 
-MOST_BYTES: Final = 256 * 1024 * 1024
-"""Of all kept pages together; a typical page has 30,000."""
+# The size of all cached pages together; a typical page has 30,000 bytes.
+MAX_CACHE_BYTES: Final = 256 * 1024 * 1024
 _REPORT: Final = Path(__file__).parent
+# The code and templates with which another release may render other pages.
 _SOURCES: Final = (
     *_REPORT.glob("*.py"),
     *(_REPORT.parent / "templates" / "backtests").glob("report.*"),
     _REPORT.parent / "templatetags" / "report.py",
     *Path(figures.__path__[0]).glob("*.py"),
 )
-"""The code and templates of which a new release may make other pages."""
 
 
 def read(backtest_id: str, *, now: datetime) -> bytes:
-    """Return the page of a completed backtest: the kept one, else one that is made and kept.
+    """Return the page of a completed backtest from the cache, else render and cache it.
 
     Raises BacktestNotFound.
     """
-    kept = _kept(backtest_id)
-    return page.with_script(zlib.decompress(kept or _make(backtest_id, now=now)))
+    cached = _load(backtest_id)
+    return page.with_script(zlib.decompress(cached or _render(backtest_id, now=now)))
 
 
 @transaction.atomic
-def _make(backtest_id: str, *, now: datetime) -> bytes:
-    """Make a page, keep it and return it compressed.
+def _render(backtest_id: str, *, now: datetime) -> bytes:
+    """Render a page, cache it and return it compressed.
 
     The lock on the backtest's row makes concurrent readers of the same page wait for this one, and
     keeps the backtest from being renamed or deleted meanwhile.
@@ -52,11 +51,11 @@ def _make(backtest_id: str, *, now: datetime) -> bytes:
     backtest = rows.select_related("algorithm").filter(pk=backtest_id).first()
     if backtest is None:
         raise BacktestNotFound(backtestId=backtest_id)
-    kept = _kept(backtest_id)
-    if kept is not None:
-        return kept
-    html = zlib.compress(page.make(backtest, now=now))
-    made_with = _made_with(backtest.name, backtest.algorithm.name)
+    cached = _load(backtest_id)
+    if cached is not None:
+        return cached
+    html = zlib.compress(page.render(backtest, now=now))
+    made_with = _fingerprint(backtest.name, backtest.algorithm.name)
     ReportPage.objects.update_or_create(
         backtest=backtest,
         defaults={"made_with": made_with, "html": html, "size": len(html), "made_at": now},
@@ -65,18 +64,18 @@ def _make(backtest_id: str, *, now: datetime) -> bytes:
     return html
 
 
-def _kept(backtest_id: str) -> bytes | None:
-    """Return the page as it is kept, compressed; None where there is none that is still right."""
+def _load(backtest_id: str) -> bytes | None:
+    """Return the cached page, compressed; None where there is none that is up to date."""
     rows = ReportPage.objects.filter(pk=backtest_id)
     columns = ("html", "made_with", "backtest__name", "backtest__algorithm__name")
     for html, made_with, name, algorithm in rows.values_list(*columns):
-        if made_with == _made_with(name, algorithm):
+        if made_with == _fingerprint(name, algorithm):
             return bytes(html)
     return None
 
 
-def _made_with(name: str, algorithm: str) -> str:
-    """Hash what a page shows or is made with and may change; a result never does."""
+def _fingerprint(name: str, algorithm: str) -> str:
+    """Hash what a page depends on and what may change; a result never does."""
     return sha256(json.dumps([_release(), name, algorithm]).encode()).hexdigest()
 
 
@@ -91,9 +90,9 @@ def _release() -> str:
 
 
 def _discard_oldest() -> None:
-    """Keep the newest pages, up to MOST_BYTES; skip rows that another process is deleting."""
+    """Keep the newest pages, up to MAX_CACHE_BYTES; skip rows that another process is deleting."""
     newest_first = [F("made_at").desc(), F("pk").desc()]
     summed = ReportPage.objects.annotate(total=Window(Sum("size"), order_by=newest_first))
-    too_many = summed.filter(total__gt=MOST_BYTES).values("pk")
-    free = ReportPage.objects.select_for_update(skip_locked=True).filter(pk__in=too_many)
+    excess = summed.filter(total__gt=MAX_CACHE_BYTES).values("pk")
+    free = ReportPage.objects.select_for_update(skip_locked=True).filter(pk__in=excess)
     ReportPage.objects.filter(pk__in=[row.pk for row in free.only("pk")]).delete()

@@ -1,4 +1,4 @@
-"""Everything that a report shows of one completed backtest, as its template names it."""
+"""The template context of a report."""
 
 import json
 from collections.abc import Sequence
@@ -7,14 +7,11 @@ from typing import Any, Final
 
 from apps.backtests import results
 from apps.backtests.models import Backtest
-from apps.backtests.report import candles, figures, tables
-from apps.backtests.report.candles import Drawn
+from apps.backtests.report import charts, tables
+from apps.backtests.report.charts import DrawnSymbol
 from apps.engine.figures import breakdowns
 from apps.engine.kernel.records import Array
 from apps.market.dates import INDIA
-
-Content = dict[str, Any]
-"""Any: values of many shapes, for a template."""
 
 _STEPS: Final = (
     "basicInfo", "positionSizing", "entryConditions", "exitConditions", "riskParameters",
@@ -22,12 +19,12 @@ _STEPS: Final = (
 )  # fmt: skip
 
 
-def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
-    """What the template is filled with, and the charts by name (any: JSON)."""
+def report_context(backtest: Backtest) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the context of the template, and the charts by name."""
     result_trades, curve = results.load_result(backtest)
     trades = result_trades.records
     capital = float(backtest.initial_capital)
-    drawn = candles.drawn(
+    drawn = charts.load_drawn_symbols(
         backtest.symbols,
         backtest.timeframe,
         trades=trades,
@@ -35,20 +32,20 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
         start=backtest.start,
         end=backtest.end,
     )
-    charts = {
-        "equity": figures.equity_figure(curve, capital),
-        "price": figures.price_figures(drawn, trades),
+    charts_by_name = {
+        "equity": charts.equity_chart(curve, capital),
+        "price": charts.price_charts(drawn, trades),
     }
-    content = {
+    context = {
         "backtest": backtest,
         "title": backtest.name or backtest.algorithm.name,
-        "figures": backtest.performance or {},
+        "performance": backtest.performance or {},
         "receipt": backtest.receipt or {},
         "coverage": [_with_dates(row) for row in (backtest.receipt or {}).get("coverage", [])],
-        "coverage_words": _coverage_words((backtest.receipt or {}).get("coverage", [])),
+        "coverage_summary": _coverage_summary((backtest.receipt or {}).get("coverage", [])),
         "drawn": drawn,
-        "left_out": _left_out(backtest.symbols, drawn, trades),
-        "years": tables.by_month(
+        "omissions": _omissions(backtest.symbols, drawn, trades),
+        "years": tables.monthly_returns(
             breakdowns.by_period(trades, curve, capital, breakdowns.MONTHS),
             breakdowns.by_period(trades, curve, capital, breakdowns.YEARS),
         ),
@@ -57,15 +54,15 @@ def content_of(backtest: Backtest) -> tuple[Content, dict[str, Any]]:
             "Largest wins": tables.largest_wins(result_trades, backtest.symbols),
             "Largest losses": tables.largest_losses(result_trades, backtest.symbols),
         },
-        "all_figures": tables.all_figures(backtest.performance or {}),
+        "all_metrics": tables.all_metrics(backtest.performance or {}),
         "steps": _steps(backtest),
-        "findings": _readable(backtest.study_results) if backtest.study_results else "",
+        "study_results": _indented_json(backtest.study_results) if backtest.study_results else "",
     }
-    return content, charts
+    return context, charts_by_name
 
 
 def _with_dates(row: dict[str, Any]) -> dict[str, Any]:
-    """A coverage with the dates in India of its first and last bar. Any: JSON."""
+    """Add the dates in India of the first and last bar to a coverage."""
     times = {"first": row["firstBar"], "last": row["lastBar"]}
     dates = {
         name: time and datetime.fromisoformat(time).astimezone(INDIA).date()
@@ -74,8 +71,8 @@ def _with_dates(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **dates}
 
 
-def _coverage_words(coverages: Sequence[dict[str, Any]]) -> str:
-    """The coverage of the symbol of which the least is held. Any: JSON."""
+def _coverage_summary(coverages: Sequence[dict[str, Any]]) -> str:
+    """Describe the lowest coverage of all symbols."""
     with_sessions = [row for row in coverages if row["percentage"] is not None]
     if not with_sessions:
         return "no session of the range is in the calendar"
@@ -87,38 +84,39 @@ def _coverage_words(coverages: Sequence[dict[str, Any]]) -> str:
     )
 
 
-def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.Share]]:
-    found = {
+def _groups(trades: Array, symbols: Sequence[str]) -> dict[str, list[tables.GroupBar]]:
+    groups = {
         "By symbol": breakdowns.by_symbol(trades, symbols),
         "By side": breakdowns.by_side(trades),
         "By exit": breakdowns.by_exit_reason(trades),
         "By weekday of the entry": breakdowns.by_weekday(trades),
     }
-    return {title: tables.shares(groups) for title, groups in found.items()}
+    return {title: tables.group_bars(rows) for title, rows in groups.items()}
 
 
-def _left_out(symbols: Sequence[str], drawn: Sequence[Drawn], trades: Array) -> list[str]:
-    """What the charts do not show, in sentences."""
-    found = []
+def _omissions(symbols: Sequence[str], drawn: Sequence[DrawnSymbol], trades: Array) -> list[str]:
+    """Return sentences on what the charts do not show."""
+    sentences = []
     if len(symbols) > len(drawn):
-        found.append(f"Of {len(symbols)} symbols the {len(drawn)} with the most trades are drawn.")
-    if len(trades) > figures.MOST_TRADES:
-        found.append(
-            f"Of {len(trades):,} trades the {figures.MOST_TRADES:,} with the largest results"
+        sentences.append(
+            f"Of {len(symbols)} symbols the {len(drawn)} with the most trades are drawn."
+        )
+    if len(trades) > charts.MAX_DRAWN_TRADES:
+        sentences.append(
+            f"Of {len(trades):,} trades the {charts.MAX_DRAWN_TRADES:,} with the largest results"
             " can be drawn."
         )
-    return found
+    return sentences
 
 
 def _steps(backtest: Backtest) -> list[tuple[str, str]]:
-    """The steps as they were run, each as readable JSON."""
+    """Return the steps of the backtest, each as indented JSON."""
     return [
-        (name, _readable(backtest.configuration[name]))
+        (name, _indented_json(backtest.configuration[name]))
         for name in _STEPS
         if name in backtest.configuration
     ]
 
 
-def _readable(value: object) -> str:
-    """JSON over several lines."""
+def _indented_json(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)

@@ -1,0 +1,73 @@
+"""Formats of numbers, times and names as a trader in India reads them."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from apps.engine.candles import DAY, IST
+from apps.engine.units import Unit
+
+# Stands for a metric without a value, such as a ratio without a denominator.
+NO_VALUE: Final = "\N{EN DASH}"
+MINUS: Final = "\N{MINUS SIGN}"
+
+# Names that are not simply the words of the wire name.
+_NAMES: Final = {
+    "transactionTax": "STT / CTT",
+    "cagr": "CAGR",
+    "roi": "ROI",
+    "ipft": "IPFT",
+    "sebiFee": "SEBI fee",
+    "gst": "GST",
+}
+_WORD_BREAK: Final = re.compile(r"_|(?<=[a-z])(?=[A-Z0-9])")
+
+
+def humanize(name: str) -> str:
+    """Write a name such as `stop_loss` or `exchangeFee` as words."""
+    if name in _NAMES:
+        return _NAMES[name]
+    return " ".join(_WORD_BREAK.split(name)).lower().capitalize()
+
+
+def format_rupees(amount: float, digits: int = 2) -> str:
+    """Format an amount with lakhs and crores set apart, such as ₹12,34,567.50."""
+    text = f"{abs(amount):.{digits}f}"
+    sign = MINUS if amount < 0 and float(text) else ""
+    whole, point, fraction = text.partition(".")
+    return f"{sign}₹{_group_digits(whole)}{point}{fraction}"
+
+
+def _group_digits(digits: str) -> str:
+    """Group the last three digits, and the others in pairs."""
+    head, tail = digits[:-3], digits[-3:]
+    pairs = [head[max(end - 2, 0) : end] for end in range(len(head), 0, -2)]
+    return ",".join([*reversed(pairs), tail])
+
+
+def format_number(value: float, digits: int = 2) -> str:
+    """Format a number with a proper minus sign."""
+    text = f"{abs(value):.{digits}f}"
+    return (MINUS if value < 0 and float(text) else "") + text
+
+
+def format_metric(value: float, unit: Unit) -> str:
+    """Format the value of a metric with its unit."""
+    match unit:
+        case Unit.RUPEES:
+            return format_rupees(value)
+        case Unit.PERCENT:
+            return f"{format_number(value)}%"
+        case Unit.COUNT:
+            return format_number(value, 0)
+        case Unit.RATIO:
+            return format_number(value)
+    return f"{format_number(value, 0 if float(value).is_integer() else 1)} {unit}"
+
+
+def format_time(seconds: int, form: str | None = None) -> str:
+    """Format epoch seconds in Asia/Kolkata, and a midnight, which stands for a day, as a date."""
+    local = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds + IST)
+    if form is None:
+        form = "%d %b %Y" if (seconds + IST) % DAY == 0 else "%d %b %Y, %H:%M"
+    return local.strftime(form)
