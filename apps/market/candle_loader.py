@@ -35,7 +35,7 @@ class CandleLoader:
         services.record_file(loaded=loaded, now=self._now)
         key = loaded.timeframe, CandleKind(adjusted=loaded.report.adjusted)
         pieces = self._pieces.setdefault(key, defaultdict(list))
-        for part in loaded.parts:
+        for part in loaded.instruments:
             pieces[part.symbol].append(part.candles)
         self._gathered += loaded.report.bars
         if self._gathered >= _GATHERED_AT_MOST:

@@ -25,18 +25,24 @@ MOST_INSPECTED: Final = 8
 def lines_of(loaded: CandleImport) -> list[str]:
     """The file's lines, then those of each instrument while they are few."""
     lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report)]
-    if len(loaded.parts) > MOST_INSPECTED:
-        return [*lines, _all_of(loaded.parts)]
-    for part in loaded.parts:
+    if len(loaded.instruments) > MOST_INSPECTED:
+        return [*lines, _all_of(loaded.instruments)]
+    for part in loaded.instruments:
         lines += _lines_of_part(part, loaded.timeframe)
     return lines
 
 
 def _title(loaded: CandleImport) -> str:
-    what = f"{len(loaded.parts)} instruments" if len(loaded.parts) > 1 else loaded.parts[0].symbol
-    called = loaded.parts[0].called if len(loaded.parts) == 1 else ""
-    named = f" as {called!r}" if called else ""
-    return f"{what} {loaded.timeframe} ({loaded.report.format}, symbol {loaded.told_by}{named})"
+    what = (
+        f"{len(loaded.instruments)} instruments"
+        if len(loaded.instruments) > 1
+        else loaded.instruments[0].symbol
+    )
+    name_in_file = loaded.instruments[0].name_in_file if len(loaded.instruments) == 1 else ""
+    named = f" as {name_in_file!r}" if name_in_file else ""
+    return (
+        f"{what} {loaded.timeframe} ({loaded.report.format}, symbol {loaded.symbol_source}{named})"
+    )
 
 
 def _rows(report: ImportReport) -> str:

@@ -57,7 +57,7 @@ def record_file(*, loaded: CandleImport, now: datetime) -> CandleFile:
         file=loaded.file[-300:],
         sha256=loaded.sha256,
         timeframe=loaded.timeframe,
-        instruments=len(loaded.parts),
+        instruments=len(loaded.instruments),
         report=report,
         loaded_at=now,
         **columns,

@@ -16,13 +16,17 @@ class ImportedSeries:
     timeframe: str
     candles: Candles
     report: ImportReport
-    called: str
-    told_by: str
+    name_in_file: str
+    symbol_source: str
 
     def __init__(self, path: Path, **given: Any) -> None:
         loaded, part = read_one_series(path, ImportOptions(**given))
-        self.symbol, self.called, self.candles = part.symbol, part.called, part.candles
-        self.timeframe, self.report, self.told_by = loaded.timeframe, loaded.report, loaded.told_by
+        self.symbol, self.name_in_file, self.candles = part.symbol, part.name_in_file, part.candles
+        self.timeframe, self.report, self.symbol_source = (
+            loaded.timeframe,
+            loaded.report,
+            loaded.symbol_source,
+        )
 
     @property
     def quality(self) -> Quality:

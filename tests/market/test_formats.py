@@ -33,11 +33,11 @@ def load(folder: Path, text: str, name: str = "file.csv", **given: Any) -> Candl
 
 
 def closes(loaded: CandleImport) -> dict[str, list[float]]:
-    return {part.symbol: part.candles.close.tolist() for part in loaded.parts}
+    return {part.symbol: part.candles.close.tolist() for part in loaded.instruments}
 
 
 def volumes(loaded: CandleImport) -> dict[str, list[float]]:
-    return {part.symbol: part.candles.volume.tolist() for part in loaded.parts}
+    return {part.symbol: part.candles.volume.tolist() for part in loaded.instruments}
 
 
 def udiff(
@@ -64,7 +64,7 @@ def test_a_udiff_file_of_shares(tmp_path: Path) -> None:
     assert closes(loaded) == {"NSE:MM": [11], "NSE:SUZLON": [11]}
     assert volumes(loaded) == {"NSE:MM": [4], "NSE:SUZLON": [4]}
     assert loaded.report.left_out == {"series that are no shares": 1}
-    assert loaded.parts[0].candles.time.tolist() == [at("2025-02-25 00:00")]
+    assert loaded.instruments[0].candles.time.tolist() == [at("2025-02-25 00:00")]
 
 
 def test_a_udiff_file_of_contracts(tmp_path: Path) -> None:
@@ -98,7 +98,9 @@ def test_the_last_expiry_of_a_month_is_the_monthly_one(tmp_path: Path) -> None:
         "2026-06-24": "NSE:NIFTY26JUNFUT",
     }
     rows = [udiff("IDF", "NIFTY", expiry=day) for day in days]
-    assert [part.symbol for part in load(tmp_path, UDIFF + "".join(rows)).parts] == [*days.values()]
+    assert [part.symbol for part in load(tmp_path, UDIFF + "".join(rows)).instruments] == [
+        *days.values()
+    ]
 
 
 def test_bse_counts_units_and_states_no_close_on_an_options_last_day(tmp_path: Path) -> None:
@@ -159,7 +161,7 @@ def test_the_old_bhavcopy_of_bse_has_its_date_in_its_name(tmp_path: Path, name: 
     )
     loaded = load(tmp_path, header + rows, name)
     assert volumes(loaded) == {"BSE:500002": [5401]}
-    assert loaded.parts[0].candles.time.tolist() == [at("2021-05-06 00:00")]
+    assert loaded.instruments[0].candles.time.tolist() == [at("2021-05-06 00:00")]
     with pytest.raises(BadCandleFile, match="its name has no date such as EQ060521"):
         load(tmp_path, header + rows, "bhavcopy.csv")
 
@@ -217,7 +219,7 @@ def test_global_datafeeds_stamps_the_end_of_a_minute(tmp_path: Path, clock: str)
     loaded = load(tmp_path, header + "".join(rows))
     bars = [15, 16, 17]
     assert volumes(loaded) == {"NSE:BANKNIFTY26MAY43000PE": bars, "NSE:RELIANCE": bars}
-    assert loaded.parts[0].candles.time[0] == at("2026-05-26 09:15")
+    assert loaded.instruments[0].candles.time[0] == at("2026-05-26 09:15")
     assert loaded.report.left_out == {"continuous futures and other names of no one contract": 3}
     assert loaded.report.shifted == 59 + shift
 
@@ -238,7 +240,7 @@ def test_lean_counts_milliseconds_and_ten_thousandths(tmp_path: Path) -> None:
     ]
     loaded = load(tmp_path, header + "".join(rows))
     assert closes(loaded) == {"NSE:YESBANK": [90.45] * 3, "NSE:NIFTY": [10881.7] * 3}
-    assert loaded.parts[0].candles.time[0] == at("2019-01-01 09:15")
+    assert loaded.instruments[0].candles.time[0] == at("2019-01-01 09:15")
 
 
 def session(first: str, last: str, day: str) -> list[str]:
@@ -257,7 +259,7 @@ def test_stamps_at_the_end_of_bars_are_told_by_the_hours(
     rows = [row for day in ("2024-01-01", "2024-01-02") for row in session(first, last, day)]
     loaded = load(tmp_path, "time,open,high,low,close,volume\n" + "\n".join(rows), "SBIN_1m.csv")
     assert loaded.report.shifted == shifted
-    assert loaded.parts[0].candles.time[0] == at(f"2024-01-01 {first}") - shifted
+    assert loaded.instruments[0].candles.time[0] == at(f"2024-01-01 {first}") - shifted
 
 
 def test_a_file_without_a_header(tmp_path: Path) -> None:
@@ -347,7 +349,7 @@ DHAN = {
 def test_the_answers_of_brokers(tmp_path: Path, document: object) -> None:
     loaded = load(tmp_path, orjson.dumps(document).decode(), "SBIN_1m.json")
     assert volumes(loaded) == {"NSE:SBIN": [15, 16, 17]}
-    assert loaded.parts[0].candles.time[0] == at("2017-12-15 09:15")
+    assert loaded.instruments[0].candles.time[0] == at("2017-12-15 09:15")
 
 
 @pytest.mark.parametrize(
@@ -382,7 +384,7 @@ def test_every_file_of_a_zip_is_read(tmp_path: Path) -> None:
         archive.writestr("days/SBIN_1m.csv", rows)
         archive.writestr("days/TCS_1m.csv.txt", rows)
         archive.writestr("__MACOSX/days/._SBIN_1m.csv", "junk")
-    found = [(each.file, each.parts[0].symbol) for each in read_candle_files(path)]
+    found = [(each.file, each.instruments[0].symbol) for each in read_candle_files(path)]
     assert found == [
         ("many.zip/days/SBIN_1m.csv", "NSE:SBIN"),
         ("many.zip/days/TCS_1m.csv.txt", "NSE:TCS"),

@@ -120,7 +120,7 @@ def test_a_parquet_file_with_or_without_a_zone(tmp_path: Path, zone: str | None)
 
 
 @pytest.mark.parametrize(
-    ("called", "symbol"),
+    ("name_in_file", "symbol"),
     [
         ("NIFTY", "NSE:NIFTY"),
         ("INFY-EQ", "NSE:INFY"),
@@ -133,10 +133,16 @@ def test_a_parquet_file_with_or_without_a_zone(tmp_path: Path, zone: str | None)
         ("MCX:CRUDEOIL24JANFUT", "MCX:CRUDEOIL24JANFUT"),
     ],
 )
-def test_the_instrument_column_tells_the_symbol(tmp_path: Path, called: str, symbol: str) -> None:
-    rows = [f"{row},{called}" for row in MINUTES]
+def test_the_instrument_column_tells_the_symbol(
+    tmp_path: Path, name_in_file: str, symbol: str
+) -> None:
+    rows = [f"{row},{name_in_file}" for row in MINUTES]
     loaded = read(tmp_path, *rows, header=HEADER.strip() + ",Symbol\n")
-    assert (loaded.symbol, loaded.called, loaded.told_by) == (symbol, called, "column Symbol")
+    assert (loaded.symbol, loaded.name_in_file, loaded.symbol_source) == (
+        symbol,
+        name_in_file,
+        "column Symbol",
+    )
 
 
 @pytest.mark.parametrize(

@@ -95,11 +95,11 @@ def test_every_file_of_candles_is_read_to_its_last_row(market_data: Path) -> Non
     for name, (given, instruments, timeframe, rows) in CANDLES.items():
         [loaded] = read_candle_files(market_data / name, ImportOptions(**given))
         report = loaded.report
-        told = (len(loaded.parts), loaded.timeframe, rows_of(loaded))
+        told = (len(loaded.instruments), loaded.timeframe, rows_of(loaded))
         assert (name, *told) == (name, instruments, timeframe, rows)
         taken = report.bars + report.untraded + report.repeated + sum(report.left_out.values())
         assert taken == report.rows
-        assert sum(len(part.candles) for part in loaded.parts) == report.bars
+        assert sum(len(part.candles) for part in loaded.instruments) == report.bars
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_every_other_file_is_refused(market_data: Path) -> None:
 def test_nifty_minutes_of_2024(market_data: Path) -> None:
     loaded = ImportedSeries(market_data / "NIFTY_1m_2024.csv.gz")
     quality, bars = loaded.quality, loaded.candles
-    assert (loaded.symbol, loaded.timeframe, loaded.called) == ("NSE:NIFTY", "1m", "NIFTY")
+    assert (loaded.symbol, loaded.timeframe, loaded.name_in_file) == ("NSE:NIFTY", "1m", "NIFTY")
     assert (loaded.report.shifted, len(quality.days)) == (0, 156)
     assert bars.time[[0, -1]].tolist() == [at("2024-01-01 09:15"), at("2024-08-23 15:29")]
     assert quality.off_session == 167  # 2024-01-20, 15:30 to 18:16
@@ -162,7 +162,7 @@ def test_minutes_stamped_at_their_end_move_to_their_start(market_data: Path) -> 
 
 def test_infy_minutes(market_data: Path) -> None:
     loaded = ImportedSeries(market_data / "INFY_1m_2024-25.parquet")
-    assert (loaded.symbol, loaded.called) == ("NSE:INFY", "INFY-EQ")
+    assert (loaded.symbol, loaded.name_in_file) == ("NSE:INFY", "INFY-EQ")
     quality = loaded.quality
     assert len(quality.days) == 248
     assert quality.off_session == 0  # the evening session of 2024-11-01 is listed
@@ -190,7 +190,7 @@ def test_sbin_days(market_data: Path) -> None:
 
 def test_a_yfinance_file_of_three_header_lines(market_data: Path) -> None:
     loaded = ImportedSeries(market_data / "yahoo_RELIANCE_1996-2024.csv.gz")
-    assert (loaded.symbol, loaded.told_by, loaded.report.adjusted) == (
+    assert (loaded.symbol, loaded.symbol_source, loaded.report.adjusted) == (
         "NSE:RELIANCE", "line 2", True,
     )  # fmt: skip
     assert loaded.candles.time[0] == at("1996-01-01 00:00")
@@ -214,7 +214,7 @@ def test_bse_days_newest_first(market_data: Path) -> None:
 
 def test_a_name_with_other_characters_is_carried_into_the_grammar(market_data: Path) -> None:
     loaded = ImportedSeries(market_data / "nse_full_MandM_2019-26.csv.gz")
-    assert (loaded.symbol, loaded.called) == ("NSE:MM", "M&M")
+    assert (loaded.symbol, loaded.name_in_file) == ("NSE:MM", "M&M")
 
 
 def test_a_portals_numbers_and_dates(market_data: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_portals_numbers_and_dates(market_data: Path) -> None:
 @pytest.mark.slow
 def test_contracts_of_a_day_are_named_by_their_expiry(market_data: Path) -> None:
     [loaded] = read_candle_files(market_data / "nse_fo_udiff_2025-02-25.csv.gz")
-    bars = {part.symbol: part.candles for part in loaded.parts}
+    bars = {part.symbol: part.candles for part in loaded.instruments}
     future = bars["NSE:NIFTY25FEBFUT"]
     assert future.time.tolist() == [at("2025-02-25 00:00")]
     assert future.volume[0] % 75 == 0  # contracts times the lot of that day

@@ -220,7 +220,7 @@ def test_positions_end_with_the_sessions_of_real_files(market_data: Path, ending
     of commodities.
     """
     (loaded,) = read_candle_files(market_data / ending.file)
-    bars = next(part.candles for part in loaded.parts if part.symbol == ending.symbol)
+    bars = next(part.candles for part in loaded.instruments if part.symbol == ending.symbol)
     bars = bars.between(midnight(ending.day), midnight(ending.day + DAY))
     intraday = strategy(
         basicInfo={"symbols": [ending.symbol], "timeframe": ending.timeframe},

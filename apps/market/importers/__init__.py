@@ -1,4 +1,4 @@
-"""Reading the candle files people hold. Works without a database."""
+"""Import of candle files; it works without a database."""
 
 from apps.market.importers.candle_file import (
     CandleImport,

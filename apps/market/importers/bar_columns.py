@@ -1,4 +1,4 @@
-"""The one canonical table that every format is read into."""
+"""The canonical table into which every format is read: bars as columns, and their instruments."""
 
 from dataclasses import dataclass, replace
 
@@ -10,10 +10,10 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class BarColumns:
-    """A file's bars as columns: `time` epoch seconds UTC of a bar's start, prices in rupees,
-    volume in units unless the format says otherwise.
+    """A file's bars as columns: `time` is a bar's start in epoch seconds UTC, prices are rupees,
+    volume is in units unless the format says otherwise.
 
-    `of` i4[n] is an index into the file's instruments, `row` i8[n] the row's place in the file.
+    `instrument` i4[n] is an index into the file's instruments, `row` i8[n] the row in the file.
     """
 
     time: NDArray[np.int64]
@@ -22,14 +22,14 @@ class BarColumns:
     low: NDArray[np.float64]
     close: NDArray[np.float64]
     volume: NDArray[np.float64]
-    of: NDArray[np.int32]
+    instrument: NDArray[np.int32]
     row: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.time)
 
-    def take(self, which: Flags | NDArray[np.intp]) -> "BarColumns":
-        """Some of the rows, or all of them in another order."""
+    def select(self, which: Flags | NDArray[np.intp]) -> "BarColumns":
+        """Return some of the bars, or all of them in another order."""
         if which.dtype == np.bool_ and which.all():
             return self
         return BarColumns(
@@ -39,44 +39,33 @@ class BarColumns:
             self.low[which],
             self.close[which],
             self.volume[which],
-            self.of[which],
+            self.instrument[which],
             self.row[which],
         )
 
-    def at(self, time: NDArray[np.int64]) -> "BarColumns":
-        """The same bars at other times."""
+    def with_times(self, time: NDArray[np.int64]) -> "BarColumns":
         return replace(self, time=time)
-
-    def counted(self, *, volume: NDArray[np.float64], close: NDArray[np.float64]) -> "BarColumns":
-        return replace(self, volume=volume, close=close)
-
-    def priced(
-        self,
-        open: NDArray[np.float64],
-        high: NDArray[np.float64],
-        low: NDArray[np.float64],
-        close: NDArray[np.float64],
-    ) -> "BarColumns":
-        return replace(self, open=open, high=high, low=low, close=close)
 
 
 @dataclass(frozen=True, slots=True)
 class InstrumentName:
     """One instrument of a file, as the file calls it.
 
-    `symbol` is None where its bars cannot be stored, and `why` says so in words that can be counted
-    together ("strike with decimals").
+    `symbol` is None where its bars cannot be stored, and `reason` says why in words that can be
+    counted together ("strike with decimals").
     """
 
-    called: str
+    name_in_file: str
     symbol: str | None
-    why: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FileInstruments:
-    """`of` i4[n] says of each row which of `named` it is; `told_by` where the names were found."""
+    """The instruments of a file: `by_row` i4[n] is the index in `names` of each row's instrument,
+    and `symbol_source` says where the names were found.
+    """
 
-    of: NDArray[np.int32]
-    named: tuple[InstrumentName, ...]
-    told_by: str
+    by_row: NDArray[np.int32]
+    names: tuple[InstrumentName, ...]
+    symbol_source: str

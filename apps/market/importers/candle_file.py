@@ -1,4 +1,4 @@
-"""One candle file, whole: recognised, read, checked, parted by instrument."""
+"""One candle file, whole: recognised, read, cleaned, split by instrument."""
 
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
@@ -16,7 +16,6 @@ from apps.market.importers.cleaner import Calendars, ImportReport, InstrumentBar
 from apps.market.importers.content import BadCandleFile, Content, contents_of
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats import broker_json, format_of
-from apps.market.importers.formats.broker_json import json_table
 from apps.market.importers.instrument_names import instrument_name
 from apps.market.importers.layout import Layout, layout_of, number_columns
 from apps.market.importers.tables import Column, FileTable, csv_table, parquet_table
@@ -31,24 +30,24 @@ _THOUSAND: Final = {"K": 1e3, "M": 1e6, "B": 1e9}
 class CandleImport:
     """The bars of one file: of several instruments, but of one timeframe.
 
-    `sha256` is of the unpacked file; `told_by` says where the symbols were taken from ("as given",
-    "column SYMBOL", "file name").
+    `sha256` is of the unpacked file; `symbol_source` says where the symbols were taken from ("as
+    given", "column SYMBOL", "file name").
     """
 
     file: str
     sha256: str
     timeframe: str
-    parts: tuple[InstrumentBars, ...]
+    instruments: tuple[InstrumentBars, ...]
     report: ImportReport
-    told_by: str
+    symbol_source: str
 
 
 @dataclass(frozen=True, slots=True)
 class ImportOptions:
-    """What is said about files beside what they say themselves; None is told by the file.
+    """What the user says about files; where an option is None, the file decides.
 
-    With `strict` a faulty row refuses a file of many instruments too. `calendars` tells
-    the hours of symbols.
+    With `strict` a faulty row refuses a file of many instruments too. `calendars` returns the
+    calendars of symbols.
     """
 
     symbol: str | None = None
@@ -58,51 +57,69 @@ class ImportOptions:
     calendars: Calendars = bundled_sessions
 
 
-def read_candle_files(path: Path, given: ImportOptions = ImportOptions()) -> Iterator[CandleImport]:
-    """The files at a path: itself, or what its gzip or zip file packs. Raises BadCandleFile."""
+def read_candle_files(
+    path: Path, options: ImportOptions = ImportOptions()
+) -> Iterator[CandleImport]:
+    """Read the files at a path: itself, or what its gzip or zip packs. Raises BadCandleFile."""
     for content in contents_of(path):
-        yield _loaded(content, given)
+        yield _read(content, options)
 
 
 def read_one_series(
-    path: Path, given: ImportOptions = ImportOptions()
+    path: Path, options: ImportOptions = ImportOptions()
 ) -> tuple[CandleImport, InstrumentBars]:
-    """A file that holds one instrument. Raises BadCandleFile."""
+    """Read a file that holds one instrument. Raises BadCandleFile."""
     [content] = contents_of(path, most_files=1)
-    loaded = _loaded(content, given)
-    parts = loaded.parts
-    if len(parts) > 1:
-        shown = ", ".join(part.symbol for part in parts[:3]) + ("…" if len(parts) > 3 else "")
-        reason = f"holds {len(parts)} instruments ({shown}): give a file of one"
+    loaded = _read(content, options)
+    instruments = loaded.instruments
+    if len(instruments) > 1:
+        shown = ", ".join(instrument.symbol for instrument in instruments[:3])
+        shown += "…" if len(instruments) > 3 else ""
+        reason = f"holds {len(instruments)} instruments ({shown}): give a file of one"
         raise BadCandleFile(file=path.name, reason=reason)
-    return loaded, parts[0]
+    return loaded, instruments[0]
 
 
-def _loaded(content: Content, given: ImportOptions) -> CandleImport:
-    table, profile = _table(content)
-    layout = layout_of(table, profile.columns)
-    instruments = _instruments(table, layout, profile, given)
-    stamps = profile.seconds(table, layout)
+def _read(content: Content, options: ImportOptions) -> CandleImport:
+    table, file_format = _table(content)
+    layout = layout_of(table, file_format.columns)
+    instruments = _instruments(table, layout, file_format, options)
+    stamps = file_format.seconds(table, layout)
     timeframe = timeframe_of(
-        table, stamps, instruments.of, given=given.timeframe or profile.timeframe
+        table, stamps, instruments.by_row, given=options.timeframe or file_format.timeframe
     )
-    side = given.stamps or profile.stamps
     times, shifted = _starts(
-        table, stamps, instruments, timeframe, side=side, calendars=given.calendars
+        table,
+        stamps,
+        instruments,
+        timeframe,
+        side=options.stamps or file_format.stamps,
+        calendars=options.calendars,
     )
-    rows = profile.amend(table, _rows(table, layout, profile, times, instruments))
-    report = ImportReport(
-        format=profile.name,
-        rows=len(table),
-        shifted=shifted,
-        volume=profile.volume,
-        adjusted=profile.adjusted,
+    open_, high, low, close = (_numbers(table, index, file_format) for index in layout.prices)
+    volume = _volume(table, layout, file_format)
+    bars = BarColumns(
+        times, open_, high, low, close, volume, instruments.by_row, np.arange(len(table))
     )
-    parts, report = clean(
-        table, rows, instruments, timeframe, report, strict=given.strict, calendars=given.calendars
+    cleaned, report = clean(
+        table,
+        file_format.amend(table, bars),
+        instruments,
+        timeframe,
+        ImportReport(
+            format=file_format.name,
+            rows=len(table),
+            shifted=shifted,
+            volume=file_format.volume,
+            adjusted=file_format.adjusted,
+        ),
+        strict=options.strict,
+        calendars=options.calendars,
     )
     sha256 = hashlib.sha256(content.data).hexdigest()
-    return CandleImport(content.shown, sha256, timeframe, parts, report, instruments.told_by)
+    return CandleImport(
+        content.shown, sha256, timeframe, cleaned, report, instruments.symbol_source
+    )
 
 
 def _table(content: Content) -> tuple[FileTable, FileFormat]:
@@ -110,31 +127,32 @@ def _table(content: Content) -> tuple[FileTable, FileFormat]:
         table = parquet_table(content)
         return table, format_of(table.names)
     if content.data.lstrip()[:1] in (b"{", b"["):
-        return json_table(content), broker_json.FORMAT
-    table = csv_table(content, _numbers_of)
+        return broker_json.json_table(content), broker_json.FORMAT
+    table = csv_table(content, _number_columns)
     return table, format_of(table.names)
 
 
-def _numbers_of(header: Sequence[str]) -> Collection[int]:
-    profile = format_of(header)
-    return [] if profile.grouped else number_columns(header, profile.columns)
+def _number_columns(header: Sequence[str]) -> Collection[int]:
+    file_format = format_of(header)
+    return [] if file_format.grouped else number_columns(header, file_format.columns)
 
 
 def _instruments(
-    table: FileTable, layout: Layout, profile: FileFormat, given: ImportOptions
+    table: FileTable, layout: Layout, file_format: FileFormat, options: ImportOptions
 ) -> FileInstruments:
-    """As the format tells them, or the one that is given."""
-    found = profile.instruments(table, layout)
-    if given.symbol is None:
-        if len(found.named) == 1 and found.named[0].symbol is None:
-            table.refuse(f"{found.named[0].why}: give it with --symbol")
-        return found
-    if len(found.named) > 1:
-        table.refuse(f"holds {len(found.named)} instruments: --symbol names one")
-    one = instrument_name(found.named[0].called, given.symbol)
-    if one.symbol is None:
-        table.refuse(one.why)
-    return replace(found, named=(one,), told_by="as given")
+    """Return the instruments as the format finds them, or the one that the user gives."""
+    instruments = file_format.instruments(table, layout)
+    names = instruments.names
+    if options.symbol is None:
+        if len(names) == 1 and names[0].symbol is None:
+            table.refuse(f"{names[0].reason}: give it with --symbol")
+        return instruments
+    if len(names) > 1:
+        table.refuse(f"holds {len(names)} instruments: --symbol names one")
+    name = instrument_name(names[0].name_in_file, options.symbol)
+    if name.symbol is None:
+        table.refuse(name.reason)
+    return replace(instruments, names=(name,), symbol_source="as given")
 
 
 def _starts(
@@ -146,12 +164,12 @@ def _starts(
     side: StampSide | None,
     calendars: Calendars,
 ) -> tuple[NDArray[np.int64], int]:
-    """The starts of the bars, and by how much their stamps were moved; all are whole minutes."""
-    known = next((each.symbol for each in instruments.named if each.symbol), None)
-    if known is None:
+    """Return the starts of the bars, all whole minutes, and by how much stamps were moved."""
+    symbol = next((name.symbol for name in instruments.names if name.symbol), None)
+    if symbol is None:
         table.refuse("none of its instruments has a symbol here")
-    sessions = calendars([known])[known]
-    times, shifted = starts_of(stamps, instruments.of, timeframe, sessions, side=side)
+    sessions = calendars([symbol])[symbol]
+    times, shifted = starts_of(stamps, instruments.by_row, timeframe, sessions, side=side)
     broken = times % 60 != 0
     if broken.any():
         place = table.place(int(np.argmax(broken)))
@@ -159,40 +177,28 @@ def _starts(
     return times, shifted
 
 
-def _rows(
-    table: FileTable,
-    layout: Layout,
-    profile: FileFormat,
-    times: NDArray[np.int64],
-    instruments: FileInstruments,
-) -> BarColumns:
-    open_, high, low, close = (_numbers(table, place, profile) for place in layout.prices)
-    volume = _volume(table, layout, profile)
-    return BarColumns(times, open_, high, low, close, volume, instruments.of, np.arange(len(table)))
-
-
-def _numbers(table: FileTable, place: int, profile: FileFormat) -> NDArray[np.float64]:
-    column = table.columns[place]
-    if not profile.grouped or not pa.types.is_string(column.type):
-        numbers = table.cast(place, pa.float64(), "is no number")
+def _numbers(table: FileTable, index: int, file_format: FileFormat) -> NDArray[np.float64]:
+    column = table.columns[index]
+    if not file_format.grouped or not pa.types.is_string(column.type):
+        numbers = table.cast(index, pa.float64(), "is no number")
         return np.asarray(numbers.to_numpy(), dtype=np.float64)
     text = pc.replace_substring(column, ",", "")
     scale = np.ones(len(table))
     for letter, factor in _THOUSAND.items():
         scale[np.asarray(pc.ends_with(text, letter))] = factor
     plain = pc.utf8_rtrim(text, characters="".join(_THOUSAND))
-    return np.asarray(table.converted(plain, place, pa.float64(), "is no number")) * scale
+    return np.asarray(table.converted(plain, index, pa.float64(), "is no number")) * scale
 
 
-def _volume(table: FileTable, layout: Layout, profile: FileFormat) -> NDArray[np.float64]:
-    """Zero where the file has no such column or nothing in all of it, as for an index."""
-    if layout.volume is None or _blank(table.columns[layout.volume]):
+def _volume(table: FileTable, layout: Layout, file_format: FileFormat) -> NDArray[np.float64]:
+    """Return the volume: zero where the file has no volume, as for an index."""
+    if layout.volume is None or _is_blank(table.columns[layout.volume]):
         return np.zeros(len(table))
-    return _numbers(table, layout.volume, profile)
+    return _numbers(table, layout.volume, file_format)
 
 
-def _blank(column: Column) -> bool:
-    """Whether every value is missing, empty or 0."""
+def _is_blank(column: Column) -> bool:
+    """Return whether every value is missing, empty or 0."""
     if pa.types.is_string(column.type):
         return not pc.any(pc.not_equal(column, pa.scalar(""))).as_py()
     return not pc.any(pc.not_equal(column, pa.scalar(0))).as_py()

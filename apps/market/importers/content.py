@@ -1,4 +1,4 @@
-"""The bytes of the files that one path holds, as candle files name what is wrong with them."""
+"""The contents of the files at a path, and the error that says what is wrong with a candle file."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +18,7 @@ class BadCandleFile(ServiceError):
 
 
 def contents_of(path: Path, *, most_files: int = unpacking.MOST_FILES) -> Iterator[Content]:
-    """The files at a path, in the order of an archive. Raises BadCandleFile."""
+    """Read the files at a path, in the order of an archive. Raises BadCandleFile."""
     try:
         yield from unpacking.unpack(path, most_files=most_files)
     except unpacking.Unreadable as error:

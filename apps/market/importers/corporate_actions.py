@@ -1,8 +1,8 @@
-"""Files of splits and bonuses: ours (symbol, ex_date, kind, ratio, source), and the exchange's list
-of corporate actions, whose subjects are read (symbol, ex_date, subject).
+"""Files of splits and bonuses: our own (symbol, ex_date, kind, ratio, source), and the exchange's
+list of corporate actions, whose subjects are read (symbol, ex_date, subject).
 
-A ratio is written as it is announced: a bonus of 1:2 gives one new share for two held, a split of
-5:1 makes five shares of one. In subjects splits are told by the face value before and after.
+A ratio is written as announced: a bonus of 1:2 gives one new share for two old ones, a split of 5:1
+makes five shares of one. Subjects describe a split by the face value before and after.
 """
 
 import csv
@@ -50,18 +50,23 @@ class ActionRow:
 
 @dataclass(frozen=True, slots=True)
 class ActionFile:
-    """`skipped` counts rows that change no number of shares, by the beginning of their subject."""
+    """A file's corporate actions; `skipped` counts rows that change no number of shares, by the
+    beginning of their subject.
+    """
 
     rows: tuple[ActionRow, ...]
     skipped: Mapping[str, int]
 
 
 class _InvalidRow(Exception):
-    """What is wrong with one row."""
+    """A row that is not a corporate action; the message says why."""
 
 
 def read_actions(path: Path) -> ActionFile:
-    """Raises BadCandleFile, which lists the first bad rows with their lines."""
+    """Read the corporate actions of the files at a path.
+
+    Raises BadCandleFile, which lists the first bad rows with their lines.
+    """
     rows: list[ActionRow] = []
     skipped: Counter[str] = Counter()
     faults: list[str] = []
@@ -108,7 +113,7 @@ def _check_columns(shown: str, names: Mapping[str, str]) -> None:
 
 
 def _row(values: Mapping[str, str], shown: str) -> ActionRow | None:
-    """The row, None where it changes no number of shares."""
+    """Return the corporate action, None where the row changes no number of shares."""
     change = _announced(values) if "kind" in values else _of_subject(_first(values, _SUBJECTS))
     if change is None:
         return None
@@ -133,7 +138,7 @@ def _announced(values: Mapping[str, str]) -> tuple[str, Fraction]:
 
 
 def _shares(kind: str, given: int, held: int) -> Fraction:
-    """Shares after for one before."""
+    """Return the new shares for one old share."""
     return Fraction(given + held if kind == "bonus" else given, held)
 
 
@@ -143,7 +148,7 @@ def _of_subject(subject: str) -> tuple[str, Fraction] | None:
         return "bonus", _shares("bonus", int(bonus[1]), int(bonus[2]))
     if values is None:
         return None
-    before, after = (Decimal(each.strip(".")) for each in values.groups())
+    before, after = (Decimal(value.strip(".")) for value in values.groups())
     if not after:
         raise _InvalidRow(f"{subject!r} has a face value of nothing")
     return "split", Fraction(before) / Fraction(after)

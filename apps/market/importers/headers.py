@@ -1,8 +1,8 @@
-"""What stands above a file's rows: the names of its columns, or how they are told without.
+"""The header of a file: the names of its columns.
 
-Three forms: one line of names; the three lines of newer yfinance files (what, of which ticker, the
-name of the index); none, when the first line is itself a bar: then the columns are told by what
-they look like, in the order in which such files have them.
+There are three forms: one line of names; the three lines of newer yfinance files (what, of which
+ticker, the name of the index); and none, when the first line is itself a bar: then the columns are
+recognised by what they look like, in the order in which such files have them.
 """
 
 import csv
@@ -20,30 +20,30 @@ _DATE: Final = re.compile(
 )
 _CLOCK: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 _NUMBER: Final = re.compile(r"[0-9]*\.?[0-9]+")
-_TOLD_BY_PLACE: Final = ("open", "high", "low", "close", "volume", "open interest")
+_NUMBERS_IN_ORDER: Final = ("open", "high", "low", "close", "volume", "open interest")
 _PRICES: Final = 4
 _LONGEST_LINE: Final = 100_000  # bytes, of a header
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """`lines` lines come before the rows; `called` is the instrument they name, if they do."""
+    """A header of `lines` lines; `name_in_file` is the instrument that it names, if it does."""
 
     delimiter: str
     names: tuple[str, ...]
     lines: int = 1
-    called: str | None = None
+    name_in_file: str | None = None
 
 
 def header_of(text: bytes) -> Header:
-    """The header of a text that has a line. Raises csv.Error."""
+    """Read the header of a text that has a line. Raises csv.Error."""
     first, second, third = _first_lines(text)
     delimiter = max(_DELIMITERS, key=first.count)
     names, row, below = (_fields(line, delimiter) for line in (first, second, third))
     if names[:1] == ("Price",) and row[:1] == ("Ticker",) and below[:1] == ("Date",):
-        return Header(delimiter, ("Date", *names[1:]), lines=3, called=row[1])
-    if (told := _told(names)) is not None:
-        return Header(delimiter, told, lines=0)
+        return Header(delimiter, ("Date", *names[1:]), lines=3, name_in_file=row[1])
+    if (guessed := _names_of_a_bar(names)) is not None:
+        return Header(delimiter, guessed, lines=0)
     if len(row) > len(names) and not any(row[len(names) :]):
         names += ("",) * (len(row) - len(names))  # a delimiter ends every row but not the header
     return Header(delimiter, names)
@@ -63,8 +63,10 @@ def _fields(line: str, delimiter: str) -> tuple[str, ...]:
     return tuple(field.strip() for field in fields)
 
 
-def _told(fields: Sequence[str]) -> tuple[str, ...] | None:
-    """Names for the fields of a bar: perhaps an instrument, a date, perhaps a clock, numbers."""
+def _names_of_a_bar(fields: Sequence[str]) -> tuple[str, ...] | None:
+    """Return names for the fields of a bar (perhaps an instrument, a date, perhaps a clock,
+    numbers), None where the fields are not a bar.
+    """
     names: list[str] = []
     rest = list(fields)
     if rest and not _DATE.fullmatch(rest[0]):
@@ -77,6 +79,6 @@ def _told(fields: Sequence[str]) -> tuple[str, ...] | None:
     if rest and _CLOCK.fullmatch(rest[0]):
         names.append("time")
         rest.pop(0)
-    if not _PRICES <= len(rest) <= len(_TOLD_BY_PLACE):
+    if not _PRICES <= len(rest) <= len(_NUMBERS_IN_ORDER):
         return None
-    return (*names, *_TOLD_BY_PLACE[: len(rest)]) if all(map(_NUMBER.fullmatch, rest)) else None
+    return (*names, *_NUMBERS_IN_ORDER[: len(rest)]) if all(map(_NUMBER.fullmatch, rest)) else None

@@ -1,4 +1,4 @@
-"""Which column of a file holds what, told by the names in its header."""
+"""Which column of a file holds what, by the names in its header."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -8,10 +8,10 @@ from typing import Final
 from apps.market.importers.tables import FileTable
 
 PRICES: Final = ("open", "high", "low", "close")
+# Normalised column names by role (PRICES, volume, stamp, clock, symbol), the likeliest first.
 Names = Mapping[str, tuple[str, ...]]
-"""By role (PRICES, volume, stamp, clock, symbol): names as compared, the likeliest first."""
 
-# As compared: lower case, letters and digits only ("Open Price" is openprice).
+# Normalised: lower case, letters and digits only ("Open Price" is openprice).
 COMMON: Final[Names] = {
     "open": ("open", "o", "openprice"),
     "high": ("high", "h", "highprice"),
@@ -28,7 +28,7 @@ COMMON: Final[Names] = {
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Positions of the columns, `prices` in the order of PRICES.
+    """Indices of the columns, `prices` in the order of PRICES.
 
     `stamp` is None where the rows have no date of their own; `clock` is the time of day where the
     stamps are dates only.
@@ -42,11 +42,13 @@ class Layout:
 
 
 def layout_of(table: FileTable, names: Names) -> Layout:
-    """The file's layout; a header that tells none is refused with what it has and lacks."""
-    found = positions(table.names)
-    named = {role: _position(found, names, role) for role in (*PRICES, "volume", "symbol")}
-    stamp = _stamp(table.names, found, names)
-    missing = [role for role in PRICES if named[role] is None]
+    """Return the file's layout; refuse a header that has none with what it has and lacks."""
+    header = positions(table.names)
+    columns = {role: _position(header, names, role) for role in (*PRICES, "volume", "symbol")}
+    stamp = _position(header, names, "stamp")
+    if stamp is None and names is COMMON and table.names[0] == "":
+        stamp = 0  # an index that was written along: of dates, for candles
+    missing = [role for role in PRICES if columns[role] is None]
     if stamp is None and "stamp" in names:
         missing.insert(0, "timestamp (or date, or date and time)")
     if missing:
@@ -54,42 +56,36 @@ def layout_of(table: FileTable, names: Names) -> Layout:
             f"its columns are {', '.join(name or '(unnamed)' for name in table.names)};"
             f" missing: {', '.join(missing)}"
         )
-    clock = _position(found, names, "clock") if stamp == found.get("date") else None
-    prices = tuple(where for role in PRICES if (where := named[role]) is not None)
-    return Layout(stamp, clock, prices, named["volume"], named["symbol"])
-
-
-def _stamp(header: Sequence[str], found: Mapping[str, int], names: Names) -> int | None:
-    """A first column without a name is an index that was written along: of dates, for candles."""
-    stamp = _position(found, names, "stamp")
-    return 0 if stamp is None and names is COMMON and header[0] == "" else stamp
+    clock = _position(header, names, "clock") if stamp == header.get("date") else None
+    prices = tuple(index for role in PRICES if (index := columns[role]) is not None)
+    return Layout(stamp, clock, prices, columns["volume"], columns["symbol"])
 
 
 def number_columns(header: Sequence[str], names: Names) -> Collection[int]:
-    """Where prices and volume stand in this header, as far as they do."""
-    found = positions(header)
-    places = (_position(found, names, role) for role in (*PRICES, "volume"))
-    return [place for place in places if place is not None]
+    """Return the indices of prices and volume in this header, as far as it has them."""
+    known = positions(header)
+    indices = (_position(known, names, role) for role in (*PRICES, "volume"))
+    return [index for index in indices if index is not None]
 
 
 def column_index(table: FileTable, name: str) -> int:
-    """The position of a column that a format cannot do without, by its name as compared."""
-    found = positions(table.names)
-    if name not in found:
+    """Return the index of a column that a format needs, by its normalised name."""
+    header = positions(table.names)
+    if name not in header:
         table.refuse(f"its columns are {', '.join(table.names)}; missing: {name}")
-    return found[name]
+    return header[name]
 
 
 def positions(header: Sequence[str]) -> Mapping[str, int]:
-    """The first position of each name, as compared."""
-    placed = reversed(list(enumerate(header)))
-    return {normalise(name): position for position, name in placed}
+    """Return the first index of each normalised name."""
+    columns = reversed(list(enumerate(header)))
+    return {normalise(name): index for index, name in columns}
 
 
 def normalise(name: str) -> str:
-    """A column's name as it is compared."""
+    """Return a column's name as names are compared."""
     return re.sub("[^a-z0-9]", "", name.lower())
 
 
-def _position(found: Mapping[str, int], names: Names, role: str) -> int | None:
-    return next((found[name] for name in names.get(role, ()) if name in found), None)
+def _position(header: Mapping[str, int], names: Names, role: str) -> int | None:
+    return next((header[name] for name in names.get(role, ()) if name in header), None)

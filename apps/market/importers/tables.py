@@ -28,9 +28,8 @@ Column: TypeAlias = "pa.ChunkedArray[Any]"
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _LINE_ENDS: Final = b"\r\n"
-MOST_VALUES: Final = (
-    40_000_000  # of a file, rows times columns; 4,000,000 bars of an exchange's list
-)
+# Of a file, rows times columns: 4,000,000 bars of an exchange's list.
+MOST_VALUES: Final = 40_000_000
 _MOST_COLUMNS: Final = 500
 _CHUNK: Final = 1024 * 1024
 
@@ -39,8 +38,8 @@ _CHUNK: Final = 1024 * 1024
 class FileTable:
     """The rows of one file.
 
-    `names` are the file's own column names, `columns` stand in the same order; `place` says where
-    row i is found in the file ("line 2"), for messages. `called` is the instrument's name where
+    `names` are the file's own column names, `columns` are in the same order; `place` says where a
+    row is found in the file ("line 2"), for messages. `name_in_file` is the instrument's name where
     the file has it above its rows instead of in a column. `name` is the file's own, `shown` also
     names the archive.
     """
@@ -50,7 +49,7 @@ class FileTable:
     names: tuple[str, ...]
     columns: tuple[Column, ...]
     place: Callable[[int], str]
-    called: str | None = None
+    name_in_file: str | None = None
 
     def __len__(self) -> int:
         return len(self.columns[0])
@@ -59,11 +58,11 @@ class FileTable:
         raise BadCandleFile(file=self.shown, reason=reason)
 
     def cast(self, index: int, target: pa.DataType, what: str) -> Column:
-        """A column in another type; the first value that has no such form is refused."""
+        """Return a column in another type; refuse the first value that has no such form."""
         return self.converted(self.columns[index], index, target, what)
 
     def converted(self, column: Column, index: int, target: pa.DataType, what: str) -> Column:
-        """What was made of the column at `index`, in another type; refused as by `cast`."""
+        """Cast what was made of the column at `index`, as `cast` does."""
         try:
             return pc.cast(column, target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -77,7 +76,7 @@ class FileTable:
 
 
 def first_bad(column: Column, target: pa.DataType) -> int:
-    """The index of the first value that cannot be cast, found by halving."""
+    """Return the index of the first value that cannot be cast, found by halving."""
     low, high = 0, len(column)
     while high - low > 1:
         middle = (low + high) // 2
@@ -102,7 +101,7 @@ def check_values(shown: str, values: int, *, columns: int = 0, most: int = MOST_
 
 
 def parquet_table(content: Content) -> FileTable:
-    """The rows of a Parquet file; row i is named by its number."""
+    """Read the rows of a Parquet file; messages name a row by its number."""
     try:
         table = _parquet_rows(content)
         columns = tuple(_trimmed(column) for column in table.columns)
@@ -116,7 +115,7 @@ def parquet_table(content: Content) -> FileTable:
 
 
 def _parquet_rows(content: Content) -> pa.Table:
-    """The file as a table. Text that repeats stands in it once, and stays so (as a dictionary)
+    """Read the file as a table. Text that repeats is in it once, and stays so (as a dictionary)
     until it is known how long all of it is.
     """
     source = pa.BufferReader(content.data)
@@ -136,11 +135,9 @@ def _parquet_rows(content: Content) -> pa.Table:
     return table
 
 
+# Any: the stubs have no dictionaries among a column's chunks.
 def _text_length(column: Column) -> int:
-    """Bytes of the text of all rows of a column that is a dictionary; else 0.
-
-    Any: the stubs have no dictionaries among a column's chunks.
-    """
+    """Return the bytes of the text of all rows of a column that is a dictionary; else 0."""
     if not pa.types.is_dictionary(column.type):
         return 0
     chunks: list[Any] = column.chunks
@@ -151,9 +148,9 @@ def _text_length(column: Column) -> int:
 
 
 def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[int]]) -> FileTable:
-    """The rows of a file of separated values.
+    """Read the rows of a file of separated values.
 
-    `numbers` tells from the names which columns ought to be numbers: float64 if all of them are,
+    `numbers` decides by the names which columns ought to be numbers: float64 if all of them are,
     otherwise text, so that a message can show what is written.
     """
     whole = content.data.removeprefix(_BYTE_ORDER_MARK)
@@ -183,12 +180,14 @@ def csv_table(content: Content, numbers: Callable[[Sequence[str]], Collection[in
         header.names,
         columns,
         lambda row: f"line {above + _line(text, row + header.lines)}",
-        header.called,
+        header.name_in_file,
     )
 
 
 def _check_text(shown: str, text: bytes) -> None:
-    """Piece by piece: one letter beyond Latin would make the whole text four times as long."""
+    """Refuse text that is not UTF-8, piece by piece: one letter beyond Latin would make the whole
+    text four times as long.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, 0 if text.isascii() else len(text), _CHUNK):
         piece = text[start : start + _CHUNK]
@@ -201,14 +200,14 @@ def _check_text(shown: str, text: bytes) -> None:
 
 
 def _parsed(text: bytes, header: Header, types: Sequence[pa.DataType]) -> tuple[Column, ...]:
-    """The columns in these types; ArrowInvalid, which does not say where, if they are not."""
+    """Read the columns in these types. Raises ArrowInvalid, which does not say where."""
     parsing = pyarrow.csv.ParseOptions(delimiter=header.delimiter)
     return _columns(text, header, types, pyarrow.csv.ReadOptions(), parsing)
 
 
 def _parsed_as_text(shown: str, text: bytes, header: Header, above: int) -> tuple[Column, ...]:
-    """The columns as they are written; a row of another width is refused by its line, `above` lines
-    being above the text.
+    """Read the columns as text; refuse a row of another width by its line, of which `above` lines
+    are above the text.
     """
     torn: list[InvalidRow] = []
 
@@ -261,7 +260,7 @@ def _why_torn(text: bytes, torn: Sequence["InvalidRow"], error: pa.ArrowInvalid,
 
 
 def _line(text: bytes, row: int) -> int:
-    """The line of the row, counted from the first line: empty lines are no rows but are lines."""
+    """Return the line of a row: empty lines are counted, and have no row."""
     filled = (i for i, line in enumerate(io.BytesIO(text), start=1) if line.strip(_LINE_ENDS))
     return next(line for i, line in enumerate(filled) if i == row)
 

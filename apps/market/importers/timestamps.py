@@ -171,7 +171,7 @@ _HARDLY_ANY: Final = 0.1
 
 def starts_of(
     stamps: NDArray[np.int64],
-    of: NDArray[np.int32],
+    row_instrument: NDArray[np.int32],
     timeframe: str,
     sessions: Sessions,
     *,
@@ -186,17 +186,19 @@ def starts_of(
         return stamps, 0
     if len(stamps) and (stamps % 60 == 59).all():
         return stamps + 1 - length, length - 1
-    if side is StampSide.END or (side is None and _marks_ends(stamps, of, sessions)):
+    if side is StampSide.END or (side is None and _marks_ends(stamps, row_instrument, sessions)):
         return stamps - length, length
     return stamps, 0
 
 
-def _marks_ends(stamps: NDArray[np.int64], of: NDArray[np.int32], sessions: Sessions) -> bool:
+def _marks_ends(
+    stamps: NDArray[np.int64], row_instrument: NDArray[np.int32], sessions: Sessions
+) -> bool:
     days = ist_day(stamps)
     # One number for each instrument's day: a day number is far below 100,000.
-    both = of.astype(np.int64) * 100_000 + days
+    both = row_instrument.astype(np.int64) * 100_000 + days
     opens, closes = (np.where(hours < 0, 0, hours) for hours in _hours(days, sessions))
-    seen = len(np.unique(both)) if of.any() else _distinct(days)
+    seen = len(np.unique(both)) if row_instrument.any() else _distinct(days)
     at_open = np.count_nonzero(stamps == opens)
     at_close = np.count_nonzero(stamps == closes)
     return bool(at_close >= _NEARLY_ALL * seen and at_open <= _HARDLY_ANY * seen)
@@ -222,7 +224,11 @@ _BY_SECONDS: Final = {seconds: name for name, seconds in TIMEFRAMES.items()}
 
 
 def timeframe_of(
-    table: FileTable, times: NDArray[np.int64], of: NDArray[np.int32], *, given: str | None
+    table: FileTable,
+    times: NDArray[np.int64],
+    row_instrument: NDArray[np.int32],
+    *,
+    given: str | None,
 ) -> str:
     """Return the given timeframe if the bars do not contradict it, else the one they show: the one
     whose length is the commonest step between distinct times of an instrument.
@@ -232,7 +238,7 @@ def timeframe_of(
     """
     if given is not None and given not in TIMEFRAMES:
         table.refuse(f"timeframe {given!r} is none of {', '.join(TIMEFRAMES)}")
-    steps, counts = _steps(times, of)
+    steps, counts = _steps(times, row_instrument)
     commonest = int(steps[np.argmax(counts)]) if len(steps) else 0
     if given is None:
         if commonest not in _BY_SECONDS:
@@ -247,14 +253,14 @@ def timeframe_of(
 
 
 def _steps(
-    times: NDArray[np.int64], of: NDArray[np.int32]
+    times: NDArray[np.int64], row_instrument: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
     """Return each step between distinct times of one instrument, ascending, and its frequency."""
-    if not of.any():
+    if not row_instrument.any():
         steps = np.diff(np.sort(times))
     else:
-        order = np.lexsort((times, of))
-        within = np.diff(of[order]) == 0
+        order = np.lexsort((times, row_instrument))
+        within = np.diff(row_instrument[order]) == 0
         steps = np.diff(times[order])[within]
     return np.unique(steps[steps > 0], return_counts=True)
 

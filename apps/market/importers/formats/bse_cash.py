@@ -1,4 +1,4 @@
-"""BSE's old bhavcopy of shares (14 columns). A share is called by its scrip code, such as
+"""BSE's old bhavcopy of shares (14 columns). The symbol of a share is its scrip code, such as
 BSE:500325: the file has no other name that is unique. It has no date either: the file's name does
 (EQ060521.CSV, or a date such as 2021-05-06).
 """
@@ -25,23 +25,23 @@ _DATES: Final = (
 
 
 def by_scrip_code(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, ["sccode", "scgroup"])
-    each = tuple(share_in_series("BSE", code, group) for code, group in keys)
-    return FileInstruments(of, each, "column SC_CODE")
+    by_row, keys = group_rows(table, ["sccode", "scgroup"])
+    names = tuple(share_in_series("BSE", code, group) for code, group in keys)
+    return FileInstruments(by_row, names, "column SC_CODE")
 
 
 def day_of_name(table: FileTable, layout: Layout) -> NDArray[np.int64]:
-    """The date in the file's name, for each row."""
-    found = (form.fullmatch(table.name) for form in _DATES)
-    told = next((each for each in found if each is not None), None)
-    if told is None:
+    """Return the date in the file's name, for each row."""
+    matches = (form.fullmatch(table.name) for form in _DATES)
+    match = next(filter(None, matches), None)
+    if match is None:
         table.refuse("has no column of dates, and its name has no date such as EQ060521.CSV")
-    return np.full(len(table), midnight(_date(table, told)), dtype=np.int64)
+    return np.full(len(table), midnight(_date(table, match)), dtype=np.int64)
 
 
-def _date(table: FileTable, told: re.Match[str]) -> date:
+def _date(table: FileTable, match: re.Match[str]) -> date:
     try:
-        return date(int(told["year"]) % 100 + 2000, int(told["month"]), int(told["day"]))
+        return date(int(match["year"]) % 100 + 2000, int(match["month"]), int(match["day"]))
     except ValueError:
         table.refuse("has no column of dates, and the date in its name is none")
 

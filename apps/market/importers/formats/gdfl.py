@@ -1,7 +1,7 @@
 """Global Datafeeds: one file a day, all contracts by the minute.
 
 Tickers end in their segment: `RELIANCE.NSE`, `BANKNIFTY26MAY2643000PE.NFO`. Continuous futures
-(`NIFTY-I.NFO`) are no contract and have no symbol. Its stamps mark the end of a minute, most of
+(`NIFTY-I.NFO`) are not contracts and have no symbol. Its stamps mark the end of a minute, most of
 them as its last second (09:15:59).
 """
 
@@ -11,10 +11,10 @@ from apps.market.importers.bar_columns import FileInstruments, InstrumentName
 from apps.market.importers.file_format import FileFormat
 from apps.market.importers.instrument_names import (
     FileContract,
-    contract_names,
     day_first_contract,
     group_rows,
     instrument_name,
+    name_contracts,
     resolve_collisions,
     share_symbol,
 )
@@ -30,13 +30,10 @@ _CASH: Final = frozenset({"NSE", "NSE_IDX", "BSE", "BSE_IDX"})
 
 
 def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, ["ticker"])
-    each = [_by_ticker(name) for (name,) in keys]
-    contracts = iter(contract_names(one for one in each if isinstance(one, FileContract)))
-    done = [next(contracts) if isinstance(one, FileContract) else one for one in each]
-    return FileInstruments(
-        of, resolve_collisions(done, [name for (name,) in keys]), "column Ticker"
-    )
+    by_row, keys = group_rows(table, ["ticker"])
+    tickers = [ticker for (ticker,) in keys]
+    names = name_contracts(map(_by_ticker, tickers))
+    return FileInstruments(by_row, resolve_collisions(names, tickers), "column Ticker")
 
 
 def _by_ticker(ticker: str) -> FileContract | InstrumentName:

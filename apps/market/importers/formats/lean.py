@@ -1,9 +1,10 @@
 """Minutes of Lean's data folder as one table: a date, milliseconds since midnight, prices.
 
 Prices of shares are whole numbers of a ten-thousandth of a rupee, those of indices are rupees: an
-instrument with a price that is no whole number has rupees.
+instrument with a price that is not a whole number has rupees.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -21,9 +22,9 @@ _SCALE: Final = 10_000.0
 
 
 def by_symbol(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, ["symbol"])
-    each = tuple(instrument_name(name, symbol_of_name(name)) for (name,) in keys)
-    return FileInstruments(of, each, "column symbol")
+    by_row, keys = group_rows(table, ["symbol"])
+    names = tuple(instrument_name(name, symbol_of_name(name)) for (name,) in keys)
+    return FileInstruments(by_row, names, "column symbol")
 
 
 def since_midnight(table: FileTable, layout: Layout) -> NDArray[np.int64]:
@@ -36,9 +37,10 @@ def since_midnight(table: FileTable, layout: Layout) -> NDArray[np.int64]:
 def in_rupees(table: FileTable, rows: BarColumns) -> BarColumns:
     prices = [getattr(rows, name) for name in PRICES]
     broken = np.any([column != np.rint(column) for column in prices], axis=0)
-    in_rupees = np.isin(rows.of, np.unique(rows.of[broken]))
-    divisor = np.where(in_rupees, 1.0, _SCALE)
-    return rows.priced(*(column / divisor for column in prices))
+    are_rupees = np.isin(rows.instrument, np.unique(rows.instrument[broken]))
+    divisor = np.where(are_rupees, 1.0, _SCALE)
+    open_, high, low, close = (column / divisor for column in prices)
+    return replace(rows, open=open_, high=high, low=low, close=close)
 
 
 FORMAT: Final = FileFormat(

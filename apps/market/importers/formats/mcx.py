@@ -1,8 +1,8 @@
 """MCX: the bhavcopy of its web site, and files of contracts by the minute.
 
 The bhavcopy's volume counts lots, its numbers are grouped by commas, its names padded. Contracts
-by the minute are called by their day of expiry (CRUDEOIL17JUL255700CE); such a file holds rows
-without a symbol where a file of another length was joined in, and those are left out.
+by the minute are named by their day of expiry (CRUDEOIL17JUL255700CE); such a file has rows without
+a symbol where a file of another length was joined in, and those are left out.
 """
 
 from typing import Final
@@ -11,9 +11,9 @@ from apps.market.importers.bar_columns import FileInstruments, InstrumentName
 from apps.market.importers.file_format import CONTRACTS, FileFormat
 from apps.market.importers.instrument_names import (
     FileContract,
-    contract_names,
     day_first_contract,
     group_rows,
+    name_contracts,
     resolve_collisions,
     strike_of,
 )
@@ -25,36 +25,32 @@ _KEY: Final = ("symbol", "expirydate", "strikeprice", "optiontype")
 
 
 def by_expiry(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, _KEY)
-    each = contract_names(_contract(table, key) for key in keys)
-    return FileInstruments(
-        of, resolve_collisions(each, [one.called for one in each]), "its contract"
-    )
+    by_row, keys = group_rows(table, _KEY)
+    names = name_contracts(_contract(table, key) for key in keys)
+    names_in_file = [name.name_in_file for name in names]
+    return FileInstruments(by_row, resolve_collisions(names, names_in_file), "its contract")
 
 
 def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     root, expiry, strike, option_type = key
-    day, called = day_of(table, expiry), " ".join(filter(None, key))
+    day, name_in_file = day_of(table, expiry), " ".join(filter(None, key))
     if option_type not in ("CE", "PE"):
-        return FileContract(called, "MCX", root, day)
-    return FileContract(called, "MCX", root, day, strike_of(table, strike), option_type)
+        return FileContract(name_in_file, "MCX", root, day)
+    return FileContract(name_in_file, "MCX", root, day, strike_of(table, strike), option_type)
 
 
 def by_name(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, ["symbol"])
-    each = [_by_name(name) for (name,) in keys]
-    contracts = iter(contract_names(one for one in each if isinstance(one, FileContract)))
-    done = [next(contracts) if isinstance(one, FileContract) else one for one in each]
-    return FileInstruments(
-        of, resolve_collisions(done, [name for (name,) in keys]), "column symbol"
-    )
+    by_row, keys = group_rows(table, ["symbol"])
+    raw = [name for (name,) in keys]
+    names = name_contracts(map(_by_name, raw))
+    return FileInstruments(by_row, resolve_collisions(names, raw), "column symbol")
 
 
 def _by_name(name: str) -> FileContract | InstrumentName:
     if not name:
         return InstrumentName(name, None, "rows without a symbol")
-    why = "names that are no contract, such as CRUDEOIL17JUL255700CE"
-    return day_first_contract(name, "MCX") or InstrumentName(name, None, why)
+    reason = "names that are no contract, such as CRUDEOIL17JUL255700CE"
+    return day_first_contract(name, "MCX") or InstrumentName(name, None, reason)
 
 
 BHAVCOPY: Final = FileFormat(

@@ -1,8 +1,8 @@
 """NSE's bhavcopies of the cash market: the old one of 13 columns, and the full one with delivery.
 
 Rows are told apart by symbol and series: EQ, BE and BZ are one share (BE and BZ while it is traded
-for delivery only). What is a share, a fund or a unit of a trust is told as of masters; what else is
-listed there (bonds, debentures, gold bonds, lots traded in blocks) has no symbol here.
+for delivery only). Shares, funds and units of trusts are recognised as in masters; everything else
+that is listed there (bonds, debentures, gold bonds, lots traded in blocks) has no symbol here.
 """
 
 from typing import Final
@@ -29,11 +29,10 @@ _PRICES: Final = {
 
 
 def by_series(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, ["symbol", "series"])
-    each = [share_in_series("NSE", name, series) for name, series in keys]
-    return FileInstruments(
-        of, resolve_collisions(each, [name for name, _ in keys]), "column SYMBOL"
-    )
+    by_row, keys = group_rows(table, ["symbol", "series"])
+    names = [share_in_series("NSE", name, series) for name, series in keys]
+    raw = [name for name, _ in keys]
+    return FileInstruments(by_row, resolve_collisions(names, raw), "column SYMBOL")
 
 
 def share_in_series(exchange: str, name: str, series: str) -> InstrumentName:

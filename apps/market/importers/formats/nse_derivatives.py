@@ -9,8 +9,8 @@ from apps.market.importers.bar_columns import FileInstruments
 from apps.market.importers.file_format import CONTRACTS, FileFormat
 from apps.market.importers.instrument_names import (
     FileContract,
-    contract_names,
     group_rows,
+    name_contracts,
     resolve_collisions,
     strike_of,
 )
@@ -23,19 +23,18 @@ _FUTURE: Final = "XX"
 
 
 def by_contract(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, _KEY)
-    each = contract_names(_contract(table, key) for key in keys)
-    return FileInstruments(
-        of, resolve_collisions(each, [one.called for one in each]), "its contract"
-    )
+    by_row, keys = group_rows(table, _KEY)
+    names = name_contracts(_contract(table, key) for key in keys)
+    names_in_file = [name.name_in_file for name in names]
+    return FileInstruments(by_row, resolve_collisions(names, names_in_file), "its contract")
 
 
 def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     root, expiry, strike, option_type = key
-    day, called = day_of(table, expiry), " ".join(key)
+    day, name_in_file = day_of(table, expiry), " ".join(key)
     if option_type == _FUTURE:
-        return FileContract(called, "NSE", root, day)
-    return FileContract(called, "NSE", root, day, strike_of(table, strike), option_type)
+        return FileContract(name_in_file, "NSE", root, day)
+    return FileContract(name_in_file, "NSE", root, day, strike_of(table, strike), option_type)
 
 
 FORMAT: Final = FileFormat(

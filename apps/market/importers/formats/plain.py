@@ -18,35 +18,35 @@ from apps.market.importers.instrument_names import (
 from apps.market.importers.layout import Layout, normalise
 from apps.market.importers.tables import FileTable
 
-_NAMED: Final = re.compile(
+_FILE_NAME: Final = re.compile(
     rf"(?:(?P<exchange>{'|'.join(EXCHANGES)})_)?(?P<code>[A-Z0-9]+)_(?:{'|'.join(TIMEFRAMES)})[_.].*"
 )
 
 
 def by_column_or_name(table: FileTable, layout: Layout) -> FileInstruments:
-    """As a column says, else the file's name (`INFY_1m_2024.parquet`, `BSE_SENSEX_1d.csv`)."""
+    """Find the instruments by a column, else by the file's name (`INFY_1m_2024.parquet`,
+    `BSE_SENSEX_1d.csv`).
+    """
     if layout.symbol is not None:
-        of, keys = group_rows(table, [normalise(table.names[layout.symbol])])
+        by_row, keys = group_rows(table, [normalise(table.names[layout.symbol])])
         names = [name for (name,) in keys]
         if any(names):
-            found = resolve_collisions([_by_name(name) for name in names], names)
-            return FileInstruments(of, found, f"column {table.names[layout.symbol]}")
+            instruments = resolve_collisions([_by_name(name) for name in names], names)
+            return FileInstruments(by_row, instruments, f"column {table.names[layout.symbol]}")
     return FileInstruments(np.zeros(len(table), np.int32), (_by_file(table),), "file name")
 
 
 def _by_name(name: str) -> InstrumentName:
-    return (
-        instrument_name(name, symbol_of_name(name))
-        if name
-        else InstrumentName(name, None, "rows without a symbol")
-    )
+    if not name:
+        return InstrumentName(name, None, "rows without a symbol")
+    return instrument_name(name, symbol_of_name(name))
 
 
 def _by_file(table: FileTable) -> InstrumentName:
-    told = _NAMED.fullmatch(table.name)
-    if told is None:
+    match = _FILE_NAME.fullmatch(table.name)
+    if match is None:
         return InstrumentName("", None, "neither a column nor the file's name tells the symbol")
-    exchange, code = told["exchange"], told["code"]
+    exchange, code = match["exchange"], match["code"]
     return instrument_name("", f"{exchange}:{code}" if exchange else symbol_of_name(code))
 
 

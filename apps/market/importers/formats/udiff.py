@@ -5,6 +5,7 @@ in contracts, which `NewBrdLotQty` turns into units; BSE counts units. On its la
 option's close as the index level, so its last price is taken.
 """
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -16,8 +17,8 @@ from apps.market.importers.file_format import FileFormat
 from apps.market.importers.formats.nse_cash import share_in_series
 from apps.market.importers.instrument_names import (
     FileContract,
-    contract_names,
     group_rows,
+    name_contracts,
     resolve_collisions,
     strike_of,
 )
@@ -34,17 +35,14 @@ _OPTIONS: Final = frozenset({"IDO", "STO", "COO", "FUO"})
 
 
 def by_kind(table: FileTable, layout: Layout) -> FileInstruments:
-    of, keys = group_rows(table, _KEY)
-    each = [_cash(key) or _contract(table, key) for key in keys]
-    contracts = iter(contract_names(one for one in each if isinstance(one, FileContract)))
-    done = [next(contracts) if isinstance(one, FileContract) else one for one in each]
-    return FileInstruments(
-        of, resolve_collisions(done, ["|".join(key[2:3] + key[4:]) for key in keys]), "TckrSymb"
-    )
+    by_row, keys = group_rows(table, _KEY)
+    names = name_contracts(_cash(key) or _contract(table, key) for key in keys)
+    raw = ["|".join(key[2:3] + key[4:]) for key in keys]
+    return FileInstruments(by_row, resolve_collisions(names, raw), "TckrSymb")
 
 
 def _cash(key: tuple[str, ...]) -> InstrumentName | None:
-    """A row that is no contract."""
+    """Return the name of a row that is not a contract, None for a contract."""
     source, kind, name, series, *_ = key
     exchange = _EXCHANGES.get(source)
     if exchange is None:
@@ -58,16 +56,16 @@ def _cash(key: tuple[str, ...]) -> InstrumentName | None:
 
 def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     source, kind, root, _, expiry, strike, option_type = key
-    day, called = day_of(table, expiry), " ".join(filter(None, key[2:]))
+    day, name_in_file = day_of(table, expiry), " ".join(filter(None, key[2:]))
     if kind in _FUTURES:
-        return FileContract(called, _EXCHANGES[source], root, day)
+        return FileContract(name_in_file, _EXCHANGES[source], root, day)
     return FileContract(
-        called, _EXCHANGES[source], root, day, strike_of(table, strike), option_type
+        name_in_file, _EXCHANGES[source], root, day, strike_of(table, strike), option_type
     )
 
 
 def in_units(table: FileTable, rows: BarColumns) -> BarColumns:
-    """The rows with their volume in units, and with closes that are prices of the option."""
+    """Return the rows with volume in units, and with closes that are prices of the option."""
     derivative = pc.is_in(_text(table, "fininstrmtp"), pa.array(sorted(_FUTURES | _OPTIONS)))
     of_nse = np.asarray(derivative) & _is(table, "src", "NSE")
     volume, close = rows.volume, rows.close
@@ -78,14 +76,14 @@ def in_units(table: FileTable, rows: BarColumns) -> BarColumns:
     if last_day.any():
         prices = table.cast(column_index(table, "lastpric"), pa.float64(), "is no price")
         close = np.where(last_day, prices.to_numpy(), close)
-    return rows.counted(volume=volume, close=close)
+    return replace(rows, volume=volume, close=close)
 
 
 def _expiring_options_of_bse(table: FileTable) -> Flags:
     option = pc.is_in(_text(table, "fininstrmtp"), pa.array(sorted(_OPTIONS)))
     last_day = pc.equal(_text(table, "xprydt"), _text(table, "traddt"))
-    found: Flags = np.asarray(option) & np.asarray(last_day) & _is(table, "src", "BSE")
-    return found
+    flags: Flags = np.asarray(option) & np.asarray(last_day) & _is(table, "src", "BSE")
+    return flags
 
 
 def _is(table: FileTable, name: str, value: str) -> Flags:

@@ -1,7 +1,7 @@
 """Files that yfinance saved: with one line of names, or with three that also name the ticker.
 
 Yahoo adjusts all prices for splits and bonuses up to the day of the download; `Adj Close`, which is
-adjusted for dividends too, is not taken. It has days without a trade as flat bars of no volume.
+adjusted for dividends too, is not read. It has days without a trade as flat bars of no volume.
 """
 
 from typing import Final
@@ -19,14 +19,14 @@ _SUFFIXES: Final = {"NS": "NSE", "BO": "BSE"}
 
 
 def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
-    if table.called is None:
+    if table.name_in_file is None:
         return by_column_or_name(table, layout)
-    name, _, suffix = table.called.rpartition(".")
+    name, _, suffix = table.name_in_file.rpartition(".")
     exchange = _SUFFIXES.get(suffix)
     if exchange is None:
-        table.refuse(f"its ticker {table.called} is none of NSE (.NS) or BSE (.BO)")
-    one = instrument_name(table.called, share_symbol(exchange, name))
-    return FileInstruments(np.zeros(len(table), np.int32), (one,), "line 2")
+        table.refuse(f"its ticker {table.name_in_file} is none of NSE (.NS) or BSE (.BO)")
+    share = instrument_name(table.name_in_file, share_symbol(exchange, name))
+    return FileInstruments(np.zeros(len(table), np.int32), (share,), "line 2")
 
 
 FORMAT: Final = FileFormat(

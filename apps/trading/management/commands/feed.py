@@ -160,7 +160,7 @@ class Command(BaseCommand):
         timeframes = {one.timeframe for one in loaded}
         if len(timeframes) != 1:
             raise CommandError(f"the files are of several timeframes: {sorted(timeframes)}")
-        series = {part.symbol: part.candles for one in loaded for part in one.parts}
+        series = {part.symbol: part.candles for one in loaded for part in one.instruments}
         wanted = options["symbols"] or series
         return timeframes.pop(), {name: bars for name, bars in series.items() if name in wanted}
 
