@@ -1,4 +1,4 @@
-"""Loading several candle files at once: their bars are gathered and stored together."""
+"""Import of several candle files at once: their bars are collected and stored together."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -10,44 +10,45 @@ from apps.market.candle_chunks import overlay
 from apps.market.candle_writer import CandleKind, WriteCounts
 from apps.market.importers import CandleImport
 
-_GATHERED_AT_MOST: Final = 4_000_000
-"""Bars in memory; fewer would have the bhavcopies of a year rewrite the same blocks each day."""
+# Bars in memory; with fewer the bhavcopies of a year would rewrite the same chunks each day.
+_BATCH: Final = 4_000_000
 
 
 class CandleLoader:
-    """Files, added one after another, then stored; of a moment that two give the later's bar stays.
+    """Stores files that are added one after another; where two have a bar of one time, the later
+    file's wins.
 
-    `done` is what became of the bars that were held, `twice` counts those that a later file gave
-    again. With `replace` what was held of a symbol and timeframe before makes way.
+    `counts` says what was written, `twice` counts bars that a later file gave again. With `replace`
+    the stored bars of a symbol and timeframe are dropped first.
     """
 
     def __init__(self, *, replace: bool, now: datetime) -> None:
-        self.done = WriteCounts()
+        self.counts = WriteCounts()
         self.twice = 0
         self._replace = replace
         self._now = now
         self._pieces: dict[tuple[str, CandleKind], dict[str, list[Candles]]] = {}
-        self._gathered = 0
+        self._collected = 0
         self._replaced: set[tuple[str, str]] = set()
 
     def add(self, loaded: CandleImport) -> None:
-        """Keep what became of the file's rows, and gather its bars."""
+        """Store the file's report, and collect its bars."""
         services.record_file(loaded=loaded, now=self._now)
         key = loaded.timeframe, CandleKind(adjusted=loaded.report.adjusted)
         pieces = self._pieces.setdefault(key, defaultdict(list))
-        for part in loaded.instruments:
-            pieces[part.symbol].append(part.candles)
-        self._gathered += loaded.report.bars
-        if self._gathered >= _GATHERED_AT_MOST:
+        for instrument in loaded.instruments:
+            pieces[instrument.symbol].append(instrument.candles)
+        self._collected += loaded.report.bars
+        if self._collected >= _BATCH:
             self.store()
 
     def store(self) -> None:
-        """Store what was gathered. Raises what `services.append_all` does."""
+        """Store the collected bars. Raises what `services.append_all` does."""
         for (timeframe, kind), pieces in self._pieces.items():
-            series = {symbol: overlay(parts) for symbol, parts in pieces.items()}
-            self.twice += sum(len(piece) for parts in pieces.values() for piece in parts)
+            series = {symbol: overlay(candles) for symbol, candles in pieces.items()}
+            self.twice += sum(len(bars) for candles in pieces.values() for bars in candles)
             self.twice -= sum(map(len, series.values()))
-            self.done += services.append_all(
+            self.counts += services.append_all(
                 series=series,
                 timeframe=timeframe,
                 kind=kind,
@@ -55,10 +56,10 @@ class CandleLoader:
                 now=self._now,
             )
         self._pieces.clear()
-        self._gathered = 0
+        self._collected = 0
 
     def _to_replace(self, timeframe: str, series: dict[str, Candles]) -> list[str]:
-        """Symbols of which nothing is from this load yet."""
+        """Return the symbols of which this import has stored nothing yet."""
         if not self._replace:
             return []
         fresh = [symbol for symbol in series if (timeframe, symbol) not in self._replaced]

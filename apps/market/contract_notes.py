@@ -1,4 +1,4 @@
-"""Virtual contract notes: what a fill would cost, before or without there being one."""
+"""Virtual contract notes: what a fill would cost."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -15,7 +15,9 @@ from apps.symbols.services import expiries_of, indices_among, terms_on
 
 @dataclass(frozen=True, slots=True)
 class ContractNote:
-    """`value` is quantity x price x multiplier, rupees; of an option the premium."""
+    """What one fill costs. `value` is quantity x price x multiplier in rupees, the premium of an
+    option; `rule_set` is the SHA-256 of the rules.
+    """
 
     symbol: str
     day: date
@@ -25,7 +27,7 @@ class ContractNote:
     multiplier: Decimal
     basis: ChargeBasis
     charges: FillCharges
-    edition: str
+    rule_set: str
 
     @property
     def value(self) -> Decimal:

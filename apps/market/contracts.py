@@ -1,5 +1,5 @@
-"""What the market's rules and the masters say of the symbols that a strategy trades, as the engine
-takes it: calendars, contracts, a schedule of charges, and what the reader of a result must know.
+"""The market's rules for the symbols that a strategy trades, as the engine needs them: calendars,
+contracts, a schedule of charges, and notes for the reader of a result.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,7 +35,7 @@ from apps.symbols.services import (
 )
 from apps.symbols.terms import DatedTerms
 
-_WORDS: Final[Mapping[str, str]] = {
+_ITEM_NAMES: Final[Mapping[str, str]] = {
     "brokerage": "brokerage",
     "transaction_tax": "transaction tax",
     "exchange_fee": "exchange fee",
@@ -46,9 +46,9 @@ _WORDS: Final[Mapping[str, str]] = {
 
 
 class InstrumentFacts(NamedTuple):
-    """What masters say of a symbol: its terms over the range, none if it is unknown, the date of
-    its last session, and of an index the future on it that expires first after the range. Where no
-    master lists a contract its name tells its last session (`listed` is false).
+    """What masters say of a symbol: its terms over the range (none if it is unknown), the date of
+    its last session, and for an index the future on it that expires first after the range. The last
+    session of a contract that no master lists (`listed` is false) follows from its name.
     """
 
     terms: Sequence[DatedTerms] = ()
@@ -61,7 +61,7 @@ class InstrumentFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class MarketRules:
-    """The rules of the market for the run of a strategy from `first` to `last`."""
+    """The market's rules for the run of a strategy from `first` to `last`."""
 
     rule_set: RuleSet
     strategy: Strategy
@@ -74,10 +74,10 @@ class MarketRules:
         return sessions_of(symbol, rule_set=self.rule_set, has_derivatives=has_derivatives)
 
     def contract(self, symbol: str, price_on: Callable[[date], float]) -> Contract:
-        """Lot, value, tick and margin of the first day, and what takes their place when.
+        """Return lot, value, tick and margin of the first day, and their later changes.
 
-        `price_on` tells a price of about a day, as ticks may depend on it. What no master describes
-        has the engine's tick (engine rule 3).
+        `price_on` returns a price of about a day, as ticks may depend on it. A symbol that no
+        master describes has the engine's tick (engine rule 3).
         """
         days = [self.first, *self._days_of_change(symbol)]
         terms = [self._on(symbol, day, Decimal(str(price_on(day)))) for day in days]
@@ -92,11 +92,11 @@ class MarketRules:
         return schedule_of(self.rule_set, map(self._charge_basis, self.facts))
 
     def notes(self, symbol: str) -> tuple[Note, ...]:
-        """What the reader of a result must know of a symbol's contract and charges."""
+        """Return what the reader of a result must know of a symbol's contract and charges."""
         return (*self._on_charges(symbol), *self._on_contract(symbol))
 
     def _end(self, symbol: str) -> int | None:
-        """The close of its last session (epoch seconds)."""
+        """Return the close of the symbol's last session (epoch seconds)."""
         expiry = self._last_day(symbol)
         if expiry is None:
             return None
@@ -104,15 +104,15 @@ class MarketRules:
         return int(closes[0]) if closes[0] >= 0 else None
 
     def _last_day(self, symbol: str) -> date | None:
-        """The date of its last session."""
+        """Return the date of the symbol's last session."""
         facts = self.facts[symbol]
         return facts.expiry if facts.listed else expiry_of(parse(symbol), self.sessions(symbol))
 
     def _days_of_change(self, symbol: str) -> list[date]:
-        """After the first day: new terms of the master, new ticks and margins of the rulebook."""
-        place = parse(symbol).exchange, self._kind(symbol)
+        """Return the later days with new terms in the master, or a new tick or margin."""
+        key = parse(symbol).exchange, self._kind(symbol)
         days = {terms.valid_from for terms in self.facts[symbol].terms}
-        days |= dates_of(self.rule_set.ticks, *place) | dates_of(self.rule_set.margins, *place)
+        days |= dates_of(self.rule_set.ticks, *key) | dates_of(self.rule_set.margins, *key)
         return sorted(day for day in days if self.first < day <= self.last)
 
     def _on(self, symbol: str, day: date, price: Decimal) -> Contract:
@@ -157,12 +157,12 @@ class MarketRules:
             yield Note("unknown_broker", message)
         unknown = unknown_items(self.rule_set, basis, self.first)
         if unknown:
-            words = ", ".join(_WORDS[item] for item in unknown)
-            message = f"On {self.first} the rulebook has no rate for {words} of {symbol}."
+            items = ", ".join(_ITEM_NAMES[item] for item in unknown)
+            message = f"On {self.first} the rulebook has no rate for {items} of {symbol}."
             yield Note("incomplete_charges", message)
 
     def _on_index(self, symbol: str) -> str:
-        """Say that an index cannot be traded, and what can be traded instead."""
+        """Return the note that an index cannot be traded, and what can be traded instead."""
         message = (
             f"{symbol} is an index, which cannot be traded: the result follows its level, as if one"
             " unit were a share, and no charges are taken."
@@ -196,17 +196,19 @@ class MarketRules:
 
 
 def lot_of(rule_set: RuleSet, symbol: str, terms: DatedTerms | None) -> tuple[float, float]:
-    """(units of a lot, rupees a unit gains per rupee): the master's, else the rulebook's."""
-    goods = commodity_of(rule_set, parse(symbol))
-    if terms and (terms.multiplier is not None or goods is None or goods.lot is None):
+    """Return the units of a lot and the rupees that a unit gains per rupee of price, by the master
+    or else by the rule set.
+    """
+    commodity = commodity_of(rule_set, parse(symbol))
+    if terms and (terms.multiplier is not None or commodity is None or commodity.lot is None):
         return float(terms.lot_size), float(terms.unit_value)
-    if goods is None or goods.lot is None or goods.multiplier is None:
+    if commodity is None or commodity.lot is None or commodity.multiplier is None:
         return Contract().lot, Contract().multiplier
-    return float(goods.lot), float(goods.multiplier / goods.lot)
+    return float(commodity.lot), float(commodity.multiplier / commodity.lot)
 
 
 def market_rules_of(strategy: Strategy, *, first: date, last: date) -> MarketRules:
-    """By the edition and the masters that are loaded."""
+    """Return the rules for a strategy by the rule set in force and the loaded masters."""
     symbols = strategy.basicInfo.symbols
     indices, derived = indices_among(symbols), symbols_with_derivatives(symbols)
     expiries, futures = expiries_of(symbols), next_futures(indices, day=last)
@@ -225,7 +227,7 @@ def market_rules_of(strategy: Strategy, *, first: date, last: date) -> MarketRul
 
 
 def bundled_market_rules(strategy: Strategy, *, first: date, last: date) -> MarketRules:
-    """By the bundled edition alone, for a simulation without a database."""
+    """Return the rules by the bundled rule set, for a simulation without a database."""
     indices = {row.code for row in instruments() if row.type == "index"}
     facts = {
         symbol: InstrumentFacts(on_index=parse(symbol).root in indices, listed=False)

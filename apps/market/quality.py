@@ -1,7 +1,7 @@
-"""What a series of bars looks like: gaps, strays, jumps. Nothing is changed by it.
+"""The quality of a series of bars: gaps, bars off session, jumps. Nothing is changed.
 
 A jump or a spike may be real (YESBANK lost half in a day in 2020); a report only says where to
-look. Options move so by nature and are not asked for either.
+look. Options move so by nature and are not checked for either.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,18 @@ from apps.engine.symbols import parse
 Days = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
+# A bar that opens this share or more away from the last close is a jump.
 JUMP: Final = 0.3
-"""A bar that opens this share or more away from the last close is a jump."""
+# A close this share or more away from both its neighbours, which agree, is a spike.
 SPIKE: Final = 0.3
-"""A close this share or more away from the closes on both its sides, which agree, is a spike."""
 _AGREE: Final = 0.15
+# Bars in a row without volume, in a series that has volume elsewhere, that make a run.
 LONG_RUN: Final = 10
-"""Bars in a row without volume, in a series that has volume elsewhere, that make a run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Quality:
-    """Days are numbers since 1970 in Asia/Kolkata; `days` are those that have bars.
+    """The quality of a series; days are numbers since 1970 in Asia/Kolkata, `days` those with bars.
 
     `missing_days` are sessions of the calendar between the first and the last date without a bar;
     `short_days` have fewer bars in their session than it has periods (in thin trading, or where
@@ -50,7 +50,7 @@ class Quality:
 
 
 def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -> Quality:
-    """The quality of a series that has a bar."""
+    """Return the quality of a series that has a bar."""
     days, _ = days_of(candles.time)
     inside = in_session(candles.time, timeframe, sessions)
     full, bars = days_of(candles.time[inside])
@@ -70,16 +70,16 @@ def inspect(symbol: str, candles: Candles, timeframe: str, sessions: Sessions) -
 
 
 def days_of(times: NDArray[np.int64]) -> tuple[Days, NDArray[np.intp]]:
-    """The dates of bars in order of time, and how many bars each has."""
+    """Return the dates of bars in order of time, and how many bars each has."""
     day = ist_day(times)
     first = np.flatnonzero(np.diff(day, prepend=-1))
     return day[first], np.diff(np.append(first, len(day)))
 
 
 def missing_days(days: Days, sessions: Sessions) -> Days:
-    """Sessions between the first and the last of `days`, ascending, that are none of them.
+    """Return the sessions between the first and the last of `days` that are not among them.
 
-    Years of which nobody knows the holidays have none.
+    Years whose holidays are not known have none.
     """
     if not len(days):
         return days
@@ -99,7 +99,7 @@ def year_of(days: Days) -> NDArray[np.int64]:
 
 
 def _short_days(days: Days, bars: NDArray[np.intp], timeframe: str, sessions: Sessions) -> Days:
-    """Dates with fewer bars than their session has periods; `bars` counts those of each day."""
+    """Return the dates with fewer bars than their session has periods."""
     if TIMEFRAMES[timeframe] >= DAY:
         return days[:0]
     opens, closes = sessions.hours(days)
@@ -122,13 +122,13 @@ def _jumps(candles: Candles) -> Flags:
 
 def _spikes(candles: Candles) -> Flags:
     close = candles.close
-    found = np.zeros(len(close), dtype=np.bool_)
+    spikes = np.zeros(len(close), dtype=np.bool_)
     if len(close) < 3:
-        return found
+        return spikes
     before, here, after = close[:-2], close[1:-1], close[2:]
     nearest = np.minimum(np.abs(here / before - 1), np.abs(here / after - 1))
-    found[1:-1] = (nearest >= SPIKE) & (np.abs(after / before - 1) < _AGREE)
-    return found
+    spikes[1:-1] = (nearest >= SPIKE) & (np.abs(after / before - 1) < _AGREE)
+    return spikes
 
 
 def _silent_runs(candles: Candles) -> NDArray[np.int64]:

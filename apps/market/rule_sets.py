@@ -1,6 +1,4 @@
-"""Which edition of the rulebook holds: the newest that was loaded, else the one that ships with
-the service.
-"""
+"""The rule set in force: the newest loaded version, else the one that ships with the service."""
 
 from collections.abc import Iterator, Mapping
 from datetime import date
@@ -19,7 +17,7 @@ from apps.market.rulebook.sessions import MARKETS, known_years
 
 
 def current_rule_set() -> RuleSet:
-    """The rules to go by; asked anew each time, as an edition may be loaded by another process."""
+    """Return the rule set in force, read anew each time: another process may load a version."""
     newest = RuleSetVersion.objects.values_list("sha256", flat=True).first()
     return bundled_rule_set() if newest is None else _read(newest)
 
@@ -29,13 +27,13 @@ def _read(sha256: str) -> RuleSet:
     return read_rule_set(files_of(RuleSetVersion.objects.filter(sha256=sha256).first()))
 
 
-def files_of(edition: RuleSetVersion | None) -> Mapping[str, str]:
-    """All files of an edition; one loaded before a file was known has the bundled one."""
-    return bundled_files() if edition is None else {**bundled_files(), **edition.files}
+def files_of(version: RuleSetVersion | None) -> Mapping[str, str]:
+    """Return all files of a version; a file that it does not have yet is the bundled one."""
+    return bundled_files() if version is None else {**bundled_files(), **version.files}
 
 
 def unknowns(rule_set: RuleSet, *, today: date) -> Iterator[str]:
-    """What an edition does not know, in words: rows without a source, years without a calendar."""
+    """Describe what a rule set does not know: rows without a source, years without a calendar."""
     for name in FILES:
         lines = [str(row.line) for row in rows_by_file(rule_set)[name] if row.unsourced]
         if lines:

@@ -136,7 +136,7 @@ def _segment_out(
     found = day_of(rule_set, exchange, market, day)
     phases = [
         {"phase": phase, "opens": f"{opens:%H:%M}", "closes": f"{closes:%H:%M}"}
-        for phase, opens, closes in found.windows
+        for phase, opens, closes in found.phases
     ]
     return {
         "segment": market,
@@ -163,7 +163,7 @@ def note_out(note: ContractNote) -> dict[str, object]:
                 "instrument": note.basis.instrument,
                 "product": note.basis.product,
                 "broker": note.basis.broker,
-                "edition": note.edition,
+                "edition": note.rule_set,
                 "charges": [_charge_out(charge) for charge in note.charges.charges],
                 "total": float(note.charges.total),
                 "unknown": list(note.charges.unknown),

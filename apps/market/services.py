@@ -1,4 +1,4 @@
-"""Writing history."""
+"""Writing candles and rule sets."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
@@ -8,7 +8,7 @@ from django.db import connection, transaction
 
 from apps.core.errors import Code, ServiceError
 from apps.engine.candles import Candles
-from apps.market import candle_writer, rule_sets
+from apps.market import candle_writer, queries, rule_sets
 from apps.market.candle_writer import REAL, CandleKind, WriteCounts
 from apps.market.importers import CandleImport
 from apps.market.models import CandleFile, RuleSetVersion
@@ -16,7 +16,7 @@ from apps.market.rulebook.rule_set import FILES, read_rule_set
 
 
 class UnknownRulebookFile(ServiceError):
-    """A file that is no part of a rulebook."""
+    """A file that is not part of the rulebook."""
 
     code = Code.VALIDATION_ERROR
     message = "The rulebook has no {unknown}; its files are {known}."
@@ -25,7 +25,7 @@ class UnknownRulebookFile(ServiceError):
 def append(
     *, symbol: str, timeframe: str, candles: Candles, kind: CandleKind = REAL, now: datetime
 ) -> WriteCounts:
-    """`append_all` of one symbol."""
+    """Do what `append_all` does, for one symbol."""
     return append_all(series={symbol: candles}, timeframe=timeframe, kind=kind, now=now)
 
 
@@ -38,11 +38,12 @@ def append_all(
     replace: Collection[str] = (),
     now: datetime,
 ) -> WriteCounts:
-    """Store bars beside those held; at a moment that is held already, the newer values win.
+    """Merge bars into the stored ones; at a time that has a stored bar, the newer values win.
 
-    A block in which nothing changes is not written, so loading a file again changes nothing. A
-    symbol is generated or real as a whole: its first real bars end its sample. What is held in this
-    timeframe of the symbols of `replace` is dropped first. Raises RealHistoryHeld, OtherPricesHeld.
+    A chunk in which nothing changes is not written, so importing a file again changes nothing. A
+    symbol is generated or real as a whole: its first real bars replace its sample. The stored bars
+    of the symbols of `replace` in this timeframe are dropped first. Raises RealHistoryExists,
+    OtherPriceKind.
     """
     candle_writer.lock_symbols(series)
     candle_writer.compact(series, now=now)
@@ -50,7 +51,7 @@ def append_all(
 
 
 def record_file(*, loaded: CandleImport, now: datetime) -> CandleFile:
-    """Keep what became of a file's rows."""
+    """Store the report of an imported file."""
     report = asdict(loaded.report)
     columns = {name: report.pop(name) for name in ("format", "rows", "bars")}
     return CandleFile.objects.create(
@@ -66,20 +67,19 @@ def record_file(*, loaded: CandleImport, now: datetime) -> CandleFile:
 
 @transaction.atomic
 def load_rule_set(*, files: Mapping[str, str], source: str, now: datetime) -> RuleSetVersion | None:
-    """Let the rulebook be the one in force with these files in the place of its own.
+    """Replace files of the rule set in force by these; return None if that changes nothing.
 
-    None when that changes nothing. Raises InvalidRulebook, UnknownFile.
+    Raises InvalidRulebook, UnknownRulebookFile.
     """
     unknown = sorted(files.keys() - set(FILES))
     if unknown:
         raise UnknownRulebookFile(unknown=unknown, known=list(FILES))
-    with connection.cursor() as cursor:  # one load after the other: each is built on the one before
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('rulebook', 0))")
-    newest = RuleSetVersion.objects.first()
-    held = rule_sets.files_of(newest)
-    whole = {**held, **files}
+    with connection.cursor() as cursor:  # one load after the other: each builds on the last one
+        cursor.execute(queries.LOCK_RULEBOOK)
+    current = rule_sets.files_of(RuleSetVersion.objects.first())
+    whole = {**current, **files}
     rule_set = read_rule_set(whole)
-    if whole == held:
+    if whole == current:
         return None
     return RuleSetVersion.objects.create(
         files=whole, sha256=rule_set.sha256, source=source, loaded_at=now

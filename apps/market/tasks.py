@@ -1,4 +1,4 @@
-"""The jobs of this app, as the workers find them."""
+"""The jobs of this app."""
 
 import logging
 from datetime import UTC, datetime
@@ -8,8 +8,8 @@ from procrastinate.contrib.django import app
 
 from apps.market.feeds import services
 
+# UTC; 02:07 in India, when every exchange has closed.
 NIGHTLY: Final = "37 20 * * *"
-"""UTC: in India seven past two, when every exchange has closed."""
 
 log = logging.getLogger(__name__)
 
@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 @app.periodic(cron=NIGHTLY)
 @app.task(name="market.fold", queue="small", queueing_lock="market.fold")
 def compact(timestamp: int) -> None:
-    """`timestamp`: when it was due. Many workers ask for it each night; the queue takes it once."""
+    """Compact the intraday buffer each night. `timestamp` is when the job was due; many workers ask
+    for it, and the queue takes it once.
+    """
     bars = services.compact_ended(now=datetime.fromtimestamp(timestamp, tz=UTC))
     log.info("folded %d live bars into their blocks", bars)

@@ -75,7 +75,7 @@ def test_what_came_while_the_database_was_lost_is_stored_when_it_is_back(
 def test_it_keeps_so_many_bars_and_no_more(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(follower, "MOST_KEPT", 2)
+    monkeypatch.setattr(follower, "MOST_WAITING", 2)
     Outage(monkeypatch, attempts=7)
     assert followed(5) == held() == [2, 3, 4]
     assert "1 are dropped" in caplog.text

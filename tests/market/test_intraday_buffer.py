@@ -92,7 +92,7 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
     ]
     now = moment(f"{DAY} 09:29")
     done = services.receive(timeframe="5m", series={SBIN: rows}, now=now)[SBIN]
-    assert [(one.index, one.flaw) for one in done.refused] == [
+    assert [(one.index, one.reason) for one in done.rejected] == [
         (1, RejectReason.UNALIGNED),
         (3, RejectReason.NOT_CLOSED),
         (4, RejectReason.NOT_CLOSED),
@@ -112,7 +112,9 @@ def test_bars_outside_the_session_are_taken_and_counted() -> None:
 def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_three() -> None:
     hour = minutes("2026-08-03 15:15", 1)
     now = moment("2026-08-03 15:30")
-    assert [one.flaw for one in receive(hour, "1h", now=now).refused] == [RejectReason.NOT_CLOSED]
+    assert [one.reason for one in receive(hour, "1h", now=now).rejected] == [
+        RejectReason.NOT_CLOSED
+    ]
     master_of_derivatives()
     assert receive(hour, "1h", now=now).added == 1
 
@@ -120,7 +122,7 @@ def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_thr
 def test_a_last_bar_that_is_cut_by_the_close_has_ended_with_it() -> None:
     """Of the time before the closing auction of 2026-08-03."""
     last = minutes("2026-07-31 15:15", 1)
-    assert receive(last, "1h", now=moment("2026-07-31 15:29")).refused
+    assert receive(last, "1h", now=moment("2026-07-31 15:29")).rejected
     assert receive(last, "1h", now=moment("2026-07-31 15:30")).added == 1
 
 

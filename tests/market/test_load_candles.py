@@ -98,7 +98,7 @@ def test_prices_adjusted_by_their_source_do_not_mix_with_others(tmp_path: Path) 
 def test_what_a_load_stores_in_parts_replaces_only_what_was_there_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(candle_loader, "_GATHERED_AT_MOST", 1)
+    monkeypatch.setattr(candle_loader, "_BATCH", 1)
     store_candles("NSE:SBIN", "1m", minutes("2023-12-29 09:15", 10))
     first = write_file(tmp_path, HEADER + ROWS, "SBIN_1m_first.csv")
     later = write_file(tmp_path, HEADER + ROWS.replace("01-01", "01-02"), "SBIN_1m_later.csv")

@@ -35,7 +35,7 @@ def said_of(exchange: Exchange, market: Market, day: str) -> SessionDay:
 def told(exchange: Exchange, market: Market, day: str) -> str:
     """The day as one line: kind, then each phase with its hours."""
     found = said_of(exchange, market, day)
-    windows = [f"{phase} {opens:%H:%M}-{closes:%H:%M}" for phase, opens, closes in found.windows]
+    windows = [f"{phase} {opens:%H:%M}-{closes:%H:%M}" for phase, opens, closes in found.phases]
     return ", ".join([found.kind, *windows])
 
 
@@ -101,7 +101,7 @@ SESSION_TIMES: dict[str, tuple[Exchange, Market, str]] = {
 def test_the_session_times_gathered_elsewhere_agree(market_data: Path) -> None:
     for row in rows_of(market_data, "in_session_times.csv"):
         place = SESSION_TIMES[f"{row['segment']} {row['valid']}"]
-        windows = [w for w in said_of(*place).windows if w.phase == "continuous"]
+        windows = [w for w in said_of(*place).phases if w.phase == "continuous"]
         closes = row["close_ist"].partition("/")[0]
         found = f"{windows[0].opens:%H:%M}", f"{windows[-1].closes:%H:%M}"
         assert found == (row["open_ist"], closes), row

@@ -1,1 +1,1 @@
-"""Bars that come in as they close: how they are taken, and where they come from."""
+"""Feeds: bars that are received as they close, and where they come from."""

@@ -1,4 +1,4 @@
-"""Taking in what a feed tells, as long as it is followed, and through times without a database."""
+"""Follows a feed: stores its bars as they close, and keeps them while the database is away."""
 
 import logging
 import time
@@ -14,16 +14,19 @@ from apps.market.feeds.protocol import Feed
 from apps.market.feeds.services import receive
 from apps.market.intraday_buffer import CandleRow
 
-MOST_KEPT: Final = 200_000
-"""Bars that wait for the database, some 65 MB of them; the oldest make way."""
+# Bars that wait for the database, some 65 MB of them; the oldest are dropped.
+MOST_WAITING: Final = 200_000
+# Seconds between two attempts.
 RETRY: Final = 2.0
-"""Seconds between two attempts."""
 
 log = logging.getLogger(__name__)
 
 
 def follow(feed: Feed, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-    """Each minute's bars when they are stored, in one transaction a minute. Raises FeedLost."""
+    """Yield each minute's bars when they are stored, in one transaction a minute.
+
+    Raises FeedLost.
+    """
     waiting = _RetryQueue()
     try:
         for bars in feed.closed(stopping=stopping):
@@ -46,12 +49,12 @@ class _RetryQueue:
         if bars:
             self._minutes.append(bars)
             self._bars += len(bars)
-        while self._bars > MOST_KEPT:
+        while self._bars > MOST_WAITING:
             log.error("too many bars wait for the database: %d are dropped", len(self._minutes[0]))
-            self._take_first()
+            self._pop_first()
 
     def stored(self) -> Iterator[Mapping[str, CandleRow]]:
-        """As many as can be stored now."""
+        """Store and yield as many minutes as can be stored now."""
         while self._minutes and time.monotonic() >= self._try_at:
             try:
                 _store(self._minutes[0])
@@ -61,7 +64,7 @@ class _RetryQueue:
                 self._wait(error)
                 return
             self._go_on()
-            yield self._take_first()
+            yield self._pop_first()
 
     def end(self) -> None:
         if self._bars:
@@ -80,7 +83,7 @@ class _RetryQueue:
             log.warning("the database is back after %.1f s: %d bars waited", seconds, self._bars)
             self._lost_at = None
 
-    def _take_first(self) -> Mapping[str, CandleRow]:
+    def _pop_first(self) -> Mapping[str, CandleRow]:
         first = self._minutes.popleft()
         self._bars -= len(first)
         return first

@@ -1,7 +1,7 @@
-"""Kite Connect's WebSocket as a feed, by the public package `kiteconnect` (Zerodha).
+"""Kite Connect's WebSocket (Zerodha) as a feed, by the public package `kiteconnect`.
 
-Documented at https://kite.trade/docs/connect/v3/websocket/. The package reconnects by itself and
-subscribes again; a minute that was cut by that makes no bar.
+It is documented at https://kite.trade/docs/connect/v3/websocket/. The package reconnects by itself
+and subscribes again; a minute that was interrupted makes no bar.
 """
 
 import time
@@ -15,18 +15,18 @@ from apps.market.feeds.ticks import MinuteBars, Tick
 from apps.market.intraday_buffer import CandleRow
 
 INSTALL: Final = "install it by .venv/bin/python -m pip install 'kiteconnect>=5.2.2'"
-_LOOK: Final = 0.2
-"""Seconds between two looks at the clock."""
+# Seconds between two checks of the clock.
+_POLL: Final = 0.2
 
-News = Sequence[Tick] | int | None
-"""Ticks; or that the connection is there, since when (epoch seconds); None: it is gone for good."""
+# Ticks; or the moment (epoch seconds) of a new connection; None if it is gone for good.
+KiteUpdate = Sequence[Tick] | int | None
 
 
 class KiteFeed:
-    """`tokens` are symbols by Kite's instrument tokens, as its list of instruments has them.
+    """The feed of Kite; `tokens` are symbols by Kite's instrument tokens.
 
-    An access token is of one day. `root` is the address of the server, Kite's own unless told
-    otherwise; `clock` says when minutes are over (epoch seconds).
+    An access token is valid for one day. `root` is the address of the server, by default Kite's
+    own; `clock` returns the time by which minutes end (epoch seconds).
     """
 
     def __init__(
@@ -39,17 +39,17 @@ class KiteFeed:
         clock: Callable[[], float] = time.time,
     ) -> None:
         try:
-            from kiteconnect import KiteTicker  # brings a network stack that nobody else needs
+            from kiteconnect import KiteTicker  # imports a network stack that nothing else needs
         except ImportError as error:
             raise FeedLost(f"Kite's feed needs a package ({error}): {INSTALL}") from error
-        self._tokens, self._clock, self._news = tokens, clock, SimpleQueue[News]()
+        self._tokens, self._clock, self._updates = tokens, clock, SimpleQueue[KiteUpdate]()
         self._ticker = KiteTicker(api_key, access_token, root=root)
         self._ticker.on_connect = self._subscribe
-        self._ticker.on_ticks = self._take
-        self._ticker.on_noreconnect = lambda _: self._news.put(None)
+        self._ticker.on_ticks = self._receive
+        self._ticker.on_noreconnect = lambda _: self._updates.put(None)
 
     def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-        """As the protocol has it."""
+        """Yield bars as `Feed.closed` does."""
         self._ticker.connect(threaded=True)
         minutes = MinuteBars(connected_at=int(self._clock()))
         try:
@@ -61,41 +61,38 @@ class KiteFeed:
 
     def _follow(self, minutes: MinuteBars) -> None:
         try:
-            news = self._news.get(timeout=_LOOK)
+            update = self._updates.get(timeout=_POLL)
         except Empty:
             return
-        if news is None:
+        if update is None:
             raise FeedLost("Kite's WebSocket does not take the connection.")
-        if isinstance(news, int):
-            minutes.begin_anew(news)
+        if isinstance(update, int):
+            minutes.begin_anew(update)
             return
-        for tick in news:
+        for tick in update:
             minutes.add(tick)
 
-    # Any: the package is untyped, and calls these from a thread of its own.
+    # Any: the package is untyped, and calls these from a thread of its own; a tick is a dictionary.
     def _subscribe(self, ticker: Any, response: Any) -> None:
-        self._news.put(int(self._clock()))
+        self._updates.put(int(self._clock()))
         ticker.subscribe(list(self._tokens))
         ticker.set_mode(ticker.MODE_FULL, list(self._tokens))
 
-    def _take(self, ticker: Any, ticks: Sequence[Mapping[str, Any]]) -> None:
-        """Any: as above; a tick is a dictionary that the package describes."""
-        told = [tick for each in ticks if (tick := self._tick(each)) is not None]
-        if told:
-            self._news.put(told)
+    def _receive(self, ticker: Any, ticks: Sequence[Mapping[str, Any]]) -> None:
+        trades = [trade for tick in ticks if (trade := self._tick(tick)) is not None]
+        if trades:
+            self._updates.put(trades)
 
-    def _tick(self, told: Mapping[str, Any]) -> Tick | None:
-        """None of one that tells no trade, or is of an instrument we did not ask for. Any: as
-        above.
-        """
-        symbol = self._tokens.get(told["instrument_token"])
-        moment = told.get("last_trade_time") or told.get("exchange_timestamp")
+    def _tick(self, tick: Mapping[str, Any]) -> Tick | None:
+        """Return a tick of the package, None without a trade or of an unknown instrument."""
+        symbol = self._tokens.get(tick["instrument_token"])
+        moment = tick.get("last_trade_time") or tick.get("exchange_timestamp")
         if symbol is None or not isinstance(moment, datetime):
             return None
-        volume = told.get("volume_traded")
+        volume = tick.get("volume_traded")
         return Tick(
             symbol,
             int(moment.timestamp()),  # the package has it in the machine's own time zone
-            float(told["last_price"]),
+            float(tick["last_price"]),
             None if volume is None else float(volume),
         )

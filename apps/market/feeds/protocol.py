@@ -1,4 +1,4 @@
-"""What a feed is: a source of bars that have just closed."""
+"""The protocol of a feed: a source of bars that have just closed."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
@@ -7,15 +7,15 @@ from apps.market.intraday_buffer import CandleRow
 
 
 class Feed(Protocol):
-    """One connection to whoever knows the market's prices, in bars of one minute."""
+    """A connection to a source of market prices, in bars of one minute."""
 
     def closed(self, *, stopping: Callable[[], bool]) -> Iterator[Mapping[str, CandleRow]]:
-        """By symbol, the bars of each minute that has ended, until it is to stop; and several times
-        a second none, so that whoever takes them in can see to what is left to do.
+        """Yield the bars of each minute that has ended by symbol, until `stopping`; several times a
+        second yield none, so that the caller can do other work.
 
         A minute that was not seen from beginning to end has no bar. Raises FeedLost.
         """
 
 
 class FeedLost(Exception):
-    """The source is gone for good: it refuses us, or has been tried often enough."""
+    """The source is gone for good: it refuses the connection, or has been tried often enough."""

@@ -23,14 +23,14 @@ FASTEST: Final = float("inf")
 
 @dataclass(frozen=True, slots=True)
 class ReplayStep:
-    """A moment (epoch seconds) at which bars have ended, and those by symbol."""
+    """A moment (epoch seconds) at which bars have ended, and these bars by symbol."""
 
     time: int
     bars: Mapping[str, Sequence[CandleRow]]
 
 
 def replay_steps(series: Mapping[str, Candles], timeframe: str) -> Iterator[ReplayStep]:
-    """All moments in order; symbols of one moment are together."""
+    """Return all moments in order, each with the bars of all symbols that end then."""
     calendars = calendars_of(series)
     ended: dict[int, dict[str, list[CandleRow]]] = {}
     for symbol, bars in series.items():
@@ -42,9 +42,9 @@ def replay_steps(series: Mapping[str, Candles], timeframe: str) -> Iterator[Repl
 
 
 @transaction.atomic
-def advance(moment: ReplayStep, timeframe: str, *, held: bool, now: datetime) -> None:
-    """The market's time is this moment; bars that are not `held` come in."""
-    if not held:
+def advance(moment: ReplayStep, timeframe: str, *, stored: bool, now: datetime) -> None:
+    """Advance the market's time to this moment; bars that are not stored yet are received."""
+    if not stored:
         receive(timeframe=timeframe, series=moment.bars, now=now)
     clock.move(moment.time, symbols=moment.bars, timeframe=timeframe, now=now)
 
@@ -52,8 +52,8 @@ def advance(moment: ReplayStep, timeframe: str, *, held: bool, now: datetime) ->
 def pace(
     moments: Iterator[ReplayStep], *, speed: float, wait: Callable[[float], None]
 ) -> Iterator[ReplayStep]:
-    """Each moment when its time has come, `speed` market seconds a second; from one date to the
-    next, and with FASTEST, at once.
+    """Yield each moment when its time has come, `speed` market seconds a second; from one date to
+    the next, and with FASTEST, at once.
     """
     before: int | None = None
     for moment in moments:

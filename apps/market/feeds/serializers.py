@@ -171,7 +171,7 @@ def _received(symbol: str, sent: CandleBatch, received: IntakeCounts) -> dict[st
         "outOfOrder": received.out_of_order,
         "offSession": received.off_session,
         "sampleDropped": received.dropped,
-        "refused": [_refused(each) for each in received.refused],
+        "refused": [_refused(each) for each in received.rejected],
     }
 
 
@@ -179,5 +179,5 @@ def _refused(each: RejectedBar) -> dict[str, object]:
     return {
         "index": each.index,
         "time": wire_time(datetime.fromtimestamp(each.time, tz=UTC)),
-        "reason": each.flaw.value,
+        "reason": each.reason.value,
     }

@@ -1,4 +1,4 @@
-"""Taking bars in as they close, and putting them into blocks after the session."""
+"""Receiving bars as they close, and compaction of the intraday buffer after the session."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
@@ -23,14 +23,14 @@ from apps.market.intraday_buffer import CandleRow
 from apps.market.models import BufferedCandle, CandleChunk, Replay
 from apps.market.quality import Flags
 
+# More bars at once than a feed has of one symbol; in the buffer they would slow readers.
 _MANY: Final = 1000
-"""More bars at once than a feed has of one symbol; beside the blocks they would slow readers."""
-_AT_ONCE: Final = 200
-"""Symbols of one transaction."""
+# Symbols of one transaction of the compaction.
+_COMPACTION_BATCH: Final = 200
 
 
 class ReplayInProgress(ServiceError):
-    """The market's time is another one just now."""
+    """A replay runs, so that the market's time is another one."""
 
     code = Code.CONFLICT
     message = (
@@ -43,15 +43,18 @@ class ReplayInProgress(ServiceError):
 def receive_from_operator(
     *, operator: User, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
 ) -> Mapping[str, IntakeCounts]:
-    """`receive` of some symbols, all or none, on record. Raises also ReplayRuns."""
+    """Do what `receive` does for an operator, and record it in the audit log.
+
+    Raises also ReplayInProgress.
+    """
     if replay := Replay.objects.first():
         raise ReplayInProgress(marketTime=wire_time(datetime.fromtimestamp(replay.moment, tz=UTC)))
     received = receive(timeframe=timeframe, series=series, now=now)
     details = {
         "symbols": list(series), "timeframe": timeframe,
         "received": sum(map(len, series.values())),
-        "added": sum(each.added for each in received.values()),
-        "changed": sum(each.changed for each in received.values()),
+        "added": sum(counts.added for counts in received.values()),
+        "changed": sum(counts.changed for counts in received.values()),
     }  # fmt: skip
     actor = audit.user(operator)
     audit.record(Action.CANDLES_RECEIVED, None, actor=actor, now=now, **details)
@@ -62,33 +65,32 @@ def receive_from_operator(
 def receive(
     *, timeframe: str, series: Mapping[str, Sequence[CandleRow]], now: datetime
 ) -> Mapping[str, IntakeCounts]:
-    """Take bars that have closed, by symbol and in any order, from a feed (rows as `live.Row`, each
-    a bar); what became of them, by symbol. However many symbols there are, it takes a few
-    statements.
+    """Store closed bars of a feed by symbol, in any order, and return the counts by symbol.
+    It takes a few statements for any number of symbols.
 
-    What is held already and differs is changed: rows that were traded on keep what they used. A
-    generated sample of a symbol is dropped. Whoever listens on `live.CHANNEL` is told when the
-    transaction commits. Raises OtherPricesHeld.
+    A stored bar that differs is changed: rows that were traded on keep the bars that they used. A
+    generated sample of a symbol is dropped. The listeners of `intraday_buffer.CHANNEL` are notified
+    when the transaction commits. Raises OtherPriceKind.
     """
     calendars, at = calendars_of(series), int(now.timestamp())
-    sifted = {
+    validated = {
         symbol: validate(rows, timeframe, calendars[symbol], now=at)
         for symbol, rows in series.items()
     }
     candle_writer.lock_symbols(series)
     dropped = candle_writer.replace_samples(series, timeframe)
-    bars = {symbol: one.candles for symbol, one in sifted.items()}
-    compared = _compare(bars, timeframe)
-    _write(bars, compared, timeframe, now=now)
+    bars = {symbol: accepted.candles for symbol, accepted in validated.items()}
+    comparisons = _compare(bars, timeframe)
+    _write(bars, comparisons, timeframe, now=now)
     return {
-        symbol: _received(one, compared[symbol], dropped.get(symbol, 0))
-        for symbol, one in sifted.items()
+        symbol: _counts(accepted, comparisons[symbol], dropped.get(symbol, 0))
+        for symbol, accepted in validated.items()
     }
 
 
 class _Comparison(NamedTuple):
-    """Which bars of a symbol are new, which differ from the one that is held, which of those are in
-    a block, and which are the same. `last` is the start of the newest that is held, 0 without one.
+    """Which bars of a symbol are new, which differ from the stored bar, which of those are in a
+    chunk, and which are the same. `last` is the start of the newest stored bar, 0 without one.
     """
 
     fresh: Flags
@@ -99,33 +101,36 @@ class _Comparison(NamedTuple):
 
 
 def _compare(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, _Comparison]:
-    in_blocks, came_in = _in_blocks(series, timeframe), intraday_buffer.read_at(series, timeframe)
-    last = _last(series, timeframe)
-    found = {}
+    in_chunks = _read_chunks(series, timeframe)
+    buffered = intraday_buffer.read_at(series, timeframe)
+    last = _last_starts(series, timeframe)
+    comparisons = {}
     for symbol, bars in series.items():
-        held = overlay([in_blocks[symbol], came_in[symbol]])
-        fresh, changed, repeated = candle_writer.compare(held, bars)
-        corrected = changed & np.isin(bars.time, in_blocks[symbol].time)
-        found[symbol] = _Comparison(fresh, changed, corrected, repeated, last.get(symbol, 0))
-    return found
+        stored = overlay([in_chunks[symbol], buffered[symbol]])
+        fresh, changed, repeated = candle_writer.compare(stored, bars)
+        corrected = changed & np.isin(bars.time, in_chunks[symbol].time)
+        comparisons[symbol] = _Comparison(fresh, changed, corrected, repeated, last.get(symbol, 0))
+    return comparisons
 
 
 def _write(
     series: Mapping[str, Candles],
-    compared: Mapping[str, _Comparison],
+    comparisons: Mapping[str, _Comparison],
     timeframe: str,
     *,
     now: datetime,
 ) -> None:
-    """What corrects a block goes there; many bars of a symbol are history, and go there too."""
+    """Write corrections to the chunks that they correct. Many bars of a symbol are history, and go
+    to chunks too; all others go to the intraday buffer.
+    """
     corrections = {
-        symbol: series[symbol].where(one.corrected)
-        for symbol, one in compared.items()
-        if one.corrected.any()
+        symbol: series[symbol].where(comparison.corrected)
+        for symbol, comparison in comparisons.items()
+        if comparison.corrected.any()
     }
     new = {
-        symbol: series[symbol].where(one.fresh | one.changed & ~one.corrected)
-        for symbol, one in compared.items()
+        symbol: series[symbol].where(comparison.fresh | comparison.changed & ~comparison.corrected)
+        for symbol, comparison in comparisons.items()
     }
     history = {symbol: bars for symbol, bars in new.items() if len(bars) > _MANY}
     if corrections:
@@ -136,72 +141,81 @@ def _write(
     intraday_buffer.save(
         {symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now
     )
-    if told := [symbol for symbol, one in compared.items() if (one.fresh | one.changed).any()]:
-        intraday_buffer.notify(told, timeframe)
+    updated = [
+        symbol
+        for symbol, comparison in comparisons.items()
+        if (comparison.fresh | comparison.changed).any()
+    ]
+    if updated:
+        intraday_buffer.notify(updated, timeframe)
 
 
-def _received(sifted: ValidatedBars, compared: _Comparison, dropped: int) -> IntakeCounts:
+def _counts(accepted: ValidatedBars, compared: _Comparison, dropped: int) -> IntakeCounts:
     return IntakeCounts(
         added=int(compared.fresh.sum()),
-        repeated=sifted.repeated + int(compared.repeated.sum()),
+        repeated=accepted.repeated + int(compared.repeated.sum()),
         changed=int(compared.changed.sum()),
-        late=int((compared.fresh & (sifted.candles.time < compared.last)).sum()),
-        out_of_order=sifted.out_of_order,
-        off_session=sifted.off_session,
+        late=int((compared.fresh & (accepted.candles.time < compared.last)).sum()),
+        out_of_order=accepted.out_of_order,
+        off_session=accepted.off_session,
         dropped=dropped,
-        refused=sifted.refused,
+        rejected=accepted.rejected,
     )
 
 
 @transaction.atomic
 def compact(*, symbols: Collection[str], now: datetime) -> int:
-    """Put the bars that came in into their blocks; readers see no difference. How many."""
+    """Move buffered bars into their chunks and return how many; readers see no difference."""
     candle_writer.lock_symbols(symbols)
     return candle_writer.compact(symbols, now=now)
 
 
 def compact_ended(*, now: datetime) -> int:
-    """Fold what came in before today in Asia/Kolkata, some symbols at a time. How many bars.
+    """Compact the bars from before today in Asia/Kolkata, some symbols at a time; return how many.
 
-    It can be called again at any time, and by several at once: what is folded is not there to be
-    folded again.
+    It can be called again at any time, and by several workers at once.
     """
     today = midnight(day_in_india(int(now.timestamp())))
     ended = BufferedCandle.objects.filter(time__lt=today).order_by("symbol")
     symbols = list(ended.values_list("symbol", flat=True).distinct())
-    parts = (symbols[first : first + _AT_ONCE] for first in range(0, len(symbols), _AT_ONCE))
-    return sum(compact(symbols=part, now=now) for part in parts)
+    batches = (
+        symbols[first : first + _COMPACTION_BATCH]
+        for first in range(0, len(symbols), _COMPACTION_BATCH)
+    )
+    return sum(compact(symbols=batch, now=now) for batch in batches)
 
 
-def _in_blocks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
-    """By symbol, what blocks hold on the days of its bars, and around them."""
+def _read_chunks(series: Mapping[str, Candles], timeframe: str) -> Mapping[str, Candles]:
+    """Return by symbol the bars of the chunks that have any on the days of the given bars."""
     days = {
-        (symbol, day_in_india(block.start)): ist_day(block.candles.time)
+        (symbol, day_in_india(chunk.start)): ist_day(chunk.candles.time)
         for symbol, bars in series.items()
-        for block in candle_chunks.split(bars, timeframe)
+        for chunk in candle_chunks.split(bars, timeframe)
     }
     stored = CandleChunk.objects.filter(timeframe=timeframe)
-    asked = stored.filter(symbol__in=series, period_start__in={start for _, start in days})
+    catalogue = stored.filter(symbol__in=series, period_start__in={start for _, start in days})
     wanted = [
         key
-        for key, symbol, first, bits in asked.values_list("pk", "symbol", "period_start", "days")
+        for key, symbol, first, bits in catalogue.values_list(
+            "pk", "symbol", "period_start", "days"
+        )
         if (symbol, first) in days
         and np.isin(
             days[symbol, first], candle_chunks.days_from_bits(bytes(bits), midnight(first))
         ).any()
     ]
-    found: dict[str, list[bytes]] = {symbol: [] for symbol in series}
+    chunks: dict[str, list[bytes]] = {symbol: [] for symbol in series}
     rows = stored.filter(pk__in=wanted).order_by("symbol", "period_start")
     for symbol, data in rows.values_list("symbol", "data"):
-        found[symbol].append(bytes(data))
-    return {symbol: candle_chunks.decode(*data) for symbol, data in found.items()}
+        chunks[symbol].append(bytes(data))
+    return {symbol: candle_chunks.decode(*data) for symbol, data in chunks.items()}
 
 
-def _last(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
-    """The start of the newest bar of this timeframe, of those alone that have any."""
+def _last_starts(symbols: Collection[str], timeframe: str) -> Mapping[str, int]:
+    """Return the start of the newest bar of this timeframe, of symbols that have any."""
     stored = CandleChunk.objects.filter(symbol__in=symbols, timeframe=timeframe).order_by()
     newest = stored.values("symbol").annotate(last=Max("last_time"))
-    found = dict(intraday_buffer.last_starts(symbols, timeframe))
+    starts = dict(intraday_buffer.last_starts(symbols, timeframe))
     for symbol, last in newest.values_list("symbol", "last"):
-        found[symbol] = max(found.get(symbol, 0), int(last.timestamp()))
-    return found
+        starts[symbol] = max(starts.get(symbol, 0), int(last.timestamp()))
+    return starts

@@ -1,4 +1,4 @@
-"""Trades as they are told one by one, made into bars of one minute."""
+"""Trades that arrive one by one, made into bars of one minute."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 from apps.market.intraday_buffer import CandleRow
 
 MINUTE: Final = 60
+# Seconds after a minute in which its last trades may still arrive.
 GRACE: Final = 2
-"""Seconds after a minute in which its last trades may still be told."""
 
 
 class Tick(NamedTuple):
-    """The last trade of a symbol as it was told: its moment (epoch seconds), its price, and how
-    many units have been traded that day; None of an index.
+    """The last trade of a symbol: its moment (epoch seconds), its price, and how many units have
+    been traded that day (None for an index).
     """
 
     symbol: str
@@ -24,7 +24,7 @@ class Tick(NamedTuple):
 
 @dataclass(slots=True)
 class _Bar:
-    """`traded` counts the units of the day."""
+    """A bar in the making; `traded` counts the units of the day."""
 
     open: float
     high: float
@@ -39,8 +39,8 @@ class _Bar:
 
 
 class MinuteBars:
-    """Bars in the making. A minute in which the connection began or was lost makes no bar, as
-    nobody knows what was missed; nor does one without a trade.
+    """Makes bars of trades. A minute in which the connection began or was lost makes no bar, as
+    some of its trades may be missing; nor does a minute without a trade.
     """
 
     def __init__(self, *, connected_at: int) -> None:
@@ -51,12 +51,12 @@ class MinuteBars:
         self.begin_anew(connected_at)
 
     def begin_anew(self, now: int) -> None:
-        """The connection is there (again): the first minute that is seen as a whole is the next."""
+        """Note that the connection was made (again): the next minute is the first whole one."""
         self._whole_from = now - now % MINUTE + MINUTE
         self._open.clear()
 
     def add(self, tick: Tick) -> None:
-        """A trade that is told after its minute was given out is too late for it."""
+        """Add a trade; one that arrives after its minute was returned is too late."""
         minute = tick.time - tick.time % MINUTE
         before = self._traded.get(tick.symbol, tick.volume)
         is_new = tick.volume is None or tick.symbol not in self._traded or tick.volume != before
@@ -73,7 +73,7 @@ class MinuteBars:
         bar.close, bar.traded = tick.price, tick.volume or 0.0
 
     def ended(self, now: int) -> list[Mapping[str, CandleRow]]:
-        """The bars of each minute that is over by now, in order; each is given out once."""
+        """Return the bars of each minute that has ended by now, in order, each once."""
         due = sorted(minute for minute in self._open if minute + MINUTE + GRACE <= now)
         if due:
             self._done_until = due[-1] + MINUTE
@@ -84,5 +84,5 @@ class MinuteBars:
 
 
 def _units(before: float | None, now: float | None) -> float:
-    """What had been traded before; a count that begins anew is that of another day."""
+    """Return the units traded before; a count that begins anew is that of another day."""
     return before if before is not None and now is not None and before <= now else 0.0

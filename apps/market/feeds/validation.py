@@ -1,8 +1,8 @@
-"""What is to be said of bars that come in one by one, before they meet what is held.
+"""Validation of received bars, before they are compared with the stored ones.
 
-A bar that has not ended, and one that starts at no start of its timeframe, is left out: a feed that
-sends it is wrong about the clock or the session, and a rule would be decided by half a bar. Bars
-outside the session are kept and counted, as they are when a file is loaded (engine rule 9).
+A bar that has not ended, or that does not start at a start of its timeframe, is rejected: its feed
+is wrong about the clock or the session, and a rule would be decided by half a bar. Bars outside the
+session are accepted and counted, as in the import of a file (engine rule 9).
 """
 
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from apps.engine.candles import TIMEFRAMES, Candles, buckets
 from apps.engine.sessions import Sessions, in_session
 from apps.market.intraday_buffer import CandleRow, candles_of
 
+# Seconds that a feed's clock may be ahead of ours.
 SKEW: Final = 5
-"""Seconds that a feed's clock may be ahead of ours."""
 
 
 class RejectReason(StrEnum):
-    """Why a bar is left out."""
+    """Why a bar is rejected."""
 
     UNALIGNED = "unaligned"
     NOT_CLOSED = "not_closed"
@@ -30,23 +30,23 @@ class RejectReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RejectedBar:
-    """One bar that is left out: which of those sent, its start and why."""
+    """A rejected bar: its index among those sent, its start and the reason."""
 
     index: int
     time: int
-    flaw: RejectReason
+    reason: RejectReason
 
 
 @dataclass(frozen=True, slots=True)
 class ValidatedBars:
-    """The bars that are taken, in order, one a moment: the last that was sent of it.
+    """The accepted bars in order, one for each time: the last one sent.
 
-    `repeated` were sent once more, `out_of_order` start before the one sent before them,
-    `off_session` are among those taken.
+    `repeated` bars were sent once more, `out_of_order` bars start before the one sent before them,
+    `off_session` bars are among the accepted ones.
     """
 
     candles: Candles
-    refused: tuple[RejectedBar, ...]
+    rejected: tuple[RejectedBar, ...]
     repeated: int
     out_of_order: int
     off_session: int
@@ -54,11 +54,10 @@ class ValidatedBars:
 
 @dataclass(frozen=True, slots=True)
 class IntakeCounts:
-    """What became of bars: each is added, repeated, changed or refused.
+    """What became of received bars: each is added, repeated, changed or rejected.
 
-    Of those added, `late` start before the newest that was held. `out_of_order` were sent before
-    an earlier one, and `off_session` are outside the hours; both are counted beside that.
-    `dropped` bars of a generated sample made way.
+    Of the added ones, `late` bars start before the newest stored bar. `out_of_order` and
+    `off_session` bars are counted among the others. `dropped` bars of a generated sample made way.
     """
 
     added: int
@@ -68,38 +67,38 @@ class IntakeCounts:
     out_of_order: int
     off_session: int
     dropped: int
-    refused: tuple[RejectedBar, ...]
+    rejected: tuple[RejectedBar, ...]
 
 
 def validate(
     rows: Sequence[CandleRow], timeframe: str, sessions: Sessions, *, now: int
 ) -> ValidatedBars:
-    """Rows in the order in which they were sent, of which each is a bar."""
+    """Validate rows in the order in which they were sent."""
     times = np.array([row[0] for row in rows], dtype=np.int64)
-    refused = _refused(times, timeframe, sessions, now)
-    left_out = {each.index for each in refused}
+    rejected = _rejected(times, timeframe, sessions, now)
+    left_out = {bar.index for bar in rejected}
     last = {row[0]: row for index, row in enumerate(rows) if index not in left_out}
     candles = candles_of(sorted(last.values()))
     return ValidatedBars(
         candles=candles,
-        refused=refused,
-        repeated=len(rows) - len(refused) - len(last),
+        rejected=rejected,
+        repeated=len(rows) - len(rejected) - len(last),
         out_of_order=int(np.count_nonzero(np.diff(times) < 0)),
         off_session=_off_session(candles, timeframe, sessions),
     )
 
 
-def _refused(
+def _rejected(
     times: NDArray[np.int64], timeframe: str, sessions: Sessions, now: int
 ) -> tuple[RejectedBar, ...]:
     starts, ends = buckets(times, TIMEFRAMES[timeframe], sessions)
-    flaws = {RejectReason.UNALIGNED: starts != times, RejectReason.NOT_CLOSED: ends > now + SKEW}
-    found = {
-        index: RejectedBar(index, int(times[index]), flaw)
-        for flaw, which in flaws.items()
+    reasons = {RejectReason.UNALIGNED: starts != times, RejectReason.NOT_CLOSED: ends > now + SKEW}
+    rejected = {
+        index: RejectedBar(index, int(times[index]), reason)
+        for reason, which in reasons.items()
         for index in np.flatnonzero(which).tolist()
     }
-    return tuple(found[index] for index in sorted(found))
+    return tuple(rejected[index] for index in sorted(rejected))
 
 
 def _off_session(candles: Candles, timeframe: str, sessions: Sessions) -> int:

@@ -1,1 +1,1 @@
-"""The market's dated rules as data files with a source on every row, and the readers of them."""
+"""The market's dated rules: data files with a source on every row, and lookups in them."""

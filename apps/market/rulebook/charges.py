@@ -1,10 +1,10 @@
-"""What a fill costs by the rules of its date: the items of a virtual contract note, and the same
-rates as a schedule for the engine (engine rule 10).
+"""What a fill costs by the rules of its date: the items of a contract note, and the same rates as a
+schedule for the engine (engine rule 10).
 
 Tax on transactions is called STT on NSE and BSE, CTT on MCX and NCDEX. Goods and services tax is
-taken of brokerage, exchange fee and SEBI fee, and of what a depository takes, not of the
-contribution to the investor protection fund (IPFT): Kite's virtual contract notes compute it so.
-Before 2017-07-01 service tax stands in its place. An index cannot be bought, so nothing is charged.
+charged on brokerage, exchange fee, SEBI fee and depository charge, not on the contribution to the
+investor protection fund (IPFT): Kite's virtual contract notes compute it so. Before 2017-07-01
+service tax takes its place. An index cannot be bought, so nothing is charged.
 """
 
 from collections.abc import Iterable
@@ -31,8 +31,8 @@ from apps.market.rulebook.rows import (
 from apps.market.rulebook.rule_set import RuleSet
 
 PAISA: Final = Decimal("0.01")
+# The broker whose prices hold where none is named, or one without known prices.
 DEFAULT_BROKER: Final = "discount"
-"""Whose prices hold where no broker is named, or one nobody has prices of."""
 
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
 PRODUCTS: Final[tuple[Product, ...]] = get_args(Product)
@@ -65,13 +65,13 @@ class ChargeBasis(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name of its rows in a schedule."""
+        """The name of the rates in a schedule."""
         return " ".join(filter(None, self))
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """One item of a note in rupees, as it is and rounded half up to the paisa."""
+    """One item of a contract note in rupees; `rounded` half up to the paisa."""
 
     item: str
     amount: Decimal
@@ -91,7 +91,7 @@ class FillCharges:
 
     @property
     def total(self) -> Decimal:
-        """Of the rounded items, as a fill pays them."""
+        """The sum of the rounded items, as a fill pays them."""
         return sum((charge.rounded for charge in self.charges), Decimal(0))
 
 
@@ -153,7 +153,7 @@ def _roots_by_expiry(rule_set: RuleSet) -> frozenset[tuple[str, str]]:
 
 
 def _segment(rule_set: RuleSet, symbol: Symbol) -> Segment:
-    """By the symbol's form. The bare name of a commodity is its continuous future."""
+    """Return a symbol's segment; the bare name of a commodity is its continuous future."""
     if symbol.exchange in ("NSE", "BSE"):
         return symbol.type
     agricultural = commodity_group_of(rule_set, symbol) != "non_agri"
@@ -164,7 +164,7 @@ def _segment(rule_set: RuleSet, symbol: Symbol) -> Segment:
 
 @lru_cache(maxsize=8)
 def broker_names(rule_set: RuleSet) -> tuple[str, ...]:
-    """Brokers that prices are known of, in the order of the file."""
+    """Return the brokers with known prices, in the order of the file."""
     return tuple(dict.fromkeys(row.broker for row in rule_set.brokers))
 
 
@@ -286,7 +286,7 @@ def _depository_rows(rule_set: RuleSet, basis: ChargeBasis) -> tuple[DepositoryR
 
 
 def schedule_of(rule_set: RuleSet, bases: Iterable[ChargeBasis]) -> engine.Schedule:
-    """The dated rates of these bases, each under its key."""
+    """Return the dated rates of these bases, each under its key."""
     return tuple(row for basis in sorted(set(bases)) for row in _schedule(rule_set, basis))
 
 

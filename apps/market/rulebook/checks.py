@@ -1,4 +1,4 @@
-"""What the rows of one file must not do to each other: say a thing twice, overlap, leave a gap."""
+"""Checks of the rows of one file against each other: repeats, overlaps and gaps."""
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
@@ -73,17 +73,17 @@ def margin_faults(rows: Iterable[MarginRow]) -> Iterator[RulebookFault]:
 
 
 def hours_faults(rows: Iterable[HoursRow]) -> Iterator[RulebookFault]:
-    """Of one exchange, market and phase, rows follow one another day by day."""
+    """Find rows of one exchange, market and phase that do not follow one another day by day."""
     placed = [
         (place, row) for row in rows for place in product(row.exchanges, row.markets, (row.phase,))
     ]
-    placed.sort(key=lambda one: (one[0], one[1].first_date))
-    told: set[int] = set()
-    for place, group in groupby(placed, key=lambda one: one[0]):
+    placed.sort(key=lambda pair: (pair[0], pair[1].first_date))
+    reported: set[int] = set()
+    for place, group in groupby(placed, key=lambda pair: pair[0]):
         for before, after in pairwise(row for _, row in group):
             message = _succession(before, after)
-            if message and after.line not in told:
-                told.add(after.line)
+            if message and after.line not in reported:
+                reported.add(after.line)
                 where = " ".join(place)
                 yield RulebookFault(
                     file="sessions.csv", line=after.line, message=f"{message} ({where})"
@@ -99,26 +99,28 @@ def _succession(before: HoursRow, after: HoursRow) -> str | None:
 
 
 def day_faults(rows: Iterable[DayRow]) -> Iterator[RulebookFault]:
-    """Several rows of one date are the parts of one special session."""
+    """Find rows of one date that are not the parts of one special session."""
     seen: dict[object, DayRow] = {}
     for row in sorted(rows, key=lambda row: (row.day, row.opens is not None, row.opens)):
         for place in product(row.exchanges, row.markets or _ANY, (row.day,)):
             earlier = seen.get(place)
             seen[place] = row
-            if earlier is not None and not _two_parts(earlier, row):
+            if earlier is not None and not _follow_one_another(earlier, row):
                 message = f"contradicts or repeats line {earlier.line} on {row.day}"
                 yield RulebookFault(file="days.csv", line=row.line, message=message)
                 break
 
 
-def _two_parts(one: DayRow, other: DayRow) -> bool:
-    return one.closes is not None and other.opens is not None and one.closes <= other.opens
+def _follow_one_another(first: DayRow, second: DayRow) -> bool:
+    if first.closes is None or second.opens is None:
+        return False
+    return first.closes <= second.opens
 
 
 def _repeated(
     name: str, rows: Iterable[RowType], keys: Callable[[RowType], Iterable[object]]
 ) -> Iterator[RulebookFault]:
-    """A fault for each row that says again what an earlier one says."""
+    """Find rows that say again what an earlier one says."""
     seen: dict[object, int] = {}
     for row in rows:
         own = list(keys(row))

@@ -1,8 +1,7 @@
-"""When a contract expires that no instrument master lists, as its name and the exchanges' rules of
-the time tell.
+"""Expiries of contracts that no instrument master lists, by their name and the exchanges' rules.
 
-A weekly contract's name holds its date. A monthly one expires on the last of a weekday of its
-month, on the session before where that is a holiday.
+A weekly contract's name has its date. A monthly contract expires on the last of a weekday of its
+month, or on the session before where that is a holiday.
 """
 
 from calendar import FRIDAY, MONDAY, THURSDAY, TUESDAY, WEDNESDAY, monthrange
@@ -19,8 +18,8 @@ from apps.market.dates import day_number
 class MonthlyRule(NamedTuple):
     """The weekday on which monthly contracts of an exchange expire from a month on.
 
-    `root` is an underlying, "" for every one. A weekday of None: the day differs from contract to
-    contract, and the last session of the month is the latest that it can be.
+    `root` is an underlying, "" for every one. With a weekday of None the day differs from contract
+    to contract, and the last session of the month is the latest possible one.
     """
 
     exchange: str
@@ -35,6 +34,7 @@ _BSE_2025: Final = "SEBI circular of 2025-05-26: one expiry weekday an exchange,
 _RELAUNCH: Final = "BSE, relaunch of 2023-05-15"
 _BSE_JANUARY: Final = "BSE circular of 2024-11-28"
 
+# In order of time for each exchange. MCX and NCDEX are not listed: each commodity has its own day.
 MONTHLY: Final = (
     MonthlyRule("NSE", "", (2000, 6), THURSDAY, "NSE contract specifications"),
     MonthlyRule("NSE", "FINNIFTY", (2021, 10), TUESDAY, "NSE, from 2021-10-14 on"),
@@ -54,13 +54,12 @@ MONTHLY: Final = (
     MonthlyRule("BSE", "SENSEX50", (2025, 1), TUESDAY, _BSE_JANUARY),
     MonthlyRule("BSE", "", (2025, 9), THURSDAY, _BSE_2025),
 )
-"""Of an exchange in the order of time. MCX and NCDEX are not listed: a day for each commodity."""
 
 
 def expiry_of(contract: Symbol, calendar: Sessions) -> date | None:
-    """Return the date of a contract's last session as its name tells it, if it expires.
+    """Return the date of a contract's last session by its name, None if it does not expire.
 
-    The calendar tells holidays; one that it does not list yet is taken as a session.
+    A holiday that the calendar does not list yet counts as a session.
     """
     if contract.year is None or contract.month is None:
         return None

@@ -1,4 +1,6 @@
-"""Ticks and margins of a kind of contract by date, where no master tells them."""
+"""The kind of an instrument by the rulebook, and ticks and margins of a kind of contract by date,
+which apply where no master says them.
+"""
 
 from collections.abc import Mapping
 from datetime import date
@@ -17,12 +19,15 @@ from apps.market.rulebook.rows import (
 )
 from apps.market.rulebook.rule_set import RuleSet
 
+# The group of most commodities of an exchange; those of another group are listed.
+_USUAL_GROUP: Final[Mapping[str, CommodityGroup]] = {"MCX": "non_agri", "NCDEX": "agri"}
+
 Dated = TypeVar("Dated", TickRow, MarginRow)
 
 
 def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
-    """By the symbol's form, and by whether its underlying is an index, which the form does not
-    tell. The bare name of a commodity is its continuous future.
+    """Return the kind of a contract; `on_index` says whether its underlying is an index. The bare
+    name of a commodity is its continuous future.
     """
     if symbol.exchange in ("MCX", "NCDEX"):
         return "goods_option" if symbol.type == "options" else "goods_future"
@@ -33,50 +38,29 @@ def kind_of(symbol: Symbol, *, on_index: bool) -> ContractKind:
     return "index_option" if on_index else "stock_option"
 
 
-def tick_of(
-    rule_set: RuleSet, exchange: str, kind: ContractKind, *, price: Decimal, day: date
-) -> Decimal | None:
-    """The step of prices around `price` rupees; None where nothing is known of it."""
-    rows = _in_force(rule_set.ticks, exchange, kind, day)
-    bands = [row for row in rows if row.below is None or price < row.below]
-    lowest = min(bands, key=lambda row: row.below or Decimal("Infinity"), default=None)
-    return None if lowest is None else lowest.tick
+def etf_kind_of(rule_set: RuleSet, symbol: Symbol) -> EtfKind | None:
+    """Return the kind of an exchange-traded fund; None for anything else."""
+    return _etf_kinds(rule_set).get((symbol.exchange, symbol.code))
 
 
-def margin_of(rule_set: RuleSet, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
-    """None where the whole value is locked."""
-    return next(iter(_in_force(rule_set.margins, exchange, kind, day)), None)
-
-
-def dates_of(rows: tuple[Dated, ...], exchange: str, kind: ContractKind) -> set[date]:
-    """Dates from which rows hold."""
-    return {row.first_date for row in rows if exchange in row.exchanges and kind in row.kinds}
-
-
-def _in_force(rows: tuple[Dated, ...], exchange: str, kind: ContractKind, day: date) -> list[Dated]:
-    """The rows of the newest date that has begun."""
-    begun = [
-        row
-        for row in rows
-        if exchange in row.exchanges and kind in row.kinds and row.first_date <= day
-    ]
-    newest = max((row.first_date for row in begun), default=day)
-    return [row for row in begun if row.first_date == newest]
-
-
-_UNLISTED: Final[Mapping[str, CommodityGroup]] = {"MCX": "non_agri", "NCDEX": "agri"}
-"""What most goods of an exchange are: those that are something else are listed."""
-
-
-def commodity_group_of(rule_set: RuleSet, symbol: Symbol) -> CommodityGroup:
-    """The group of a symbol of MCX or NCDEX."""
-    listed = commodity_of(rule_set, symbol)
-    return _UNLISTED[symbol.exchange] if listed is None else listed.group
+@lru_cache(maxsize=8)
+def _etf_kinds(rule_set: RuleSet) -> Mapping[tuple[str, str], EtfKind]:
+    return {
+        (exchange, row.root): cast(EtfKind, f"{row.kind}_etf")
+        for row in rule_set.etfs
+        for exchange in row.exchanges
+    }
 
 
 def commodity_of(rule_set: RuleSet, symbol: Symbol) -> CommodityRow | None:
-    """The row of a symbol's underlying, if it is listed."""
+    """Return the row of a symbol's underlying, if it is a listed commodity."""
     return _commodities(rule_set).get((symbol.exchange, symbol.root))
+
+
+def commodity_group_of(rule_set: RuleSet, symbol: Symbol) -> CommodityGroup:
+    """Return the group of a symbol of MCX or NCDEX."""
+    commodity = commodity_of(rule_set, symbol)
+    return _USUAL_GROUP[symbol.exchange] if commodity is None else commodity.group
 
 
 @lru_cache(maxsize=8)
@@ -84,15 +68,32 @@ def _commodities(rule_set: RuleSet) -> Mapping[tuple[str, str], CommodityRow]:
     return {(row.exchange, row.root): row for row in rule_set.commodities}
 
 
-def etf_kind_of(rule_set: RuleSet, symbol: Symbol) -> EtfKind | None:
-    """Return the kind of a fund by its symbol; None for anything else."""
-    return _kinds(rule_set).get((symbol.exchange, symbol.code))
+def tick_of(
+    rule_set: RuleSet, exchange: str, kind: ContractKind, *, price: Decimal, day: date
+) -> Decimal | None:
+    """Return the tick of prices around `price` rupees; None where it is not known."""
+    rows = _in_force(rule_set.ticks, exchange, kind, day)
+    bands = [row for row in rows if row.below is None or price < row.below]
+    lowest = min(bands, key=lambda row: row.below or Decimal("Infinity"), default=None)
+    return None if lowest is None else lowest.tick
 
 
-@lru_cache(maxsize=8)
-def _kinds(rule_set: RuleSet) -> Mapping[tuple[str, str], EtfKind]:
-    return {
-        (exchange, row.root): cast(EtfKind, f"{row.kind}_etf")
-        for row in rule_set.etfs
-        for exchange in row.exchanges
-    }
+def margin_of(rule_set: RuleSet, exchange: str, kind: ContractKind, day: date) -> MarginRow | None:
+    """Return the margin of a contract; None where its whole value is locked."""
+    return next(iter(_in_force(rule_set.margins, exchange, kind, day)), None)
+
+
+def dates_of(rows: tuple[Dated, ...], exchange: str, kind: ContractKind) -> set[date]:
+    """Return the dates from which rows are in force."""
+    return {row.first_date for row in rows if exchange in row.exchanges and kind in row.kinds}
+
+
+def _in_force(rows: tuple[Dated, ...], exchange: str, kind: ContractKind, day: date) -> list[Dated]:
+    """Return the rows of the newest date that has begun."""
+    begun = [
+        row
+        for row in rows
+        if exchange in row.exchanges and kind in row.kinds and row.first_date <= day
+    ]
+    newest = max((row.first_date for row in begun), default=day)
+    return [row for row in begun if row.first_date == newest]

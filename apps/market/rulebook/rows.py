@@ -1,7 +1,7 @@
-"""What one row of each file of the rulebook says, and the reading of a file, fault by fault.
+"""The rows of each file of the rulebook, and the reading of a file, fault by fault.
 
-Cells that hold several values part them by blanks; an empty one means any, or none, as the field
-says. Every row names its source, or says in `unsourced` what of it has none.
+A cell with several values separates them by blanks; an empty one means any, or none, as the field
+says. Every row names its source, or says in `unsourced` what has none.
 """
 
 import csv
@@ -9,23 +9,21 @@ import io
 from collections.abc import Mapping
 from datetime import date, time
 from decimal import Decimal
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 Exchange: TypeAlias = Literal["NSE", "BSE", "MCX", "NCDEX"]
 Segment: TypeAlias = Literal["equity", "futures", "options", "agri_futures", "agri_options"]
+# Exchange-traded funds by what they hold: `equity_etf` holds shares of Indian companies.
 EtfKind: TypeAlias = Literal[
     "equity_etf", "gold_etf", "silver_etf", "debt_etf", "liquid_etf", "overseas_etf"
 ]  # fmt: skip
-"""Of exchange-traded funds, by what they hold: `equity_etf` holds shares of Indian companies."""
-
+# What a rate is given for: the rates of a kind of ETF, or of options of the nearest expiry, take
+# precedence over those of the whole segment.
 RateScope: TypeAlias = Segment | EtfKind | Literal["nearest_options"]
-"""What rates are given for: those of a kind of ETF, or of options of the nearest expiry, hold in
-the place of those of the whole segment.
-"""
+# Commodities of one group keep the same hours, so a group is a market too.
 CommodityGroup: TypeAlias = Literal["non_agri", "agri_global", "agri"]
-"""Of goods; goods of one group keep the same hours, so a group is a market too."""
 
 Market: TypeAlias = Literal[
     "shares_with_derivatives", "other_shares", "derivatives", "non_agri", "agri_global", "agri"
@@ -62,7 +60,7 @@ Percent = Annotated[Decimal, Field(ge=0, le=100)]
 
 
 class RuleRow(BaseModel):
-    """`line` is where it stands in its file, the header being line 1."""
+    """A row of the rulebook; `line` is its line in the file, the header being line 1."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -78,11 +76,11 @@ class RuleRow(BaseModel):
 
 
 class ChargeRate(RuleRow):
-    """One item's rate from `first_date` until a later row of the same key: percent of a fill's
-    value, of an option's premium; `gst` is percent of brokerage, exchange and SEBI fee, and of what
-    a depository takes.
+    """The rate of one item from `first_date` until a later row of the same key: percent of a fill's
+    value, of an option's premium; `gst` is percent of brokerage, exchange fee, SEBI fee and
+    depository charge.
 
-    `roots` names the underlyings it holds for and then beats the row of all others; no `products`
+    `roots` names the underlyings to which the rate applies, before a rate for all; no `products`
     means all.
     """
 
@@ -109,8 +107,8 @@ class BrokerRow(RuleRow):
 
 
 class DepositoryRow(RuleRow):
-    """What a broker takes, with the depository's own fee, for each share and day on which shares
-    are sold that were bought on an earlier day: `amount` rupees before GST.
+    """The charge of a broker and the depository for each share and day on which shares are sold
+    that were bought on an earlier day: `amount` rupees before GST.
     """
 
     broker: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,50}$")]
@@ -127,10 +125,10 @@ class EtfRow(RuleRow):
 
 
 class CommodityRow(RuleRow):
-    """Which group of goods an underlying belongs to; the group decides hours and taxes.
+    """The group of a commodity, which decides hours and taxes.
 
     `lot` is the units of a lot and `multiplier` the rupees that a lot gains per rupee of price;
-    they hold where no master says anything else.
+    they apply where no master says anything else.
     """
 
     exchange: Literal["MCX", "NCDEX"]
@@ -171,11 +169,11 @@ class HoursRow(RuleRow):
 
 
 class DayRow(RuleRow):
-    """A date that differs from the weekday it is; no `markets` means all of the exchanges.
+    """A date that differs from other days of its weekday; no `markets` means all of the exchanges.
 
-    `holiday`: no session; `morning_closed`, `evening_closed`: commodities, which part at 17:00;
-    `regular`: the usual phases, on a weekend; `special`: continuous from `opens` to `closes`, in
-    as many parts as there are rows, or at hours nobody knows.
+    `holiday`: no session; `morning_closed`, `evening_closed`: of commodities, whose day is divided
+    at 17:00; `regular`: the usual phases, on a weekend; `special`: continuous from `opens` to
+    `closes`, in as many parts as there are rows, or at hours that are not known.
     """
 
     exchanges: OneOrMore[Exchange]
@@ -201,7 +199,7 @@ class DayRow(RuleRow):
 
 
 class TickRow(RuleRow):
-    """The step of prices under `below` rupees (of all that are higher than the other rows'), from
+    """The tick of prices under `below` rupees (of all higher prices where it is empty), from
     `first_date` until the next date that has rows.
     """
 
@@ -213,7 +211,7 @@ class TickRow(RuleRow):
 
 
 class MarginRow(RuleRow):
-    """Which percent of a contract's value is locked while it is held, and by which method."""
+    """The percentage of a contract's value that is locked while it is held, and the method."""
 
     exchanges: OneOrMore[Exchange]
     kinds: OneOrMore[ContractKind]
@@ -223,7 +221,7 @@ class MarginRow(RuleRow):
 
 
 class RulebookFault(BaseModel):
-    """One thing wrong with an edition; `line` is 0 for a file as a whole."""
+    """One fault of a rule set; `line` is 0 for a file as a whole."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -237,36 +235,44 @@ class RulebookFault(BaseModel):
 
 
 RowType = TypeVar("RowType", bound=RuleRow)
-_OWN: Final = {"line"}
 
 
 def read_rows(
     name: str, text: str, kind: type[RowType]
 ) -> tuple[list[RowType], list[RulebookFault]]:
-    """The rows of one file, and what is wrong with it; the columns may stand in any order."""
+    """Read the rows of one file and its faults; the columns may be in any order."""
     if "\0" in text:
         return [], [RulebookFault(file=name, line=0, message="holds a NUL: it is no text")]
     reader = csv.DictReader(io.StringIO(text))
-    wanted = set(kind.model_fields) - _OWN
-    found = set(reader.fieldnames or ())
-    if found != wanted:
-        return [], [RulebookFault(file=name, line=1, message=_columns(wanted, found))]
+    wanted = set(kind.model_fields) - {"line"}
+    columns = set(reader.fieldnames or ())
+    if columns != wanted:
+        differences = {
+            "lacks the columns": wanted - columns,
+            "has unknown columns": columns - wanted,
+        }
+        message = "; ".join(
+            f"{problem} {', '.join(sorted(names))}"
+            for problem, names in differences.items()
+            if names
+        )
+        return [], [RulebookFault(file=name, line=1, message=message)]
     rows: list[RowType] = []
     faults: list[RulebookFault] = []
     try:
         for cells in reader:
-            read = _read_row(name, reader.line_num, cells, kind)
-            rows += [read] if isinstance(read, kind) else []
-            faults += read if isinstance(read, list) else []
+            result = _read_row(name, reader.line_num, cells, kind)
+            rows += [result] if isinstance(result, kind) else []
+            faults += result if isinstance(result, list) else []
     except csv.Error as error:
         faults.append(RulebookFault(file=name, line=reader.line_num, message=str(error)))
     return rows, faults
 
 
+# Any: the reader marks cells too many and too few by None.
 def _read_row(
     name: str, line: int, cells: Mapping[str | Any, str | Any], kind: type[RowType]
 ) -> RowType | list[RulebookFault]:
-    """Any: the reader's own marks of cells too many and too few, both None."""
     if None in cells or None in cells.values():
         message = "has more or fewer cells than there are columns"
         return [RulebookFault(file=name, line=line, message=message)]
@@ -276,19 +282,13 @@ def _read_row(
         return _faults(name, line, error)
 
 
-def _columns(wanted: set[str], found: set[str]) -> str:
-    parts = {"lacks the columns": wanted - found, "has unknown columns": found - wanted}
-    told = [f"{what} {', '.join(sorted(names))}" for what, names in parts.items() if names]
-    return "; ".join(told)
-
-
 def _faults(name: str, line: int, error: ValidationError) -> list[RulebookFault]:
-    """One for each cell, in the order of the columns."""
-    told: dict[str, str] = {}
-    for one in error.errors(include_url=False, include_context=False):
-        cell = str(one["loc"][0]) if one["loc"] else ""
-        told.setdefault(cell, one["msg"].removeprefix("Value error, "))
+    """Return one fault for each cell, in the order of the columns."""
+    messages: dict[str, str] = {}
+    for detail in error.errors(include_url=False, include_context=False):
+        cell = str(detail["loc"][0]) if detail["loc"] else ""
+        messages.setdefault(cell, detail["msg"].removeprefix("Value error, "))
     return [
         RulebookFault(file=name, line=line, message=f"{cell}: {message}" if cell else message)
-        for cell, message in told.items()
+        for cell, message in messages.items()
     ]

@@ -1,7 +1,7 @@
-"""The rulebook: all files of one edition, read, checked as a whole, and looked up by date.
+"""A rule set: all files of the rulebook in one version, read and checked as a whole.
 
-Questions to it stand by subject in the modules beside this one; they are pure, and a Rulebook never
-changes, so their answers can be kept.
+The modules beside this one look rules up by subject and date; they are pure, and a RuleSet never
+changes, so their answers can be cached.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -46,7 +46,7 @@ RowType = TypeVar("RowType", bound=RuleRow)
 
 
 class InvalidRulebook(ServiceError):
-    """An edition that contradicts itself or cannot be read."""
+    """The files contradict each other or cannot be read."""
 
     code = Code.VALIDATION_ERROR
     message = "The edition is not a rulebook:\n{faults}"
@@ -58,7 +58,7 @@ class InvalidRulebook(ServiceError):
 
 @dataclass(frozen=True, eq=False)
 class RuleSet:
-    """One edition. `sha256` is of its files."""
+    """The rules of one version; `sha256` is of its files."""
 
     sha256: str
     charges: tuple[ChargeRate, ...]
@@ -82,12 +82,12 @@ def rows_by_file(rule_set: RuleSet) -> Mapping[str, tuple[RuleRow, ...]]:
 
 
 def file_of(row: RuleRow) -> str:
-    """The file a row is of."""
+    """Return the name of the file that a row is from."""
     return _NAMES[type(row)]
 
 
 class _FileReader:
-    """Reads file after file and gathers what is wrong."""
+    """Reads file after file and collects what is wrong."""
 
     def __init__(self, files: Mapping[str, str]) -> None:
         self.files = files
@@ -108,26 +108,26 @@ class _FileReader:
 
 
 def read_rule_set(files: Mapping[str, str]) -> RuleSet:
-    """The edition of these texts by file name; raises InvalidRulebook with every fault."""
-    read = _FileReader(files)
-    charges = read.rows("charges.csv", ChargeRate, checks.charge_faults)
-    brokers = read.rows("brokers.csv", BrokerRow, checks.broker_faults)
-    goods = read.rows("commodities.csv", CommodityRow, checks.commodity_faults)
-    hours = read.rows("sessions.csv", HoursRow, checks.hours_faults)
-    days = read.rows("days.csv", DayRow, checks.day_faults)
-    ticks = read.rows("ticks.csv", TickRow, checks.tick_faults)
-    margins = read.rows("margins.csv", MarginRow, checks.margin_faults)
-    etfs = read.rows("etfs.csv", EtfRow, checks.etf_faults)
-    depository = read.rows("depository.csv", DepositoryRow, checks.depository_faults)
-    if read.faults:
-        raise InvalidRulebook(read.faults)
+    """Read a rule set from texts by file name. Raises InvalidRulebook with every fault."""
+    reader = _FileReader(files)
+    charges = reader.rows("charges.csv", ChargeRate, checks.charge_faults)
+    brokers = reader.rows("brokers.csv", BrokerRow, checks.broker_faults)
+    commodities = reader.rows("commodities.csv", CommodityRow, checks.commodity_faults)
+    hours = reader.rows("sessions.csv", HoursRow, checks.hours_faults)
+    days = reader.rows("days.csv", DayRow, checks.day_faults)
+    ticks = reader.rows("ticks.csv", TickRow, checks.tick_faults)
+    margins = reader.rows("margins.csv", MarginRow, checks.margin_faults)
+    etfs = reader.rows("etfs.csv", EtfRow, checks.etf_faults)
+    depository = reader.rows("depository.csv", DepositoryRow, checks.depository_faults)
+    if reader.faults:
+        raise InvalidRulebook(reader.faults)
     return RuleSet(
-        digest(files), charges, brokers, goods, hours, days, ticks, margins, etfs, depository
+        digest(files), charges, brokers, commodities, hours, days, ticks, margins, etfs, depository
     )
 
 
 def digest(files: Mapping[str, str]) -> str:
-    """SHA-256 of the files' names and texts, in hex."""
+    """Return the SHA-256 of the files' names and texts, in hex."""
     whole = sha256()
     for name in FILES:
         whole.update(f"{name}\0{files[name]}\0".encode())
@@ -135,11 +135,11 @@ def digest(files: Mapping[str, str]) -> str:
 
 
 def bundled_files() -> dict[str, str]:
-    """The edition that ships with the service, as texts."""
+    """Return the texts of the rule set that ships with the service."""
     return {name: (_BUNDLED / name).read_text(encoding="utf-8") for name in FILES}
 
 
 @cache
 def bundled_rule_set() -> RuleSet:
-    """The edition that ships with the service."""
+    """Return the rule set that ships with the service."""
     return read_rule_set(bundled_files())

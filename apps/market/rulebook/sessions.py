@@ -3,10 +3,10 @@ as the engine takes it (engine rules 9 and 17).
 
 A market is what keeps the same hours. On NSE and BSE: shares that have derivatives (whose
 continuous trading ends in a closing auction since 2026-08-03), other shares, and derivatives; an
-index keeps the hours of the shares with derivatives. On MCX and NCDEX: the group of the goods.
+index keeps the hours of the shares with derivatives. On MCX and NCDEX: the group of the commodity.
 
-A year of which no date is listed for an exchange is one whose holidays nobody knows: it has hours,
-but where a session must be certain it is an error (engine.MissingCalendar).
+The holidays of a year without a listed date are not known: the year has hours, but where a session
+must be certain it is an error (engine.MissingCalendar).
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -29,12 +29,12 @@ MARKETS: Final[dict[Exchange, tuple[Market, ...]]] = {
     "MCX": ("non_agri", "agri_global", "agri"),
     "NCDEX": ("agri_global", "agri"),
 }
+# Commodity exchanges divide a day in two here, and may close either part.
 EVENING: Final = time(17)
-"""Where commodity exchanges part a day in two, either of which may be closed."""
 
 _NEW_YORK: Final = ZoneInfo("America/New_York")
+# The last date of a row without one.
 _LAST_DATE: Final = date(2050, 12, 31)
-"""How long a row without a last date holds."""
 
 SessionKind = Literal["regular", "special", "partial", "holiday", "weekend", "unknown"]
 
@@ -48,37 +48,37 @@ class SessionPhase(NamedTuple):
 
 
 class SessionDay(NamedTuple):
-    """What a market does on one date.
+    """The session of a market on one date.
 
-    `windows` are in order; none where the market is closed, and none where the kind is `unknown`
-    or the hours of a `special` session are. `rows` is what it rests on.
+    `phases` are in order; there are none where the market is closed, and none where the kind is
+    `unknown` or the hours of a `special` session are. `rows` are the rules behind it.
     """
 
     kind: SessionKind
     name: str
-    windows: tuple[SessionPhase, ...]
+    phases: tuple[SessionPhase, ...]
     rows: tuple[DayRow | HoursRow, ...]
 
 
 def sessions_of(
     symbol: str, *, rule_set: RuleSet | None = None, has_derivatives: bool = True
 ) -> Sessions:
-    """The calendar a symbol trades by; InvalidSymbol for a text that is none.
+    """Return the trading calendar of a symbol. Raises InvalidSymbol.
 
-    Whether a share has derivatives its form does not tell. One that is thought to have some stops
-    earlier, so that a position is never left to minutes in which its share may not trade.
+    A share with derivatives stops trading earlier, so that is assumed where it is not known: a
+    position is never left to minutes in which its share may not trade.
     """
     rule_set = rule_set or bundled_rule_set()
     return market_sessions(rule_set, *market_of(rule_set, symbol, has_derivatives=has_derivatives))
 
 
 def bundled_sessions(symbols: Collection[str]) -> Mapping[str, Sessions]:
-    """By the edition that ships with the service, where no database tells more."""
+    """Return calendars by the bundled rule set, for use without a database."""
     return {symbol: sessions_of(symbol) for symbol in symbols}
 
 
 def market_of(rule_set: RuleSet, symbol: str, *, has_derivatives: bool) -> tuple[Exchange, Market]:
-    """Where a symbol trades."""
+    """Return the exchange and market of a symbol."""
     known = parse(symbol)
     exchange: Exchange = known.exchange  # type: ignore[assignment]  # the grammar knows these four
     if exchange in ("MCX", "NCDEX"):
@@ -89,7 +89,7 @@ def market_of(rule_set: RuleSet, symbol: str, *, has_derivatives: bool) -> tuple
 
 
 def day_of(rule_set: RuleSet, exchange: Exchange, market: Market, day: date) -> SessionDay:
-    """What the rulebook says of one date."""
+    """Return the session of one date."""
     hours = tuple(
         row
         for row in _hours(rule_set, exchange, market)
@@ -102,18 +102,18 @@ def day_of(rule_set: RuleSet, exchange: Exchange, market: Market, day: date) -> 
         return SessionDay("weekend", "", (), ())
     if day.year not in known_years(rule_set, exchange, market) or not hours:
         return SessionDay("unknown", f"No calendar of {exchange} for {day.year} is loaded.", (), ())
-    return SessionDay("regular", "", _windows(hours, day), hours)
+    return SessionDay("regular", "", _phases(hours, day), hours)
 
 
 def _listed_day(rows: Sequence[DayRow], hours: Sequence[HoursRow], day: date) -> SessionDay:
-    kind, name, usual = rows[0].kind, rows[0].name, _windows(hours, day)
+    kind, name, usual = rows[0].kind, rows[0].name, _phases(hours, day)
     own = tuple(rows)
     if kind == "holiday":
         return SessionDay("holiday", name, (), own)
     if kind == "special":
         parts = [(row.opens, row.closes) for row in rows]
-        windows = tuple(SessionPhase("continuous", o, c) for o, c in parts if o is not None and c)
-        return SessionDay("special", name, windows, own)
+        phases = tuple(SessionPhase("continuous", o, c) for o, c in parts if o is not None and c)
+        return SessionDay("special", name, phases, own)
     if kind == "regular":
         return SessionDay("special", name, usual, (*own, *hours))
     first, last = (EVENING, time.max) if kind == "morning_closed" else (time.min, EVENING)
@@ -121,15 +121,15 @@ def _listed_day(rows: Sequence[DayRow], hours: Sequence[HoursRow], day: date) ->
     return SessionDay("partial" if left else "holiday", name, left, (*own, *hours))
 
 
-def _cut(windows: Iterable[SessionPhase], first: time, last: time) -> Iterator[SessionPhase]:
-    for phase, opens, closes in windows:
+def _cut(phases: Iterable[SessionPhase], first: time, last: time) -> Iterator[SessionPhase]:
+    for phase, opens, closes in phases:
         if max(opens, first) < min(closes, last):
             yield SessionPhase(phase, max(opens, first), min(closes, last))
 
 
-def _windows(hours: Iterable[HoursRow], day: date) -> tuple[SessionPhase, ...]:
-    found = (SessionPhase(row.phase, row.opens, _close(row, day)) for row in hours)
-    return tuple(sorted(found, key=lambda window: (window.opens, window.closes)))
+def _phases(hours: Iterable[HoursRow], day: date) -> tuple[SessionPhase, ...]:
+    phases = (SessionPhase(row.phase, row.opens, _close(row, day)) for row in hours)
+    return tuple(sorted(phases, key=lambda phase: (phase.opens, phase.closes)))
 
 
 def _close(row: HoursRow, day: date) -> time:
@@ -138,7 +138,9 @@ def _close(row: HoursRow, day: date) -> time:
 
 
 def _us_daylight_saving(day: date) -> bool:
-    """New York's clocks change on Sundays; India's evening of a date is its noon."""
+    """Return whether New York is on daylight saving time: its clocks change on Sundays, and India's
+    evening of a date is its noon.
+    """
     noon = datetime.combine(day, time(17), tzinfo=UTC).astimezone(_NEW_YORK)
     return bool(noon.dst())
 
@@ -154,16 +156,16 @@ def _hours(rule_set: RuleSet, exchange: Exchange, market: Market) -> tuple[Hours
 def _listed(
     rule_set: RuleSet, exchange: Exchange, market: Market
 ) -> dict[date, tuple[DayRow, ...]]:
-    found: dict[date, tuple[DayRow, ...]] = {}
+    listed: dict[date, tuple[DayRow, ...]] = {}
     for row in rule_set.days:
         if exchange in row.exchanges and (not row.markets or market in row.markets):
-            found[row.day] = (*found.get(row.day, ()), row)
-    return found
+            listed[row.day] = (*listed.get(row.day, ()), row)
+    return listed
 
 
 @lru_cache(maxsize=64)
 def known_years(rule_set: RuleSet, exchange: Exchange, market: Market) -> frozenset[int]:
-    """Years of which at least one date is listed."""
+    """Return the years of which at least one date is listed."""
     return frozenset(day.year for day in _listed(rule_set, exchange, market))
 
 
@@ -172,7 +174,7 @@ def known_years(rule_set: RuleSet, exchange: Exchange, market: Market) -> frozen
 
 @lru_cache(maxsize=64)
 def market_sessions(rule_set: RuleSet, exchange: Exchange, market: Market) -> Sessions:
-    """The calendar of one market: its continuous phase, and every date that differs."""
+    """Return the calendar of one market: its continuous phase, and every date that differs."""
     continuous = [row for row in _hours(rule_set, exchange, market) if row.phase == "continuous"]
     return Sessions.build(
         (regime for row in continuous for regime in _regimes(row)),
@@ -184,24 +186,24 @@ def market_sessions(rule_set: RuleSet, exchange: Exchange, market: Market) -> Se
     )
 
 
-def _override(found: SessionDay, day: date) -> Override:
-    """The engine has one session a date: from the first opening to the last close."""
+def _override(session: SessionDay, day: date) -> Override:
+    """Return the one session that the engine has on a date: from first opening to last close."""
     number = day_number(day)
-    parts = [window for window in found.windows if window.phase == "continuous"]
+    parts = [phase for phase in session.phases if phase.phase == "continuous"]
     if not parts:
-        return Override(number, known=found.kind == "holiday")
+        return Override(number, known=session.kind == "holiday")
     return Override(number, _seconds(parts[0].opens), _seconds(parts[-1].closes))
 
 
 def _regimes(row: HoursRow) -> Iterator[Regime]:
-    """One for each stretch of dates with the same close: New York's clocks may part them."""
+    """Return one regime for each run of dates with the same close."""
     first, last, opens = row.first_date, row.last_date or _LAST_DATE, _seconds(row.opens)
     if row.closes_us_winter is None:
         yield Regime(day_number(first), day_number(last), opens, _seconds(row.closes))
         return
     dates = (first + timedelta(days=n) for n in range((last - first).days + 1))
-    for closes, stretch in groupby(dates, key=lambda day: _close(row, day)):
-        span = list(stretch)
+    for closes, run in groupby(dates, key=lambda day: _close(row, day)):
+        span = list(run)
         yield Regime(day_number(span[0]), day_number(span[-1]), opens, _seconds(closes))
 
 

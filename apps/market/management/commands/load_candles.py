@@ -88,7 +88,7 @@ class Command(BaseCommand):
             loading.add(loaded)
         loading.store()
         twice = f", {loading.twice} in two files, the later's taken" if loading.twice else ""
-        self.stdout.write(_told(loading.done) + twice)
+        self.stdout.write(_told(loading.counts) + twice)
 
     def _tell(self, loaded: CandleImport) -> None:
         self.stdout.write("\n  ".join([loaded.file, *lines_of(loaded)]))

@@ -101,7 +101,7 @@ class Command(BaseCommand):
         told, reached = 0.0, None
         try:
             for moment in replay.pace(moments, speed=speed, wait=time.sleep):
-                replay.advance(moment, timeframe, held=not files, now=timezone.now())
+                replay.advance(moment, timeframe, stored=not files, now=timezone.now())
                 reached = moment.time
                 if time.monotonic() - told >= SECONDS_A_LINE:
                     told = time.monotonic()
