@@ -1,13 +1,13 @@
-"""Lanes: runs that see the same rows. Runs are put on them, and they are woken when bars come."""
+"""Bar streams: runs that see the same bar rows subscribe to one, and bars that come wake it."""
 
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Collection, Sequence
-from datetime import date, datetime
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.db import connection
 from django.db.models import Exists, Max, OuterRef
@@ -15,37 +15,30 @@ from django.db.models import Exists, Max, OuterRef
 from apps.engine.candles import TIMEFRAMES
 from apps.engine.kernel.records import new_state, save
 from apps.engine.language.strategy import Strategy
-from apps.market import clock
+from apps.market import clock, store
 from apps.market.dates import day_in_india, day_number
 from apps.market.models import BufferedCandle
+from apps.trading import queries
 from apps.trading.models import BarStream, DailyLoss, OrderStatus, Run, RunState
 
+# The key of executionSettings that keeps streams of the same symbols apart.
 INCLUDE_OUT_OF_SESSION: Final = "includeOutOfSession"
-"""The key of executionSettings that parts streams of the same symbols."""
-_EVER: Final = 2**62
-_LANE: Final = BarStream._meta.db_table
-_STATE: Final = RunState._meta.db_table
-_WAKE: Final = f"""
-    UPDATE {_LANE} SET wake_at = %(now)s WHERE id IN (
-        SELECT id FROM {_LANE} AS stream
-        WHERE (wake_at IS NULL OR wake_at > %(now)s)
-            AND (%(symbols)s::text[] IS NULL
-                OR timeframe = ANY(%(timeframes)s) AND symbols ?| %(symbols)s)
-            AND (row_time IS NULL OR row_time < %(newest)s)
-            AND EXISTS (SELECT FROM {_STATE} WHERE lane_id = stream.id)
-        FOR NO KEY UPDATE SKIP LOCKED
-    )
-"""
+_END_OF_TIME: Final = 2**62
 
 
 def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
-    """Let the run be stepped by every row that closes after `since`, the market's time (epoch
-    seconds). A runner finds its stream: one that is new would make starts wait for one another.
+    """Let the run be stepped by every row that closes after `since` (market's time, epoch seconds).
+
+    A runner assigns it to its stream: making a new stream here would let starts wait for one
+    another.
     """
     symbols = strategy.basicInfo.symbols
     state = new_state(symbols=len(symbols), cash=float(run.capital))
-    lost = _lost_before(run, day := day_in_india(since))
-    state.account["day"], state.account["day_start"] = day_number(day), float(run.capital) + lost
+    day = day_in_india(since)
+    # The day's limit also counts what earlier runs of the algorithm have lost.
+    lost = DailyLoss.objects.filter(algorithm_id=run.algorithm_id, day=day).first()
+    state.account["day"] = day_number(day)
+    state.account["day_start"] = float(run.capital) + (float(lost.loss) if lost else 0.0)
     RunState.objects.create(
         run=run,
         data=save(state),
@@ -55,22 +48,30 @@ def subscribe(run: Run, strategy: Strategy, *, since: int) -> None:
     )
 
 
-def _lost_before(run: Run, day: date) -> float:
-    """What earlier runs of the algorithm have lost that day, which its limit counts too."""
-    lost = DailyLoss.objects.filter(algorithm_id=run.algorithm_id, day=day).first()
-    return float(lost.loss) if lost else 0.0
+def unsubscribe(run: Run, *, now: datetime) -> None:
+    """End the subscription of a run that has ended and holds nothing any more.
+
+    Its pending orders are cancelled, and the signals of pending entries marked as not executed.
+    """
+    RunState.objects.filter(run=run).delete()
+    pending = run.orders.filter(status=OrderStatus.OPEN)
+    of_signal = pending.filter(bar_time=OuterRef("bar_time"), symbol=OuterRef("symbol"))
+    entries = run.signals.filter(Exists(of_signal), action="entry", followed=True)
+    entries.update(followed=False, reason=run.end_reason)
+    ended_at = clock.market_moment(now)
+    pending.update(status=OrderStatus.CANCELLED, reason=run.end_reason, ended_at=ended_at)
 
 
 def assign_runs(*, now: datetime) -> None:
-    """Put the runs that have no stream yet on theirs, and have those looked at."""
-    found: dict[tuple[str, tuple[str, ...], bool], list[str]] = defaultdict(list)
+    """Assign the runs that have no stream yet to theirs, and wake those streams."""
+    by_stream: dict[tuple[str, tuple[str, ...], bool], list[str]] = defaultdict(list)
     states = RunState.objects.filter(stream=None)
     for run_id, basics, settings in states.values_list(
         "run_id", "run__configuration__basicInfo", "run__configuration__executionSettings"
     ):
         included = settings.get(INCLUDE_OUT_OF_SESSION, False)
-        found[basics["timeframe"], tuple(basics["symbols"]), included].append(run_id)
-    for (timeframe, symbols, included), run_ids in sorted(found.items()):
+        by_stream[basics["timeframe"], tuple(basics["symbols"]), included].append(run_id)
+    for (timeframe, symbols, included), run_ids in sorted(by_stream.items()):
         stream = get_bar_stream(symbols, timeframe, include_out_of_session=included)
         RunState.objects.filter(run__in=run_ids, stream=None).update(stream=stream)
         BarStream.objects.filter(pk=stream.pk).update(wake_at=now)
@@ -79,7 +80,7 @@ def assign_runs(*, now: datetime) -> None:
 def get_bar_stream(
     symbols: Sequence[str], timeframe: str, *, include_out_of_session: bool = False
 ) -> BarStream:
-    """It is there for good once it is."""
+    """Return the stream, created when it is first needed; a stream is never deleted."""
     identity = [timeframe, *symbols, *([INCLUDE_OUT_OF_SESSION] if include_out_of_session else [])]
     key = hashlib.sha256(json.dumps(identity).encode()).hexdigest()
     fields = {
@@ -91,56 +92,88 @@ def get_bar_stream(
 
 
 def start_with_replay(streams: Collection[BarStream], *, market_now: int) -> None:
-    """Runs that were started before a replay of the past began wait for its first bars."""
+    """Let runs that were started before a replay of the past began wait for its first bars."""
     began = clock.replay_began()
     if began is not None:
         waiting = RunState.objects.filter(stream__in=streams, row_time=None, since__gt=market_now)
         waiting.update(since=began)
 
 
-def unsubscribe(run: Run, *, now: datetime) -> None:
-    """The run, which has ended, holds nothing any more: no further row is its concern, and what it
-    waited to enter comes to nothing.
+# ------------------------------------------------------------------------------------------ waking
+
+
+def wake(
+    symbols: Collection[str], timeframe: str, *, newest: int = _END_OF_TIME, now: datetime
+) -> int:
+    """Wake the streams that bars of `timeframe` concern; return their number.
+
+    Streams that have been through the bar that starts at `newest` (epoch seconds) are left alone.
+    So is one that is being worked on: it is woken when the caller repeats the call.
     """
-    RunState.objects.filter(run=run).delete()
-    waiting = run.orders.filter(status=OrderStatus.OPEN)
-    of_signal = waiting.filter(bar_time=OuterRef("bar_time"), symbol=OuterRef("symbol"))
-    entries = run.signals.filter(Exists(of_signal), action="entry", followed=True)
-    entries.update(followed=False, reason=run.end_reason)
-    ended_at = clock.market_moment(now)
-    waiting.update(status=OrderStatus.CANCELLED, reason=run.end_reason, ended_at=ended_at)
-
-
-def wake(symbols: Collection[str], timeframe: str, *, newest: int = _EVER, now: datetime) -> int:
-    """Have the streams looked at that bars of `timeframe` concern; returns how many there are. The
-    start of the newest bar (epoch seconds) tells those that have been through it already.
-
-    One that is being worked on is left out: it is woken again by whoever calls this again.
-    """
-    longer = [name for name, length in TIMEFRAMES.items() if length >= TIMEFRAMES[timeframe]]
+    length = TIMEFRAMES[timeframe]
+    longer = [name for name, other in TIMEFRAMES.items() if other >= length]
     return _wake(list(symbols), longer, newest, now)
 
 
 def wake_all(*, now: datetime) -> None:
-    """As `wake`, all streams with runs."""
-    _wake(None, [], _EVER, now)
+    """Wake all streams that have runs."""
+    _wake(None, [], _END_OF_TIME, now)
 
 
 def wake_for_new_bars(*, since: datetime, now: datetime) -> None:
-    """Have those streams looked at that bars concern which came in since then."""
+    """Wake the streams that bars concern which came in since then."""
     came = BufferedCandle.objects.filter(received_at__gte=since).order_by("timeframe")
     for timeframe, rows in groupby(
         came.values_list("timeframe", "symbol").annotate(Max("time")), itemgetter(0)
     ):
-        found = list(rows)
-        newest = max(time for _, _, time in found)
-        wake([symbol for _, symbol, _ in found], timeframe, newest=newest, now=now)
+        bars = list(rows)
+        newest = max(time for _, _, time in bars)
+        wake([symbol for _, symbol, _ in bars], timeframe, newest=newest, now=now)
 
 
 def _wake(symbols: list[str] | None, timeframes: list[str], newest: int, now: datetime) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
-            _WAKE,
+            queries.WAKE_STREAMS,
             {"now": now, "timeframes": timeframes, "symbols": symbols, "newest": newest},
         )
         return int(cursor.rowcount)
+
+
+# ---------------------------------------------------------------------------------- missing feeds
+
+
+class UnfedAlgorithm(NamedTuple):
+    """An algorithm that trades, and those of its symbols that get no bars."""
+
+    algorithm_id: str
+    name: str
+    timeframe: str
+    symbols: tuple[str, ...]
+
+
+def find_unfed_algorithms(
+    symbols: Collection[str], timeframe: str, *, stored_from: int | None = None
+) -> Iterator[UnfedAlgorithm]:
+    """Yield the algorithms for some of whose symbols a feed of these bars brings nothing.
+
+    A replay from the moment `stored_from` (epoch seconds) on also brings what is stored of others.
+    """
+    live = Run.objects.live().select_related("algorithm").order_by("algorithm__name", "pk")
+    for run in live:
+        basics = run.configuration["basicInfo"]
+        wanted: str = basics["timeframe"]
+        fed = set(symbols) if TIMEFRAMES[wanted] >= TIMEFRAMES[timeframe] else set()
+        missing = tuple(
+            symbol
+            for symbol in basics["symbols"]
+            if symbol not in fed and not _is_stored(symbol, wanted, stored_from)
+        )
+        if missing:
+            yield UnfedAlgorithm(run.algorithm_id, run.algorithm.name, wanted, missing)
+
+
+def _is_stored(symbol: str, timeframe: str, since: int | None) -> bool:
+    return (
+        since is not None and len(store.read(symbol, timeframe, start=since, end=_END_OF_TIME)) > 0
+    )

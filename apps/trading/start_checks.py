@@ -107,7 +107,7 @@ def _warnings(verdicts: Iterable[SymbolCheck]) -> Iterable[Fault]:
 
 
 def check_loss(candidate: StartRequest, *, now: datetime) -> None:
-    """A breach stands until the day ends, whatever the limit is changed to since. Raises
+    """A breach cursors until the day ends, whatever the limit is changed to since. Raises
     DailyLossReached.
     """
     today = now.astimezone(INDIA).date()

@@ -1,4 +1,4 @@
-"""What one row did to one run, as the engine tells it: what is written down follows from this."""
+"""What one bar row did to one run, as the engine reports it. All booking follows from this."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from apps.trading.models import Run
 
 
 class EntryBlock(StrEnum):
-    """Why a run may enter nothing, as its refused signals and orders tell it."""
+    """Why a run may enter nothing, as its rejected signals and orders report it."""
 
     STOPPED = "stopped"
     ERROR = "error"
@@ -28,7 +28,7 @@ class FractionSettlement(NamedTuple):
     """A part of a share that a split left over, settled in cash.
 
     `locked` are the rupees that the position locked before and after, `gross` what the fraction won
-    or lost, below 0. Charges there are none: the company pays for fractions.
+    or lost (below 0). There are no charges: the company pays for fractions.
     """
 
     symbol: int
@@ -38,16 +38,17 @@ class FractionSettlement(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarStep:
-    """A run before and after a row.
+    """A run before and after a row. Symbols are indices into `strategy`'s.
 
-    `time` is the start of the row's bars, `closes` their nominal end (epoch seconds). `heard` are
-    the signal bits u1[symbols] of its close. `fills`, `refusals` and `trades` are FILL, REFUSAL and
-    TRADE records in the order in which they happened; `state` is the state after the row, in which
-    `pending` says what waits for the next bar. `before` is in the shares of the row's day;
-    `fractions` are parts of shares that splits left over, settled before the row. `last`
-    f8[symbols] are the closes of the row, NaN without a bar. Symbols are indices into `strategy`'s.
-    `cancelled` are the symbols whose waiting entry was dropped before the row because its owner
-    wanted that. `barred` is why the row could enter nothing, for which the engine has fewer words.
+    `time` is the start of the row's bars, `closes` their nominal end (epoch seconds), `last`
+    f8[symbols] their closes, NaN without a bar. `signals` are the signal bits u1[symbols] of the
+    close. `fills`, `refusals` and `trades` are FILL, REFUSAL and TRADE records in the order in
+    which they happened. `before` is the state in the shares of the row's day, `state` the one after
+    the row, in which `pending` says what waits for the next bar.
+
+    `fractions` are parts of shares that splits left over, settled before the row. `cancelled` are
+    the symbols whose pending entry the owner cancelled. `entry_block` is why the row could enter
+    nothing; the engine knows fewer reasons.
     """
 
     run: Run
@@ -55,7 +56,7 @@ class BarStep:
     contracts: tuple[Contract, ...]
     time: int
     closes: int
-    heard: Array
+    signals: Array
     before: State
     state: State
     fills: Array
@@ -64,12 +65,14 @@ class BarStep:
     fractions: Sequence[FractionSettlement] = ()
     last: Array = field(default_factory=lambda: np.empty(0))
     cancelled: Collection[str] = ()
-    barred: EntryBlock | None = None
+    entry_block: EntryBlock | None = None
 
 
 def drop_pending_entry(state: State, strategy: Strategy, symbol: str) -> None:
-    """Let the entry that waits not be traded; one that would reverse a position still closes it, as
-    where entries are barred (engine rule 20).
+    """Drop the symbol's pending entry.
+
+    An entry that would reverse a position still closes it, as where entries are blocked (engine
+    rule 20).
     """
     position = state.positions[strategy.basicInfo.symbols.index(symbol)]
     pending, side = int(position["pending"]), position["side"]

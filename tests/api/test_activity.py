@@ -7,7 +7,7 @@ import pytest
 from apps.accounts.models import User
 from apps.core.models import AuditRecord
 from apps.engine.kernel.codes import CLOSE_LONG, ENTER_LONG
-from apps.trading import wishes
+from apps.trading.live.commit import pending_cancels, pending_closes
 from apps.trading.models import Order, Position
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -105,9 +105,9 @@ def test_a_position_is_closed_at_the_next_open(api: Api, alice: User, holder: St
     assert asked["closeRequestedAt"] is not None
     assert ask(client, holder).json() == asked
     assert AuditRecord.objects.filter(action="position_close_asked").count() == 1
-    assert set(wishes.closing([holder.run.pk])[holder.run.pk]) == {SBIN}
+    assert set(pending_closes([holder.run.pk])[holder.run.pk]) == {SBIN}
     play(holder, (BOTH, {SBIN: CLOSE_LONG}), BOTH)
-    assert not wishes.closing([holder.run.pk])
+    assert not pending_closes([holder.run.pk])
     assert_error(ask(client, holder), 404, "NOT_FOUND")
 
 
@@ -118,7 +118,7 @@ def test_an_entry_that_waits_is_cancelled(api: Api, alice: User, holder: Stepper
     assert (asked["status"], asked["cancelRequestedAt"] is None) == ("open", False)
     assert client.post(address).json() == asked
     assert AuditRecord.objects.filter(action="order_cancel_asked").count() == 1
-    assert wishes.cancelled([holder.run.pk])[holder.run.pk] == {INFY}
+    assert pending_cancels([holder.run.pk])[holder.run.pk] == {INFY}
     holder.state.positions["pending"] = 0
     play(holder, BOTH)
     refused = client.post(address)

@@ -48,7 +48,7 @@ def steps_of(*symbols: str, **replaced: Any) -> dict[str, Any]:
 
 @dataclass
 class Stepper:
-    """One run, and where it stands."""
+    """One run, and where it cursors."""
 
     run: Run
     state: records.State
@@ -65,13 +65,13 @@ class Stepper:
         """When the last one was."""
         return self.now - timedelta(seconds=BAR)
 
-    def step(self, bars: Mapping[str, Bar], heard: Mapping[str, int] = SILENT) -> BarStep:
+    def step(self, bars: Mapping[str, Bar], signals: Mapping[str, int] = SILENT) -> BarStep:
         """The next row, of the symbols that have a bar."""
         strategy = engine.parse(self.run.configuration)
         symbols = strategy.basicInfo.symbols
         there = [symbol for symbol in symbols if symbol in bars]
         cell = np.array([[there.index(s) if s in bars else -1 for s in symbols]], np.int32)
-        signals = np.array([[heard.get(symbol, 0) for symbol in symbols]], np.uint8)
+        bits = np.array([[signals.get(symbol, 0) for symbol in symbols]], np.uint8)
         prices = np.array([bars[symbol] for symbol in there], float).reshape(-1, 4)
         columns = records.Bars(*(frozen(prices[:, k].copy()) for k in range(4)))
         time = frozen(np.array([self.time]))
@@ -79,11 +79,11 @@ class Stepper:
         market = records.Market(time, ist_day(time), cell, columns, ranges, flags)
         out, contracts, rates = self._arrays()
         before, state = self.state, records.load(records.save(self.state))
-        ran = kernel.run(state, market, signals, 0, 1, plan_of(strategy), contracts, rates, out)
+        ran = kernel.run(state, market, bits, 0, 1, plan_of(strategy), contracts, rates, out)
         self.state = state
         written = out.fills[: ran.fills], out.refusals[: ran.refusals], out.trades[: ran.trades]
         last = np.array([bars[symbol][3] if symbol in bars else np.nan for symbol in symbols])
-        return replace(self._told(before, signals[0], *written), last=last)
+        return replace(self._told(before, bits[0], *written), last=last)
 
     def expire(self, symbol: str) -> BarStep:
         """It is settled at its last close, in a step of its own."""
@@ -106,7 +106,7 @@ class Stepper:
         return out, contract_rows(list(self.contracts), {"": 0}), np.array([RATE], records.RATE)
 
     def _told(
-        self, before: records.State, heard: records.Array, fills: records.Array,
+        self, before: records.State, signals: records.Array, fills: records.Array,
         refusals: records.Array, trades: records.Array,
     ) -> BarStep:  # fmt: skip
         return BarStep(
@@ -115,7 +115,7 @@ class Stepper:
             contracts=self.contracts,
             time=self.time,
             closes=self.time + BAR,
-            heard=heard,
+            signals=signals,
             before=before,
             state=self.state,
             fills=fills,
@@ -124,7 +124,7 @@ class Stepper:
         )
 
     def store(self) -> None:
-        """As whoever runs it stores where it stands."""
+        """As whoever runs it stores where it cursors."""
         equity = float(self.state.account["equity"][0])
         stored = RunState.objects.get(run=self.run)
         stored.peak = max(stored.peak, equity)
@@ -156,8 +156,8 @@ def play(
 ) -> None:
     """Step and record row by row."""
     for row in rows:
-        bars, heard = row if isinstance(row, tuple) else (row, SILENT)
-        record([one], [(bars, heard)])
+        bars, signals = row if isinstance(row, tuple) else (row, SILENT)
+        record([one], [(bars, signals)])
 
 
 def record(

@@ -37,9 +37,9 @@ from apps.trading.step_result import BarStep, EntryBlock
 Record = Any
 """A NumPy record, whose fields no type knows."""
 
-FROM_OUTSIDE: Final = frozenset(EntryBlock)
+EXTERNAL_REASONS: Final = frozenset(EntryBlock)
 """Why a signal is refused that pass over in silence what would have been ignored anyway."""
-AT_CLOSES: Final = FROM_OUTSIDE | {"both_sides", "daily_loss_limit"}
+CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit"}
 """Why a signal is refused at the close that heard it; every other reason is met at an open."""
 EXPIRED: Final = "expiry"
 BY_LEVEL: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
@@ -56,9 +56,9 @@ class OrderSlot(StrEnum):
     EXPIRY = "expiry"  # settles a contract at its last close
 
 
-def client_order_id(run_id: str, bar_time: int, symbol: str, leg: OrderSlot) -> str:
+def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) -> str:
     """The same order has the same id, however often it is made; 96 bits of SHA-256, as an id."""
-    return sha256(f"{run_id} {bar_time} {symbol} {leg}".encode()).hexdigest()[:24]
+    return sha256(f"{run_id} {bar_time} {symbol} {slot}".encode()).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Execution:
     time: int
     side: str
     intent: Intent
-    leg: OrderSlot
+    slot: OrderSlot
     reason: str
     quantity: int
     price: float
@@ -98,7 +98,7 @@ class NewOrder:
     symbol: str
     side: str
     intent: Intent
-    leg: OrderSlot
+    slot: OrderSlot
     reason: str = ""
     price: float | None = None
 
@@ -148,14 +148,14 @@ class StepOutcome:
 
 
 def interpret_step(step: BarStep) -> StepOutcome:
-    refused, unheeded = _refusals(step)
+    refused, ignored_signals = _refusals(step)
     placed = tuple(_placed(step))
     return StepOutcome(
         step=step,
         executions=tuple(_executions(step)),
         refused=tuple(refused),
         placed=placed,
-        heard=(*unheeded, *_followed(step)),
+        heard=(*ignored_signals, *_followed(step)),
         waiting=frozenset(_waiting(step)),
         fractions=tuple(_fractions(step)),
     )
@@ -209,7 +209,7 @@ def _entry(step: BarStep, fill: Record, *, added: bool, locked: Decimal) -> Exec
     return Execution(
         **_facts(step, fill),
         intent=Intent.ADD if added else Intent.ENTRY,
-        leg=OrderSlot.ENTRY,
+        slot=OrderSlot.ENTRY,
         reason="",
         locked=locked,
         gross=NOTHING,
@@ -222,11 +222,11 @@ def _exit(
 ) -> Execution:
     reason = EXIT_REASONS[fill["reason"]]
     level = BY_LEVEL.get(reason)
-    leg = OrderSlot.HELD if was_held else OrderSlot.OPENED
+    slot = OrderSlot.HELD if was_held else OrderSlot.OPENED
     return Execution(
         **_facts(step, fill),
         intent=Intent.EXIT,
-        leg=OrderSlot.EXPIRY if reason == EXPIRED else leg,
+        slot=OrderSlot.EXPIRY if reason == EXPIRED else slot,
         reason=reason,
         locked=locked,
         gross=rupees(float(trade["gross"])),
@@ -253,7 +253,7 @@ def _facts(step: BarStep, fill: Record) -> dict[str, Any]:
 def _refusals(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]]:
     """Of entries that waited, and of signals of this very close."""
     refused: list[RejectedSignal] = []
-    unheeded: list[SignalRecord] = []
+    ignored_signals: list[SignalRecord] = []
     by_symbol: dict[int, list[str]] = defaultdict(list)
     for one in step.refusals:
         by_symbol[int(one["symbol"])].append(_reason(step, one))
@@ -261,25 +261,25 @@ def _refusals(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]]:
         symbol = _symbol(step, index)
         if _is_of_close(step, index, reasons[-1]):
             reason = reasons.pop()
-            sides = _sides(int(step.heard[index]))
-            unheeded += [SignalRecord(symbol, side, "entry", reason) for side in sides]
+            sides = _sides(int(step.signals[index]))
+            ignored_signals += [SignalRecord(symbol, side, "entry", reason) for side in sides]
         before = step.before.positions[index]
         for reason, side in zip(reasons, _sides(int(before["pending"])), strict=False):
             refused.append(RejectedSignal(symbol, side, reason, int(before["time"])))
-    return refused, unheeded
+    return refused, ignored_signals
 
 
 def _reason(step: BarStep, refusal: Record) -> str:
     reason = REJECTIONS[refusal["reason"]]
-    return step.barred if step.barred and reason in FROM_OUTSIDE else reason
+    return step.entry_block if step.entry_block and reason in EXTERNAL_REASONS else reason
 
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
     """Whether the last refusal of a symbol is of the signal just heard, not of one that waited."""
-    heard = int(step.heard[index]) & ENTER
-    if not heard or reason not in AT_CLOSES:
+    heard = int(step.signals[index]) & ENTER
+    if not heard or reason not in CLOSE_REASONS:
         return False
-    return reason not in FROM_OUTSIDE or not _is_idle(step, index, heard)
+    return reason not in EXTERNAL_REASONS or not _is_idle(step, index, heard)
 
 
 def _is_idle(step: BarStep, index: int, signal: int) -> bool:
@@ -311,9 +311,9 @@ def _sides(signal: int) -> list[str]:
 
 def _followed(step: BarStep) -> Iterator[SignalRecord]:
     """Signals of this close that something waits for now."""
-    for index in np.flatnonzero(step.heard).tolist():
+    for index in np.flatnonzero(step.signals).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
-        signal = int(step.heard[index]) & int(position["pending"])
+        signal = int(step.signals[index]) & int(position["pending"])
         if signal & ENTER and not _is_idle(step, index, signal & ENTER):
             yield SignalRecord(symbol, _sides(signal)[0], "entry")
         if position["side"] > 0 and signal & (CLOSE_LONG | EXIT_LONG):
@@ -329,7 +329,7 @@ def _placed(step: BarStep) -> Iterator[NewOrder]:
         if reason := exit_that_waits(position, reverse=step.strategy.exits_on_opposite_signal):
             side = "sell" if position["side"] > 0 else "buy"
             yield NewOrder(symbol, side, Intent.EXIT, OrderSlot.EXIT, reason)
-        signal = int(step.heard[index]) & int(position["pending"]) & ENTER
+        signal = int(step.signals[index]) & int(position["pending"]) & ENTER
         if signal and not _is_idle(step, index, signal):
             adds = position["side"] != 0 and signal & _own_entry(position)
             yield NewOrder(

@@ -10,7 +10,7 @@ from django.db import connection
 
 from apps.core.times import moment
 from apps.trading.booking.interpret import (
-    FROM_OUTSIDE,
+    EXTERNAL_REASONS,
     Execution,
     NewOrder,
     OrderSlot,
@@ -24,7 +24,7 @@ from apps.trading.models import Intent, Order, OrderStatus, Run
 from apps.trading.money import price
 from apps.trading.step_result import BarStep, drop_pending_entry
 
-WITHDRAWN: Final = FROM_OUTSIDE | {"limit_not_reached", "daily_loss_limit"}
+WITHDRAWN: Final = EXTERNAL_REASONS | {"limit_not_reached", "daily_loss_limit"}
 """Reasons for which an order is taken back; of the others it is rejected."""
 CANCELLED: Final = "cancelled"
 """Why an order was not filled that its owner, or the end of its contract, took back."""
@@ -47,15 +47,15 @@ Waiting = dict[tuple[str, bool], Order]
 @dataclass(slots=True)
 class OrderChanges:
     """What became of the orders of some steps. `filled` are the orders of all executions, in their
-    order; `unfollowed` are entries that came to nothing; `recalled` those of signals that seemed
+    order; `not_executed` are entries that came to nothing; `late` those of signals that seemed
     idle at their close, and were not, as the position that would have ignored them ended before.
     """
 
     made: list[Order] = field(default_factory=list)
     ended: list[Order] = field(default_factory=list)
     filled: list[Order] = field(default_factory=list)
-    unfollowed: list[Order] = field(default_factory=list)
-    recalled: list[Order] = field(default_factory=list)
+    not_executed: list[Order] = field(default_factory=list)
+    late: list[Order] = field(default_factory=list)
 
 
 def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
@@ -63,21 +63,21 @@ def book_orders(outcomes: Sequence[StepOutcome]) -> OrderChanges:
     happened at its close, by the market's time, however late somebody came to it.
     """
     waiting = _open_orders(outcome.step.run for outcome in outcomes)
-    booked = OrderChanges()
+    changes = OrderChanges()
     for outcome in outcomes:
-        _OrdersOf(outcome, waiting[outcome.step.run.pk], booked).work()
-    _place(outcomes, booked)
-    _end(booked.ended)
-    return booked
+        _OrdersOf(outcome, waiting[outcome.step.run.pk], changes).work()
+    _place(outcomes, changes)
+    _end(changes.ended)
+    return changes
 
 
-def _place(outcomes: Sequence[StepOutcome], booked: OrderChanges) -> None:
+def _place(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
     """Hand the new orders to the broker; an entry that it refuses waits no more."""
-    ended = [order for order in booked.made if order.status != OrderStatus.OPEN]
+    ended = [order for order in changes.made if order.status != OrderStatus.OPEN]
     Order.objects.bulk_create(ended)
     steps = {outcome.step.run.pk: outcome.step for outcome in outcomes}
     wanted: dict[int, list[Order]] = defaultdict(list)
-    for order in booked.made:
+    for order in changes.made:
         if order.status == OrderStatus.OPEN:
             wanted[steps[order.run_id].closes].append(order)
     for closes, orders in wanted.items():
@@ -87,7 +87,7 @@ def _place(outcomes: Sequence[StepOutcome], booked: OrderChanges) -> None:
             if receipt.status is OrderStatus.REJECTED:
                 step = steps[order.run_id]
                 drop_pending_entry(step.state, step.strategy, order.symbol)
-                booked.unfollowed.append(order)
+                changes.not_executed.append(order)
 
 
 def _last_prices(steps: Iterable[BarStep]) -> dict[str, float]:
@@ -110,9 +110,9 @@ def _open_orders(runs: Iterable[Run]) -> dict[str, Waiting]:
 class _OrdersOf:
     """The orders of one step."""
 
-    def __init__(self, outcome: StepOutcome, waiting: Waiting, booked: OrderChanges) -> None:
+    def __init__(self, outcome: StepOutcome, waiting: Waiting, changes: OrderChanges) -> None:
         self._outcome, self._run = outcome, outcome.step.run
-        self._waiting, self._booked = waiting, booked
+        self._waiting, self._booked = waiting, changes
         self._now = moment(outcome.step.closes)
 
     def work(self) -> None:
@@ -122,7 +122,7 @@ class _OrdersOf:
             self._refuse(refused)
         self._withdraw()
         for placed in self._outcome.placed:
-            if (placed.symbol, placed.leg is OrderSlot.EXIT) not in self._waiting:
+            if (placed.symbol, placed.slot is OrderSlot.EXIT) not in self._waiting:
                 self._place(placed)
 
     def _fill(self, execution: Execution) -> None:
@@ -135,7 +135,7 @@ class _OrdersOf:
 
     def _of_fill(self, one: Execution) -> Order:
         """One that was not placed before."""
-        placed = NewOrder(one.symbol, one.side, one.intent, one.leg, one.reason, one.level)
+        placed = NewOrder(one.symbol, one.side, one.intent, one.slot, one.reason, one.level)
         if one.intent is Intent.EXIT:
             return self._order(placed, self._outcome.step.time)
         return self._recall(placed, one.held_since)
@@ -149,11 +149,11 @@ class _OrdersOf:
         is_withdrawn = refused.reason in WITHDRAWN
         self._finish(order, OrderStatus.CANCELLED if is_withdrawn else OrderStatus.REJECTED)
         order.reason = refused.reason
-        self._booked.unfollowed.append(order)
+        self._booked.not_executed.append(order)
 
     def _recall(self, placed: NewOrder, bar_time: int) -> Order:
         order = self._order(placed, bar_time)
-        self._booked.recalled.append(order)
+        self._booked.late.append(order)
         return order
 
     def _withdraw(self) -> None:
@@ -163,7 +163,7 @@ class _OrdersOf:
             order = self._finish(self._waiting.pop(key), OrderStatus.CANCELLED)
             order.reason = CANCELLED
             if order.intent != Intent.EXIT:
-                self._booked.unfollowed.append(order)
+                self._booked.not_executed.append(order)
 
     def _place(self, placed: NewOrder) -> None:
         self._booked.made.append(self._order(placed, self._outcome.step.time))
@@ -172,7 +172,7 @@ class _OrdersOf:
         run, settings = self._run, self._outcome.step.strategy.executionSettings
         is_exit = placed.intent is Intent.EXIT
         return Order(
-            id=client_order_id(run.pk, bar_time, placed.symbol, placed.leg),
+            id=client_order_id(run.pk, bar_time, placed.symbol, placed.slot),
             run=run,
             algorithm_id=run.algorithm_id,
             symbol=placed.symbol,

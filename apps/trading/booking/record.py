@@ -77,12 +77,12 @@ def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
     outcomes = [interpret_step(step) for step in steps]
     accounts = _accounts(outcomes)
     fractions = _fractions(outcomes)
-    booked = book_orders(outcomes)
-    filled = _fills(outcomes, booked.filled)
+    changes = book_orders(outcomes)
+    filled = _fills(outcomes, changes.filled)
     _keep_money([*fractions, *_moves(filled)], accounts, now)
     settled = book_positions(outcomes)
     trades = Trade.objects.bulk_create(_trades(outcomes, settled))
-    _keep_signals(outcomes, booked)
+    _keep_signals(outcomes, changes)
     told = [_told(*one) for one in filled]
     told += update_performance(outcomes, trades, now=now)
     told += update_daily_losses(steps, now=now)
@@ -253,20 +253,20 @@ def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[
             )
 
 
-def _keep_signals(outcomes: Sequence[StepOutcome], booked: OrderChanges) -> None:
-    recalled = [
+def _keep_signals(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
+    late = [
         _signal(one.run, SignalRecord(one.symbol, SIDES[one.side], "entry"), one.bar_time)
-        for one in booked.recalled
+        for one in changes.late
     ]
     heard = [
         _signal(outcome.step.run, one, moment(outcome.step.time))
         for outcome in outcomes
         for one in outcome.heard
     ]
-    Signal.objects.bulk_create([*recalled, *heard])
+    Signal.objects.bulk_create([*late, *heard])
     rows = [
         (one.run_id, one.bar_time, one.symbol, SIDES[one.side], one.reason)
-        for one in booked.unfollowed
+        for one in changes.not_executed
     ]
     if rows:
         with connection.cursor() as cursor:

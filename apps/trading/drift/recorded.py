@@ -6,7 +6,7 @@ import numpy as np
 
 from apps.core.times import moment
 from apps.market.dates import midnight
-from apps.trading.bar_rows import unpacked
+from apps.trading.bar_rows import unpack_bars
 from apps.trading.drift.facts import (
     CandleRecord,
     FillRecord,
@@ -34,7 +34,7 @@ def recorded(session: SessionStart, stream: BarStream, rows: Sequence[BarRow]) -
     facts = SessionRecord()
     for row in rows:
         for symbol, bar in zip(
-            stream.symbols, unpacked(bytes(row.bars), len(stream.symbols)), strict=True
+            stream.symbols, unpack_bars(bytes(row.bars), len(stream.symbols)), strict=True
         ):
             if not np.isnan(bar[0]):
                 facts.bars[row.time, symbol] = CandleRecord(*bar.tolist())

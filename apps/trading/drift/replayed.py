@@ -12,7 +12,7 @@ from apps.engine.kernel.records import save
 from apps.market import rule_sets, store
 from apps.market.calendars import calendars_of
 from apps.market.dates import day_in_india, midnight
-from apps.trading.bar_rows import PRICES, BarSnapshot, nominal_end, unpacked, visible_bars
+from apps.trading.bar_rows import PRICES, BarSnapshot, nominal_end, unpack_bars, visible_bars
 from apps.trading.booking.interpret import StepOutcome, interpret_step
 from apps.trading.booking.record import SIDES
 from apps.trading.drift.facts import (
@@ -22,7 +22,7 @@ from apps.trading.drift.facts import (
     SignalKey,
     SignalOutcome,
 )
-from apps.trading.live.step import RunContext, RunSnapshot, play
+from apps.trading.live.step import RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, Intent, SessionStart
 from apps.trading.money import price
@@ -38,8 +38,8 @@ def replayed(
     last = max(part[-1].time for part in rows.values())
     begun, rule_set = _from(stream, first, goes_on=goes_on), rule_sets.current_rule_set()
     hours = calendars_of(stream.symbols, rule_set=rule_set)
-    cache = BarStreamCache.of(begun, rule_set, hours)
-    terms_cache = BarStreamCache.of(stream, rule_set, hours)
+    cache = BarStreamCache.create(begun, rule_set, hours)
+    terms_cache = BarStreamCache.create(stream, rule_set, hours)
     playing = {one.run_id: _Playing(one) for one in sessions}
     for row in _stored(stream, cache, first, last, without=_without_bars(stream, rows)):
         due = [
@@ -48,11 +48,18 @@ def replayed(
             if session.first_row <= row.time <= rows[session.run_id][-1].time
         ]
         cache.open_window(row)
-        view = cache.view(due, row)
-        for context in view.contexts:
+        evaluation = cache.evaluate(due, row)
+        for context in evaluation.contexts:
             one, terms = playing[context.run.pk], terms_cache.terms_on(context, row)
             one.went(
-                row, play(one.standing(context), row, view.cues[context.ear], terms, view.changes)
+                row,
+                step_bar(
+                    one.snapshot(context),
+                    row,
+                    evaluation.signals[context.signal_key],
+                    terms,
+                    evaluation.changes,
+                ),
             )
         cache.stream.row_time = row.time
     return {run: one.facts for run, one in playing.items()}
@@ -84,7 +91,7 @@ def _without_bars(stream: BarStream, rows: Mapping[str, Sequence[BarRow]]) -> Co
     """The rows that were put there because time had passed."""
     count = len(stream.symbols)
     used = {row.time: bytes(row.bars) for part in rows.values() for row in part}
-    return [time for time, bars in used.items() if np.isnan(unpacked(bars, count)).all()]
+    return [time for time, bars in used.items() if np.isnan(unpack_bars(bars, count)).all()]
 
 
 def _stored(
@@ -121,12 +128,12 @@ class _Playing:
         self._first_row, self._data = session.first_row, bytes(session.data)
         self._waiting: dict[str, SignalKey] = {}
 
-    def standing(self, context: RunContext) -> RunSnapshot:
+    def snapshot(self, context: RunContext) -> RunSnapshot:
         """Active, and nothing is wanted of it."""
         return RunSnapshot(
             context=context, data=self._data, row_time=None, peak=0.0, drawdown=0.0,
             drawdown_amount=0.0, status=Status.ACTIVE, ended_at=None, close_requested_at=None,
-            halted_since=None, closing={}, cancelled=(),
+            kill_switch_since=None, closing={}, cancelled=(),
         )  # fmt: skip
 
     def went(self, row: BarSnapshot, step: BarStep) -> None:
@@ -159,19 +166,19 @@ class _Playing:
     def _verdicts(self, outcome: StepOutcome) -> None:
         """What became of the entries that waited."""
         for one in outcome.refused:
-            recalled = SignalKey(one.held_since, one.symbol, "entry", one.side)
-            self._settle(recalled, SignalOutcome(False, one.reason))
+            late = SignalKey(one.held_since, one.symbol, "entry", one.side)
+            self._settle(late, SignalOutcome(False, one.reason))
         for execution in outcome.executions:
             if execution.intent is not Intent.EXIT:
                 side, since = SIDES[execution.side], execution.held_since
-                recalled = SignalKey(since, execution.symbol, "entry", side)
-                self._settle(recalled, SignalOutcome(True, ""))
+                late = SignalKey(since, execution.symbol, "entry", side)
+                self._settle(late, SignalOutcome(True, ""))
 
-    def _settle(self, recalled: SignalKey, verdict: SignalOutcome) -> None:
+    def _settle(self, late: SignalKey, verdict: SignalOutcome) -> None:
         """Of what waited since it was heard; else beside a position, and then since the last bar at
         whose close that was held. What waited since the session before is told of that one.
         """
-        key = self._waiting.pop(recalled.symbol, recalled)
+        key = self._waiting.pop(late.symbol, late)
         if key.time >= self._first_row:
             self.facts.signals[key] = verdict
 

@@ -1,149 +1,147 @@
-"""Commit one bar row of several streams, for some of their runs, in one transaction.
+"""The commit of a batch: one row of several streams, for some of their runs, in one transaction.
 
-Locks in this order: streams by their ids, switches, accounts, algorithms, what belongs to them,
-events. What a run does is worked out before it is known whose rows must be locked for it; whoever
-was stopped or paused meanwhile makes the whole attempt begin anew.
+Nothing that a runner does lasts but by this. Locks are taken in this order: streams by their ids,
+kill switches, accounts, algorithms, what belongs to them, events. The steps are computed before it
+is known whose rows must be locked for them; when a run was stopped, paused or resumed meanwhile,
+the whole attempt begins anew.
 """
 
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.algorithms.models import Algorithm
 from apps.engine.errors import EngineError
 from apps.engine.kernel.codes import RUINED
 from apps.engine.kernel.records import save
 from apps.market.dates import day_in_india
-from apps.trading import kill_switches, services, wishes
-from apps.trading.bar_rows import BarSnapshot, packed
+from apps.trading import kill_switches, queries, services
+from apps.trading.bar_rows import BarSnapshot, pack_bars
 from apps.trading.booking.record import book_steps
 from apps.trading.live import leases
-from apps.trading.live.contract_terms import ContractTerms
-from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, SignalInput, play
-from apps.trading.models import Account, BarRow, BarStream, Run, RunState, SessionStart
+from apps.trading.live.step import RunContext, RunSnapshot, step_bar
+from apps.trading.live.stream_cache import StreamEvaluation
+from apps.trading.models import (
+    Account,
+    BarRow,
+    BarStream,
+    Order,
+    OrderStatus,
+    Position,
+    Run,
+    RunState,
+    SessionStart,
+)
+from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
 
 ATTEMPTS: Final = 5
-_ADVANCE: Final = f"""
-    UPDATE {RunState._meta.db_table} AS state SET data = new.data, row_time = new.row_time,
-        equity = new.equity, peak = new.peak, drawdown = new.drawdown,
-        drawdown_amount = new.drawdown_amount
-    FROM unnest(%s::text[], %s::bytea[], %s::int8[], %s::int8[], %s::float8[], %s::float8[],
-        %s::float8[], %s::float8[])
-        AS new (run_id, data, before, row_time, equity, peak, drawdown, drawdown_amount)
-    WHERE state.run_id = new.run_id AND state.row_time IS NOT DISTINCT FROM new.before
-"""
-_MAKE_WAY: Final = f"""
-    DELETE FROM {BarRow._meta.db_table} AS used
-    USING unnest(%s::int8[], %s::int8[]) AS new (stream_id, time)
-    WHERE used.lane_id = new.stream_id AND used.time >= new.time
-"""
-_GO_ON: Final = f"""
-    UPDATE {BarStream._meta.db_table} AS stream SET began = new.began, row_time = new.row_time
-    FROM unnest(%s::int8[], %s::int8[], %s::int8[]) AS new (id, began, row_time)
-    WHERE stream.id = new.id
-"""
-
-Faults = dict[str, EngineError]
-"""By run, why the engine cannot go on with it."""
 
 
 class ConcurrentUpdate(Exception):
-    """Somebody stopped, paused or resumed a run while its step was being worked out."""
+    """A run was stopped, paused or resumed while its step was being computed."""
 
 
 class BatchResult(NamedTuple):
-    """The ids of streams that were still the runner's, and the runs that cannot go on."""
+    """The ids of the streams whose leases still held, and the runs that cannot go on, with why."""
 
     held: Collection[int]
-    faults: Faults
+    errors: Mapping[str, EngineError]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BarStreamBatch:
-    """One row for some runs of a stream, and all that their steps need beside their states.
+    """One row for some runs of a stream, and how they see it.
 
-    With `completes` it is the last of the row's: the stream goes on to the next row.
+    When `is_last`, all runs have been through the row, and the stream goes on to the next.
     """
 
     stream: BarStream
     row: BarSnapshot
     contexts: Sequence[RunContext]
-    cues: Mapping[str, SignalInput]
-    terms: Mapping[str, ContractTerms]
-    changes: BarChanges
-    completes: bool
+    evaluation: StreamEvaluation
+    is_last: bool
 
     @property
-    def stream_after(self) -> tuple[int, int, int | None]:
-        """The stream's id, when its stretch began, and the last row that all its runs have seen."""
-        began = self.row.time if self.stream.segment_start is None else self.stream.segment_start
-        return self.stream.pk, began, self.row.time if self.completes else self.stream.row_time
+    def segment_start(self) -> int:
+        """The first row of the stream's segment, after the commit."""
+        start = self.stream.segment_start
+        return self.row.time if start is None else start
+
+    @property
+    def row_time(self) -> int | None:
+        """The last row that all runs of the stream have been through, after the commit."""
+        return self.row.time if self.is_last else self.stream.row_time
 
 
-def advance(rounds: Sequence[BarStreamBatch], *, now: datetime) -> BatchResult:
-    """Take the runs that have not been through their row through it; skip the streams that another
-    runner has leased.
+def commit_batches(batches: Sequence[BarStreamBatch], *, now: datetime) -> BatchResult:
+    """Step the runs that have not been through their stream's row yet, and write what they did.
+
+    Streams that another runner has leased meanwhile are left as they are.
     """
-    done = _in_the_end(rounds, now)
-    for one in rounds:
-        if one.stream.pk in done.held:
-            _, one.stream.segment_start, one.stream.row_time = one.stream_after
-    return done
+    result = _commit_with_retries(batches, now)
+    for batch in batches:
+        if batch.stream.pk in result.held:
+            start, row_time = batch.segment_start, batch.row_time
+            batch.stream.segment_start, batch.stream.row_time = start, row_time
+    return result
 
 
-def _in_the_end(rounds: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
+def _commit_with_retries(batches: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
     for _ in range(ATTEMPTS - 1):
         with suppress(ConcurrentUpdate):
-            return _advance(rounds, now)
-    return _advance(rounds, now)
+            return _commit(batches, now)
+    return _commit(batches, now)
 
 
 @transaction.atomic
-def _advance(rounds: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
-    held = leases.renew([one.stream for one in rounds], now=now)
-    rounds = [one for one in rounds if one.stream.pk in held]
-    standings = _standings(rounds)
-    steps, faults = _played(rounds, standings)
+def _commit(batches: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
+    held = leases.renew([batch.stream for batch in batches], now=now)
+    batches = [batch for batch in batches if batch.stream.pk in held]
+    snapshots = _read_snapshots(batches)
+    steps, errors = _step_runs(batches, snapshots)
     eventful = [steps[run_id] for run_id in sorted(steps) if _is_eventful(steps[run_id])]
-    _lock(eventful, standings)
-    _keep_rows(rounds, now)
-    _keep_session_starts(rounds, steps, standings)
+    _lock(eventful, snapshots)
+    _write_rows(batches, now)
+    _write_session_starts(batches, steps, snapshots)
     book_steps(eventful, now=now)
-    _keep_states(steps, standings)
-    _end(eventful, standings, now)
-    return BatchResult(held, faults)
+    _write_states(steps, snapshots)
+    _end_runs(eventful, snapshots, now)
+    return BatchResult(held, errors)
 
 
-def _played(
-    rounds: Sequence[BarStreamBatch], standings: Mapping[str, RunSnapshot]
-) -> tuple[dict[str, BarStep], Faults]:
-    steps, faults = {}, {}
-    for one in rounds:
-        for run_id in (context.run.pk for context in one.contexts if context.run.pk in standings):
-            standing, terms = standings[run_id], one.terms[run_id]
-            cue = one.cues[standing.context.ear]
+def _step_runs(
+    batches: Sequence[BarStreamBatch], snapshots: Mapping[str, RunSnapshot]
+) -> tuple[dict[str, BarStep], dict[str, EngineError]]:
+    steps, errors = {}, {}
+    for batch in batches:
+        evaluation = batch.evaluation
+        for run_id in (context.run.pk for context in batch.contexts if context.run.pk in snapshots):
+            snapshot = snapshots[run_id]
+            signals = evaluation.signals[snapshot.context.signal_key]
+            terms = evaluation.terms[run_id]
             try:
-                steps[run_id] = play(standing, one.row, cue, terms, one.changes)
+                steps[run_id] = step_bar(snapshot, batch.row, signals, terms, evaluation.changes)
             except EngineError as error:
-                faults[run_id] = error
-    return steps, faults
+                errors[run_id] = error
+    return steps, errors
 
 
-# --------------------------------------------------------------------------------------- reading
+# ----------------------------------------------------------------------------------------- reading
 
 
-def _standings(rounds: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]:
-    """By run, of those that have not been through their row."""
-    contexts = {context.run.pk: context for one in rounds for context in one.contexts}
-    rows = {context.run.pk: one.row.time for one in rounds for context in one.contexts}
+def _read_snapshots(batches: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]:
+    """Return by run where those stand that have not been through their row."""
+    contexts = {context.run.pk: context for batch in batches for context in batch.contexts}
+    rows = {context.run.pk: batch.row.time for batch in batches for context in batch.contexts}
     owners = sorted({context.run.account_id for context in contexts.values()})
-    halted_all, halted = kill_switches.share_engaged_since(owners)
-    closing, cancelled = wishes.closing(contexts), wishes.cancelled(contexts)
+    global_since, since_by_owner = kill_switches.share_engaged_since(owners)
+    closing, cancelled = pending_closes(contexts), pending_cancels(contexts)
     states = RunState.objects.filter(run__in=list(contexts)).values_list(
         "run_id", "data", "row_time", "peak", "drawdown", "drawdown_amount",
         "run__algorithm__status", "run__ended_at", "run__close_requested_at", "run__account_id",
@@ -159,7 +157,7 @@ def _standings(rounds: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]:
             status=status,
             ended_at=ended_at,
             close_requested_at=close,
-            halted_since=halted_all or halted.get(owner),
+            kill_switch_since=global_since or since_by_owner.get(owner),
             closing=closing.get(run_id, {}),
             cancelled=cancelled.get(run_id, ()),
         )
@@ -168,8 +166,29 @@ def _standings(rounds: Sequence[BarStreamBatch]) -> dict[str, RunSnapshot]:
     }
 
 
+def pending_closes(run_ids: Collection[str]) -> Mapping[str, Mapping[str, datetime]]:
+    """Return by run the symbols whose positions the owner wants closed, with when they asked."""
+    requests: dict[str, dict[str, datetime]] = defaultdict(dict)
+    positions = Position.objects.open().filter(run__in=run_ids, close_requested_at__isnull=False)
+    for run_id, symbol, since in positions.values_list("run_id", "symbol", "close_requested_at"):
+        assert since is not None
+        requests[run_id][symbol] = since
+    return requests
+
+
+def pending_cancels(run_ids: Collection[str]) -> Mapping[str, Collection[str]]:
+    """Return by run the symbols whose pending entries the owner has cancelled."""
+    requests: dict[str, set[str]] = defaultdict(set)
+    orders = Order.objects.filter(
+        run__in=run_ids, status=OrderStatus.OPEN, cancel_requested_at__isnull=False
+    )
+    for run_id, symbol in orders.values_list("run_id", "symbol"):
+        requests[run_id].add(symbol)
+    return requests
+
+
 def _is_eventful(step: BarStep) -> bool:
-    """Whether anything is to be written of it beside its state."""
+    """Return whether anything is to be written of the step beside its state."""
     before, after = step.before.positions, step.state.positions
     return bool(
         len(step.fills) or len(step.refusals) or before["side"].any() or after["side"].any()
@@ -178,118 +197,116 @@ def _is_eventful(step: BarStep) -> bool:
     )  # fmt: skip
 
 
-def _lock(eventful: Sequence[BarStep], standings: Mapping[str, RunSnapshot]) -> None:
-    """The accounts whose money moves, then the algorithms. Raises ConcurrentUpdate."""
-    moving = [step.run.account_id for step in eventful if _moves_money(step, standings)]
+def _lock(eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot]) -> None:
+    """Lock the accounts whose money moves, then the algorithms. Raises ConcurrentUpdate."""
+    moving = [step.run.account_id for step in eventful if _moves_money(step, snapshots)]
     accounts = Account.objects.locked().filter(pk__in=set(moving)).order_by("pk")
     list(accounts.values_list("pk"))
     ids = [step.run.algorithm_id for step in eventful]
     locked = Algorithm.objects.filter(pk__in=ids).order_by("pk").select_for_update(no_key=True)
     statuses = dict(locked.values_list("pk", "status"))
     runs = Run.objects.filter(pk__in=[step.run.pk for step in eventful])
-    for run_id, algorithm_id, ended_at, close, part in runs.values_list(
+    for run_id, algorithm_id, ended_at, close, capital in runs.values_list(
         "pk", "algorithm_id", "ended_at", "close_requested_at", "capital"
     ):
-        if (statuses[algorithm_id], ended_at, close) != standings[run_id].wanted:
+        if (statuses[algorithm_id], ended_at, close) != snapshots[run_id].preconditions:
             raise ConcurrentUpdate
-        # What is kept in memory is of the last row that this runner took the run through.
-        standings[run_id].context.run.capital = part
+        # The context's capital is of the last row that this runner took the run through.
+        snapshots[run_id].context.run.capital = capital
 
 
-def _moves_money(step: BarStep, standings: Mapping[str, RunSnapshot]) -> bool:
-    ended = standings[step.run.pk].ended_at is not None
-    moved = len(step.fills) or step.fractions
-    return bool(moved or ended or step.state.account["status"][0] == RUINED)
+def _moves_money(step: BarStep, snapshots: Mapping[str, RunSnapshot]) -> bool:
+    has_ended = snapshots[step.run.pk].ended_at is not None
+    moves = len(step.fills) or step.fractions
+    return bool(moves or has_ended or step.state.account["status"][0] == RUINED)
 
 
-# --------------------------------------------------------------------------------------- writing
+# ----------------------------------------------------------------------------------------- writing
 
 
-def _keep_rows(rounds: Sequence[BarStreamBatch], now: datetime) -> None:
-    """The rows as they were used, by the first of their rounds; what an earlier stretch used at
-    that time or later makes way.
-    """
-    new = [(one.stream.pk, one.row.time) for one in rounds if one.stream.segment_start is None]
-    used = [
-        BarRow(stream=one.stream, time=one.row.time, bars=packed(one.row), used_at=now)
-        for one in rounds
+def _write_rows(batches: Sequence[BarStreamBatch], now: datetime) -> None:
+    """Keep the rows as they were used; a new segment replaces rows of an earlier one."""
+    first_rows = [
+        (batch.stream.pk, batch.row.time) for batch in batches if batch.stream.segment_start is None
     ]
-    after = [one.stream_after for one in rounds]
-    with connection.cursor() as cursor:
-        if new:
-            cursor.execute(_MAKE_WAY, [list(column) for column in zip(*new, strict=True)])
-        BarRow.objects.bulk_create(used, ignore_conflicts=True)
-        cursor.execute(_GO_ON, [list(column) for column in zip(*after, strict=True)])
-
-
-def _keep_session_starts(
-    rounds: Sequence[BarStreamBatch],
-    steps: Mapping[str, BarStep],
-    standings: Mapping[str, RunSnapshot],
-) -> None:
-    """Of the runs that have not been in a row of this day: their states before its first row, and
-    before splits and bonuses of the day.
-    """
-    befores = (
-        (one.row, run_id, steps[run_id].before)
-        for one in rounds
-        for run_id in (context.run.pk for context in one.contexts)
-        if run_id in steps
+    execute_columns(queries.DELETE_REPLACED_ROWS, first_rows)
+    BarRow.objects.bulk_create(
+        [
+            BarRow(stream=batch.stream, time=batch.row.time, bars=pack_bars(batch.row), used_at=now)
+            for batch in batches
+        ],
+        ignore_conflicts=True,
     )
-    starts = [
-        SessionStart(
-            run_id=run_id,
-            day=day_in_india(row.time),
-            first_row=row.time,
-            data=standings[run_id].data,
-            equity=before.account["equity"][0],
-        )
-        for row, run_id, before in befores
-        if before.account["rows"][0] == 0 or before.account["day"][0] != row.day
-    ]
+    execute_columns(
+        queries.ADVANCE_STREAMS,
+        [(batch.stream.pk, batch.segment_start, batch.row_time) for batch in batches],
+    )
+
+
+def _write_session_starts(
+    batches: Sequence[BarStreamBatch],
+    steps: Mapping[str, BarStep],
+    snapshots: Mapping[str, RunSnapshot],
+) -> None:
+    """Keep the states before the first row of a day, and before the day's splits and bonuses."""
+    starts = []
+    for batch in batches:
+        for run_id in (context.run.pk for context in batch.contexts if context.run.pk in steps):
+            account = steps[run_id].before.account
+            if account["rows"][0] == 0 or account["day"][0] != batch.row.day:
+                starts.append(
+                    SessionStart(
+                        run_id=run_id,
+                        day=day_in_india(batch.row.time),
+                        first_row=batch.row.time,
+                        data=snapshots[run_id].data,
+                        equity=account["equity"][0],
+                    )
+                )
     SessionStart.objects.bulk_create(starts, ignore_conflicts=True)
 
 
-def _keep_states(steps: Mapping[str, BarStep], standings: Mapping[str, RunSnapshot]) -> None:
-    """One conditional UPDATE: a run that is not where it was is left as it is."""
-    columns: list[list[object]] = [[] for _ in range(8)]
+def _write_states(steps: Mapping[str, BarStep], snapshots: Mapping[str, RunSnapshot]) -> None:
+    rows = []
     for run_id, step in steps.items():
-        standing, equity = standings[run_id], float(step.state.account["equity"][0])
-        peak = max(standing.peak, equity)
-        fall = peak - equity
-        percent = fall / peak * 100 if peak > 0 else 0.0
-        values = (
-            run_id, save(step.state), standing.row_time, step.time, equity, peak,
-            max(standing.drawdown, percent), max(standing.drawdown_amount, fall),
+        snapshot, equity = snapshots[run_id], float(step.state.account["equity"][0])
+        peak = max(snapshot.peak, equity)
+        amount = peak - equity
+        percent = amount / peak * 100 if peak > 0 else 0.0
+        rows.append(
+            (
+                run_id, save(step.state), snapshot.row_time, step.time, equity, peak,
+                max(snapshot.drawdown, percent), max(snapshot.drawdown_amount, amount),
+            )
         )  # fmt: skip
-        for column, value in zip(columns, values, strict=True):
-            column.append(value)
-    with connection.cursor() as cursor:
-        cursor.execute(_ADVANCE, columns)
+    execute_columns(queries.ADVANCE_STATES, rows)
 
 
-def _end(eventful: Sequence[BarStep], standings: Mapping[str, RunSnapshot], now: datetime) -> None:
-    """Give up the runs whose money is gone, and give back the capital of those that are done."""
+def _end_runs(
+    eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot], now: datetime
+) -> None:
+    """Fail the runs whose capital is lost; release the capital of ended runs that hold nothing."""
     for step in sorted(eventful, key=lambda step: step.run.algorithm_id):
-        standing = standings[step.run.pk]
-        if step.state.account["status"][0] == RUINED and standing.ended_at is None:
+        snapshot = snapshots[step.run.pk]
+        if step.state.account["status"][0] == RUINED and snapshot.ended_at is None:
             services.fail(
                 algorithm=Algorithm.objects.get(pk=step.run.algorithm_id),
                 reason="its capital is lost",
                 now=now,
             )
-        elif standing.ended_at is not None and not step.state.positions["side"].any():
+        elif snapshot.ended_at is not None and not step.state.positions["side"].any():
             run = Run.objects.select_related("account").get(pk=step.run.pk)
             services.release(run=run, now=now)
 
 
 @transaction.atomic
-def give_up(stream: BarStream, reasons: Mapping[str, str], *, now: datetime) -> None:
-    """Runs, each for its reason, that are errors from now on if they still trade; what they hold
-    stays, with its exits. Nothing happens if somebody else has taken the stream.
+def fail_runs(stream: BarStream, reasons: Mapping[str, str], *, now: datetime) -> None:
+    """Fail runs, each for its reason, if they still trade; their positions keep their exits.
+
+    Nothing happens if another runner has leased the stream.
     """
     if not leases.renew([stream], now=now):
         return
     live = Run.objects.live().filter(pk__in=list(reasons)).select_related("algorithm__owner")
-    for run in sorted(live, key=lambda one: (one.account_id, one.algorithm_id)):
+    for run in sorted(live, key=lambda run: (run.account_id, run.algorithm_id)):
         services.fail(algorithm=run.algorithm, reason=reasons[run.pk], now=now)

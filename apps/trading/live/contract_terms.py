@@ -1,4 +1,4 @@
-"""What the market's rules say of a stream's symbols on one day, for runs that deal alike."""
+"""Contract terms: the market's rules for a stream's symbols on one day."""
 
 from datetime import date
 from functools import partial
@@ -12,18 +12,17 @@ from apps.engine.sessions import Sessions
 from apps.engine.simulation.plan import Contract, contract_rows, rate_rows
 from apps.market.contracts import market_rules_of
 from apps.market.dates import day_in_india, midnight
-from apps.trading.bar_rows import BarSnapshot, unpacked
+from apps.trading.bar_rows import BarSnapshot, unpack_bars
 from apps.trading.models import BarStream
 
+# The index of the close among the prices of a bar.
 CLOSE: Final = 3
-"""Its place among the prices of a bar."""
-
-_MOST: Final = 500
-"""Rows in which the first bar of a symbol is looked for."""
+# Rows in which the first bar of a symbol is looked for.
+_MAX_ROWS: Final = 500
 
 
 class ExecutionTerms(NamedTuple):
-    """What of a strategy decides by which terms it deals."""
+    """What of a strategy decides by which contract terms it trades."""
 
     broker: str | None
     product: str
@@ -31,8 +30,9 @@ class ExecutionTerms(NamedTuple):
 
 
 class ContractTerms(NamedTuple):
-    """Contracts as they are on the day, also as CONTRACT records; RATE records of the charges; the
-    hours of each symbol.
+    """The contracts as they are on a day, and the charges and hours by which they trade.
+
+    `units` are the contracts as CONTRACT records, `rates` the charges as RATE records.
     """
 
     contracts: tuple[Contract, ...]
@@ -49,14 +49,15 @@ def execution_terms_of(strategy: Strategy) -> ExecutionTerms:
 def contract_terms_for(
     strategy: Strategy, stream: BarStream, row: BarSnapshot, *, first: date
 ) -> ContractTerms:
-    """On the day of a row, by the rules that are loaded. `first` is the day on which the stream's
-    stretch began: as in a backtest from that day on, ticks that depend on a price take that of the
-    first bar used since.
+    """Return the terms on the day of a row, by the rules that are loaded.
+
+    `first` is the day on which the stream's segment began. As in a backtest from that day on, ticks
+    that depend on a price take that of the first bar used since.
     """
     rules = market_rules_of(strategy, first=first, last=day_in_india(row.time))
     contracts = []
-    for at, symbol in enumerate(stream.symbols):
-        price_on = partial(_first_close, stream, at, row)
+    for index, symbol in enumerate(stream.symbols):
+        price_on = partial(_first_close, stream, index, row)
         contracts.append(rules.contract(symbol, price_on).on(row.day))
     segments = {contract.segment: number for number, contract in enumerate(contracts)}
     return ContractTerms(
@@ -68,9 +69,9 @@ def contract_terms_for(
 
 
 def _first_close(stream: BarStream, symbol: int, row: BarSnapshot, since: date) -> float:
-    """Of the first bar that a row used from that day on, up to `row`; 0 while there is none."""
+    """Return the close of the first bar used since that day, up to `row`; 0 while there is none."""
     used = stream.rows.filter(time__gte=midnight(since), time__lt=row.time).order_by("time")
-    count = len(stream.symbols)
-    earlier = (unpacked(bytes(data), count) for data in used.values_list("bars", flat=True)[:_MOST])
+    first_rows = used.values_list("bars", flat=True)[:_MAX_ROWS]
+    earlier = (unpack_bars(bytes(data), len(stream.symbols)) for data in first_rows)
     closes = (bars[symbol, CLOSE] for bars in (*earlier, row.bars))
     return next((float(close) for close in closes if not np.isnan(close)), 0.0)

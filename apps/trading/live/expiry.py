@@ -1,8 +1,8 @@
-"""Contracts whose last session ends without a bar: what is held of them settles all the same.
+"""The settlement of contracts whose last session ends without a bar.
 
-It settles with a row of its stream, and rows are made of bars. So where none comes any more a row
-without bars is put there, as one that is under way: whoever works on the stream takes its runs
-through it, and what holds at the end of a contract holds there (`cache`).
+A contract settles with a row of its stream, and rows are made of bars. Where no bar comes any more,
+a row without bars is inserted as one that is under way: the runner that leases the stream takes its
+runs through it, and settles there what expires (`BarStreamCache.changes_at`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,17 +18,15 @@ from apps.market import clock, store
 from apps.market.calendars import calendars_of
 from apps.market.contracts import expiry_dates
 from apps.market.dates import day_in_india, day_number
-from apps.trading.bar_rows import nominal_end, packed, unpacked, without_bars
+from apps.trading.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 from apps.trading.models import BarRow, BarStream, Position
 
+# Seconds after the end of the row in which its bars may still come.
 GRACE: Final = 300
-"""Seconds after the end of the row in which its bars may still come."""
 
 
-class Expiry(NamedTuple):
-    """The last row of the last session of a contract that a stream's run holds, with bars or
-    without.
-    """
+class ContractExpiry(NamedTuple):
+    """The last row of the last session of a contract that a run of a stream holds."""
 
     stream_id: int
     time: int
@@ -36,14 +34,14 @@ class Expiry(NamedTuple):
 
 
 def settle(*, now: datetime) -> int:
-    """Put a row where one is missing; how many. What has settled meanwhile needs none."""
+    """Insert the rows that are missing; return their number."""
     market_now = clock.market_time(now=now)
-    due = [one for one in _expiries(market_now) if one.closes + GRACE <= market_now]
-    return sum(_put(one, market_now=market_now, now=now) for one in sorted(set(due)))
+    due = {expiry for expiry in _expiries(market_now) if expiry.closes + GRACE <= market_now}
+    return sum(_insert_row(expiry, market_now=market_now, now=now) for expiry in sorted(due))
 
 
-def _expiries(market_now: int) -> Iterator[Expiry]:
-    """Of each stream on which a contract is held that has expired."""
+def _expiries(market_now: int) -> Iterator[ContractExpiry]:
+    """Yield the expiries of each stream on which an expired contract is held."""
     held = Position.objects.open()
     symbols = sorted(set(held.values_list("symbol", flat=True)))
     today = day_in_india(market_now)
@@ -56,44 +54,48 @@ def _expiries(market_now: int) -> Iterator[Expiry]:
                 yield _expiry(stream, symbol, day_number(day), calendars_of(stream.symbols))
 
 
-def _expiry(stream: BarStream, symbol: str, day: int, calendars: Mapping[str, Sessions]) -> Expiry:
+def _expiry(
+    stream: BarStream, symbol: str, day: int, calendars: Mapping[str, Sessions]
+) -> ContractExpiry:
     calendar = calendars[symbol]
     last = calendar.hours(np.array([day], np.int32))[1] - 1
     time = int(buckets(last, TIMEFRAMES[stream.timeframe], calendar)[0][0])
-    of_all = [calendars[one] for one in stream.symbols]
-    return Expiry(stream.pk, time, nominal_end(time, stream.timeframe, of_all))
+    of_stream = [calendars[name] for name in stream.symbols]
+    return ContractExpiry(stream.pk, time, nominal_end(time, stream.timeframe, of_stream))
 
 
 @transaction.atomic
-def _put(expiry: Expiry, *, market_now: int, now: datetime) -> bool:
-    """Whether the row is there now. Not where a runner is at work, or has bars before it. Where the
-    stream has had its last row before the last day was known, it is the next moment's.
+def _insert_row(expiry: ContractExpiry, *, market_now: int, now: datetime) -> bool:
+    """Insert the row and return True, unless a runner is at work on the stream or has bars for it.
+
+    Where the stream had its last row before the contract's last day was known, the row is the next
+    moment's.
     """
     stream = BarStream.objects.locked().get(pk=expiry.stream_id)
-    if stream.row_time is None or (stream.row_time >= expiry.time and _has_been_put(stream)):
+    if stream.row_time is None or (stream.row_time >= expiry.time and _ends_without_bars(stream)):
         return False
     if stream.leased_until is not None and stream.leased_until > now:
         return False
     if stream.rows.filter(time__gt=stream.row_time).exists() or _has_bars(stream, market_now):
         return False
     time = max(expiry.time, stream.row_time + 1)
-    row = without_bars(time, expiry.closes, symbols=len(stream.symbols))
-    BarRow.objects.create(stream=stream, time=row.time, bars=packed(row), used_at=now)
+    row = empty_row(time, expiry.closes, symbols=len(stream.symbols))
+    BarRow.objects.create(stream=stream, time=row.time, bars=pack_bars(row), used_at=now)
     stream.wake_at = now
     stream.save(update_fields=["wake_at"])
     return True
 
 
-def _has_been_put(stream: BarStream) -> bool:
-    """Whether its last row is such a one: what that did not settle, another would not."""
+def _ends_without_bars(stream: BarStream) -> bool:
+    """Return whether the last row is one of ours: what it did not settle, another would not."""
     last = stream.rows.order_by("time").last()
-    return last is not None and bool(
-        np.isnan(unpacked(bytes(last.bars), len(stream.symbols))).all()
-    )
+    if last is None:
+        return False
+    return bool(np.isnan(unpack_bars(bytes(last.bars), len(stream.symbols))).all())
 
 
 def _has_bars(stream: BarStream, market_now: int) -> bool:
-    """After its last row."""
+    """Return whether bars came after the stream's last row."""
     assert stream.row_time is not None
     start, timeframe = stream.row_time + 1, stream.timeframe
     return any(

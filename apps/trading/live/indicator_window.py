@@ -1,9 +1,11 @@
-"""What indicators at a row of a stream are computed over (engine rule 11): bars of the store before
-the stream's stretch began, and from there on those that its rows used. Candles of longer timeframes
-are those that are stored of earlier days, and of the day itself what its bars make.
+"""Indicator windows: what indicators at a row of a stream are computed over (engine rule 11).
+
+That is bars of the store before the stream's segment began, and from there on those that its rows
+used. Candles of longer timeframes are the stored ones of earlier days, and what the bars of the day
+itself make.
 
 A window serves the rows of one day. It is kept in memory from row to row, or made anew from what is
-stored: both are the same to the last bit, unless something was loaded of earlier days meanwhile.
+stored: both are the same to the last bit, unless bars of earlier days were loaded meanwhile.
 """
 
 from collections import defaultdict
@@ -34,82 +36,85 @@ from apps.market.candle_chunks import join
 from apps.market.dates import day_in_india, day_number
 from apps.market.history import ratio_change_of
 from apps.market.models import CandleChunk, CorporateAction
-from apps.trading.bar_rows import PRICES, BarSnapshot, unpacked, visible_bars
+from apps.trading.bar_rows import PRICES, BarSnapshot, unpack_bars, visible_bars
 from apps.trading.models import BarRow, BarStream
 
+# Rows read for a window at first; all are read if a symbol was missing in many of these.
 _ROWS_FIRST: Final = 3 * WARMUP_BARS
-"""Rows read for a window; more, if a symbol was missing in many of them."""
 
 
-class Used(NamedTuple):
+class UsedRows(NamedTuple):
     """Rows as they were used: `time` i8[n], `bars` f8[n, symbols, 5]."""
 
     time: NDArray[np.int64]
     bars: NDArray[np.float64]
 
     def of(self, symbol: int) -> Candles:
-        there = ~np.isnan(self.bars[:, symbol, 0])
-        columns = self.bars[there, symbol].T
-        return Candles(frozen(self.time[there]), *(frozen(column) for column in columns))
+        with_bar = ~np.isnan(self.bars[:, symbol, 0])
+        columns = self.bars[with_bar, symbol].T
+        return Candles(frozen(self.time[with_bar]), *(frozen(column) for column in columns))
 
 
-Source = Callable[[int, str], Candles]
-"""By a symbol's index and a longer timeframe: candles of the days before the window's."""
+# Reads candles of the days before the window's, by a symbol's index and a longer timeframe.
+ReadLonger = Callable[[int, str], Candles]
 
 
 class IndicatorWindow:
-    """The bars of a stream's symbols up to its last row, of each in order and in the terms of the
-    window's day. Those from the moment `today` on make the last candles of longer timeframes.
+    """The bars of a stream's symbols up to its last row, in the terms of the window's day.
+
+    Bars from the moment `today` on make the last candles of longer timeframes; `stored` reads the
+    earlier ones.
     """
 
     def __init__(
-        self, timeframe: str, tapes: Sequence[Candles], *, today: int, stored: Source
+        self, timeframe: str, series: Sequence[Candles], *, today: int, stored: ReadLonger
     ) -> None:
-        self._timeframe, self._tapes, self._today = timeframe, list(tapes), today
-        self._source = stored
+        self._timeframe, self._series, self._today = timeframe, list(series), today
+        self._read_longer = stored
         self._stored: dict[tuple[int, str], Candles] = {}
 
     def add(self, row: BarSnapshot) -> None:
-        """The next row; from here on it is the last one."""
-        begins = start_of_block(row.time, self._timeframe)
-        for s in filter(row.has, range(len(self._tapes))):
-            self._tapes[s] = _trimmed(_extended(self._tapes[s], row.time, row.bars[s]), begins)
+        """Add the next row; from here on it is the last one."""
+        start = start_of_block(row.time, self._timeframe)
+        for s in filter(row.has, range(len(self._series))):
+            self._series[s] = _trimmed(_extended(self._series[s], row.time, row.bars[s]), start)
 
     def bars(self, symbol: int) -> Candles:
-        """Those that rule 11 reads, the last row's at the end."""
-        return self._tapes[symbol]
+        """Return the bars that rule 11 reads, with the last row's at the end."""
+        return self._series[symbol]
 
     def longer(
         self, symbol: int, names: Sequence[str], calendar: Sessions, *, closes: int
     ) -> Mapping[str, Longer]:
-        """Candles of longer timeframes that are finished by the moment `closes`, as they are seen
-        at the symbol's bars.
+        """Return the candles of longer timeframes that are finished by the moment `closes`, as they
+        are seen at the symbol's bars.
         """
-        bars, found = self._tapes[symbol], {}
+        bars, by_name = self._series[symbol], {}
         today = bars.between(self._today, closes)
         for name in names:
             made = resample(today, self._timeframe, name, calendar, until=closes)
             whole = join([self._stored_of(symbol, name), made])
-            found[name] = longer_of(bars, self._timeframe, whole, name, calendar)
-        return found
+            by_name[name] = longer_of(bars, self._timeframe, whole, name, calendar)
+        return by_name
 
     def _stored_of(self, symbol: int, name: str) -> Candles:
         if (symbol, name) not in self._stored:
-            self._stored[symbol, name] = self._source(symbol, name)
+            self._stored[symbol, name] = self._read_longer(symbol, name)
         return self._stored[symbol, name]
 
 
 def build_indicator_window(
-    stream: BarStream, calendars: Sequence[Sessions], *, began: int, before: int
+    stream: BarStream, calendars: Sequence[Sessions], *, segment_start: int, before: int
 ) -> IndicatorWindow:
-    """As the rows before the moment `before` have left it, from what is stored, for the rows of
-    that day. The stretch begins at `began`; `calendars` are those of the symbols.
+    """Make the window for the day of the moment `before`, as the rows before it have left it.
+
+    The segment begins at `segment_start`; `calendars` are those of the symbols.
     """
-    reader = _Reader(stream, calendars, began, before, _terms(stream, day_in_india(before)))
+    reader = _Reader(stream, calendars, segment_start, before, _terms(stream, day_in_india(before)))
     used = reader.used_before()
     return IndicatorWindow(
         stream.timeframe,
-        [reader.tape(symbol, used) for symbol in range(len(stream.symbols))],
+        [reader.series(symbol, used) for symbol in range(len(stream.symbols))],
         today=_first_moment(before, weekly=False),
         stored=reader.longer,
     )
@@ -117,60 +122,59 @@ def build_indicator_window(
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What is stored of a stream before a moment, of each symbol in its `terms`."""
+    """Reads what is stored of a stream before a moment, of each symbol in its `terms`."""
 
     stream: BarStream
     calendars: Sequence[Sessions]
-    began: int
+    segment_start: int
     before: int
     terms: Sequence[Adjustment]
 
     @property
-    def begins(self) -> int:
-        """The first moment of the block to come."""
+    def chunk_start(self) -> int:
+        """The start of the chunk in which the moment lies: the bars of it are all read."""
         return start_of_block(self.before, self.stream.timeframe)
 
-    def used_before(self) -> Used:
-        """Rows of the stretch: enough for every symbol's bars before the block, and those of the
-        block.
-        """
-        before = self.stream.rows.filter(time__gte=self.began, time__lt=self.before)
-        inside = before.filter(time__gte=self.begins).count()
-        most = inside + _ROWS_FIRST
-        used = self._unpacked(before, most)
-        earlier = used.bars[: len(used.time) - inside, :, 0]
+    def used_before(self) -> UsedRows:
+        """Read the segment's rows in the chunk, and enough before it for every symbol."""
+        before = self.stream.rows.filter(time__gte=self.segment_start, time__lt=self.before)
+        in_chunk = before.filter(time__gte=self.chunk_start).count()
+        most = in_chunk + _ROWS_FIRST
+        used = self._read_rows(before, most)
+        earlier = used.bars[: len(used.time) - in_chunk, :, 0]
         enough = (~np.isnan(earlier)).sum(axis=0) >= WARMUP_BARS
-        return used if len(used.time) < most or enough.all() else self._unpacked(before)
+        return used if len(used.time) < most or enough.all() else self._read_rows(before)
 
-    def tape(self, symbol: int, used: Used) -> Candles:
-        stored = self._read(symbol, self.stream.timeframe, start=self.began, end=self.began)
-        terms = UNADJUSTED if self._came_adjusted(symbol) else self.terms[symbol]
+    def series(self, symbol: int, used: UsedRows) -> Candles:
+        start, timeframe = self.segment_start, self.stream.timeframe
+        stored = self._read(symbol, timeframe, start=start, end=start)
+        terms = UNADJUSTED if self._may_be_adjusted(symbol) else self.terms[symbol]
         bars = join([stored, terms.apply(used.of(symbol))])
-        return _trimmed(self._visible(symbol, self.stream.timeframe, bars), self.begins)
+        return _trimmed(self._visible(symbol, timeframe, bars), self.chunk_start)
 
-    def _came_adjusted(self, symbol: int) -> bool:
-        """Whether rows may have had prices that their source had adjusted, as is stored of the bars
-        that theirs are made from.
-        """
+    def _may_be_adjusted(self, symbol: int) -> bool:
+        """Return whether the source of the rows' bars may have adjusted their prices already."""
         if not len(self.terms[symbol].days):
             return False
-        blocks = CandleChunk.objects.filter(symbol=self.stream.symbols[symbol], adjusted=True)
+        chunks = CandleChunk.objects.filter(symbol=self.stream.symbols[symbol], adjusted=True)
         sources = intraday_buffer.sources_of(self.stream.timeframe)
-        return blocks.filter(timeframe__in=sources, last_time__gte=moment(self.began)).exists()
+        since = moment(self.segment_start)
+        return chunks.filter(timeframe__in=sources, last_time__gte=since).exists()
 
     def longer(self, symbol: int, name: str) -> Candles:
-        """Up to the day, or week, of the moment: those that are stored, and of what has none those
-        that shorter ones make (rule 17), also from other bars than the rows had.
+        """Read longer candles up to the day, or week, of the moment.
+
+        Where none is stored, shorter ones make them (rule 17), also other bars than the rows had.
         """
         end = _first_moment(self.before, weekly=name == "1w")
-        first = min(start_of_block(self.begins, name), end)
+        first = min(start_of_block(self.chunk_start, name), end)
         return self._visible(symbol, name, self._read(symbol, name, start=first, end=end))
 
     def _visible(self, symbol: int, timeframe: str, bars: Candles) -> Candles:
         return visible_bars(self.stream, bars, timeframe, self.calendars[symbol])
 
     def _read(self, symbol: int, timeframe: str, *, start: int, end: int) -> Candles:
-        """With what rule 11 reads before it, as one sees it who trades at `end`."""
+        """Read candles with their warm-up (rule 11), as they were known at `end`."""
         return store.read(
             self.stream.symbols[symbol],
             timeframe,
@@ -181,31 +185,31 @@ class _Reader:
             adjustment=self.terms[symbol],
         )
 
-    def _unpacked(self, rows: QuerySet[BarRow], most: int | None = None) -> Used:
-        """The newest of them."""
+    def _read_rows(self, rows: QuerySet[BarRow], most: int | None = None) -> UsedRows:
+        """Read the newest of the rows."""
         newest = list(rows.order_by("-time").values_list("time", "bars")[:most])[::-1]
         count = len(self.stream.symbols)
-        bars = unpacked(b"".join(data for _, data in newest), len(newest) * count)
+        bars = unpack_bars(b"".join(data for _, data in newest), len(newest) * count)
         shaped = bars.reshape(len(newest), count, len(PRICES))
-        return Used(np.array([time for time, _ in newest], np.int64), shaped)
+        return UsedRows(np.array([time for time, _ in newest], np.int64), shaped)
 
 
 def _terms(stream: BarStream, day: date) -> list[Adjustment]:
-    """Of each symbol by its splits and bonuses up to the day."""
+    """Return the adjustment of each symbol by its splits and bonuses up to the day."""
     changes = defaultdict(list)
     for action in CorporateAction.objects.filter(symbol__in=stream.symbols, ex_date__lte=day):
         changes[action.symbol].append(ratio_change_of(action))
     return [Adjustment.to(day_number(day), changes[symbol]) for symbol in stream.symbols]
 
 
-def _trimmed(bars: Candles, begins: int) -> Candles:
-    """The block that begins then, and WARMUP_BARS before it."""
-    first = int(np.searchsorted(bars.time, begins)) - WARMUP_BARS
+def _trimmed(bars: Candles, start: int) -> Candles:
+    """Return the bars from the start of a chunk on, and WARMUP_BARS before it."""
+    first = int(np.searchsorted(bars.time, start)) - WARMUP_BARS
     return bars.slice(first, len(bars)) if first > 0 else bars
 
 
 def _first_moment(time: int, *, weekly: bool) -> int:
-    """Midnight in Asia/Kolkata of the day, or of its Monday."""
+    """Return midnight in Asia/Kolkata of the day, or of its Monday."""
     day = (time + IST) // DAY
     if weekly:
         day -= (day + 3) % 7  # 1970-01-01 was a Thursday

@@ -1,5 +1,6 @@
-"""The work that waits on leased streams: their runs, and the closed rows that these have before
-them. However many streams there are, it takes a few statements.
+"""The pending work of leased streams: their runs, and the closed rows that these have before them.
+
+However many streams there are, finding it takes a few statements.
 """
 
 from collections import defaultdict
@@ -15,24 +16,24 @@ from apps.market import store
 from apps.market.contracts import expiry_dates
 from apps.market.intraday_buffer import SeriesKey
 from apps.trading.bar_rows import (
-    GIVEN_UP_AFTER,
+    MAX_MISSING_BARS,
     BarSnapshot,
     ClosedRows,
-    closed,
+    find_closed_rows,
+    gives_up_at,
     nominal_end,
-    silent_at,
-    unpacked,
+    unpack_bars,
     visible_bars,
 )
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarRow, BarStream, RunState
 
-_EVER: Final = 2**62
-_NOTHING: Final = ClosedRows([], None)
+_END_OF_TIME: Final = 2**62
+_NO_ROWS: Final = ClosedRows([], None)
 
 
 class RunCursor(NamedTuple):
-    """Of a run: the last row that it has been through, and the market's time when it started."""
+    """The last row that a run has been through, and the market's time when it started."""
 
     run_id: str
     row_time: int | None
@@ -41,66 +42,80 @@ class RunCursor(NamedTuple):
 
 @dataclass(slots=True)
 class PendingWork:
-    """A stream while a runner has it. `done` counts the rows that all its runs have been through,
-    `faults` are runs that cannot go on with the row that is under way.
+    """A leased stream: its runs, its closed rows, and how many of these all runs have been through.
+
+    `errors` are the runs that cannot go on with the row that is under way.
     """
 
     cache: BarStreamCache
-    stands: Sequence[RunCursor]
-    outlook: ClosedRows = _NOTHING
-    done: int = 0
-    faults: dict[str, EngineError] = field(default_factory=dict)
+    cursors: Sequence[RunCursor]
+    closed: ClosedRows = _NO_ROWS
+    rows_done: int = 0
+    errors: dict[str, EngineError] = field(default_factory=dict)
 
     @property
     def stream(self) -> BarStream:
         return self.cache.stream
 
-    def waits_at(self, place: int) -> bool:
-        """Whether this is the place of the row that is next."""
-        return place == self.done < len(self.outlook.rows)
+    @property
+    def next_index(self) -> int | None:
+        """The index of the next row, or None when there is none."""
+        return self.rows_done if self.rows_done < len(self.closed.rows) else None
 
     def runs_at(self, row: BarSnapshot) -> list[str]:
-        """Those that were there when the row closed."""
-        return [stand.run_id for stand in self.stands if stand.since < row.closes]
+        """Return the runs that were there when the row closed."""
+        return [cursor.run_id for cursor in self.cursors if cursor.since < row.closes]
 
-    def silent_at(self, market_now: int) -> int | None:
-        """When the stream's runs are given up unless a row comes."""
-        stream, since = self.stream, max(stand.since for stand in self.stands)
+    def gives_up_at(self, market_now: int) -> int | None:
+        """Return when the stream's runs will fail unless a row comes."""
+        stream, since = self.stream, max(cursor.since for cursor in self.cursors)
         if stream.row_time is not None:
-            since = max(since, nominal_end(stream.row_time, stream.timeframe, self.cache.calendars))
-        return silent_at(stream.timeframe, self.cache.calendars, since=since, now=market_now)
+            end = nominal_end(stream.row_time, stream.timeframe, self.cache.calendars)
+            since = max(since, end)
+        return gives_up_at(stream.timeframe, self.cache.calendars, since=since, now=market_now)
 
     @property
-    def silence(self) -> str:
-        """Why they are given up then."""
-        return f"no bars for {GIVEN_UP_AFTER} x {self.stream.timeframe}"
+    def give_up_reason(self) -> str:
+        return f"no bars for {MAX_MISSING_BARS} x {self.stream.timeframe}"
 
 
-def look(caches: Sequence[BarStreamCache], *, market_now: int) -> list[PendingWork]:
-    """The rows of each stream that are closed. One that some runs have been through already is as
-    those had it.
+def find_pending_work(caches: Sequence[BarStreamCache], *, market_now: int) -> list[PendingWork]:
+    """Poll the streams for closed rows.
+
+    A row that some of a stream's runs have been through already is read as those runs had it.
     """
-    stands = run_cursors_of([cache.stream for cache in caches])
-    works = [PendingWork(cache, stands[cache.stream.pk]) for cache in caches]
-    _tell_expiries(caches)
-    for work in works:
-        if all(stand.row_time is None for stand in work.stands):
-            work.stream.segment_start = work.stream.row_time = (
-                None  # a stretch ends with its last run
-            )
+    cursors = run_cursors_of([cache.stream for cache in caches])
+    pending = [PendingWork(cache, cursors[cache.stream.pk]) for cache in caches]
+    _read_expiries(caches)
+    for work in pending:
+        if all(cursor.row_time is None for cursor in work.cursors):
+            # A segment of rows ends with its last run.
+            work.stream.segment_start = work.stream.row_time = None
     _catch_up(caches)
-    begun = _half_done(caches)
-    for work in works:
-        if work.stream.pk in begun:
-            work.outlook = ClosedRows([begun[work.stream.pk]], market_now)
-    rest = [work for work in works if work.stands and work.stream.pk not in begun]
-    _look_ahead(rest, market_now)
-    return works
+    interrupted = _interrupted_rows(caches)
+    for work in pending:
+        if work.stream.pk in interrupted:
+            work.closed = ClosedRows([interrupted[work.stream.pk]], market_now)
+    others = [work for work in pending if work.cursors and work.stream.pk not in interrupted]
+    _find_closed_rows(others, market_now)
+    return pending
 
 
-def _tell_expiries(caches: Sequence[BarStreamCache]) -> None:
-    """Anew at each look: a master may tell of a contract's last day when that is there."""
-    known = expiry_dates(
+def run_cursors_of(streams: Collection[BarStream]) -> Mapping[int, list[RunCursor]]:
+    """Return the runs of each stream, in the order of their ids."""
+    cursors: dict[int, list[RunCursor]] = defaultdict(list)
+    states = RunState.objects.filter(stream__in=streams).order_by("run")
+    for stream_id, run_id, row_time, since in states.values_list(
+        "stream_id", "run_id", "row_time", "since"
+    ):
+        assert stream_id is not None
+        cursors[stream_id].append(RunCursor(run_id, row_time, since))
+    return cursors
+
+
+def _read_expiries(caches: Sequence[BarStreamCache]) -> None:
+    """At each poll: an instrument master may have brought a contract's last day meanwhile."""
+    expiries = expiry_dates(
         {
             symbol: calendar
             for cache in caches
@@ -108,61 +123,24 @@ def _tell_expiries(caches: Sequence[BarStreamCache]) -> None:
         }
     )
     for cache in caches:
-        cache.expiries = known
+        cache.expiries = expiries
 
 
-def run_cursors_of(streams: Collection[BarStream]) -> Mapping[int, list[RunCursor]]:
-    """By stream, its runs in order."""
-    found: dict[int, list[RunCursor]] = defaultdict(list)
-    states = RunState.objects.filter(stream__in=streams).order_by("run")
-    for stream_id, run_id, row_time, since in states.values_list(
-        "stream_id", "run_id", "row_time", "since"
-    ):
-        assert stream_id is not None
-        found[stream_id].append(RunCursor(run_id, row_time, since))
-    return found
+def _catch_up(caches: Iterable[BarStreamCache]) -> None:
+    """Add the rows that other runners have taken the streams through to the indicator windows."""
+    behind = {cache.stream.pk: cache for cache in caches if cache.is_behind}
+    if not behind:
+        return
+    first = min(cache.last_row for cache in behind.values())
+    used = BarRow.objects.filter(stream__in=list(behind), time__gt=first)
+    for row in used.filter(time__lte=F("stream__row_time")).order_by("stream", "time"):
+        cache = behind[row.stream_id]
+        if row.time > cache.last_row:
+            cache.add_row(_as_used(row, cache))
 
 
-def _look_ahead(works: Sequence[PendingWork], market_now: int) -> None:
-    """Find the rows that are closed by the bars that have come."""
-    starts = {work.stream.pk: _first_of(work) for work in works}
-    bars = store.read_all_closed(_series(works, starts), clock=market_now)
-    for work in works:
-        stream, start = work.stream, starts[work.stream.pk]
-        series = [
-            visible_bars(stream, bars[code, stream.timeframe], stream.timeframe, calendar).between(
-                start, _EVER
-            )
-            for code, calendar in zip(stream.symbols, work.cache.calendars, strict=True)
-        ]
-        outlook = closed(
-            series, stream.timeframe, work.cache.calendars, start=start, now=market_now
-        )
-        since = min(stand.since for stand in work.stands)
-        rows = [row for row in outlook.rows if row.closes > since]
-        work.outlook = ClosedRows(rows, outlook.next_look)
-
-
-def _first_of(work: PendingWork) -> int:
-    """The first moment at which the stream's next row may begin."""
-    stream = work.stream
-    if stream.row_time is not None:
-        return stream.row_time + 1
-    since = min(stand.since for stand in work.stands)
-    return since - TIMEFRAMES[stream.timeframe] + 1  # a bar that is not closed by then
-
-
-def _series(works: Iterable[PendingWork], starts: Mapping[int, int]) -> Mapping[SeriesKey, int]:
-    found: dict[SeriesKey, int] = {}
-    for stream in (work.stream for work in works):
-        for code in stream.symbols:
-            known = found.get((code, stream.timeframe), _EVER)
-            found[code, stream.timeframe] = min(known, starts[stream.pk])
-    return found
-
-
-def _half_done(caches: Iterable[BarStreamCache]) -> dict[int, BarSnapshot]:
-    """By stream, the row that some runs have been through, and not yet all."""
+def _interrupted_rows(caches: Iterable[BarStreamCache]) -> dict[int, BarSnapshot]:
+    """Return by stream the row that some of its runs have been through, and not all."""
     under_way = {
         cache.stream.pk: cache for cache in caches if cache.stream.segment_start is not None
     }
@@ -173,21 +151,39 @@ def _half_done(caches: Iterable[BarStreamCache]) -> dict[int, BarSnapshot]:
     return {row.stream_id: _as_used(row, under_way[row.stream_id]) for row in rows}
 
 
-def _catch_up(caches: Iterable[BarStreamCache]) -> None:
-    """Let windows have the rows that others have taken their streams through."""
-    behind = {cache.stream.pk: cache for cache in caches if cache.is_behind}
-    if not behind:
-        return
-    first = min(cache.last_row for cache in behind.values())
-    used = BarRow.objects.filter(stream__in=list(behind), time__gt=first)
-    for row in used.filter(time__lte=F("stream__row_time")).order_by("stream", "time"):
-        cache = behind[row.stream_id]
-        if row.time > cache.last_row:
-            cache.follow(_as_used(row, cache))
-
-
 def _as_used(row: BarRow, cache: BarStreamCache) -> BarSnapshot:
-    bars = unpacked(bytes(row.bars), len(cache.stream.symbols))
-    return BarSnapshot(
-        row.time, nominal_end(row.time, cache.stream.timeframe, cache.calendars), bars
-    )
+    bars = unpack_bars(bytes(row.bars), len(cache.stream.symbols))
+    closes = nominal_end(row.time, cache.stream.timeframe, cache.calendars)
+    return BarSnapshot(row.time, closes, bars)
+
+
+def _find_closed_rows(pending: Sequence[PendingWork], market_now: int) -> None:
+    """Find the rows that are closed by the bars that have come."""
+    starts = {work.stream.pk: _first_start(work) for work in pending}
+    earliest: dict[SeriesKey, int] = {}
+    for work in pending:
+        for symbol in work.stream.symbols:
+            key = symbol, work.stream.timeframe
+            earliest[key] = min(earliest.get(key, _END_OF_TIME), starts[work.stream.pk])
+    bars = store.read_all_closed(earliest, clock=market_now)
+    for work in pending:
+        stream, start, calendars = work.stream, starts[work.stream.pk], work.cache.calendars
+        series = [
+            visible_bars(
+                stream, bars[symbol, stream.timeframe], stream.timeframe, calendar
+            ).between(start, _END_OF_TIME)
+            for symbol, calendar in zip(stream.symbols, calendars, strict=True)
+        ]
+        closed = find_closed_rows(series, stream.timeframe, calendars, start=start, now=market_now)
+        since = min(cursor.since for cursor in work.cursors)
+        rows = [row for row in closed.rows if row.closes > since]
+        work.closed = ClosedRows(rows, closed.next_poll)
+
+
+def _first_start(work: PendingWork) -> int:
+    """Return the first moment at which the stream's next row may begin."""
+    stream = work.stream
+    if stream.row_time is not None:
+        return stream.row_time + 1
+    since = min(cursor.since for cursor in work.cursors)
+    return since - TIMEFRAMES[stream.timeframe] + 1  # the first bar that is not over by then

@@ -1,66 +1,248 @@
-"""A runner leases streams that have work, and takes their runs through the rows that are closed.
+"""A runner leases bar streams that are due, and takes their runs through the rows that are closed.
 
-Any number of runners share the streams. Nothing that one keeps in memory is missed when it is gone.
+One pass: lease streams (`leases`), find their closed rows (`pending`), evaluate the signals of a
+row (`stream_cache`, `signals`), step the runs and write what they did, a batch in one transaction
+(`commit`), and release the streams until their next poll.
+
+Any number of runners share the streams. What a runner keeps in memory any other can make anew.
 """
 
+import logging
+import time
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from typing import Final
 
-from apps.engine.sessions import Sessions
-from apps.market import rule_sets
+from apps.core.database_errors import is_passing
+from apps.market import clock, rule_sets
 from apps.market.calendars import calendars_of
-from apps.market.rulebook.rule_set import RuleSet
+from apps.trading import bar_streams
+from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import leases
+from apps.trading.live.commit import BarStreamBatch, BatchResult, commit_batches, fail_runs
+from apps.trading.live.pending import PendingWork, find_pending_work, run_cursors_of
 from apps.trading.live.stream_cache import BarStreamCache
-from apps.trading.live.turn import LeasedStreams
 from apps.trading.models import BarStream
 
-DESKS: Final = 500
-"""Lanes whose windows are kept in memory, those that were worked on last."""
+# Streams whose caches a runner keeps, the most recently used.
+MAX_CACHES: Final = 500
+RUNS_PER_TRANSACTION: Final = 500
+# Rows of one stream before other streams are leased.
+ROWS_PER_LEASE: Final = 50
+# After so many seconds nothing more is begun: far before the leases end.
+MAX_SECONDS: Final = 5.0
+
+log = logging.getLogger(__name__)
 
 
 class Runner:
-    """One of the service's runners; what it remembers of streams is its own."""
+    """One of the service's runners, with its caches of the streams that it has worked on."""
 
     def __init__(self) -> None:
         self._caches: OrderedDict[int, BarStreamCache] = OrderedDict()
 
     def work(self, *, now: datetime) -> bool:
-        """Take some streams as far as they go; False when none waits to be looked at."""
-        taken = leases.acquire(had=[cache.stream for cache in self._caches.values()], now=now)
-        if taken:
-            self._work_on(taken, now)
-        return bool(taken)
-
-    def _work_on(self, taken: Sequence[BarStream], now: datetime) -> None:
-        turn = LeasedStreams(self._caches_of(taken), now=now)
+        """Lease some streams and take them as far as they go; return False when none is due."""
+        known = [cache.stream for cache in self._caches.values()]
+        streams = leases.acquire(known=known, now=now)
+        if not streams:
+            return False
+        leased = LeasedStreams(self._caches_of(streams), now=now)
         try:
-            next_looks = turn.work()
+            next_polls = leased.work()
         except Exception:
-            leases.release({stream: now for stream in taken if stream.pk not in turn.left_alone})
+            leases.release({stream: now for stream in streams if stream.pk not in leased.abandoned})
             raise
-        leases.release(next_looks)
-        for pk in turn.left_alone:
+        leases.release(next_polls)
+        for pk in leased.abandoned:
             del self._caches[pk]
-        while len(self._caches) > DESKS:
+        while len(self._caches) > MAX_CACHES:
             self._caches.popitem(last=False)
+        return True
 
-    def _caches_of(self, taken: Sequence[BarStream]) -> list[BarStreamCache]:
-        # Asked anew each turn: of all streams that is one statement, and whoever loads a master in
-        # the midst of a session has nobody to tell.
-        rule_set = rule_sets.current_rule_set()
-        hours = calendars_of(
-            {symbol for stream in taken for symbol in stream.symbols}, rule_set=rule_set
-        )
-        return [self._cache_of(stream, rule_set, hours) for stream in taken]
+    def _caches_of(self, streams: Sequence[BarStream]) -> list[BarStreamCache]:
+        # The rules are read at every pass: nobody announces a rule set or an instrument master that
+        # is loaded in the middle of a session, and reading them is one statement for all streams.
+        rules = rule_sets.current_rule_set()
+        symbols = {symbol for stream in streams for symbol in stream.symbols}
+        calendars = calendars_of(symbols, rule_set=rules)
+        caches = []
+        for stream in streams:
+            cache = self._caches.pop(stream.pk, None)
+            cache = cache or BarStreamCache.create(stream, rules, calendars)
+            cache.stream = stream
+            cache.use_rules(rules, calendars)
+            self._caches[stream.pk] = cache
+            caches.append(cache)
+        return caches
 
-    def _cache_of(
-        self, stream: BarStream, rule_set: RuleSet, hours: Mapping[str, Sessions]
-    ) -> BarStreamCache:
-        cache = self._caches.pop(stream.pk, None) or BarStreamCache.of(stream, rule_set, hours)
-        cache.stream = stream
-        cache.go_by(rule_set, hours)
-        self._caches[stream.pk] = cache
-        return cache
+
+class LeasedStreams:
+    """The streams of one lease, until they are released.
+
+    `abandoned` are the ids of streams that another runner has leased meanwhile, or that failed by
+    themselves: those are polled again when their lease is over.
+    """
+
+    def __init__(self, caches: Sequence[BarStreamCache], *, now: datetime) -> None:
+        self._caches, self._now = caches, now
+        self._market_now = clock.market_time(now=now)
+        self._pending: list[PendingWork] = []
+        self.abandoned: set[int] = set()
+
+    def work(self) -> Mapping[BarStream, datetime | None]:
+        """Take the streams as far as they go; return when each is to be polled next."""
+        try:
+            streams = [cache.stream for cache in self._caches]
+            bar_streams.start_with_replay(streams, market_now=self._market_now)
+            self._pending = self._find_pending_work()
+            self._take_rows()
+            next_polls: dict[BarStream, datetime | None] = {}
+            for work in self._not_abandoned():
+                with self._isolated(work.stream):
+                    next_polls[work.stream] = self._next_poll(work)
+            return next_polls
+        finally:
+            for cache in self._caches:
+                cache.drop_unused()
+
+    def _not_abandoned(self) -> Iterator[PendingWork]:
+        return (work for work in self._pending if work.stream.pk not in self.abandoned)
+
+    @contextmanager
+    def _isolated(self, stream: BarStream) -> Iterator[None]:
+        """Abandon the stream, and no other, if something goes wrong with it."""
+        try:
+            yield
+        except Exception as error:
+            if is_passing(error):
+                raise
+            log.exception("stream %s is left alone until its lease is over", stream.pk)
+            self.abandoned.add(stream.pk)
+
+    def _find_pending_work(self) -> list[PendingWork]:
+        """Poll all streams at once or, if that goes wrong, one by one."""
+        try:
+            return find_pending_work(self._caches, market_now=self._market_now)
+        except Exception as error:
+            if is_passing(error):
+                raise
+            log.info("%d streams are looked at one by one: %s", len(self._caches), error)
+        pending = []
+        for cache in self._caches:
+            with self._isolated(cache.stream):
+                pending += find_pending_work([cache], market_now=self._market_now)
+        return pending
+
+    # ----------------------------------------------------------------------------------- the rows
+
+    def _take_rows(self) -> None:
+        """Take all streams through their first row, then those that have more through the next."""
+        deadline = time.monotonic() + MAX_SECONDS
+        for index in range(ROWS_PER_LEASE):
+            pending = [work for work in self._not_abandoned() if work.next_index == index]
+            if not pending:
+                return
+            if index:
+                self._refresh_runs(pending)
+            for batches in _grouped(self._batches(pending, index)):
+                self._commit(batches)
+                if time.monotonic() > deadline:
+                    return
+
+    def _refresh_runs(self, pending: Sequence[PendingWork]) -> None:
+        """Some runs were started since the row before, others have ended."""
+        cursors = run_cursors_of([work.stream for work in pending])
+        for work in pending:
+            work.cursors = cursors[work.stream.pk]
+
+    def _batches(self, pending: Iterable[PendingWork], index: int) -> Iterator[BarStreamBatch]:
+        for work in pending:
+            with self._isolated(work.stream):
+                for batch in _batches_of(work, work.closed.rows[index]):
+                    if work.stream.pk not in self.abandoned:
+                        yield batch
+
+    def _commit(self, batches: Sequence[BarStreamBatch]) -> None:
+        """Commit the batches in one transaction or, if that goes wrong, one by one."""
+        try:
+            result = commit_batches(batches, now=self._now)
+        except Exception as error:
+            if is_passing(error):
+                raise
+            log.info("%d streams are taken on one by one: %s", len(batches), error)
+        else:
+            self._note(batches, result)
+            return
+        for batch in batches:
+            with self._isolated(batch.stream):
+                self._note([batch], commit_batches([batch], now=self._now))
+
+    def _note(self, batches: Sequence[BarStreamBatch], result: BatchResult) -> None:
+        """Keep track of what was committed, and fail the runs whose row is done with an error."""
+        pending = {work.stream.pk: work for work in self._pending}
+        for batch in batches:
+            work = pending[batch.stream.pk]
+            if batch.stream.pk not in result.held:
+                log.info("stream %s was taken by another runner", batch.stream.pk)
+                self.abandoned.add(batch.stream.pk)
+                continue
+            run_ids = {context.run.pk for context in batch.contexts}
+            work.errors |= {key: result.errors[key] for key in run_ids & result.errors.keys()}
+            if batch.is_last:
+                with self._isolated(work.stream):
+                    work.rows_done += 1
+                    errors, work.errors = work.errors, {}
+                    if errors:
+                        reasons = {run_id: str(error) for run_id, error in errors.items()}
+                        fail_runs(work.stream, reasons, now=self._now)
+
+    # ------------------------------------------------------------------------------ the next poll
+
+    def _next_poll(self, work: PendingWork) -> datetime | None:
+        if not work.cursors:
+            return None
+        if work.next_index is not None:
+            return self._now
+        moments = [work.closed.next_poll, self._give_up_if_silent(work)]
+        waits = [max(moment - self._market_now, 0) for moment in moments if moment is not None]
+        return self._now + timedelta(seconds=min(waits)) if waits else None
+
+    def _give_up_if_silent(self, work: PendingWork) -> int | None:
+        """Fail the stream's runs if no row has come for too long; else return when that will be."""
+        due = work.gives_up_at(self._market_now)
+        if due is None or due > self._market_now:
+            return due
+        reasons = {cursor.run_id: work.give_up_reason for cursor in work.cursors}
+        fail_runs(work.stream, reasons, now=self._now)
+        return None
+
+
+def _batches_of(work: PendingWork, row: BarSnapshot) -> Iterator[BarStreamBatch]:
+    """Yield the stream's runs that were there when the row closed; the last batch completes it."""
+    cache = work.cache
+    cache.open_window(row)
+    evaluation = cache.evaluate(work.runs_at(row), row)
+    work.errors = evaluation.errors
+    contexts = evaluation.contexts
+    starts = range(0, len(contexts), RUNS_PER_TRANSACTION)
+    parts = [contexts[start : start + RUNS_PER_TRANSACTION] for start in starts] or [[]]
+    for number, part in enumerate(parts, start=1):
+        yield BarStreamBatch(cache.stream, row, part, evaluation, is_last=number == len(parts))
+
+
+def _grouped(batches: Iterable[BarStreamBatch]) -> Iterator[Sequence[BarStreamBatch]]:
+    """Yield groups of at most RUNS_PER_TRANSACTION runs; no stream is in one group twice."""
+    group: list[BarStreamBatch] = []
+    runs = 0
+    for batch in batches:
+        count = len(batch.contexts)
+        if group and runs + count > RUNS_PER_TRANSACTION:
+            yield group
+            group, runs = [], 0
+        group.append(batch)
+        runs += count
+    if group:
+        yield group

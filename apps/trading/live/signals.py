@@ -1,4 +1,4 @@
-"""What runs hear at the close of a row: signals, and the market as their steps read it."""
+"""Signal evaluation: the signals of runs at the close of a row, and the market as they see it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -20,54 +20,56 @@ from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
 from apps.trading.live.step import RunContext, SignalInput
 
+# Of indicators' columns that runs share while one row of one symbol is evaluated.
 COLUMN_BYTES: Final = 64 * 1024 * 1024
-"""Of indicators' columns that runs share while one row of one symbol is evaluated."""
 
-_NO_FLAGS = np.empty(0, np.uint8)
-"""Of a row without bars."""
+_NO_FLAGS = np.empty(0, np.uint8)  # of a row without bars
 _PRICES: Final = range(len(Bars._fields))
 
 
 class SignalEvaluator:
-    """One row, with which the window ends. What several ears read of it is made once."""
+    """Evaluates one row, with which the window ends; what several runs share is computed once."""
 
     def __init__(self, window: IndicatorWindow, symbols: Sequence[str], row: BarSnapshot) -> None:
         self._window, self._symbols, self._closes = window, symbols, row.closes
-        self._there = [s for s in range(len(symbols)) if row.has(s)]
-        self._bars = {s: window.bars(s) for s in self._there}
-        self._columns = {s: ColumnCache(COLUMN_BYTES, parts={}) for s in self._there}
+        self._with_bar = [s for s in range(len(symbols)) if row.has(s)]
+        self._bars = {s: window.bars(s) for s in self._with_bar}
+        self._columns = {s: ColumnCache(COLUMN_BYTES, parts={}) for s in self._with_bar}
         self._longer: dict[tuple[int, str, Sessions], Longer] = {}
         self._flags: dict[tuple[int, bool, str | None, Sessions], Array] = {}
         self._time = frozen(np.array([row.time]))
         self._day = ist_day(self._time)
         self._cell = np.full((1, len(symbols)), -1, np.int32)
-        self._cell[0, self._there] = np.arange(len(self._there))
-        self._prices = Bars(*(frozen(row.bars[self._there, column]) for column in _PRICES))
+        self._cell[0, self._with_bar] = np.arange(len(self._with_bar))
+        self._prices = Bars(*(frozen(row.bars[self._with_bar, column]) for column in _PRICES))
 
-    def cue(self, context: RunContext, terms: ContractTerms) -> SignalInput:
-        """As one ear hears it. Raises MissingCalendar, and what the engine cannot compute."""
-        heard = np.zeros((1, len(self._symbols)), np.uint8)
-        ranges, flags, watch = [NO_RANGES], [_NO_FLAGS], watch_of(context.strategy)
-        for s in self._there:
+    def evaluate(self, context: RunContext, terms: ContractTerms) -> SignalInput:
+        """Return what all runs of the context's signal key see.
+
+        Raises MissingCalendar, and what the engine cannot compute.
+        """
+        signals = np.zeros((1, len(self._symbols)), np.uint8)
+        ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], watch_of(context.strategy)
+        for s in self._with_bar:
             bars, calendar = self._bars[s], terms.calendars[s]
             longer = self._longer_of(s, context.strategy, calendar)
-            cues = cues_at(
-                watch, context.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
+            evaluated = cues_at(
+                inputs, context.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
             )
-            heard[0, s] = cues.signals[0]
-            ranges.append(cues.ranges)
+            signals[0, s] = evaluated.signals[0]
+            ranges.append(evaluated.ranges)
             flags.append(self._flags_of(s, context.strategy, calendar))
         market = Market(
             self._time, self._day, self._cell, self._prices,
             np.concatenate(ranges), np.concatenate(flags),
         )  # fmt: skip
-        return SignalInput(market, heard)
+        return SignalInput(market, signals)
 
     def _longer_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Mapping[str, Longer]:
         names = list(longer_warmups(strategy))
         missing = [name for name in names if (s, name, calendar) not in self._longer]
         made = self._window.longer(s, missing, calendar, closes=self._closes)
-        self._longer |= {(s, name, calendar): one for name, one in made.items()}
+        self._longer |= {(s, name, calendar): candles for name, candles in made.items()}
         return {name: self._longer[s, name, calendar] for name in names}
 
     def _flags_of(self, s: int, strategy: Strategy, calendar: Sessions) -> Array:

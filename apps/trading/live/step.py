@@ -1,22 +1,30 @@
-"""One row played for one run: the engine's step between what the world outside wants of it."""
+"""The step of one run through one row: the engine's own step, with what is wanted from outside.
+
+Before it, splits and bonuses convert what the run holds, and requests of the owner and the kill
+switches are applied; after it, contracts that expire are settled.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
-from typing import Final, NamedTuple
+from math import floor
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from apps.algorithms.lifecycle import Status
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import (
+    AT_LIMIT,
     BY_EXPIRY,
     BY_STOPPED,
+    ENTER_LONG,
     KILL_SWITCH,
     RUINED,
     STALE_DATA,
 )
+from apps.engine.kernel.prices import tick_down, tick_up
 from apps.engine.kernel.records import (
     FILL,
     NO_FILLS,
@@ -35,36 +43,51 @@ from apps.engine.kernel.records import (
 from apps.engine.language.strategy import Strategy
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live.contract_terms import CLOSE, ContractTerms, ExecutionTerms
-from apps.trading.live.share_changes import convert
 from apps.trading.models import Run
-from apps.trading.step_result import BarStep, EntryBlock, drop_pending_entry
+from apps.trading.step_result import BarStep, EntryBlock, FractionSettlement, drop_pending_entry
 
 _NO_TRADES: Final = np.empty(0, TRADE)
+# The index of the open among the prices of a bar.
+OPEN: Final = 0
+# The fields of a POSITION record that are in rupees of a share's price.
+_PRICE_FIELDS: Final = (
+    "average",
+    "stop",
+    "target",
+    "extreme",
+    "order_price",
+    "close",
+    "atr",
+    "order_atr",
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunContext:
-    """A run of a stream, as its steps never change: read once. Runs of one `ear` hear alike."""
+    """What never changes about a run of a stream, read once.
+
+    Runs of one `signal_key` get the same signals, which are evaluated once for all of them.
+    """
 
     run: Run
     strategy: Strategy
     plan: Plan
-    dealing: ExecutionTerms
-    ear: str
+    execution_terms: ExecutionTerms
+    signal_key: str
 
 
 class SignalInput(NamedTuple):
-    """One row as runs of one ear see it: the market of its bars, and signal bits u1[1, symbols]."""
+    """A row as the runs of one signal key see it: its bars, and signal bits u1[1, symbols]."""
 
     market: Market
-    heard: Array
+    signals: Array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunSnapshot:
     """Where a run stands before a row, and what is wanted of it.
 
-    `halted_since` is when the owner's kill switch or the operators' was turned on,
+    `kill_switch_since` is when the owner's kill switch or the operators' was turned on,
     `close_requested_at` when the owner asked for all positions to be closed. `closing` maps symbols
     whose positions the owner wants closed to when they asked; `cancelled` are the symbols whose
     pending entry they cancelled.
@@ -79,19 +102,21 @@ class RunSnapshot:
     status: str
     ended_at: datetime | None
     close_requested_at: datetime | None
-    halted_since: datetime | None
+    kill_switch_since: datetime | None
     closing: Mapping[str, datetime]
     cancelled: Collection[str]
 
     @property
-    def wanted(self) -> tuple[object, ...]:
+    def preconditions(self) -> tuple[object, ...]:
         """What must still hold when the step is written."""
         return self.status, self.ended_at, self.close_requested_at
 
 
 class BarChanges(NamedTuple):
-    """What this row brings to symbols by their indices: ratios of splits and bonuses that count
-    from it on, and contracts that end with it.
+    """The changes between the row before and this one, to symbols by their indices.
+
+    `ratios` are of splits and bonuses that count from this row on; the contracts in `expiring` end
+    with it. When the data is `stale`, no entry is made.
     """
 
     ratios: Mapping[int, Fraction]
@@ -99,59 +124,62 @@ class BarChanges(NamedTuple):
     stale: bool
 
 
-def play(
-    standing: RunSnapshot,
+def step_bar(
+    snapshot: RunSnapshot,
     row: BarSnapshot,
-    cue: SignalInput,
+    signals: SignalInput,
     terms: ContractTerms,
     changes: BarChanges,
 ) -> BarStep:
-    """The run after the row. Entries that wait are dropped when they are barred by now; what is to
-    be closed is closed at the first open after somebody wanted that.
+    """Step the run through the row.
+
+    Pending entries are dropped if entries are blocked by now. Positions whose close was requested
+    are closed at the first open after the request.
     """
-    context, before = standing.context, load(standing.data)
-    converted = convert(before, changes.ratios, row, context.plan, terms.units)
+    context, before = snapshot.context, load(snapshot.data)
+    conversion = convert(before, changes.ratios, row, context.plan, terms.units)
     state = State(before.account.copy(), before.positions.copy())
-    written = _Written(len(state.positions))
-    written.settle(state, terms, converted.too_few, BY_STOPPED)
-    for symbol in standing.cancelled:
+    output = _StepOutput(len(state.positions))
+    output.settle(state, terms, conversion.too_few, BY_STOPPED)
+    for symbol in snapshot.cancelled:
         drop_pending_entry(state, context.strategy, symbol)
-    barred = _barred(standing, stale=changes.stale)
-    bar_entries(state, _code_of(barred))
-    before_open, after_close = _asked(standing, context.strategy.basicInfo.symbols, row)
-    ask_to_close(state, before_open, BY_STOPPED)
-    ran = kernel.run(
-        state, cue.market, cue.heard, 0, 1, context.plan, terms.units, terms.rates, written.out
-    )
-    written.take(ran.trades, ran.fills, ran.refusals)
+    block = _entry_block(snapshot, stale=changes.stale)
+    bar_entries(state, _engine_code(block))
+    at_open, at_next_open = _requested_closes(snapshot, context.strategy.basicInfo.symbols, row)
+    ask_to_close(state, at_open, BY_STOPPED)
+    counts = kernel.run(
+        state, signals.market, signals.signals, 0, 1, context.plan, terms.units, terms.rates,
+        output.buffers,
+    )  # fmt: skip
+    output.append(counts.trades, counts.fills, counts.refusals)
     if state.account["status"][0] == RUINED:
-        written.settle(state, terms, range(len(state.positions)), BY_STOPPED)
-    written.settle(state, terms, changes.expiring, BY_EXPIRY)
-    ask_to_close(state, after_close, BY_STOPPED)
+        output.settle(state, terms, range(len(state.positions)), BY_STOPPED)
+    output.settle(state, terms, changes.expiring, BY_EXPIRY)
+    ask_to_close(state, at_next_open, BY_STOPPED)
     return BarStep(
         run=context.run,
         strategy=context.strategy,
         contracts=terms.contracts,
         time=row.time,
         closes=row.closes,
-        heard=cue.heard[0],
+        signals=signals.signals[0],
         before=before,
         state=state,
-        fills=written.fills,
-        refusals=written.refusals,
-        trades=written.trades,
-        fractions=converted.fractions,
+        fills=output.fills,
+        refusals=output.refusals,
+        trades=output.trades,
+        fractions=conversion.fractions,
         last=row.bars[:, CLOSE],
-        cancelled=standing.cancelled,
-        barred=barred,
+        cancelled=snapshot.cancelled,
+        entry_block=block,
     )
 
 
-class _Written:
-    """What was written to `out`, which each call of the kernel writes anew."""
+class _StepOutput:
+    """What the calls of the kernel in one step have written; each writes the buffers anew."""
 
     def __init__(self, symbols: int) -> None:
-        self.out = Out(
+        self.buffers = Out(
             np.empty(2 * symbols, TRADE),
             np.empty(0),
             np.empty(3 * symbols, FILL),
@@ -159,60 +187,139 @@ class _Written:
         )
         self.trades, self.fills, self.refusals = _NO_TRADES, NO_FILLS, NO_REFUSALS
 
-    def take(self, trades: int, fills: int, refusals: int) -> None:
-        """So many of each, after those that are there; mostly there are none."""
+    def append(self, trades: int, fills: int, refusals: int) -> None:
+        """Copy so many records from the buffers; mostly there are none."""
         if trades:
-            self.trades = _after(self.trades, self.out.trades[:trades])
+            self.trades = _concatenated(self.trades, self.buffers.trades[:trades])
         if fills:
-            self.fills = _after(self.fills, self.out.fills[:fills])
+            self.fills = _concatenated(self.fills, self.buffers.fills[:fills])
         if refusals:
-            self.refusals = _after(self.refusals, self.out.refusals[:refusals])
+            self.refusals = _concatenated(self.refusals, self.buffers.refusals[:refusals])
 
     def settle(
         self, state: State, terms: ContractTerms, symbols: Sequence[int], reason: int
     ) -> None:
-        """Close them at their last close."""
+        """Close the symbols' positions at their last close."""
         for symbol in symbols:
-            n = kernel.settle(state, int(symbol), reason, terms.units, terms.rates, self.out)
-            self.take(n, n, 0)
+            n = kernel.settle(state, int(symbol), reason, terms.units, terms.rates, self.buffers)
+            self.append(n, n, 0)
 
 
-def _after(before: Array, new: Array) -> Array:
+def _concatenated(before: Array, new: Array) -> Array:
     return np.concatenate([before, new]) if len(before) else new.copy()
 
 
-def _barred(standing: RunSnapshot, *, stale: bool) -> EntryBlock | None:
-    """Why the run may enter nothing in this row, and from its close on; None where it may."""
-    if standing.ended_at:
-        return EntryBlock.ERROR if standing.status == Status.ERROR else EntryBlock.STOPPED
-    if standing.halted_since:
+def _entry_block(snapshot: RunSnapshot, *, stale: bool) -> EntryBlock | None:
+    """Return why the run may enter nothing in this row, or None."""
+    if snapshot.ended_at:
+        return EntryBlock.ERROR if snapshot.status == Status.ERROR else EntryBlock.STOPPED
+    if snapshot.kill_switch_since:
         return EntryBlock.KILL_SWITCH
-    if standing.status != Status.ACTIVE:
+    if snapshot.status != Status.ACTIVE:
         return EntryBlock.PAUSED
     return EntryBlock.STALE_DATA if stale else None
 
 
-def _code_of(barred: EntryBlock | None) -> int | None:
-    """The engine knows two reasons to be barred: what somebody wants, and stale data."""
-    if barred is None:
+def _engine_code(block: EntryBlock | None) -> int | None:
+    """The engine knows two reasons: a decision from outside, and stale data."""
+    if block is None:
         return None
-    return STALE_DATA if barred is EntryBlock.STALE_DATA else KILL_SWITCH
+    return STALE_DATA if block is EntryBlock.STALE_DATA else KILL_SWITCH
 
 
-def _asked(
-    standing: RunSnapshot, symbols: Sequence[str], row: BarSnapshot
+def _requested_closes(
+    snapshot: RunSnapshot, symbols: Sequence[str], row: BarSnapshot
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """The symbols to be closed: where that was wanted before the row's open, which is then the next
-    one, and where it was wanted later. Of a deleted algorithm it is all of them: nobody could ask
-    for it any more.
+    """Return the symbols to be closed at the row's open, and those at the open after it.
+
+    A close is made at the first open after its request. All positions of a deleted algorithm are
+    closed: nobody could ask for it any more.
     """
-    early: list[int] = []
-    late: list[int] = []
-    for at, symbol in enumerate(symbols):
-        asked = [standing.close_requested_at, standing.closing.get(symbol)]
-        since = min((moment for moment in asked if moment), default=None)
+    at_open: list[int] = []
+    at_next_open: list[int] = []
+    for index, symbol in enumerate(symbols):
+        requests = [snapshot.close_requested_at, snapshot.closing.get(symbol)]
+        since = min((moment for moment in requests if moment), default=None)
         if since is not None and since.timestamp() <= row.time:
-            early.append(at)
-        elif since is not None or standing.status == Status.ARCHIVED:
-            late.append(at)
-    return early, late
+            at_open.append(index)
+        elif since is not None or snapshot.status == Status.ARCHIVED:
+            at_next_open.append(index)
+    return at_open, at_next_open
+
+
+# ------------------------------------------------------------------------------- splits and bonuses
+#
+# A backtest reads all prices in the terms of one day and never meets a split. A run on paper trades
+# each day's prices as they are, so its positions, levels and orders are converted before the first
+# row of the day from which a split or bonus counts.
+
+
+class Conversion(NamedTuple):
+    """The settled fractions; of the symbols in `too_few` less than one share would be left, so that
+    they are not converted but closed.
+    """
+
+    fractions: Sequence[FractionSettlement]
+    too_few: Sequence[int]
+
+
+def convert(
+    state: State, ratios: Mapping[int, Fraction], row: BarSnapshot, plan: Plan, contracts: Array
+) -> Conversion:
+    """Turn each share of a symbol into `ratio` shares at prices divided by it.
+
+    A fraction that is left over is settled at the open of the row, or at the last close where the
+    symbol has no bar in it, for longs and shorts alike. Stop, target and the price of a pending
+    order are rounded to the tick again (engine rules 3 and 12). `contracts` are CONTRACT records.
+    """
+    fractions, too_few = [], []
+    for symbol, ratio in ratios.items():
+        position = state.positions[symbol]
+        held = float(position["quantity"])
+        if position["side"] and held * ratio < 1:
+            too_few.append(symbol)
+            _mark_at_open(position, row, symbol, ratio)
+            continue
+        for name in _PRICE_FIELDS:
+            position[name] /= float(ratio)
+        _round_levels(position, plan, float(contracts[symbol]["tick"]))
+        if position["side"]:
+            price = float(row.bars[symbol, OPEN]) if row.has(symbol) else float(position["close"])
+            fraction = _settle_fraction(position, held, ratio, price)
+            if fraction is not None:
+                state.account["cash"] += fraction.gross + fraction.locked[0] - fraction.locked[1]
+                fractions.append(fraction._replace(symbol=symbol))
+    return Conversion(fractions, too_few)
+
+
+def _settle_fraction(
+    position: Any, held: float, ratio: Fraction, price: float
+) -> FractionSettlement | None:
+    """Leave the position its whole shares; return the settlement of the rest, if there is any."""
+    exact = Fraction(held) * ratio
+    whole = floor(exact)
+    locked, exposure = float(position["locked"]), float(position["exposure"]) / held
+    position["quantity"], position["exposure"] = whole, exposure * whole
+    if whole == exact:
+        return None
+    position["locked"] = locked * float(whole / exact)
+    gross = exposure * float(exact - whole) * (price - float(position["average"]))
+    return FractionSettlement(0, (locked, float(position["locked"])), gross)
+
+
+def _mark_at_open(position: Any, row: BarSnapshot, symbol: int, ratio: Fraction) -> None:
+    """Let the position be closed at the open of the row, in its old shares."""
+    if row.has(symbol):
+        position["close"] = float(row.bars[symbol, OPEN]) * float(ratio)
+        position["time"], position["day"] = row.time, row.day
+
+
+def _round_levels(position: Any, plan: Plan, tick: float) -> None:
+    """Round as when the levels were set: a stop and a target away from the entry, a limit in the
+    run's favour, a stop order away.
+    """
+    long = position["side"] > 0
+    position["stop"] = (tick_down if long else tick_up)(position["stop"], tick)
+    position["target"] = (tick_up if long else tick_down)(position["target"], tick)
+    up = bool(position["pending"] & ENTER_LONG) != (plan.order_by == AT_LIMIT)
+    position["order_price"] = (tick_up if up else tick_down)(position["order_price"], tick)

@@ -1,7 +1,7 @@
-"""What a runner keeps in memory of a stream from row to row. All of it can be made anew."""
+"""What a runner keeps in memory of a bar stream from row to row. All of it can be made anew."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -33,201 +33,213 @@ from apps.trading.live.signals import SignalEvaluator
 from apps.trading.live.step import BarChanges, RunContext, SignalInput
 from apps.trading.models import BarStream, Run
 
+# When so many bars are missing, nothing is entered any more.
 STALE_AFTER: Final = 3
-"""So many bars may be missing before nothing is entered any more."""
-FOLLOWED: Final = 300
-"""So many bars' time after its last row a window is made anew, where it could follow the others."""
+# A window that is more bars behind its stream is made anew instead of following.
+MAX_BARS_BEHIND: Final = 300
 
 
 class StreamEvaluation(NamedTuple):
-    """A row as runs see it: those that can go on with it, by ears what is heard, by runs the terms;
-    what the row brings; and of the other runs why they cannot.
+    """A row as the runs of its stream see it.
+
+    `contexts` are the runs that can go on with it, `errors` say why the others cannot. `signals`
+    are by signal key, `terms` by run.
     """
 
     contexts: Sequence[RunContext]
-    cues: Mapping[str, SignalInput]
+    signals: Mapping[str, SignalInput]
     terms: Mapping[str, ContractTerms]
     changes: BarChanges
-    faults: dict[str, EngineError]
+    errors: dict[str, EngineError]
 
 
 @dataclass(slots=True)
 class BarStreamCache:
-    """One stream: the edition of the rulebook it goes by and its calendars, its contexts, the terms
-    of the day that they deal by, the last days of contracts as they were known when the stream was
-    looked at, and its window with the first and the last row of the stretch that it is of.
+    """One stream: its market rules, its runs, and the window over which indicators are computed.
+
+    The window is of the segment that begins at `segment_start` and ends with `last_row`. `terms`
+    are those of the day; `expiries` are the last days of contracts as they were known at the poll.
     """
 
     stream: BarStream
-    rule_set: RuleSet
+    rules: RuleSet
     calendars: Sequence[Sessions]
     window: IndicatorWindow | None = None
-    stretch: int | None = None
+    segment_start: int | None = None
     last_row: int = 0
     contexts: dict[str, RunContext] = field(default_factory=dict)
     terms: dict[tuple[date, ExecutionTerms], ContractTerms] = field(default_factory=dict)
     expiries: Mapping[str, date] | None = None
 
     @classmethod
-    def of(
-        cls, stream: BarStream, rule_set: RuleSet, hours: Mapping[str, Sessions]
+    def create(
+        cls, stream: BarStream, rules: RuleSet, calendars: Mapping[str, Sessions]
     ) -> "BarStreamCache":
-        """By the hours of its symbols."""
-        return cls(stream, rule_set, [hours[symbol] for symbol in stream.symbols])
+        """Begin with nothing but the rules; `calendars` are by symbol."""
+        return cls(stream, rules, [calendars[symbol] for symbol in stream.symbols])
 
-    def go_by(self, rule_set: RuleSet, hours: Mapping[str, Sessions]) -> None:
-        """Another edition, or master, may have been loaded since the row before. Terms have hours
-        too: both are of one kind.
-        """
-        calendars = [hours[symbol] for symbol in self.stream.symbols]
-        if rule_set is not self.rule_set or calendars != self.calendars:
-            self.rule_set, self.calendars = rule_set, calendars
+    def use_rules(self, rules: RuleSet, calendars: Mapping[str, Sessions]) -> None:
+        """Go by these rules from now on; contract terms include hours, so both bring new ones."""
+        of_symbols = [calendars[symbol] for symbol in self.stream.symbols]
+        if rules is not self.rules or of_symbols != self.calendars:
+            self.rules, self.calendars = rules, of_symbols
             self.terms.clear()
+
+    # --------------------------------------------------------------------------------- the window
 
     @property
     def is_behind(self) -> bool:
-        """Whether others have taken the stream some rows further since the window's last one."""
+        """Whether other runners were some rows further, and the window can follow."""
         stream = self.stream
-        if self.window is None or self.stretch != stream.segment_start or stream.row_time is None:
+        if self.window is None or stream.row_time is None:
             return False
-        if not _on_one_day(stream.row_time, self.last_row):
+        if self.segment_start != stream.segment_start:
             return False
-        return 0 < stream.row_time - self.last_row <= FOLLOWED * TIMEFRAMES[stream.timeframe]
+        if day_in_india(stream.row_time) != day_in_india(self.last_row):
+            return False
+        behind = stream.row_time - self.last_row
+        return 0 < behind <= MAX_BARS_BEHIND * TIMEFRAMES[stream.timeframe]
 
-    def follow(self, row: BarSnapshot) -> None:
-        """Let the window have the row after its last one."""
+    def add_row(self, row: BarSnapshot) -> None:
+        """Let the window end with this row, which comes after its last one."""
         assert self.window is not None
         self.window.add(row)
         self.last_row = row.time
 
     def open_window(self, row: BarSnapshot) -> None:
-        """Have the bars before `row`, and then it: kept from the row before, or made anew. The
-        first row of a day makes all anew: what was loaded since counts from then on, whoever has
-        the stream.
+        """Let a window of the row's day end with the row.
+
+        At the first row of a day the window is made anew: what was loaded since the day before
+        counts from then on, whichever runner has the stream.
         """
-        began = self._began(row)
-        kept = (self.stretch, self.last_row) == (began, self.stream.row_time)
-        if self.window is None or not kept or not _on_one_day(row.time, self.last_row):
+        start = self._segment_start_at(row)
+        is_current = (self.segment_start, self.last_row) == (start, self.stream.row_time)
+        is_of_day = day_in_india(row.time) == day_in_india(self.last_row)
+        if self.window is None or not is_current or not is_of_day:
             self.window = build_indicator_window(
-                self.stream, self.calendars, began=began, before=row.time
+                self.stream, self.calendars, segment_start=start, before=row.time
             )
-        self.stretch = began
-        self.follow(row)
+        self.segment_start = start
+        self.add_row(row)
 
     def drop_unused(self) -> None:
-        """A window whose last row was not used: another may be used in its place, by others."""
+        """Forget a window whose last row was not committed: others may use another in its place."""
         if self.last_row != self.stream.row_time:
             self.window = None
 
-    def _began(self, row: BarSnapshot) -> int:
-        return self.stream.segment_start if self.stream.segment_start is not None else row.time
+    def _segment_start_at(self, row: BarSnapshot) -> int:
+        start = self.stream.segment_start
+        return row.time if start is None else start
 
-    def view(self, run_ids: Iterable[str], row: BarSnapshot) -> StreamEvaluation:
-        """What these runs make of the row, with which the window ends."""
-        faults: dict[str, EngineError] = {}
-        contexts, cues, terms = [], {}, {}
+    # ------------------------------------------------------------------------------- the evaluation
+
+    def evaluate(self, run_ids: Iterable[str], row: BarSnapshot) -> StreamEvaluation:
+        """Evaluate the row, with which the window ends, for these runs."""
         assert self.window is not None
+        errors = self._load_contexts(list(run_ids))
         evaluator = SignalEvaluator(self.window, self.stream.symbols, row)
-        for run_id in self._known(list(run_ids), faults):
-            context = self.contexts[run_id]
+        contexts, signals, terms = [], {}, {}
+        for run_id, context in self.contexts.items():
             try:
                 terms[run_id] = self.terms_on(context, row)
-                if context.ear not in cues:
-                    cues[context.ear] = evaluator.cue(context, terms[run_id])
+                if context.signal_key not in signals:
+                    signals[context.signal_key] = evaluator.evaluate(context, terms[run_id])
                 contexts.append(context)
             except EngineError as error:
-                faults[run_id] = error
-        return StreamEvaluation(contexts, cues, terms, self.changes(row), faults)
+                errors[run_id] = error
+        return StreamEvaluation(contexts, signals, terms, self.changes_at(row), errors)
 
-    def _known(self, run_ids: Sequence[str], faults: dict[str, EngineError]) -> Iterator[str]:
-        """Those whose steps can be read; the others, and why not, are put among the faults."""
+    def _load_contexts(self, run_ids: Sequence[str]) -> dict[str, EngineError]:
+        """Keep the contexts of these runs alone; return why the steps of some cannot be read."""
+        errors: dict[str, EngineError] = {}
         unknown = [run_id for run_id in run_ids if run_id not in self.contexts]
         for run in Run.objects.filter(pk__in=unknown):
             try:
                 self.contexts[run.pk] = run_context_of(run)
             except EngineError as error:
-                faults[run.pk] = error
+                errors[run.pk] = error
         self.contexts = {key: self.contexts[key] for key in run_ids if key in self.contexts}
-        return iter(self.contexts)
+        return errors
 
     def terms_on(self, context: RunContext, row: BarSnapshot) -> ContractTerms:
-        """Kept for the day, once each symbol has a bar by whose price its tick is known."""
-        key = day_in_india(row.time), context.dealing
+        """Return the terms of the row's day.
+
+        They are kept for the day once each symbol has a bar, whose price decides on its tick.
+        """
+        key = day_in_india(row.time), context.execution_terms
         if key in self.terms:
             return self.terms[key]
-        first = day_in_india(self._began(row))
+        first = day_in_india(self._segment_start_at(row))
         terms = contract_terms_for(context.strategy, self.stream, row, first=first)
         if all(map(row.has, range(len(self.stream.symbols)))):
-            self.terms = {one: kept for one, kept in self.terms.items() if one[0] == key[0]}
+            self.terms = {other: kept for other, kept in self.terms.items() if other[0] == key[0]}
             self.terms[key] = terms
         return terms
 
-    def changes(self, row: BarSnapshot) -> BarChanges:
-        """What the row brings, as the stream's row before it tells."""
+    # --------------------------------------------------------------------------------- the changes
+
+    def changes_at(self, row: BarSnapshot) -> BarChanges:
+        """Return the changes between this row and the one before: splits, expiries, staleness."""
         before = self.stream.row_time
         return BarChanges(
-            ratios=self._ratios(row) if before is not None else {},
+            ratios={} if before is None else self._share_ratios(before, row),
             expiring=self._expiring(row),
             stale=is_stale(self.stream.timeframe, self.calendars, before=before, row=row),
         )
 
-    def _ratios(self, row: BarSnapshot) -> dict[int, Fraction]:
-        """Of splits and bonuses that count from this row's day on, and did not the row before."""
-        assert self.stream.row_time is not None
-        before, day = day_in_india(self.stream.row_time), day_in_india(row.time)
-        if before == day:
+    def _share_ratios(self, before: int, row: BarSnapshot) -> dict[int, Fraction]:
+        """Return the ratios of splits and bonuses from the days after the row before on."""
+        day_before, day = day_in_india(before), day_in_india(row.time)
+        if day_before == day:
             return {}
-        found = CorporateAction.objects.filter(
-            symbol__in=self.stream.symbols, ex_date__gt=before, ex_date__lte=day
+        actions = CorporateAction.objects.filter(
+            symbol__in=self.stream.symbols, ex_date__gt=day_before, ex_date__lte=day
         )
         by_symbol: dict[int, list[Fraction]] = {}
-        for action in found:
-            at = self.stream.symbols.index(action.symbol)
-            by_symbol.setdefault(at, []).append(ratio_change_of(action).ratio)
-        return {at: prod(ratios, start=Fraction(1)) for at, ratios in by_symbol.items()}
+        for action in actions:
+            index = self.stream.symbols.index(action.symbol)
+            by_symbol.setdefault(index, []).append(ratio_change_of(action).ratio)
+        return {index: prod(ratios, start=Fraction(1)) for index, ratios in by_symbol.items()}
 
     def _expiring(self, row: BarSnapshot) -> list[int]:
-        """Contracts whose last session ends with this row, or has ended before it."""
+        """Return the contracts whose last session ends with this row, or has ended before it."""
         if self.expiries is None:
             self.expiries = expiry_dates(
                 dict(zip(self.stream.symbols, self.calendars, strict=True))
             )
-        found, day = [], day_in_india(row.closes)
-        for at, symbol in enumerate(self.stream.symbols):
+        expiring, day = [], day_in_india(row.closes)
+        for index, symbol in enumerate(self.stream.symbols):
             expiry = self.expiries.get(symbol)
             if expiry is not None and expiry <= day:
                 last = np.array([day_number(expiry)], np.int32)
-                if row.closes >= int(self.calendars[at].hours(last)[1][0]):
-                    found.append(at)
-        return found
-
-
-def _on_one_day(time: int, other: int) -> bool:
-    return day_in_india(time) == day_in_india(other)
+                if row.closes >= int(self.calendars[index].hours(last)[1][0]):
+                    expiring.append(index)
+        return expiring
 
 
 def run_context_of(run: Run) -> RunContext:
-    """Raises InvalidStrategy where the steps are valid no longer."""
+    """Read the run's steps. Raises InvalidStrategy where they are valid no longer."""
     strategy = engine.parse(run.configuration)
-    plan, dealing = plan_of(strategy), execution_terms_of(strategy)
-    heard = [
+    plan, execution_terms = plan_of(strategy), execution_terms_of(strategy)
+    signal_key = [
         run.configuration["entryConditions"],
         run.configuration["exitConditions"],
         strategy.atr_periods,
         ranges_asked(plan).tolist(),
         squares_off(strategy),
-        dealing,
+        execution_terms,
     ]
-    return RunContext(run, strategy, plan, dealing, ear=intern(json.dumps(heard)))
+    key = intern(json.dumps(signal_key))
+    return RunContext(run, strategy, plan, execution_terms, signal_key=key)
 
 
 def is_stale(
     timeframe: str, calendars: Sequence[Sessions], *, before: int | None, row: BarSnapshot
 ) -> bool:
-    """Whether no bar came for so long that what waits was decided too long ago.
+    """Return whether no bar came for so long that pending entries were decided too long ago.
 
-    Counted within the row's session: from the end of the row before, or from the opening. Before
-    the first row of a stretch nothing waits.
+    The time is counted within the row's session: from the end of the row before, or from the
+    opening. Before the first row of a segment nothing is pending.
     """
     length = TIMEFRAMES[timeframe]
     if before is None or length >= DAY:

@@ -13,7 +13,7 @@ from apps.trading.money import NOTHING
 
 
 class OrderStatus(StrEnum):
-    """Where an order stands; all but `open` are its end."""
+    """Where an order cursors; all but `open` are its end."""
 
     OPEN = "open"
     FILLED = "filled"
@@ -31,7 +31,7 @@ class Intent(StrEnum):
 
 class Order(models.Model):
     """One order of a run. Its id is the client order id: a pure function of run, bar, symbol and
-    leg (`client_order_id`), so that what is done again after a crash is the same order.
+    slot (`client_order_id`), so that what is done again after a crash is the same order.
 
     An entry is sized when it is filled (engine rule 6), so its quantity is null until then.
     """

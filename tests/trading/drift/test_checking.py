@@ -197,8 +197,8 @@ def test_an_entry_that_the_next_session_decides_is_no_difference(alice: User) ->
         ),
     )  # fmt: skip
     step(Runner(), [symbol], "1d", AFTER + 7 * DAY)
-    recalled = Signal.objects.get(run=run, bar_time=moment(starts[3]), action="entry")
-    assert recalled.followed
+    late = Signal.objects.get(run=run, bar_time=moment(starts[3]), action="entry")
+    assert late.followed
     assert Trade.objects.filter(exit_reason="max_holding").count() == 2
     assert set(map(str, check(AFTER + 7 * DAY).values())) == {"[]"}
 

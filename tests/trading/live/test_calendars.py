@@ -8,7 +8,7 @@ import pytest
 
 from apps.accounts.models import User
 from apps.market.feeds import services as feeds
-from apps.trading.bar_rows import unpacked
+from apps.trading.bar_rows import unpack_bars
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, BarStream, Position, Run, Signal, Trade
 from tests import make
@@ -51,7 +51,7 @@ def test_a_day_ends_with_its_last_bar(alice: User) -> None:
     for time in (start + DAY * day for day in range(3) for start in TIMES):
         close_bar(runner, time, 105.0 if (time - MONDAY) % DAY == 24 * LENGTH else 99.0)
     first = BarRow.objects.earliest("time")
-    assert unpacked(bytes(first.bars), 1)[0].tolist() == [99, 105, 99, 105, 25]
+    assert unpack_bars(bytes(first.bars), 1)[0].tolist() == [99, 105, 99, 105, 25]
     assert_as_backtested(run, 3)
 
 

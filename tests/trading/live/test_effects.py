@@ -509,7 +509,7 @@ def test_runners_in_turn_keep_the_capital_of_a_run(alice: User) -> None:
 def test_a_runner_that_was_given_up_on_writes_nothing(alice: User) -> None:
     started(alice, always_in())
     bar_streams.assign_runs(now=make.NOW)
-    taken = leases.acquire(had=[], now=make.NOW)
+    taken = leases.acquire(known=[], now=make.NOW)
     assert len(taken) == 1
     assert leases.renew(taken, now=make.NOW) == {taken[0].pk}
     BarStream.objects.update(lease_token=taken[0].lease_token + 1)

@@ -16,7 +16,7 @@ from apps.trading import bar_streams
 from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import commit, leases
 from apps.trading.live.runner import Runner
-from apps.trading.live.step import RunSnapshot, play
+from apps.trading.live.step import RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache
 from apps.trading.models import BarStream, Fill, RunState, Trade
 from apps.trading.step_result import BarStep
@@ -73,13 +73,13 @@ def test_a_runner_takes_a_share_of_what_waits_and_first_what_it_had_before() -> 
     for first, second in product("ABCDEF", "ABCDE"):
         bar_streams.get_bar_stream([f"NSE:WALK{first}{second}"], "15m")
     BarStream.objects.update(wake_at=make.NOW)
-    taken = [leases.acquire(had=[], now=make.NOW) for _ in range(4)]
+    taken = [leases.acquire(known=[], now=make.NOW) for _ in range(4)]
     assert [len(some) for some in taken] == [10, leases.FEWEST, leases.FEWEST, 4]
-    assert leases.acquire(had=[], now=make.NOW) == []
+    assert leases.acquire(known=[], now=make.NOW) == []
     leases.release({stream: make.NOW for some in taken for stream in some})
     other = taken[1]
-    assert set(other) < set(leases.acquire(had=other, now=make.NOW))
-    assert len(leases.acquire(had=other, now=make.NOW + leases.LEASE)) == 10
+    assert set(other) < set(leases.acquire(known=other, now=make.NOW))
+    assert len(leases.acquire(known=other, now=make.NOW + leases.LEASE)) == 10
 
 
 def test_rows_of_many_streams_take_as_many_statements_as_those_of_few(alice: User) -> None:
@@ -107,10 +107,10 @@ def test_what_goes_wrong_with_one_lane_stops_no_other(
     runs = [started(alice, steps([symbol], "15m")) for symbol in SYMBOLS[:3]]
     badly = {runs[0].pk: "step", runs[2].pk: "window"}
 
-    def played(standing: RunSnapshot, *row: Any) -> BarStep:
-        if badly.get(standing.context.run.pk) == "step":
+    def played(snapshot: RunSnapshot, *row: Any) -> BarStep:
+        if badly.get(snapshot.context.run.pk) == "step":
             raise RuntimeError("a step that nobody thought of")
-        return play(standing, *row)
+        return step_bar(snapshot, *row)
 
     def opened(cache: BarStreamCache, row: BarSnapshot) -> None:
         if any(badly.get(run_id) == "window" for run_id in states_of(cache.stream)):
@@ -118,7 +118,7 @@ def test_what_goes_wrong_with_one_lane_stops_no_other(
         open_window(cache, row)
 
     open_window = BarStreamCache.open_window
-    monkeypatch.setattr(commit, "play", played)
+    monkeypatch.setattr(commit, "step_bar", played)
     monkeypatch.setattr(BarStreamCache, "open_window", opened)
     last = int(series[SYMBOLS[0]].time[5])
     replay({name: bars.between(0, last) for name, bars in series.items()}, "15m", LENGTH, Runner())

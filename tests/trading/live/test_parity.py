@@ -26,11 +26,11 @@ from apps.market.dates import day_in_india
 from apps.market.importers.candle_file import ImportOptions, read_one_series
 from apps.market.rulebook.rule_set import bundled_rule_set
 from apps.market.rulebook.sessions import sessions_of
-from apps.trading.bar_rows import BarSnapshot, closed
+from apps.trading.bar_rows import BarSnapshot, find_closed_rows
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.indicator_window import IndicatorWindow
 from apps.trading.live.signals import SignalEvaluator
-from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, play
+from apps.trading.live.step import BarChanges, RunContext, RunSnapshot, step_bar
 from apps.trading.live.stream_cache import BarStreamCache, run_context_of
 from apps.trading.models import BarStream, Run
 from apps.trading.step_result import BarStep
@@ -135,9 +135,9 @@ def stepped(
 ) -> Iterator[BarStep]:
     """BarSnapshot by row."""
     context = run_context_of(Run(configuration=steps))
-    cache = desk_of(context, histories, start)
+    cache = cache_of(context, histories, start)
     bars = [visible(history, context).between(start, end) for history in histories]
-    rows = closed(
+    rows = find_closed_rows(
         bars, context.strategy.basicInfo.timeframe, cache.calendars, start=0, now=2**40
     ).rows
     capital = context.strategy.executionSettings.initialCapital
@@ -146,14 +146,14 @@ def stepped(
         assert cache.window is not None
         cache.window.add(row)
         terms = contract_terms_for(histories, rules, row)
-        cue = SignalEvaluator(cache.window, cache.stream.symbols, row).cue(context, terms)
-        step = play(standing(context, data), row, cue, terms, BarChanges({}, (), False))
+        signals = SignalEvaluator(cache.window, cache.stream.symbols, row).signals(context, terms)
+        step = step_bar(snapshot(context, data), row, signals, terms, BarChanges({}, (), False))
         data = save(step.state)
         yield step
     assert load(data).account["rows"][0] == len(rows)
 
 
-def desk_of(context: RunContext, histories: Sequence[History], start: int) -> BarStreamCache:
+def cache_of(context: RunContext, histories: Sequence[History], start: int) -> BarStreamCache:
     """With what rule 11 reads before the stretch."""
     timeframe = context.strategy.basicInfo.timeframe
     stream = BarStream(symbols=[history.symbol for history in histories], timeframe=timeframe)
@@ -195,9 +195,9 @@ def contract_terms_for(
     )
 
 
-def standing(context: RunContext, data: bytes) -> RunSnapshot:
+def snapshot(context: RunContext, data: bytes) -> RunSnapshot:
     return RunSnapshot(
         context=context, data=data, row_time=None, peak=0.0, drawdown=0.0, drawdown_amount=0.0,
-        status="active", ended_at=None, close_requested_at=None, halted_since=None, closing={},
+        status="active", ended_at=None, close_requested_at=None, kill_switch_since=None, closing={},
         cancelled=(),
     )  # fmt: skip

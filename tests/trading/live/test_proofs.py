@@ -23,7 +23,7 @@ from apps.trading.bar_rows import BarSnapshot
 from apps.trading.live import leases
 from apps.trading.live.contract_terms import ContractTerms
 from apps.trading.live.runner import Runner
-from apps.trading.live.step import BarChanges, SignalInput, play
+from apps.trading.live.step import BarChanges, SignalInput, step_bar
 from apps.trading.live.stream_cache import run_context_of
 from apps.trading.models import BarStream, Fill, Intent, Order, Posting, Run, RunState
 from tests import make
@@ -39,7 +39,7 @@ from tests.trading.live.market_day import (
     times,
     walk,
 )
-from tests.trading.live.test_parity import standing
+from tests.trading.live.test_parity import snapshot
 from tests.trading.live.test_runner import expected_of, trades_of
 
 LENGTH = 900
@@ -75,8 +75,8 @@ def test_nothing_is_entered_on_the_day_of_a_breach_on_2000_paths() -> None:
         data = save(new_state(symbols=1, cash=1_000_000.0))
         for bar in bars_of(walk(seed, times(DAYS, LENGTH))):
             heard = rng.choice([0, ENTER_LONG, ENTER_SHORT], p=[0.4, 0.3, 0.3])
-            cue = SignalInput(market_of(bar), np.array([[heard]], np.uint8))
-            done = play(standing(context, data), bar, cue, terms, BarChanges({}, (), False))
+            signals = SignalInput(market_of(bar), np.array([[heard]], np.uint8))
+            done = step_bar(snapshot(context, data), bar, signals, terms, BarChanges({}, (), False))
             assert not ((done.fills["reason"] == OPEN).any() and bar.day in halted), seed
             if done.state.account["halted"][0]:
                 halted.add(bar.day)
@@ -114,7 +114,7 @@ def test_a_lease_stolen_a_hundred_times_changes_nothing(
                 elsewhere.submit(steal, taken[0]).result()
         return hold_it(taken, now=now)
 
-    monkeypatch.setattr(leases, "hold", robbed)
+    monkeypatch.setattr(leases, "renew", robbed)
     replay(series, "15m", LENGTH, Runner())
     assert stolen >= 100
     result = backtested(run, start=FIRST, end=starts[-1] + 1)

@@ -8,7 +8,7 @@ from apps.engine.candles import Candles
 from apps.market.dates import INDIA
 from apps.market.rulebook.sessions import sessions_of
 from apps.market.store import GRACE_PERIOD
-from apps.trading.bar_rows import BarSnapshot, closed, packed, silent_at, unpacked
+from apps.trading.bar_rows import BarSnapshot, find_closed_rows, gives_up_at, pack_bars, unpack_bars
 from tests.market.bars import at
 
 OPENING = 1_780_285_500  # 2026-06-01, 09:15 in Asia/Kolkata
@@ -22,19 +22,19 @@ def series(*times: int) -> Candles:
 
 def test_a_row_closes_when_all_its_symbols_have_their_bars() -> None:
     both = [series(OPENING), series(OPENING)]
-    outlook = closed(both, "5m", CALENDARS, start=OPENING, now=OPENING + 300)
+    outlook = find_closed_rows(both, "5m", CALENDARS, start=OPENING, now=OPENING + 300)
     (row,) = outlook.rows
     assert (row.time, row.closes) == (OPENING, OPENING + 300)
-    assert outlook.next_look == OPENING + 600 + GRACE_PERIOD
+    assert outlook.next_poll == OPENING + 600 + GRACE_PERIOD
     assert row.bars.tolist() == [[100.0] * 5, [100.0] * 5]
 
 
 def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
     one = [series(OPENING), series()]
     end = OPENING + 300
-    waiting = closed(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD - 1)
-    assert (waiting.rows, waiting.next_look) == ([], end + GRACE_PERIOD)
-    (row,) = closed(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD).rows
+    waiting = find_closed_rows(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD - 1)
+    assert (waiting.rows, waiting.next_poll) == ([], end + GRACE_PERIOD)
+    (row,) = find_closed_rows(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD).rows
     assert row.has(0)
     assert not row.has(1)
     assert np.isnan(row.bars[1]).all()
@@ -42,30 +42,37 @@ def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
 
 def test_a_later_bar_says_that_none_is_missing() -> None:
     gap = [series(OPENING, OPENING + 300), series(OPENING + 300)]
-    outlook = closed(gap, "5m", CALENDARS, start=OPENING, now=OPENING + 600)
+    outlook = find_closed_rows(gap, "5m", CALENDARS, start=OPENING, now=OPENING + 600)
     assert [row.time for row in outlook.rows] == [OPENING, OPENING + 300]
     assert not outlook.rows[0].has(1)
 
 
 def test_bars_that_are_not_over_yet_wait_for_their_end() -> None:
     both = [series(OPENING), series(OPENING)]
-    assert closed(both, "5m", CALENDARS, start=OPENING, now=OPENING + 299) == ([], OPENING + 300)
+    assert find_closed_rows(both, "5m", CALENDARS, start=OPENING, now=OPENING + 299) == (
+        [],
+        OPENING + 300,
+    )
 
 
 def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None:
     close = OPENING + 22_500  # 15:30, before the closing auction of 2026-08-03
     last = close - 900
-    (row,) = closed([series(last)], "1h", CALENDARS[:1], start=OPENING, now=close).rows
+    (row,) = find_closed_rows([series(last)], "1h", CALENDARS[:1], start=OPENING, now=close).rows
     assert row.closes == close
     midnight = OPENING - 33_300
-    (day,) = closed([series(midnight)], "1d", CALENDARS[:1], start=OPENING, now=close).rows
+    (day,) = find_closed_rows(
+        [series(midnight)], "1d", CALENDARS[:1], start=OPENING, now=close
+    ).rows
     assert day.closes == close
 
 
 def look(timeframe: str, last: str, now: str) -> str:
     """When the row after the `last` one is looked for, in Asia/Kolkata."""
     start, moment = at(f"2026-{last}") + 1, at(f"2026-{now}")
-    found = closed([series()], timeframe, CALENDARS[:1], start=start, now=moment).next_look
+    found = find_closed_rows(
+        [series()], timeframe, CALENDARS[:1], start=start, now=moment
+    ).next_poll
     assert found is not None
     return f"{datetime.fromtimestamp(found - GRACE_PERIOD, INDIA):%m-%d %H:%M}"
 
@@ -88,7 +95,9 @@ def test_a_row_of_two_markets_is_looked_for_at_the_end_of_either() -> None:
     both = [sessions_of("NSE:SBIN"), sessions_of("NSE:SBIN26AUGFUT")]
     looks, now = [], at("2026-08-03 15:15")
     for _ in range(3):
-        found = closed([series()], "1h", both, start=at("2026-08-03 14:15"), now=now).next_look
+        found = find_closed_rows(
+            [series()], "1h", both, start=at("2026-08-03 14:15"), now=now
+        ).next_poll
         assert found is not None
         looks.append(f"{datetime.fromtimestamp(found, INDIA):%d %H:%M:%S}")
         now = found
@@ -97,7 +106,7 @@ def test_a_row_of_two_markets_is_looked_for_at_the_end_of_either() -> None:
 
 def silent(timeframe: str, *, since: int, now: int = OPENING) -> str:
     """In Asia/Kolkata."""
-    found = silent_at(timeframe, CALENDARS[:1], since=since, now=now)
+    found = gives_up_at(timeframe, CALENDARS[:1], since=since, now=now)
     assert found is not None
     return f"{datetime.fromtimestamp(found, INDIA):%m-%d %H:%M}"
 
@@ -118,10 +127,10 @@ def test_no_bar_is_late_in_a_session_whose_hours_nobody_knows() -> None:
     friday, muhurat = at("2026-11-06 15:30"), at("2026-11-08 12:00")
     assert silent("15m", since=friday, now=muhurat) == "11-09 11:45"
     assert silent("1d", since=friday) == "11-23 15:15"
-    assert silent_at("15m", CALENDARS[:1], since=0, now=at("2031-06-02 09:00")) is None
+    assert gives_up_at("15m", CALENDARS[:1], since=0, now=at("2031-06-02 09:00")) is None
 
 
 def test_a_row_is_kept_to_the_last_bit() -> None:
     bars = np.array([[0.1, 0.3, 0.1, 0.2, 7.0], [np.nan] * 5])
-    kept = unpacked(packed(BarSnapshot(0, 60, bars)), 2)
+    kept = unpack_bars(pack_bars(BarSnapshot(0, 60, bars)), 2)
     assert kept.tobytes() == bars.tobytes()

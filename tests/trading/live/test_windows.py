@@ -12,8 +12,8 @@ from apps.market import candle_writer, clock
 from apps.market import services as market
 from apps.market.models import CorporateAction
 from apps.trading import bar_streams
-from apps.trading.bar_rows import BarSnapshot, unpacked
-from apps.trading.live import turn
+from apps.trading.bar_rows import BarSnapshot, unpack_bars
+from apps.trading.live import runner as runners
 from apps.trading.live.indicator_window import IndicatorWindow, build_indicator_window
 from apps.trading.live.runner import Runner
 from apps.trading.models import BarRow, BarStream, Run, Signal
@@ -68,10 +68,12 @@ def window_anew(runner: Runner, last: int) -> tuple[IndicatorWindow, IndicatorWi
     """The one that a runner keeps, and one made now of what is stored, up to the same row."""
     (cache,) = (cache for cache in runner._caches.values() if cache.stream.symbols == [SHARE])
     assert cache.window is not None
-    assert cache.stretch is not None
-    made = build_indicator_window(cache.stream, cache.calendars, began=cache.stretch, before=last)
+    assert cache.segment_start is not None
+    made = build_indicator_window(
+        cache.stream, cache.calendars, segment_start=cache.segment_start, before=last
+    )
     row = BarRow.objects.get(stream=cache.stream, time=last)
-    made.add(BarSnapshot(last, last + LENGTH, unpacked(bytes(row.bars), 1)))
+    made.add(BarSnapshot(last, last + LENGTH, unpack_bars(bytes(row.bars), 1)))
     return cache.window, made
 
 
@@ -203,8 +205,8 @@ def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
     one, other = Runner(), Runner()
     step(one, both, "15m", starts[0] + LENGTH)
     with monkeypatch.context() as hurried:
-        hurried.setattr(turn, "RUNS_AT_ONCE", 1)
-        hurried.setattr(turn, "SECONDS", -1.0)
+        hurried.setattr(runners, "RUNS_PER_TRANSACTION", 1)
+        hurried.setattr(runners, "MAX_SECONDS", -1.0)
         clock.move(starts[1] + LENGTH, symbols=both, timeframe="15m", now=make.NOW)
         bar_streams.wake(both, "15m", now=make.NOW)
         one.work(now=make.NOW)
@@ -228,7 +230,7 @@ def test_a_row_whose_transaction_failed_is_not_kept(
         raise OperationalError("the connection is lost")
 
     with monkeypatch.context() as broken:
-        broken.setattr(turn, "advance", lost)
+        broken.setattr(runners, "commit_batches", lost)
         with pytest.raises(OperationalError):
             step(one, [SHARE], "15m", starts[1] + LENGTH)
     corrected_for(other, starts[1])
