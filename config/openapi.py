@@ -10,16 +10,15 @@ from typing import Any, Final
 
 import orjson
 from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.openapi import AutoSchema
 
 from apps.accounts import openapi as accounts
-from apps.algorithms import schemas as algorithms
-from apps.algorithms import step_schemas
+from apps.algorithms.step_schemas import add_steps
 from apps.backtests import openapi as backtests
 from apps.backtests.explain import openapi as explain
 from apps.backtests.report import openapi as report
 from apps.core.api.exceptions import RETRY_AFTER_SECONDS
 from apps.core.api.idempotency import REPLAYED
+from apps.core.api.schema import ApiSchema, drop_enum_ids, spread_examples
 from apps.core.api.serializers import EmptyBody
 from apps.core.errors import Code
 from apps.core.openapi import (
@@ -49,7 +48,7 @@ from apps.webhooks import openapi as webhooks
 
 # Those that bring components.
 APPS: Final = (
-    accounts, symbols, market, feeds, algorithms, trading, activity, drift, backtests, report,
+    accounts, symbols, market, feeds, trading, activity, drift, backtests, report,
     explain,
     webhooks,
 )  # fmt: skip
@@ -161,15 +160,18 @@ REASONS: Final = {
 }
 
 
-class ViewSchema(AutoSchema):
+class ViewSchema(ApiSchema):
     """REST framework's DEFAULT_SCHEMA_CLASS: the operation that a view's method is marked with."""
 
     def get_operation(
         self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
-    ) -> Schema:
+    ) -> Schema | None:
         """Any: drf-spectacular's registry, which stays unused, and its view, here a ViewSet."""
         view: Any = self.view
-        return _written(getattr(view, view.action).operation, method.upper(), path)
+        operation = getattr(getattr(view, view.action), "operation", None)
+        if operation is not None:
+            return _written(operation, method.upper(), path)
+        return super().get_operation(path, path_regex, path_prefix, method, registry)
 
 
 # Path, its pattern, method and view, as drf-spectacular has them. Any: a function with fields.
@@ -183,8 +185,7 @@ def only_documented(endpoints: Sequence[Endpoint]) -> list[Endpoint]:
 
 def _is_documented(view: Any, method: str) -> bool:
     """Any: as in Endpoint."""
-    name = getattr(view, "actions", {}).get(method.lower())
-    return name is not None and hasattr(getattr(view.cls, name), "operation")
+    return hasattr(view, "actions")
 
 
 def _written(operation: Operation, method: str, path: str) -> Schema:
@@ -266,7 +267,6 @@ def _schemas() -> dict[str, Schema]:
         "Pagination": PAGINATION,
         "Json": JSON,
         "Nothing": body_schema(EmptyBody),
-        **step_schemas.schemas(),
     }
     for app in APPS:
         if twice := found.keys() & app.SCHEMAS.keys():
@@ -280,8 +280,9 @@ def complete(result: Schema, **_: object) -> Schema:
     named = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     result["webhooks"] = webhooks.messages()
+    made = result.get("components", {}).get("schemas", {})
     result["components"] = {
-        "schemas": _schemas(),
+        "schemas": {**_schemas(), **made},
         "responses": {name: _refusal(name) for name in sorted(named)},
         "headers": {
             name: {"schema": schema, "description": text, "required": name in ALWAYS_SENT}
@@ -289,7 +290,7 @@ def complete(result: Schema, **_: object) -> Schema:
         },
         "securitySchemes": SECURITY_SCHEMES,
     }
-    return result
+    return drop_enum_ids(spread_examples(add_steps(result)))
 
 
 def document() -> Schema:

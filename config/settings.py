@@ -376,6 +376,9 @@ SPECTACULAR_SETTINGS = {
     "`data` and `pagination`; times are ISO 8601 in UTC. An unknown address is a 404, a wrong "
     "method a 405, both in the envelope.",
     "OAS_VERSION": "3.1.1",
+    "COMPONENT_SPLIT_PATCH": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "SORT_OPERATION_PARAMETERS": False,
     "PREPROCESSING_HOOKS": ["config.openapi.only_documented"],
     "POSTPROCESSING_HOOKS": ["config.openapi.complete"],
     "SERVE_AUTHENTICATION": [],

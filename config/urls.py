@@ -2,6 +2,7 @@
 
 from django.contrib import admin
 from django.urls import path
+from rest_framework.routers import SimpleRouter
 
 from apps.accounts.views import (
     EntryView,
@@ -12,7 +13,12 @@ from apps.accounts.views import (
     RefreshView,
     SessionView,
 )
-from apps.algorithms.views import AlgorithmView, LibraryView, PerformanceView
+from apps.algorithms.views import (
+    AlgorithmViewSet,
+    IndicatorViewSet,
+    PerformanceViewSet,
+    TemplateViewSet,
+)
 from apps.backtests.explain.views import ExplainView
 from apps.backtests.report.views import ReportLinkView, ReportView, shared_report
 from apps.backtests.views import BacktestView, ResultView
@@ -32,7 +38,15 @@ from apps.trading.views import AccountView, KillSwitchView, TradingView
 from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
 from config import docs
 
+# Resources, whose routes follow from what their views can do.
+router = SimpleRouter(trailing_slash=False, use_regex_path=False)
+router.register("api/trading/algorithms", AlgorithmViewSet, basename="algorithm")
+router.register("api/algorithms", PerformanceViewSet, basename="performance")
+router.register("api/trading/templates", TemplateViewSet, basename="template")
+router.register("api/trading/indicators", IndicatorViewSet, basename="indicator")
+
 urlpatterns = [
+    *router.urls,
     path("", docs.root),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
@@ -61,41 +75,6 @@ urlpatterns = [
     path("api/market/coverage", MarketView.as_view({"get": "coverage"})),
     path("api/market/sessions", RulebookView.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookView.as_view({"get": "charges"})),
-    # --------------------------------------------------------------------------------- algorithms
-    path("api/trading/algorithms", AlgorithmView.as_view({"get": "list", "post": "create"})),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>",
-        AlgorithmView.as_view(
-            {"get": "show", "put": "update", "patch": "update", "delete": "archive"}
-        ),
-    ),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/validate",
-        AlgorithmView.as_view({"post": "validate"}),
-    ),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/versions",
-        AlgorithmView.as_view({"get": "versions"}),
-    ),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/history",
-        AlgorithmView.as_view({"get": "history"}),
-    ),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/clone",
-        AlgorithmView.as_view({"post": "clone"}),
-    ),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/performance",
-        PerformanceView.as_view({"get": "show"}),
-    ),
-    path("api/algorithms/<str:algorithm_id>/performance", PerformanceView.as_view({"get": "show"})),
-    path(
-        "api/algorithms/<str:algorithm_id>/performance/alerts",
-        PerformanceView.as_view({"get": "alerts", "put": "set_alerts"}),
-    ),
-    path("api/trading/templates", LibraryView.as_view({"get": "templates"})),
-    path("api/trading/indicators", LibraryView.as_view({"get": "indicators"})),
     # ------------------------------------------------------------------------------------ trading
     path("api/trading/algorithms/<str:algorithm_id>/start", TradingView.as_view({"post": "start"})),
     path("api/trading/algorithms/<str:algorithm_id>/stop", TradingView.as_view({"post": "stop"})),

@@ -6,7 +6,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
-from apps.algorithms.serializers import changes_in
+from apps.algorithms.serializers import AlgorithmBodySerializer
 
 NOW = datetime(2026, 11, 2, 4, 0, tzinfo=UTC)
 PASSWORD = "correct horse battery"
@@ -56,4 +56,4 @@ def steps(**replaced: object) -> dict[str, Any]:
 
 def algorithm(owner: User, **fields: object) -> Algorithm:
     """A stored algorithm of these fields, by their wire names; of none, an empty draft."""
-    return algorithms.create(owner=owner, changes=changes_in(fields), now=NOW)
+    return algorithms.create(owner=owner, changes=AlgorithmBodySerializer.read(fields), now=NOW)

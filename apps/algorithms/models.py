@@ -1,6 +1,7 @@
 """What a user has described: an algorithm, its five steps then and now, what it has achieved."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Self
 
 from django.db import models
@@ -156,6 +157,11 @@ class Algorithm(models.Model):
             ),
         ]
 
+    @property
+    def performance_updated_at(self) -> datetime:
+        """When its performance last changed, or that it was made."""
+        return self.performance_at or self.created_at
+
     def __str__(self) -> str:
         return f"{self.name} ({self.pk})"
 
@@ -203,6 +209,10 @@ class Version(models.Model):
                 fields=["algorithm", "number"], name="one_configuration_per_version"
             ),
         ]
+
+    @property
+    def is_current(self) -> bool:
+        return self.number == self.algorithm.version
 
     def __str__(self) -> str:
         return f"Version {self.number} of {self.algorithm_id}"

@@ -2,34 +2,48 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from math import isfinite
-from typing import Any, Final, cast
+from typing import Any, Final
 
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.algorithms import performance
-from apps.algorithms.alerts import ACTIONS, METRICS, Alerts
-from apps.algorithms.models import Algorithm, StatusChange, Version
+from apps.algorithms import examples, performance
+from apps.algorithms.alerts import ACTIONS
+from apps.algorithms.lifecycle import LISTED, Status
 from apps.algorithms.naming import MAX_NAME
-from apps.algorithms.services import Changes, Review
-from apps.algorithms.steps import STEPS
-from apps.core.api.serializers import Body, ChoiceField, FlagField, NumberField, TextField
-from apps.core.errors import Fault, InvalidInput
-from apps.core.times import wire_time
+from apps.algorithms.steps import STEPS, STRATEGY_TYPES
+from apps.algorithms.study_results import MOST_WALK_FORWARDS
+from apps.core.api.pagination import PaginationSerializer
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, OBJECT, example, ref
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    DocumentSerializer,
+    FlagField,
+    IdField,
+    MomentField,
+    NumberField,
+    ObjectField,
+    StrictSerializer,
+    TextField,
+)
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.indicators.indicator import (
     LARGEST_OFFSET,
     LONGER_TIMEFRAMES,
     SOURCES,
     Indicator,
+    Mirror,
     Output,
     Parameter,
 )
-from apps.engine.indicators.patterns import Pattern
+from apps.engine.indicators.patterns import BOTH, PATTERNS
 from apps.engine.language.fields import LARGEST
 
 MAX_FREE_OBJECT: Final = 16 * 1024
+# What a list can be sorted by, and the column of each.
 SORTS: Final = {
     "name": "name",
     "createdAt": "created_at",
@@ -39,19 +53,9 @@ SORTS: Final = {
     "performance.totalProfit": "total_profit",
     "performance.profitFactor": "profit_factor",
 }
-"""What a list can be sorted by, and the column of each."""
 
 
-class StepField(serializers.Field[dict[str, Any], dict[str, Any], dict[str, Any], Any]):
-    """A step as it was sent; what is in it is judged by the engine, all steps together."""
-
-    def to_internal_value(self, data: object) -> dict[str, Any]:
-        if not isinstance(data, dict):
-            raise serializers.ValidationError("must be an object")
-        return data
-
-
-class FreeField(StepField):
+class FreeField(ObjectField):
     """An object with any keys, kept for whoever reads it later."""
 
     def to_internal_value(self, data: object) -> dict[str, Any]:
@@ -61,265 +65,415 @@ class FreeField(StepField):
         return value
 
 
-class AlgorithmBody(Body):
-    """What a client may set; everything is optional, and what the service owns is passed over, so
-    that an algorithm that was read can be sent back.
+class MetricsField(ObjectField):
+    """Metrics by their names on the wire, rounded to the decimals of their units."""
+
+    def to_representation(self, value: Any) -> Any:
+        return round_for_wire(value)
+
+
+@extend_schema_field({"type": "array", "items": OBJECT})
+class StudyResultsField(MetricsField):
+    """Results of studies, newest last."""
+
+
+class PerformanceSerializer(DocumentSerializer):
+    """What an algorithm has achieved. A ratio with nothing to divide by is null."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {name: NumberField(allow_null=True) for name in performance.BEFORE_THE_FIRST_TRADE}
+
+    def to_representation(self, instance: Mapping[str, float | None]) -> dict[str, Any]:
+        rounded: dict[str, Any] = round_for_wire(performance.in_order(instance))
+        return rounded
+
+
+def _step(name: str) -> ObjectField:
+    return ObjectField(required=False, help_text=f"The step {name}, as it was sent.")
+
+
+@example(examples.ALGORITHM)
+class AlgorithmSerializer(AnswerSerializer):
+    """An algorithm. What the service owns is ignored in a body, so that an algorithm that was read
+    can be sent back.
     """
 
-    refuses_unknown = True
-    ignored = frozenset(
-        {
-            "id", "userId", "status", "active", "version", "performance", "walkForwardResults",
-            "monteCarloResults", "clonedFrom", "lastExecution", "createdAt", "updatedAt",
-            "missingFields", "errors", "warnings",
-        }
+    id = IdField(read_only=True)
+    userId = IdField(read_only=True, source="owner_id")
+    name = TextField(required=False, max_length=MAX_NAME, help_text="Unique among the owner's.")
+    description = CharField(help_text="Free text.")
+    status = ChoiceField(read_only=True, choices=[status.value for status in Status])
+    active = BooleanField(read_only=True, help_text="Whether it trades.")
+    version = IntegerField(read_only=True, help_text="Counts changes of its steps.")
+    basicInfo = _step("basicInfo")
+    positionSizing = _step("positionSizing")
+    entryConditions = _step("entryConditions")
+    exitConditions = _step("exitConditions")
+    riskParameters = _step("riskParameters")
+    executionSettings = _step("executionSettings")
+    performance = PerformanceSerializer(read_only=True)
+    walkForwardConfig = FreeField(
+        required=False, allow_null=True, help_text="Any keys, up to 16 KiB as JSON."
+    )
+    walkForwardResults = StudyResultsField(
+        read_only=True,
+        help_text=f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept.",
+    )
+    monteCarloConfig = FreeField(
+        required=False, allow_null=True, help_text="Any keys, up to 16 KiB as JSON."
+    )
+    monteCarloResults = MetricsField(read_only=True, allow_null=True)
+    isTemplate = FlagField(required=False, help_text="Whether others may copy it.")
+    isPublic = FlagField(required=False, help_text="Whether other users see the template.")
+    clonedFrom = IdField(read_only=True, allow_null=True, source="cloned_from_id")
+    lastExecution = MetricsField(read_only=True, allow_null=True)
+    createdAt = MomentField(read_only=True)
+    updatedAt = MomentField(read_only=True)
+
+
+class RemarkSerializer(AnswerSerializer):
+    field = CharField(help_text="The dotted path.")
+    message = CharField(help_text="What there is to say of it.")
+
+
+class RemarksSerializer(AnswerSerializer):
+    """What a review of an algorithm found."""
+
+    missingFields = serializers.ListField(
+        child=ChoiceField(choices=list(STEPS)),
+        read_only=True,
+        source="missing",
+        help_text="The steps that are not complete.",
+    )
+    errors = RemarkSerializer(  # type: ignore[assignment]  # a field, which is no attribute
+        many=True, read_only=True, help_text="What these steps lack, by dotted path."
+    )
+    warnings = RemarkSerializer(
+        many=True, read_only=True, help_text="What can be run, and is probably not meant."
+    )
+
+
+@example(examples.SAVED_ALGORITHM)
+class SavedAlgorithmSerializer(RemarksSerializer, AlgorithmSerializer):
+    """An algorithm, and beside its own fields what it lacks and what is probably not meant."""
+
+
+@example(examples.CHANGES)
+class AlgorithmBodySerializer(SavedAlgorithmSerializer):
+    """What a client may set; everything is optional. `apps.algorithms.step_schemas` gives the
+    document the schemas of its steps.
+    """
+
+    is_answer = False
+    description = TextField(  # type: ignore[assignment]  # with more than in an answer
+        required=False, allow_null=True, allow_blank=True, lines=True, max_length=2000,
+        help_text="Free text; null is as if it was absent.",
     )  # fmt: skip
 
-    name = TextField(required=False, max_length=MAX_NAME)
-    description = TextField(
-        required=False, allow_null=True, allow_blank=True, lines=True, max_length=2000
+    @classmethod
+    def read(cls, data: Any) -> Any:
+        """Return the `Changes` that are asked for; null, where it may stand, means absent."""
+        return {name: value for name, value in super().read(data).items() if value is not None}
+
+
+@example({"name": "Crossing averages, faster"})
+class AlgorithmCopySerializer(StrictSerializer):
+    name = TextField(
+        required=False, max_length=MAX_NAME, help_text="Of the copy; by default one is made."
     )
-    basicInfo = StepField(required=False, source="basic_info")
-    positionSizing = StepField(required=False, source="position_sizing")
-    entryConditions = StepField(required=False, source="entry_conditions")
-    exitConditions = StepField(required=False, source="exit_conditions")
-    riskParameters = StepField(required=False, source="risk_parameters")
-    executionSettings = StepField(required=False, source="execution_settings")
-    walkForwardConfig = FreeField(required=False, allow_null=True, source="walk_forward_config")
-    monteCarloConfig = FreeField(required=False, allow_null=True, source="monte_carlo_config")
-    isTemplate = FlagField(required=False, source="is_template")
-    isPublic = FlagField(required=False, source="is_public")
 
 
-def changes_in(data: Any) -> Changes:
-    """What a body asks for; null, where it may stand, means absent. Any: as of `Body.read`."""
-    read = AlgorithmBody.read(data)
-    return cast(Changes, {name: value for name, value in read.items() if value is not None})
+class ListedPerformanceSerializer(AnswerSerializer):
+    totalTrades = IntegerField(min_value=0)
+    winRate = NumberField(allow_null=True)
+    totalProfit = NumberField()
+    profitFactor = NumberField(allow_null=True)
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        rounded: dict[str, Any] = round_for_wire(super().to_representation(instance))
+        return rounded
 
 
-class CloneBody(Body):
-    """What a copy may be given; nothing is needed."""
+@example(examples.ITEM)
+class AlgorithmItemSerializer(AnswerSerializer):
+    """One row of a list: `services.LISTED`."""
 
-    refuses_unknown = True
-    name = TextField(required=False, max_length=MAX_NAME)
+    id = IdField()
+    name = CharField()
+    status = ChoiceField(choices=[status.value for status in Status])
+    active = BooleanField(help_text="Whether it trades.")
+    strategyType = CharField(allow_null=True)
+    timeframe = CharField(allow_null=True)
+    symbols = serializers.ListField(child=CharField())
+    performance = ListedPerformanceSerializer(source="*")
+    createdAt = MomentField()
+    updatedAt = MomentField()
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return super().to_representation({**instance, "symbols": instance["symbols"] or []})
 
 
-def name_in(data: Any) -> str | None:
-    """The name a copy is to have. Any: as of `Body.read`."""
-    name: str | None = CloneBody.read(data).get("name")
-    return name
+def _stored_step() -> ObjectField:
+    return ObjectField(help_text="As it was sent.")
 
 
-class AlertsBody(Body):
-    refuses_unknown = True
-    alerts = StepField()
+@example(
+    {
+        **examples.ITEM,
+        "description": "",
+        "owner": "A Trader",
+        "isPublic": True,
+        **examples.STEPS,
+    }
+)
+class TemplateSerializer(AlgorithmItemSerializer):
+    """One row of `services.SHOWN`; who made it is shown by name alone."""
+
+    description = CharField()
+    owner = CharField(source="owner__name")
+    isPublic = BooleanField()
+    basicInfo = _stored_step()
+    positionSizing = _stored_step()
+    entryConditions = _stored_step()
+    exitConditions = _stored_step()
+    riskParameters = _stored_step()
+    executionSettings = _stored_step()
 
 
-class MetricsBody(Body):
+@example({"version": 1, "current": True, **examples.STEPS, "createdAt": MOMENT_EXAMPLE})
+class VersionSerializer(AnswerSerializer):
+    """One configuration that an algorithm has had."""
+
+    version = IntegerField(source="number")
+    current = BooleanField(source="is_current")
+    basicInfo = ObjectField(source="configuration.basicInfo", help_text="As it was sent.")
+    positionSizing = ObjectField(source="configuration.positionSizing", help_text="As sent.")
+    entryConditions = ObjectField(source="configuration.entryConditions", help_text="As sent.")
+    exitConditions = ObjectField(source="configuration.exitConditions", help_text="As sent.")
+    riskParameters = ObjectField(source="configuration.riskParameters", help_text="As sent.")
+    executionSettings = ObjectField(source="configuration.executionSettings", help_text="As sent.")
+    createdAt = MomentField()
+
+
+@example(
+    {
+        "from": None,
+        "to": "stopped",
+        "by": ID_EXAMPLE,
+        "reason": "created",
+        "at": MOMENT_EXAMPLE,
+    }
+)
+class StatusChangeSerializer(AnswerSerializer):
+    """One change of an algorithm's status."""
+
+    to = ChoiceField(choices=[status.value for status in Status], source="after")
+    by = CharField(source="actor", help_text="The user's id, or system.")
+    reason = CharField()
+    at = MomentField()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        """`from` is a word of Python's."""
+        before = ChoiceField(
+            choices=[status.value for status in Status], allow_null=True, source="before"
+        )
+        return {"from": before, **super().get_fields()}
+
+
+@example({"performance": performance.new(), "lastUpdated": MOMENT_EXAMPLE})
+class PerformanceRecordSerializer(AnswerSerializer):
+    """All metrics are 0 before the first trade."""
+
+    performance = PerformanceSerializer()
+    lastUpdated = MomentField(source="performance_updated_at")
+
+
+class AlertSerializer(StrictSerializer):
+    """What happens when a metric passes a threshold."""
+
+    has_snake_case_sources = False
+
+    threshold = NumberField(min_value=0, max_value=LARGEST, help_text="In the metric's unit.")
+    action = ChoiceField(choices=ACTIONS, help_text="What is done.")
+
+
+class MetricAlertsSerializer(StrictSerializer):
     """The metrics that an alert may watch."""
 
-    refuses_unknown = True
-    maxDrawdown = StepField(required=False)
-    profitFactor = StepField(required=False)
-    winRate = StepField(required=False)
+    has_snake_case_sources = False
+
+    maxDrawdown = AlertSerializer(required=False, help_text="Percent; when it is above.")
+    profitFactor = AlertSerializer(required=False, help_text="When it is below.")
+    winRate = AlertSerializer(required=False, help_text="Percent; when it is below.")
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(instance)
 
 
-class AlertBody(Body):
-    refuses_unknown = True
-    threshold = NumberField(least=0, most=LARGEST)
-    action = ChoiceField(choices=ACTIONS)
+@example(examples.ALERTS)
+class AlertsSerializer(StrictSerializer):
+    """At most one alert a metric."""
+
+    alerts = MetricAlertsSerializer(help_text="By metric; one that is absent has no alert.")
 
 
-def alerts_in(data: Any) -> Alerts:
-    """All alerts of a body; raises InvalidInput with every fault. Any: as of `Body.read`."""
-    sent: dict[str, Any] = AlertsBody.read(data)["alerts"]
-    faults: list[Fault] = []
-    _read_at("alerts", MetricsBody, sent, faults)
-    alerts = {
-        metric: _read_at(f"alerts.{metric}", AlertBody, alert, faults)
-        for metric, alert in sent.items()
-        if metric in METRICS and isinstance(alert, dict)
-    }
-    if faults:
-        raise InvalidInput(*faults)
-    return cast(Alerts, alerts)
+_VALIDATED: Final = {
+    "type": "array",
+    "items": ref("SessionCoverage"),
+    "description": "History that is held of each symbol, from its first day to yesterday; empty"
+    " where the algorithm is not valid.",
+}
 
 
-def _read_at(path: str, body: type[Body], data: Any, faults: list[Fault]) -> dict[str, Any]:
-    """Read an object that stands at this path; what is wrong with it joins the `faults`."""
-    try:
-        return body.read(data)
-    except InvalidInput as refusal:
-        faults += [replace(fault, field=f"{path}.{fault.field}") for fault in refusal.faults]
-        return {}
+@extend_schema_field(_VALIDATED)
+class CoverageField(serializers.Field[Any, Any, Any, Any]):
+    def to_representation(self, value: Any) -> list[dict[str, object]]:
+        return [coverage.to_wire() for coverage in value]
 
 
-def algorithm_out(algorithm: Algorithm) -> dict[str, object]:
-    return {
-        "id": algorithm.pk,
-        "userId": algorithm.owner_id,
-        "name": algorithm.name,
-        "description": algorithm.description,
-        "status": algorithm.status,
-        "active": algorithm.active,
-        "version": algorithm.version,
-        "basicInfo": algorithm.basic_info,
-        "positionSizing": algorithm.position_sizing,
-        "entryConditions": algorithm.entry_conditions,
-        "exitConditions": algorithm.exit_conditions,
-        "riskParameters": algorithm.risk_parameters,
-        "executionSettings": algorithm.execution_settings,
-        "performance": round_for_wire(performance.in_order(algorithm.performance)),
-        "walkForwardConfig": algorithm.walk_forward_config,
-        "walkForwardResults": round_for_wire(algorithm.walk_forward_results),
-        "monteCarloConfig": algorithm.monte_carlo_config,
-        "monteCarloResults": round_for_wire(algorithm.monte_carlo_results),
-        "isTemplate": algorithm.is_template,
-        "isPublic": algorithm.is_public,
-        "clonedFrom": algorithm.cloned_from_id,
-        "lastExecution": round_for_wire(algorithm.last_execution),
-        "createdAt": wire_time(algorithm.created_at),
-        "updatedAt": wire_time(algorithm.updated_at),
-    }
+class ReviewSerializer(RemarksSerializer):
+    """What stands in the way of running an algorithm, and what is worth a second look."""
+
+    valid = BooleanField()
+    coverage = CoverageField()
 
 
-def item_out(row: Mapping[str, Any]) -> dict[str, object]:
-    """One row of a list: `services.LISTED`, under its wire names."""
-    return {
-        "id": row["id"],
-        "name": row["name"],
-        "status": row["status"],
-        "active": row["active"],
-        "strategyType": row["strategy_type"],
-        "timeframe": row["timeframe"],
-        "symbols": row["symbols"] or [],
-        "performance": round_for_wire(
-            {
-                "totalTrades": row["total_trades"],
-                "winRate": row["win_rate"],
-                "totalProfit": row["total_profit"],
-                "profitFactor": row["profit_factor"],
+_PARAMETER: Final = {
+    "anyOf": [
+        {
+            "type": "object",
+            "required": ["name", "type", "default", "minimum", "maximum"],
+            "properties": {
+                "name": {"type": "string"},
+                "type": {"type": "string", "enum": ["integer", "number"]},
+                "default": {"type": "number"},
+                "minimum": {"type": "number"},
+                "maximum": {"type": "number"},
+            },
+        },
+        {
+            "type": "object",
+            "required": ["name", "type", "default", "allowedValues"],
+            "properties": {
+                "name": {"type": "string"},
+                "type": {"type": "string", "enum": ["string"]},
+                "default": {"type": "string"},
+                "allowedValues": {"type": "array", "items": {"type": "string"}},
+            },
+        },
+    ]
+}
+
+
+@extend_schema_field(_PARAMETER)
+class ParameterField(serializers.Field[Parameter, Any, dict[str, Any], Any]):
+    """A number within bounds, or one of a set of names."""
+
+    def to_representation(self, value: Parameter) -> dict[str, Any]:
+        if value.names:
+            return {
+                "name": value.name,
+                "type": "string",
+                "default": value.written(value.default),
+                "allowedValues": [name for name, _ in value.names],
             }
-        ),
-        "createdAt": wire_time(row["created_at"]),
-        "updatedAt": wire_time(row["updated_at"]),
-    }
-
-
-def template_out(row: Mapping[str, Any]) -> dict[str, object]:
-    """One row of `services.SHOWN`; who made it is told by name alone."""
-    return {
-        **item_out(row),
-        "description": row["description"],
-        "owner": row["owner__name"],
-        "isPublic": row["is_public"],
-        **{wire: row[column] for wire, column in STEPS.items()},
-    }
-
-
-def performance_out(algorithm: Algorithm) -> dict[str, object]:
-    return {
-        "performance": round_for_wire(performance.in_order(algorithm.performance)),
-        "lastUpdated": wire_time(algorithm.performance_at or algorithm.created_at),
-    }
-
-
-def alerts_out(algorithm: Algorithm) -> dict[str, object]:
-    return {"alerts": algorithm.alerts}
-
-
-def change_out(change: StatusChange) -> dict[str, object]:
-    return {
-        "from": change.before,
-        "to": change.after,
-        "by": change.actor,
-        "reason": change.reason,
-        "at": wire_time(change.at),
-    }
-
-
-def indicator_out(row: Indicator) -> dict[str, object]:
-    """One row of the catalogue. Of outputs and sources the first is the default; `opposite` is
-    what takes a place on the short side of an algorithm that trades both; `timeframes` may be named
-    where they are longer than the algorithm's.
-    """
-    return {
-        "type": row.type,
-        "description": row.description,
-        "parameters": [_parameter_out(parameter) for parameter in row.parameters],
-        "outputs": [_indicator_output_out(output) for output in row.outputs],
-        "sources": list(SOURCES) if row.has_source else [],
-        "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
-        "opposite": row.opposite,
-        "timeframes": list(LONGER_TIMEFRAMES),
-    }
-
-
-def pattern_out(row: Pattern) -> dict[str, object]:
-    """One candle pattern; one without `directions` says nothing of direction."""
-    return {
-        "pattern": row.name,
-        "description": row.description,
-        "directions": list(row.directions),
-        "opposite": row.opposite,
-    }
-
-
-def _parameter_out(parameter: Parameter) -> dict[str, object]:
-    if parameter.names:
         return {
-            "name": parameter.name,
-            "type": "string",
-            "default": parameter.written(parameter.default),
-            "allowedValues": [name for name, _ in parameter.names],
+            "name": value.name,
+            "type": "integer" if value.is_whole else "number",
+            "default": value.default,
+            "minimum": value.low,
+            "maximum": value.high,
         }
-    return {
-        "name": parameter.name,
-        "type": "integer" if parameter.is_whole else "number",
-        "default": parameter.default,
-        "minimum": parameter.low,
-        "maximum": parameter.high,
-    }
 
 
-def _indicator_output_out(output: Output) -> dict[str, object]:
-    low, high = output.range
-    return {
-        "name": output.name,
-        "mirror": output.mirror.value,
-        "opposite": output.opposite,
-        "minimum": low if isfinite(low) else None,
-        "maximum": high if isfinite(high) else None,
-    }
+class IndicatorOutputSerializer(AnswerSerializer):
+    name = CharField()
+    mirror = ChoiceField(
+        choices=[mirror.value for mirror in Mirror],
+        source="mirror.value",
+        help_text="What a level of it becomes on the short side.",
+    )
+    opposite = CharField(help_text="The output that takes its place on the short side.")
+    minimum = NumberField(allow_null=True, help_text="No value is below it.")
+    maximum = NumberField(allow_null=True, help_text="No value is above it.")
+
+    def to_representation(self, instance: Output) -> dict[str, Any]:
+        low, high = instance.range
+        return {
+            "name": instance.name,
+            "mirror": instance.mirror.value,
+            "opposite": instance.opposite,
+            "minimum": low if isfinite(low) else None,
+            "maximum": high if isfinite(high) else None,
+        }
 
 
-def version_out(version: Version) -> dict[str, object]:
-    """One version; the steps stand where the algorithm itself shows them."""
-    return {
-        "version": version.number,
-        "current": version.number == version.algorithm.version,
-        **{name: version.configuration[name] for name in STEPS},
-        "createdAt": wire_time(version.created_at),
-    }
+class OffsetSerializer(DocumentSerializer):
+    """How many bars ago an indicator may be looked at."""
+
+    type = CharField()
+    default = IntegerField()
+    minimum = IntegerField()
+    maximum = IntegerField()
 
 
-def review_out(review: Review) -> dict[str, object]:
-    coverage = [coverage.to_wire() for coverage in review.coverage]
-    return {"valid": review.valid, **_remarks(review), "coverage": coverage}
+@example(examples.INDICATOR)
+class CatalogueIndicatorSerializer(AnswerSerializer):
+    """One indicator of the catalogue. Of outputs and sources the first is the default."""
+
+    type = CharField()
+    description = CharField()
+    parameters = serializers.ListField(child=ParameterField())
+    outputs = IndicatorOutputSerializer(many=True)
+    sources = serializers.ListField(child=ChoiceField(choices=SOURCES))
+    offset = OffsetSerializer()
+    opposite = CharField(help_text="What takes its place on the short side.")
+    timeframes = serializers.ListField(
+        child=ChoiceField(choices=LONGER_TIMEFRAMES),
+        help_text="May be named where they are longer than the algorithm's.",
+    )
+
+    def to_representation(self, instance: Indicator) -> dict[str, Any]:
+        return {
+            "type": instance.type,
+            "description": instance.description,
+            "parameters": [ParameterField().to_representation(row) for row in instance.parameters],
+            "outputs": [IndicatorOutputSerializer.render(row) for row in instance.outputs],
+            "sources": list(SOURCES) if instance.has_source else [],
+            "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": LARGEST_OFFSET},
+            "opposite": instance.opposite,
+            "timeframes": list(LONGER_TIMEFRAMES),
+        }
 
 
-def saved_out(algorithm: Algorithm, review: Review) -> dict[str, object]:
-    """The algorithm, and beside its own fields what it lacks and what is probably not meant."""
-    return {**algorithm_out(algorithm), **_remarks(review)}
+@example(examples.PATTERN)
+class CataloguePatternSerializer(AnswerSerializer):
+    """One candle pattern."""
+
+    pattern = ChoiceField(choices=list(PATTERNS), source="name")
+    description = CharField()
+    directions = serializers.ListField(
+        child=ChoiceField(choices=BOTH),
+        help_text="That it can have; none: it says nothing of direction.",
+    )
+    opposite = ChoiceField(choices=list(PATTERNS), help_text="What it becomes on the short side.")
 
 
-def _remarks(review: Review) -> dict[str, object]:
-    return {
-        "missingFields": list(review.missing),
-        "errors": [_remark(fault) for fault in review.errors],
-        "warnings": [_remark(fault) for fault in review.warnings],
-    }
+@extend_schema_serializer(many=False)
+class CataloguePageSerializer(DocumentSerializer):
+    """A page of indicators, and all candle patterns on every page."""
+
+    data = CatalogueIndicatorSerializer(many=True)  # type: ignore[assignment]  # a field
+    pagination = PaginationSerializer()
+    candlePatterns = CataloguePatternSerializer(many=True, help_text="All of them.")
 
 
-def _remark(fault: Fault) -> dict[str, object]:
-    return {"field": fault.field, "message": fault.message}
+class AlgorithmQuery(StrictSerializer):
+    """Which algorithms are wanted, in which order."""
+
+    status = ChoiceField(choices=LISTED, required=False, help_text="Of this status alone.")
+    strategyType = ChoiceField(
+        choices=STRATEGY_TYPES, required=False, help_text="Of this strategy type alone."
+    )
+    sort = ChoiceField(choices=list(SORTS), default="createdAt", help_text="The field to sort by.")
+    order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")

@@ -80,7 +80,7 @@ class WrongStatus(ServiceError):
     message = "The algorithm is {currentStatus}; it would have to be {requiredStatus}."
 
 
-class ChangedMeanwhile(ServiceError):
+class ConcurrentUpdate(ServiceError):
     """The row is no longer as it was read. Whoever has locked it never meets this."""
 
     code = Code.CONFLICT
@@ -189,7 +189,7 @@ def move(
     """Change the status by the table of moves and say so in the history, both or neither.
 
     `algorithm` is as the caller read it in this transaction, `locked()`; without an `actor` it is
-    the service itself that moves it. Raises WrongStatus, ChangedMeanwhile.
+    the service itself that moves it. Raises WrongStatus, ConcurrentUpdate.
     """
     before = algorithm.status
     _turn(algorithm, move, actor=actor, reason=reason, now=now)
@@ -246,7 +246,7 @@ def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> No
     algorithm.rev, algorithm.updated_at = seen + 1, now
     values = {column: getattr(algorithm, column) for column in (*columns, "rev", "updated_at")}
     if not Algorithm.objects.filter(pk=algorithm.pk, rev=seen).update(**values):
-        raise ChangedMeanwhile(algorithmId=algorithm.pk)
+        raise ConcurrentUpdate(algorithmId=algorithm.pk)
 
 
 def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:

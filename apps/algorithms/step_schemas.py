@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.algorithms.steps import STEPS
-from apps.core.openapi import NO_CONTROL, NO_FORMAT, Schema, ref
+from apps.core.api.schema import NO_CONTROL, NO_FORMAT, Schema, ref
 from apps.engine.language.strategy import Strategy
 from apps.symbols.openapi import SYMBOL
 
@@ -24,6 +24,28 @@ _NOT_EMPTY: Final = {
     "InnermostGroup": "conditions",
 }
 """Lists that a complete algorithm has something in; the models say so in a rule, not in a type."""
+
+
+def add_steps(result: Schema, **_: object) -> Schema:
+    """Add the steps to the document, and to the body of an algorithm: all of them, with all they
+    need, or whatever is known so far. One of drf-spectacular's POSTPROCESSING_HOOKS.
+    """
+    components: dict[str, Schema] = result["components"]["schemas"]
+    components |= schemas()
+    body = components["AlgorithmBody"]
+    components["AlgorithmDraft"] = {
+        **body,
+        "description": "Whatever is known so far: any step, or any part of one, may be missing.",
+        "properties": body["properties"] | step_refs(draft=True),
+    }
+    components["CompleteAlgorithm"] = {
+        **body,
+        "description": "All steps, all they need: what is stored is `stopped`, ready to run.",
+        "properties": body["properties"] | step_refs(draft=False),
+        "required": list(STEPS),
+    }
+    components["AlgorithmBody"] = {"anyOf": [ref("CompleteAlgorithm"), ref("AlgorithmDraft")]}
+    return result
 
 
 def schemas() -> dict[str, Schema]:

@@ -1,168 +1,275 @@
-from datetime import datetime
+"""Algorithms, what belongs to them, and what they can be made from."""
 
-from django.utils import timezone
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
-from apps.algorithms import openapi, services
-from apps.algorithms.lifecycle import LISTED
-from apps.algorithms.models import Algorithm
+from apps.algorithms import services
+from apps.algorithms.models import Algorithm, AlgorithmNotFound
 from apps.algorithms.serializers import (
     SORTS,
-    alerts_in,
-    alerts_out,
-    algorithm_out,
-    change_out,
-    changes_in,
-    indicator_out,
-    item_out,
-    name_in,
-    pattern_out,
-    performance_out,
-    review_out,
-    saved_out,
-    template_out,
-    version_out,
+    AlertsSerializer,
+    AlgorithmBodySerializer,
+    AlgorithmCopySerializer,
+    AlgorithmItemSerializer,
+    AlgorithmQuery,
+    AlgorithmSerializer,
+    CatalogueIndicatorSerializer,
+    CataloguePageSerializer,
+    CataloguePatternSerializer,
+    PerformanceRecordSerializer,
+    RemarksSerializer,
+    ReviewSerializer,
+    SavedAlgorithmSerializer,
+    StatusChangeSerializer,
+    TemplateSerializer,
+    VersionSerializer,
 )
-from apps.algorithms.steps import STRATEGY_TYPES
+from apps.algorithms.services import ConcurrentUpdate
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import Query, page_of, page_with
+from apps.core.api.pagination import ordering
+from apps.core.api.schema import IF_MATCH, NO_FIELDS, answer_header, refuses
 from apps.core.api.serializers import EmptyBody
-from apps.core.etags import expected, tag_of
-from apps.core.openapi import documented
+from apps.core.api.views import OwnedViewSet
+from apps.core.errors import PreconditionFailed
+from apps.core.etags import tag_of
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.patterns import PATTERNS
 
+ETAG = answer_header("ETag")
+
 
 def shown(algorithm: Algorithm) -> Response:
-    """The algorithm as it is now, with the ETag that a write may name in If-Match."""
-    return Response(algorithm_out(algorithm), headers={"ETag": tag_of(algorithm.rev)})
+    """Answer the algorithm as it is now, with the ETag that a write may name in If-Match."""
+    return Response(AlgorithmSerializer.render(algorithm), headers={"ETag": tag_of(algorithm.rev)})
 
 
 def saved(algorithm: Algorithm, *, now: datetime, status: int = 200) -> Response:
-    """The algorithm as it was saved, with what it lacks and what is probably not meant."""
+    """Answer the algorithm as it was saved, with what it lacks and what is probably not meant."""
     review = services.review(algorithm=algorithm, now=now)
     return Response(
-        saved_out(algorithm, review), status=status, headers={"ETag": tag_of(algorithm.rev)}
+        {**AlgorithmSerializer.render(algorithm), **RemarksSerializer.render(review)},
+        status=status,
+        headers={"ETag": tag_of(algorithm.rev)},
     )
 
 
-class AlgorithmView(ViewSet):
-    @documented(openapi.LIST)
-    def list(self, request: Request) -> Response:
-        query = Query(request.query_params)
-        rows = services.listed(
-            owner=caller(request),
-            status=query.choice("status", LISTED),
-            strategy_type=query.choice("strategyType", STRATEGY_TYPES),
-            ordering=query.ordering(SORTS, default="createdAt"),
-        )
-        return Response(page_of(rows, query.page(), item_out))
+@extend_schema(tags=["algorithms"])
+class AlgorithmViewSet(OwnedViewSet):
+    not_found = AlgorithmNotFound
+    lookup_url_kwarg = "algorithm_id"
 
-    @documented(openapi.CREATE)
+    @extend_schema(
+        operation_id="listAlgorithms",
+        parameters=[AlgorithmQuery],
+        responses=AlgorithmItemSerializer(many=True),
+    )
+    def list(self, request: Request) -> Response:
+        """The caller's algorithms."""
+        query = self.query(AlgorithmQuery)
+        rows = services.listed(
+            owner=self.owner,
+            status=query.get("status"),
+            strategy_type=query.get("strategy_type"),
+            ordering=ordering(query, SORTS),
+        )
+        return self.page(rows, AlgorithmItemSerializer)
+
+    @extend_schema(
+        operation_id="createAlgorithm",
+        parameters=[ETAG],
+        request=AlgorithmBodySerializer,
+        responses={201: SavedAlgorithmSerializer},
+    )
     @idempotent
     def create(self, request: Request) -> Response:
-        now = timezone.now()
+        """Describe an algorithm.
+
+        Complete it is `stopped`, ready to run; otherwise a `draft`, for which {} is enough.
+        """
         algorithm = services.create(
-            owner=caller(request), changes=changes_in(request.data), now=now
+            owner=self.owner, changes=AlgorithmBodySerializer.read(request.data), now=self.now
         )
-        return saved(algorithm, now=now, status=201)
+        return saved(algorithm, now=self.now, status=201)
 
-    @documented(openapi.READ)
-    def show(self, request: Request, algorithm_id: str) -> Response:
-        algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
-        return shown(algorithm)
+    @extend_schema(
+        operation_id="readAlgorithm", parameters=[ETAG], responses={200: AlgorithmSerializer}
+    )
+    def retrieve(self, request: Request, algorithm_id: str) -> Response:
+        """One algorithm."""
+        return shown(services.read(owner=self.owner, algorithm_id=algorithm_id))
 
-    @documented(openapi.UPDATE)
+    @extend_schema(
+        operation_id="putAlgorithm",
+        parameters=[IF_MATCH, ETAG],
+        request=AlgorithmBodySerializer,
+        responses={200: SavedAlgorithmSerializer},
+    )
+    @refuses(ConcurrentUpdate, PreconditionFailed)
     def update(self, request: Request, algorithm_id: str) -> Response:
-        """PUT and PATCH alike: what is sent replaces, what is absent stays."""
-        now = timezone.now()
-        algorithm = services.update(
-            owner=caller(request),
-            algorithm_id=algorithm_id,
-            changes=changes_in(request.data),
-            now=now,
-            expected=expected(request.headers),
-        )
-        return saved(algorithm, now=now)
+        """Change an algorithm.
 
-    @documented(openapi.ARCHIVE)
-    def archive(self, request: Request, algorithm_id: str) -> Response:
-        services.archive(
-            owner=caller(request),
+        PUT and PATCH alike: a field or step that is sent replaces, what is absent stays. 403 while
+        it is active or paused.
+        """
+        algorithm = services.update(
+            owner=self.owner,
             algorithm_id=algorithm_id,
-            now=timezone.now(),
-            expected=expected(request.headers),
+            changes=AlgorithmBodySerializer.read(request.data),
+            now=self.now,
+            expected=self.if_match,
+        )
+        return saved(algorithm, now=self.now)
+
+    @extend_schema(
+        operation_id="updateAlgorithm",
+        parameters=[IF_MATCH, ETAG],
+        request=AlgorithmBodySerializer,
+        responses={200: SavedAlgorithmSerializer},
+    )
+    @refuses(ConcurrentUpdate, PreconditionFailed)
+    def partial_update(self, request: Request, algorithm_id: str) -> Response:
+        """Change an algorithm.
+
+        PUT and PATCH alike: a field or step that is sent replaces, what is absent stays. 403 while
+        it is active or paused.
+        """
+        return self.update(request, algorithm_id)
+
+    @extend_schema(operation_id="archiveAlgorithm", parameters=[IF_MATCH], responses={204: None})
+    @refuses(ConcurrentUpdate, PreconditionFailed)
+    def destroy(self, request: Request, algorithm_id: str) -> Response:
+        """Delete an algorithm.
+
+        403 while it is active or paused.
+        """
+        services.archive(
+            owner=self.owner, algorithm_id=algorithm_id, now=self.now, expected=self.if_match
         )
         return Response(status=204)
 
-    @documented(openapi.CLONE)
+    @extend_schema(
+        operation_id="cloneAlgorithm",
+        parameters=[ETAG],
+        request=AlgorithmCopySerializer,
+        responses={201: SavedAlgorithmSerializer},
+    )
+    @action(detail=True, methods=["post"])
     @idempotent
     def clone(self, request: Request, algorithm_id: str) -> Response:
-        now = timezone.now()
+        """Copy an algorithm of one's own, or a public template."""
+        body = self.read(AlgorithmCopySerializer)
         algorithm = services.clone(
-            owner=caller(request), algorithm_id=algorithm_id, name=name_in(request.data), now=now
+            owner=self.owner, algorithm_id=algorithm_id, name=body.get("name"), now=self.now
         )
-        return saved(algorithm, now=now, status=201)
+        return saved(algorithm, now=self.now, status=201)
 
-    @documented(openapi.VALIDATE)
+    @extend_schema(
+        operation_id="validateAlgorithm", request=NO_FIELDS, responses={200: ReviewSerializer}
+    )
+    @action(detail=True, methods=["post"])
     @idempotent
     def validate(self, request: Request, algorithm_id: str) -> Response:
-        EmptyBody.read(request.data)
-        review = services.validate(
-            owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
-        )
-        return Response(review_out(review))
+        """What an algorithm lacks, and what is probably not meant.
 
-    @documented(openapi.VERSIONS)
+        Nothing is changed.
+        """
+        self.read(EmptyBody)
+        review = services.validate(owner=self.owner, algorithm_id=algorithm_id, now=self.now)
+        return Response(ReviewSerializer.render(review))
+
+    @extend_schema(operation_id="listVersions", responses=VersionSerializer(many=True))
+    @action(detail=True)
     def versions(self, request: Request, algorithm_id: str) -> Response:
-        page = Query(request.query_params).page()
-        rows = services.versions(owner=caller(request), algorithm_id=algorithm_id)
-        return Response(page_of(rows, page, version_out))
+        """Every configuration it has had, newest first."""
+        rows = services.versions(owner=self.owner, algorithm_id=algorithm_id)
+        return self.page(rows, VersionSerializer)
 
-    @documented(openapi.HISTORY)
+    @extend_schema(operation_id="listStatusChanges", responses=StatusChangeSerializer(many=True))
+    @action(detail=True)
     def history(self, request: Request, algorithm_id: str) -> Response:
-        page = Query(request.query_params).page()
-        rows = services.history(owner=caller(request), algorithm_id=algorithm_id)
-        return Response(page_of(rows, page, change_out))
+        """Every change of its status, newest first."""
+        rows = services.history(owner=self.owner, algorithm_id=algorithm_id)
+        return self.page(rows, StatusChangeSerializer)
+
+    @extend_schema(
+        operation_id="readTradingPerformance", responses={200: PerformanceRecordSerializer}
+    )
+    @action(detail=True)
+    def performance(self, request: Request, algorithm_id: str) -> Response:
+        """What an algorithm has achieved.
+
+        A ratio with nothing to divide by is null; all are 0 before the first trade.
+        """
+        algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
+        return Response(PerformanceRecordSerializer.render(algorithm))
 
 
-class PerformanceView(ViewSet):
-    @documented(openapi.READ_PERFORMANCE)
-    def show(self, request: Request, algorithm_id: str) -> Response:
-        algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
-        return Response(performance_out(algorithm))
+@extend_schema(tags=["algorithms"])
+class PerformanceViewSet(OwnedViewSet):
+    """The same performance at an address of its own, and its alerts."""
 
-    @documented(openapi.READ_ALERTS)
+    not_found = AlgorithmNotFound
+    lookup_url_kwarg = "algorithm_id"
+
+    @extend_schema(operation_id="readPerformance", responses={200: PerformanceRecordSerializer})
+    @action(detail=True)
+    def performance(self, request: Request, algorithm_id: str) -> Response:
+        """What an algorithm has achieved.
+
+        A ratio with nothing to divide by is null; all are 0 before the first trade.
+        """
+        algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
+        return Response(PerformanceRecordSerializer.render(algorithm))
+
+    @extend_schema(operation_id="readAlerts", responses={200: AlertsSerializer})
+    @action(detail=True, url_path="performance/alerts")
     def alerts(self, request: Request, algorithm_id: str) -> Response:
-        algorithm = services.read(owner=caller(request), algorithm_id=algorithm_id)
-        return Response(alerts_out(algorithm))
+        """When the owner is told, or the algorithm paused."""
+        algorithm = services.read(owner=self.owner, algorithm_id=algorithm_id)
+        return Response(AlertsSerializer.render({"alerts": algorithm.alerts}))
 
-    @documented(openapi.SET_ALERTS)
+    @extend_schema(
+        operation_id="setAlerts", request=AlertsSerializer, responses={200: AlertsSerializer}
+    )
+    @alerts.mapping.put
+    @refuses(ConcurrentUpdate)
     def set_alerts(self, request: Request, algorithm_id: str) -> Response:
+        """Replace all alerts."""
         algorithm = services.set_alerts(
-            owner=caller(request),
+            owner=self.owner,
             algorithm_id=algorithm_id,
-            alerts=alerts_in(request.data),
-            now=timezone.now(),
+            alerts=self.read(AlertsSerializer)["alerts"],
+            now=self.now,
         )
-        return Response(alerts_out(algorithm))
+        return Response(AlertsSerializer.render({"alerts": algorithm.alerts}))
 
 
-class LibraryView(ViewSet):
-    """What an algorithm can be made from."""
+@extend_schema(tags=["algorithms"])
+class TemplateViewSet(OwnedViewSet):
+    @extend_schema(operation_id="listTemplates", responses=TemplateSerializer(many=True))
+    def list(self, request: Request) -> Response:
+        """Algorithms to copy: public ones of all users, and one's own."""
+        return self.page(services.templates(viewer=self.owner), TemplateSerializer)
 
-    @documented(openapi.TEMPLATES)
-    def templates(self, request: Request) -> Response:
-        page = Query(request.query_params).page()
-        return Response(page_of(services.templates(viewer=caller(request)), page, template_out))
 
-    @documented(openapi.INDICATORS)
-    def indicators(self, request: Request) -> Response:
-        page = Query(request.query_params).page()
-        data = [indicator_out(row) for row in list(CATALOGUE.values())[page.rows]]
-        patterns = [pattern_out(row) for row in PATTERNS.values()]
-        listed = page_with(data, page, total=len(CATALOGUE))
-        return Response({**listed, "candlePatterns": patterns})
+@extend_schema(tags=["algorithms"])
+class IndicatorViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="listIndicators",
+        responses={200: CataloguePageSerializer},
+    )
+    def list(self, request: Request) -> Response:
+        """The catalogue of indicators and candle patterns.
+
+        Of outputs and sources the first is the default. On the short side of an algorithm that
+        trades both, `opposite` takes its place, and a level becomes its `mirror`.
+        """
+        answer = self.page(list(CATALOGUE.values()), CatalogueIndicatorSerializer)
+        patterns = [CataloguePatternSerializer.render(row) for row in PATTERNS.values()]
+        data: dict[str, Any] = answer.data
+        return Response({**data, "candlePatterns": patterns})

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from apps.algorithms.schemas import STEPS_SHOWN
+from apps.algorithms.examples import STEPS as STEPS_SHOWN
 from apps.backtests import study_schemas
 from apps.backtests.models import BacktestStatus
 from apps.backtests.prefer_wait import MAX_SECONDS

@@ -5,12 +5,18 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from apps.algorithms.serializers import StepField
 from apps.backtests import results
 from apps.backtests.models import Backtest, BacktestKind
 from apps.backtests.submissions import ends_in_future
-from apps.core.api.serializers import Body, ChoiceField, ListField, NumberField, TextField
-from apps.core.fields import UtcField
+from apps.core.api.serializers import (
+    Body,
+    ChoiceField,
+    ListField,
+    MomentField,
+    NumberField,
+    ObjectField,
+    TextField,
+)
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
@@ -37,12 +43,12 @@ class SubmitIn(Body):
     name = TextField(max_length=100, required=False)
     symbols = ListField(required=False)
     timeframe = TextField(exact=True, max_length=10, required=False)
-    initialCapital = NumberField(least=1, most=1e12, required=False)
-    slippage = NumberField(least=0, most=5, required=False)
+    initialCapital = NumberField(min_value=1, max_value=1e12, required=False)
+    slippage = NumberField(min_value=0, max_value=5, required=False)
     charges = ChoiceField(choices=("none", "standard"), required=False)
-    walkForwardConfig = StepField(required=False)
-    monteCarloConfig = StepField(required=False)
-    optimizationConfig = StepField(required=False)
+    walkForwardConfig = ObjectField(required=False)
+    monteCarloConfig = ObjectField(required=False)
+    optimizationConfig = ObjectField(required=False)
 
 
 class RenameIn(Body):
@@ -66,9 +72,9 @@ class BacktestOut(serializers.ModelSerializer[Backtest]):
     config = serializers.JSONField(source="study")
     performance = serializers.SerializerMethodField()
     results = serializers.SerializerMethodField()
-    createdAt = UtcField(source="created_at")
-    startedAt = UtcField(source="started_at", allow_null=True)
-    completedAt = UtcField(source="completed_at", allow_null=True)
+    createdAt = MomentField(source="created_at")
+    startedAt = MomentField(source="started_at", allow_null=True)
+    completedAt = MomentField(source="completed_at", allow_null=True)
 
     class Meta:
         model = Backtest

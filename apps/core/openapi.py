@@ -286,9 +286,9 @@ def _field(one: object) -> Schema:
         case MomentField():
             return MOMENT
         case NumberField():
-            return {"type": "number", "minimum": one.least, "maximum": one.most}
+            return {"type": "number", "minimum": one.min_value, "maximum": one.max_value}
         case ChoiceField():
-            return one_of(one.choices)
+            return one_of(list(one.choices))
     raise TypeError(f"{type(one).__name__} has no schema; give one by the field's name")
 
 

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from apps.algorithms.openapi import answered
-from apps.algorithms.schemas import ALGORITHM, ALGORITHM_SHOWN
+from apps.algorithms.examples import ALGORITHM as ALGORITHM_SHOWN
 from apps.core.errors import Code
 from apps.core.openapi import (
     FLAG,
@@ -45,9 +44,7 @@ _ADMISSION: Final = {
 SCHEMAS: Final[dict[str, Schema]] = {
     "Stop": body_schema(StopBody),
     "Emergency": body_schema(KillSwitchBody),
-    "AdmittedAlgorithm": record(
-        {**ALGORITHM, "warnings": array(record({"field": TEXT, "message": TEXT}))}
-    ),
+    "AdmittedAlgorithm": record({"warnings": array(record({"field": TEXT, "message": TEXT}))}),
     "Account": record(
         {
             "balance": NUMBER,
@@ -93,7 +90,7 @@ STOP: Final = Operation(
     parameters=(_ID,),
     idempotent=True,
     body=Sent(ref("Stop"), {"closePositions": True}, required=False),
-    answers={200: answered("It is stopped.")},
+    answers={200: Answer("It is stopped.", ref("Algorithm"), ALGORITHM_SHOWN, ("ETag",))},
     refusals=_GONE,
 )
 PAUSE: Final = Operation(
@@ -103,7 +100,7 @@ PAUSE: Final = Operation(
     parameters=(_ID,),
     idempotent=True,
     body=NOTHING,
-    answers={200: answered("It is paused.")},
+    answers={200: Answer("It is paused.", ref("Algorithm"), ALGORITHM_SHOWN, ("ETag",))},
     refusals=_GONE,
 )
 RESUME: Final = Operation(

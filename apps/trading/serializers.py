@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from apps.algorithms.serializers import algorithm_out
+from apps.algorithms.serializers import AlgorithmSerializer
 from apps.core.api.serializers import Body, FlagField, TextField
 from apps.core.times import wire_time
 from apps.trading.models import MAX_REASON, KillSwitch
@@ -46,7 +46,7 @@ def emergency_in(data: Any) -> Emergency:
 def admitted_out(admitted: StartResult) -> dict[str, object]:
     """The algorithm, and beside its own fields the warnings."""
     warnings = [{"field": one.field, "message": one.message} for one in admitted.warnings]
-    return {**algorithm_out(admitted.algorithm), "warnings": warnings}
+    return {**AlgorithmSerializer.render(admitted.algorithm), "warnings": warnings}
 
 
 def statement_out(statement: Statement) -> dict[str, object]:

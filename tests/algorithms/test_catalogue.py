@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from apps.algorithms.serializers import indicator_out
+from apps.algorithms.serializers import CatalogueIndicatorSerializer
 from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.language.conditions import IndicatorValue
 
@@ -14,7 +14,7 @@ BESIDE = {"slowPeriod": {"fastPeriod": 2}}
 
 
 def row_of(type: str) -> dict[str, Any]:
-    return indicator_out(CATALOGUE[type])
+    return CatalogueIndicatorSerializer.render(CATALOGUE[type])
 
 
 def read(**indicator: object) -> Any:

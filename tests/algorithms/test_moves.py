@@ -87,7 +87,7 @@ def test_of_two_that_read_the_same_row_one_moves_it(alice: User) -> None:
     one = standing(alice, "active")
     other = Algorithm.objects.get(pk=one.pk)
     services.move(algorithm=one, move=Move.PAUSE, actor=alice, reason="first", now=make.NOW)
-    with pytest.raises(services.ChangedMeanwhile):
+    with pytest.raises(services.ConcurrentUpdate):
         services.move(algorithm=other, move=Move.STOP, actor=alice, reason="second", now=make.NOW)
     assert Algorithm.objects.get(pk=one.pk).status == "paused"
     assert not StatusChange.objects.filter(reason="second").exists()

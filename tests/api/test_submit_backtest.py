@@ -9,7 +9,7 @@ from procrastinate.contrib.django.models import ProcrastinateJob
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
-from apps.algorithms.serializers import changes_in
+from apps.algorithms.serializers import AlgorithmBodySerializer
 from apps.backtests import histories, queue, services
 from apps.backtests.models import Backtest
 from apps.backtests.submissions import ends_in_future, read_date_range
@@ -199,7 +199,7 @@ def test_what_is_run_is_what_was_described_at_that_moment(
     client = api(alice)
     backtest = client.post(PATH, body).json()
     later = {"basicInfo": {"strategyType": "swing", "timeframe": "1d", "symbols": ["NSE:TCS"]}}
-    changes = changes_in(later)
+    changes = AlgorithmBodySerializer.read(later)
     algorithms.update(owner=alice, algorithm_id=body["algorithmId"], changes=changes, now=make.NOW)
     run_queued()
     done = client.get(f"{PATH}/{backtest['id']}").json()

@@ -112,6 +112,7 @@ def _wrapped(
             row.save(update_fields=["status", "body"])
             return response
 
+    keyed.is_idempotent = True  # type: ignore[attr-defined]  # for the OpenAPI document
     return keyed
 
 

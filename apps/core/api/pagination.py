@@ -7,11 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, QueryDict
+from django.http import QueryDict
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.serializers import IntegerField
+from rest_framework.views import APIView
 
+from apps.core.api.serializers import DocumentSerializer, QueryIntegerField, StrictSerializer
 from apps.core.api.strict_json import UNSTORABLE, storable
 from apps.core.errors import WITHHELD, Fault, InvalidInput
 
@@ -121,6 +127,14 @@ class Query:
         return sign + column, sign + "pk"
 
 
+def ordering(query: Mapping[str, str], columns: Mapping[str, str]) -> tuple[str, str]:
+    """Return `sort` and `order` of a query as the arguments of `order_by`: the wanted column, then
+    the key, so that pages are stable.
+    """
+    sign = "" if query["order"] == "asc" else "-"
+    return sign + columns[query["sort"]], sign + "pk"
+
+
 def page_of(
     rows: QuerySet[Row, Item], page: Page, render: Callable[[Item], dict[str, object]]
 ) -> dict[str, object]:
@@ -138,22 +152,82 @@ def page_with(data: Sequence[dict[str, object]], page: Page, *, total: int) -> d
     return {"data": data, "pagination": pagination}
 
 
-def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str, str]:
-    """The pagination where the body has no room for it: how many there are in all, and where the
-    pages before and after are (RFC 8288), in the query that this one was asked with.
+class PageQuery(StrictSerializer):
+    """Which part of a list is wanted."""
+
+    page = QueryIntegerField(
+        max_value=MAX_PAGE, default=1, help_text="Counts from 1. A page past the end is empty."
+    )
+    limit = QueryIntegerField(
+        max_value=MAX_LIMIT, default=DEFAULT_LIMIT, help_text="How many items a page holds."
+    )
+
+
+class PaginationSerializer(DocumentSerializer):
+    """Where in a list a page is."""
+
+    page = IntegerField(help_text="The page that was asked for.")
+    limit = IntegerField(help_text="How many items a page holds.")
+    total = IntegerField(min_value=0, help_text="How many items there are on all pages.")
+    totalPages = IntegerField(min_value=0, help_text="How many pages there are.")
+
+
+# An example for drf-spectacular's pages of examples.
+PAGINATION: Final[dict[str, Any]] = {
+    "$ref": "#/components/schemas/Pagination",
+    "example": {"page": 1, "limit": DEFAULT_LIMIT, "total": 1, "totalPages": 1},
+}
+
+
+class Pagination(BasePagination):
+    """`{data, pagination: {page, limit, total, totalPages}}`.
+
+    REST framework's own page numbers cut a limit that is too large, and answer a page past the end
+    with 404; here the one is refused and the other is empty. Rows are not counted when a page that
+    is not full tells how many there are.
     """
-    told = {"X-Total-Count": str(pagination["total"])}
-    number = pagination["page"]
-    beside = {"prev": number - 1, "next": number + 1}
-    links = [
-        f'<{_at(request, page)}>; rel="{name}"'
-        for name, page in beside.items()
-        if 1 <= page <= pagination["totalPages"]
-    ]
-    return {**told, "Link": ", ".join(links)} if links else told
 
+    page: Page
+    total: int
 
-def _at(request: HttpRequest, page: int) -> str:
-    query = request.GET.copy()
-    query["page"] = str(page)
-    return f"{request.path}?{query.urlencode()}"
+    def paginate_queryset(
+        self,
+        queryset: QuerySet[Any, Any] | Sequence[Any],
+        request: Request,
+        view: APIView | None = None,
+    ) -> list[Any]:
+        query = PageQuery.read_query(request.query_params)
+        self.page = Page(number=query["page"], limit=query["limit"])
+        rows = list(queryset[self.page.rows])
+        is_last = 0 < len(rows) < self.page.limit
+        if is_last:
+            self.total = self.page.rows.start + len(rows)
+        else:
+            self.total = queryset.count() if isinstance(queryset, QuerySet) else len(queryset)
+        return rows
+
+    def get_paginated_response(self, data: Any) -> Response:
+        return Response(page_with(data, self.page, total=self.total))
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": ["data", "pagination"],
+            "properties": {"data": schema, "pagination": PAGINATION},
+        }
+
+    def get_schema_operation_parameters(self, view: APIView) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": name,
+                "in": "query",
+                "description": field.help_text,
+                "schema": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": getattr(field, "max_value", None),
+                    "default": field.default,
+                },
+            }
+            for name, field in PageQuery().get_fields().items()
+        ]

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from io import StringIO
 from typing import Any, ClassVar, Final
 
+from django.http import HttpRequest
 from rest_framework.negotiation import DefaultContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
 from apps.core.api import wire_json
-from apps.core.api.pagination import headers_of
 
 ANYTHING: Final = "*/*"
 _REFUSED: Final = re.compile(r";\s*q\s*=\s*0(\.0*)?\s*(;|$)", re.IGNORECASE)
@@ -97,3 +97,24 @@ class TableRenderer(BaseRenderer):
         return next(
             table_of(columns, data[name]) for name, columns in self.columns.items() if name in data
         )
+
+
+def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str, str]:
+    """The pagination where the body has no room for it: how many there are in all, and where the
+    pages before and after are (RFC 8288), in the query that this one was asked with.
+    """
+    told = {"X-Total-Count": str(pagination["total"])}
+    number = pagination["page"]
+    beside = {"prev": number - 1, "next": number + 1}
+    links = [
+        f'<{_at(request, page)}>; rel="{name}"'
+        for name, page in beside.items()
+        if 1 <= page <= pagination["totalPages"]
+    ]
+    return {**told, "Link": ", ".join(links)} if links else told
+
+
+def _at(request: HttpRequest, page: int) -> str:
+    query = request.GET.copy()
+    query["page"] = str(page)
+    return f"{request.path}?{query.urlencode()}"

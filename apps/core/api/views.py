@@ -1,17 +1,75 @@
-"""Addresses outside of /api that are only read, without a token: by browsers, probes, scrapers."""
+"""What the views of the API have in common, and pages outside of it."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
+from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.viewsets import GenericViewSet
+
+from apps.core.api.pagination import Pagination
+from apps.core.api.serializers import StrictSerializer
+from apps.core.errors import NotFound, ServiceError
+from apps.core.etags import Expectation, expected
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from apps.accounts.models import User
 
 Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
 
 
+class OwnedViewSet(GenericViewSet[Any]):
+    """Calls about what a user owns: who calls, when, what was sent, and what is answered.
+
+    `not_found` is the refusal of an id that is not the caller's; the document shows it on every
+    call with an id in its path.
+    """
+
+    pagination_class = Pagination
+    not_found: ClassVar[type[ServiceError]] = NotFound
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        super().initial(request, *args, **kwargs)
+        self.now: datetime = timezone.now()
+
+    @property
+    def owner(self) -> User:
+        """The user behind a call that needs a token."""
+        user = self.request.user
+        assert user.is_authenticated, "this address answers calls without a token"
+        return user
+
+    @property
+    def if_match(self) -> Expectation:
+        return expected(self.request.headers)
+
+    def read(self, serializer: type[StrictSerializer]) -> dict[str, Any]:
+        """Return the validated body. Raises InvalidInput with every error."""
+        return serializer.read(self.request.data)
+
+    def query(self, serializer: type[StrictSerializer]) -> dict[str, Any]:
+        """Return the validated query. Raises InvalidInput with every error."""
+        return serializer.read_query(self.request.query_params)
+
+    def page(
+        self, rows: QuerySet[Any, Any] | list[Any], serializer: type[StrictSerializer]
+    ) -> Response:
+        """Answer the page of `rows` that the query asks for."""
+        data = [serializer.render(row) for row in self.paginate_queryset(rows) or ()]
+        return self.get_paginated_response(data)
+
+
 def public_page(view: Page) -> Page:
-    """Takes GET and HEAD; any other method is a 405. It asks for no CSRF token first, which would
-    make it a 403.
+    """Let a page outside of /api take GET and HEAD; any other method is a 405. It asks for no CSRF
+    token first, which would make it a 403.
     """
     return csrf_exempt(require_safe(view))

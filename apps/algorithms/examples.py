@@ -1,0 +1,89 @@
+"""What the OpenAPI document shows of algorithms."""
+
+from typing import Any, Final
+
+from apps.algorithms import performance
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE
+
+STEPS: Final[dict[str, Any]] = {
+    "basicInfo": {"strategyType": "momentum", "timeframe": "5m", "symbols": ["NSE:RELIANCE"]},
+    "positionSizing": {"method": "risk_based", "riskPercentage": 1},
+    "entryConditions": {
+        "positionType": "both",
+        "conditions": [
+            {
+                "type": "indicator_indicator",
+                "operator": "crosses_above",
+                "indicator1": {"type": "EMA", "period": 9},
+                "indicator2": {"type": "EMA", "period": 21},
+            }
+        ],
+    },
+    "exitConditions": {
+        "stopLoss": {"type": "percentage", "percentage": 0.5},
+        "takeProfit": {"type": "risk_reward", "ratio": 2},
+    },
+    "riskParameters": {"maxPositionSize": 500000, "maxDailyLoss": 20000, "maxOpenPositions": 1},
+    "executionSettings": {"mode": "paper", "exchange": "NSE", "orderType": "market"},
+}
+CHANGES: Final = {
+    "name": "Crossing averages",
+    "description": "The short average crosses the long one.",
+    **STEPS,
+    "walkForwardConfig": {"windows": 5},
+    "monteCarloConfig": {"simulations": 1000},
+    "isTemplate": False,
+    "isPublic": False,
+}
+ALGORITHM: Final[dict[str, Any]] = {
+    "id": ID_EXAMPLE,
+    "userId": ID_EXAMPLE,
+    "name": "Crossing averages",
+    "description": "",
+    "status": "stopped",
+    "active": False,
+    "version": 1,
+    **STEPS,
+    "performance": performance.new(),
+    "walkForwardConfig": None,
+    "walkForwardResults": [],
+    "monteCarloConfig": None,
+    "monteCarloResults": None,
+    "isTemplate": False,
+    "isPublic": False,
+    "clonedFrom": None,
+    "lastExecution": None,
+    "createdAt": MOMENT_EXAMPLE,
+    "updatedAt": MOMENT_EXAMPLE,
+}
+SAVED_ALGORITHM: Final = {**ALGORITHM, "missingFields": [], "errors": [], "warnings": []}
+ITEM: Final[dict[str, Any]] = {
+    **{name: ALGORITHM[name] for name in ("id", "name", "status", "active")},
+    "strategyType": "momentum",
+    "timeframe": "5m",
+    "symbols": ["NSE:RELIANCE"],
+    "performance": {"totalTrades": 0, "winRate": 0, "totalProfit": 0, "profitFactor": 0},
+    "createdAt": MOMENT_EXAMPLE,
+    "updatedAt": MOMENT_EXAMPLE,
+}
+ALERTS: Final = {"alerts": {"maxDrawdown": {"threshold": 10, "action": "pause_algorithm"}}}
+INDICATOR: Final = {
+    "type": "SMA",
+    "description": "Simple moving average",
+    "parameters": [
+        {"name": "period", "type": "integer", "default": 20, "minimum": 2, "maximum": 1000}
+    ],
+    "outputs": [
+        {"name": "value", "mirror": "same", "opposite": "value", "minimum": None, "maximum": None}
+    ],
+    "sources": ["close", "open"],
+    "offset": {"type": "integer", "default": 0, "minimum": 0, "maximum": 500},
+    "opposite": "SMA",
+    "timeframes": ["1h", "1d"],
+}
+PATTERN: Final = {
+    "pattern": "CDLHAMMER",
+    "description": "Hammer",
+    "directions": ["bullish"],
+    "opposite": "CDLHANGINGMAN",
+}

@@ -1,0 +1,576 @@
+"""How the OpenAPI document is written: drf-spectacular reads serializers, views and routes, and
+here stands what every call shares.
+
+A view says what is its own: `@extend_schema` its name, body and answers, `@refuses` the errors that
+it can end in, its docstring what it does. What follows from that (the refusals of a call that needs
+a token, takes a body or an Idempotency-Key, the headers of every answer) is added to each call.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+import orjson
+from drf_spectacular.drainage import get_override
+from drf_spectacular.extensions import OpenApiSerializerExtension, OpenApiSerializerFieldExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import (
+    Direction,
+    OpenApiExample,
+    OpenApiParameter,
+    extend_schema_serializer,
+)
+from rest_framework import serializers
+
+from apps.core.api.exceptions import OWN_STATUS, RETRY_AFTER_SECONDS, STATUS
+from apps.core.api.idempotency import HEADER, REPLAYED
+from apps.core.api.renderers import TableRenderer
+from apps.core.api.serializers import (
+    IdField,
+    ListField,
+    ObjectField,
+    SecretField,
+    StrictSerializer,
+    TextField,
+)
+from apps.core.api.strict_json import MAX_DEPTH, MAX_NUMBER
+from apps.core.errors import Code, NotFound, ServiceError
+
+Schema = dict[str, Any]  # a JSON Schema of draft 2020-12, or another object of the document
+View = TypeVar("View", bound=Callable[..., object])
+Answer = TypeVar("Answer", bound=serializers.Serializer[Any])
+
+BEARER: Final[list[dict[str, list[str]]]] = [{"bearer": []}, {"sessionCookie": []}]
+# Under /api/auth no API key is valid.
+ACCOUNT: Final[list[dict[str, list[str]]]] = [{"accessToken": []}, {"sessionCookie": []}]
+SECURITY_SCHEMES: Final = {
+    "bearer": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "An access token (15 minutes), or an API key whose scopes allow the call.",
+    },
+    "accessToken": {
+        "type": "http",
+        "scheme": "bearer",
+        "bearerFormat": "JWT",
+        "description": "An access token; API keys open nothing of the account.",
+    },
+    "sessionCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "sessionid",
+        "description": "Of a login with sessionCookie; unsafe verbs also send X-CSRFToken.",
+    },
+    "refreshCookie": {
+        "type": "apiKey",
+        "in": "cookie",
+        "name": "refreshToken",
+        "description": "Set by signing up and logging in; only the refresh of a token reads it.",
+    },
+}
+
+# --------------------------------------------------------------------------------------- refusals
+
+# What can refuse any call before its view is asked, or go wrong in it.
+ALWAYS: Final[Mapping[int, tuple[Code, ...]]] = {
+    400: (Code.VALIDATION_ERROR,),
+    406: (Code.VALIDATION_ERROR,),
+    411: (Code.VALIDATION_ERROR,),
+    413: (Code.VALIDATION_ERROR,),
+    415: (Code.VALIDATION_ERROR,),
+    429: (Code.TOO_MANY_REQUESTS,),
+    500: (Code.INTERNAL_SERVER_ERROR,),
+    503: (Code.SERVICE_UNAVAILABLE,),
+}
+WITHOUT_CREDENTIALS: Final[Mapping[int, tuple[Code, ...]]] = {
+    401: (Code.UNAUTHORIZED, Code.INVALID_TOKEN, Code.TOKEN_EXPIRED),
+    403: (Code.FORBIDDEN,),
+}
+WITH_IDEMPOTENCY_KEY: Final[Mapping[int, tuple[Code, ...]]] = {
+    409: (Code.CONFLICT,),
+    422: (Code.UNPROCESSABLE_ENTITY,),
+}
+REASONS: Final = {
+    400: "The request is malformed, or a value fails validation.",
+    401: "No valid credential.",
+    403: "Not allowed: by the scope of a key, an origin, a CSRF token, or the state.",
+    404: "Nothing of the caller's is found there.",
+    406: "The Accept header does not take what is answered here.",
+    409: "It exists already, or another request does the same at this moment.",
+    411: "The body comes in chunks, without a Content-Length.",
+    412: "It has changed since it was read.",
+    413: "The body is too large.",
+    415: "The body is not application/json in UTF-8.",
+    422: "A rule of the business refuses it.",
+    429: "Too many requests.",
+    500: "Something went wrong on our side.",
+    503: "Overloaded or under maintenance.",
+}
+
+
+def refuses(*errors: type[ServiceError]) -> Callable[[View], View]:
+    """Say which errors of its own a view's method can end in."""
+
+    def mark(method: View) -> View:
+        method.refusals = errors  # type: ignore[attr-defined]  # read by ApiSchema alone
+        return method
+
+    return mark
+
+
+def example(value: object) -> Callable[[type[Answer]], type[Answer]]:
+    """Give a serializer the example that bodies and answers of its kind are shown with."""
+    return extend_schema_serializer(examples=[OpenApiExample("Example", value)])
+
+
+# ---------------------------------------------------------------------------------------- headers
+
+HEADERS: Final[Mapping[str, tuple[Schema, str]]] = {
+    "X-Request-ID": ({"type": "string"}, "The client's own, or a new one; quote it in reports."),
+    "X-RateLimit-Limit": (
+        {"type": "integer"}, "Requests in a window of the bucket this call counts in.",
+    ),
+    "X-RateLimit-Remaining": ({"type": "integer", "minimum": 0}, "How many of them are left."),
+    "X-RateLimit-Reset": ({"type": "integer"}, "Unix time at which the window ends."),
+    "Retry-After": (
+        {"type": "integer", "minimum": 0}, "Seconds after which a retry can succeed.",
+    ),
+    "WWW-Authenticate": ({"type": "string"}, "Bearer."),
+    "ETag": ({"type": "string"}, "The state of the algorithm, for If-Match."),
+    "X-Total-Count": (
+        {"type": "integer", "minimum": 0}, "Of a table: how many rows all of its pages hold.",
+    ),
+    "Link": (
+        {"type": "string"},
+        "Of a table: its pages before and after, `prev` and `next` (RFC 8288).",
+    ),
+    "Preference-Applied": (
+        {"type": "string"}, "The wait that was granted; absent when none was.",
+    ),
+    "Content-Security-Policy": (
+        {"type": "string"}, "What the page may load: nothing but what it brings.",
+    ),
+    "Set-Cookie": ({"type": "string"}, "The refresh cookie, set or cleared."),
+    REPLAYED: (
+        {"type": "string", "const": "true"}, "The answer of the first request with this key.",
+    ),
+}  # fmt: skip
+# Wherever they are named these are sent; each of the others has a case in which it is absent.
+ALWAYS_SENT: Final = ("X-Request-ID", "WWW-Authenticate")
+ON_ALL: Final = tuple(name for name in HEADERS if name.startswith(("X-Request", "X-RateLimit")))
+ON_REFUSALS: Final = {
+    401: ("WWW-Authenticate", "Set-Cookie"),
+    403: (REPLAYED, "Set-Cookie"),
+    404: (REPLAYED,),
+    409: ("Retry-After",),
+    422: (REPLAYED,),
+    429: ("Retry-After",),
+    503: ("Retry-After",),
+}
+
+
+def answer_header(name: str) -> OpenApiParameter:
+    """A header of a call's successes, for `extend_schema(parameters=...)`."""
+    schema, text = HEADERS[name]
+    return OpenApiParameter(name, schema, OpenApiParameter.HEADER, description=text, response=True)
+
+
+IF_MATCH: Final = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="Write only if the ETag is still this one; else 412.",
+)
+IDEMPOTENCY_KEY: Final[Schema] = {
+    "name": HEADER,
+    "in": "header",
+    "description": "Sent again within 24 hours, the first answer is repeated and nothing is done"
+    " twice.",
+    "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,255}$"},
+}
+
+# ------------------------------------------------------------------------------- shared components
+
+ID_PATTERN: Final = "^[0-9a-f]{24}$"
+ID_EXAMPLE: Final = "6a0ec3f1b2d4e5f60718293a"
+MOMENT_EXAMPLE: Final = "2026-11-20T04:15:00.000Z"
+TABLE: Final = "text/csv; charset=utf-8"
+
+# Any text that is sent; in UTF-8, so that it holds no half of a surrogate pair either.
+STRING: Final[Schema] = {"type": "string", "pattern": r"^[^\u0000]*$"}
+NO_CONTROL: Final[Schema] = {"pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"}
+# Format characters only steer how text is shown: a mark that reverses it, say.
+NO_FORMAT: Final[Schema] = {"pattern": r"^\P{Cf}*$"}
+NOT_BLANK: Final[Schema] = {"pattern": r"\S"}
+_LINES: Final[Schema] = {"pattern": r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"}
+_JOINERS_ONLY: Final[Schema] = {"pattern": r"^(?:\P{Cf}|[\u200c\u200d])*$"}
+
+
+def ref(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+# What may be sent where nothing is known of it.
+ANY: Final = ref("Json")
+OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
+FREE: Final[Schema] = {"type": "object", "propertyNames": STRING, "additionalProperties": ANY}
+JSON: Final[Schema] = {
+    "description": f"Any value; with all around it at most {MAX_DEPTH} levels deep.",
+    "anyOf": [
+        {"type": ["boolean", "null"]},
+        {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER},
+        STRING,
+        {"type": "array", "items": ANY},
+        FREE,
+    ],
+}
+# The body of a call that has no fields of its own, for `extend_schema(request=...)`.
+NO_FIELDS: Final = {"application/json": ref("Nothing")}
+
+
+_FAULT: Final[Schema] = {
+    "field": {"type": "string", "description": "The dotted path of what is wrong."},
+    "value": {"description": "What was sent; a secret is never shown."},
+    "allowedValues": {"type": "array", "items": {}, "description": "The values that are taken."},
+}
+ERROR: Final[Schema] = {
+    "type": "object",
+    "description": "Every refusal.",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["message", "code", "status", "requestId"],
+            "properties": {
+                "message": {"type": "string", "description": "A sentence for people."},
+                "code": {
+                    "type": "string",
+                    "description": "What a program goes by.",
+                    "enum": [code.value for code in Code],
+                },
+                "status": {"type": "integer", "minimum": 400, "maximum": 599},
+                "details": {
+                    **OBJECT,
+                    "properties": {
+                        **_FAULT,
+                        "errors": {
+                            "type": "array",
+                            "description": "All errors, when there are several.",
+                            "items": {
+                                "type": "object",
+                                "properties": {**_FAULT, "message": {"type": "string"}},
+                            },
+                        },
+                        "reason": {
+                            "type": "string",
+                            "description": "Tells refusals of one code apart.",
+                        },
+                        "retryAfter": {
+                            "type": "integer", "minimum": 0, "description": "Seconds.",
+                        },
+                    },
+                },
+                "retryAfter": {"type": "integer", "minimum": 0, "description": "Seconds."},
+                "requestId": {"type": "string", "description": "Quote it in reports."},
+            },
+        }
+    },
+}  # fmt: skip
+
+
+class ApiSchema(AutoSchema):
+    """Describes one call: REST framework's DEFAULT_SCHEMA_CLASS."""
+
+    def get_operation(
+        self, path: str, path_regex: str, path_prefix: str, method: str, registry: Any
+    ) -> Schema | None:
+        operation: Schema | None = super().get_operation(
+            path, path_regex, path_prefix, method, registry
+        )
+        if operation is None:
+            return None
+        operation.setdefault("security", [])
+        is_idempotent = getattr(self._method, "is_idempotent", False)
+        if is_idempotent:
+            operation["parameters"] = [*operation.get("parameters", []), IDEMPOTENCY_KEY]
+        responses: dict[str, Schema] = operation["responses"]
+        for status, response in responses.items():
+            self._complete_answer(status, response, is_idempotent=is_idempotent)
+        for number, codes in sorted(self._refusals(operation).items()):
+            name = ".".join((str(number), *codes))
+            responses[str(number)] = {"$ref": f"#/components/responses/{name}"}
+        for name, example in self._query_examples().items():
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] == name:
+                    parameter["example"] = example
+        return operation
+
+    @property
+    def _method(self) -> Callable[..., object] | None:
+        return getattr(self.view, getattr(self.view, "action", None) or "", None)
+
+    def is_excluded(self) -> bool:
+        return not self.path.startswith("/api/")
+
+    def get_summary(self) -> str | None:
+        """The first paragraph of the method's docstring; what follows is the description."""
+        return self._docstring()[0]
+
+    def get_description(self) -> str:  # type: ignore[override]  # as in the library
+        return self._docstring()[1]
+
+    def _docstring(self) -> tuple[str, str]:
+        summary, _, text = (self._method.__doc__ or "" if self._method else "").partition("\n\n")
+        return " ".join(summary.split()).rstrip("."), "\n\n".join(
+            " ".join(paragraph.split()) for paragraph in text.split("\n\n")
+        )
+
+    def get_auth(self) -> list[Schema]:
+        return [dict(way) for way in BEARER] if self.view.get_authenticators() else []
+
+    def get_override_parameters(self) -> list[Any]:
+        """The ids in the path."""
+        return [
+            OpenApiParameter(
+                name,
+                {"type": "string", "pattern": ID_PATTERN, "examples": [ID_EXAMPLE]},
+                OpenApiParameter.PATH,
+                required=True,
+                description=f"The id of the {name.removesuffix('_id').replace('_', ' ')}.",
+            )
+            for name in re.findall(r"{(\w+_id)}", self.path)
+        ]
+
+    def get_paginated_name(self, serializer_name: str) -> str:
+        return f"{serializer_name}Page"
+
+    def _query_examples(self) -> dict[str, object]:
+        """What a query serializer's example says of its parameters."""
+        examples: dict[str, object] = {}
+        for parameter in self.get_override_parameters():
+            if isinstance(parameter, type) and issubclass(parameter, serializers.Serializer):
+                for example in get_override(parameter, "examples", []):
+                    examples |= example.value
+        return examples
+
+    def _refusals(self, operation: Schema) -> dict[int, tuple[Code, ...]]:
+        """Every status of 400 and above that the call can answer with, and with which codes."""
+        sources = [ALWAYS]
+        if operation["security"]:
+            sources.append(WITHOUT_CREDENTIALS)
+        if getattr(self._method, "is_idempotent", False):
+            sources.append(WITH_IDEMPOTENCY_KEY)
+        own: list[type[ServiceError]] = list(getattr(self._method, "refusals", ()))
+        if re.search(r"{\w+_id}", self.path):
+            own.insert(0, getattr(self.view, "not_found", NotFound))
+        sources += [{OWN_STATUS.get(error, STATUS[error.code]): (error.code,)} for error in own]
+        refusals: dict[int, tuple[Code, ...]] = {}
+        for source in sources:
+            for status, codes in source.items():
+                refusals[status] = tuple(dict.fromkeys((*refusals.get(status, ()), *codes)))
+        return refusals
+
+    def _complete_answer(self, status: str, response: Schema, *, is_idempotent: bool) -> None:
+        """Add to a success the headers of every answer, and the same body as a table."""
+        text = str(response.get("description") or "")
+        is_default = text in ("", "No response body")
+        response["description"] = HTTPStatus(int(status)).phrase if is_default else text
+        names = [*ON_ALL, *response.get("headers", ())]
+        content: Schema = response.get("content", {})
+        if "text/csv" in content:
+            del content["text/csv"]
+            example = next(iter(content["application/json"]["examples"].values()))["value"]
+            content[TABLE] = {"schema": {"type": "string"}, "example": self._table_of(example)}
+            names += ["X-Total-Count", "Link"]
+        if is_idempotent:
+            names.append(REPLAYED)
+        response["headers"] = _headers(names)
+
+    def _table_of(self, example: Any) -> str:
+        renderers = self.view.get_renderers()
+        table = next(renderer for renderer in renderers if isinstance(renderer, TableRenderer))
+        return table.render(example)
+
+
+def _headers(names: Sequence[str]) -> Schema:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]
+    """Of a body: that it takes no other keys, and which it ignores. Of an answer: that it has all
+    of its fields.
+    """
+
+    target_class = StrictSerializer
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        serializer: StrictSerializer = self.target
+        ignored = [] if serializer.is_answer else _read_only(serializer)
+        for name in ignored:
+            del serializer.fields[name]
+        schema: Schema = auto_schema._map_serializer(  # type: ignore[no-untyped-call]
+            serializer, direction, bypass_extensions=True
+        )  # as the library's own extensions do
+        if serializer.is_answer:
+            schema["required"] = list(schema.get("properties", {}))
+            return schema
+        for name in ignored:
+            schema["properties"][name] = {**ANY, "description": "Ignored."}
+        if serializer.refuses_unknown:
+            schema["additionalProperties"] = False
+        else:
+            schema |= {"propertyNames": STRING, "additionalProperties": ANY}
+        return schema
+
+
+def _read_only(serializer: StrictSerializer) -> list[str]:
+    return [str(name) for name, field in serializer.fields.items() if field.read_only]
+
+
+class TextSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Of text that people write: which characters it may hold."""
+
+    target_class = TextField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        schema: Schema = auto_schema._map_serializer_field(  # type: ignore[no-untyped-call]
+            self.target, direction, bypass_extensions=True
+        )
+        schema["type"] = "string"  # that it may be null is added to what is returned
+        if direction == "response":
+            return schema
+        allowed = [_JOINERS_ONLY] if self.target.allow_blank else [_JOINERS_ONLY, NOT_BLANK]
+        schema |= {**(_LINES if self.target.lines else NO_CONTROL), "allOf": allowed}
+        return schema if self.target.allow_blank else {"minLength": 1, **schema}
+
+
+class SecretSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Of a password or token: any text."""
+
+    target_class = SecretField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        schema: Schema = auto_schema._map_serializer_field(  # type: ignore[no-untyped-call]
+            self.target, direction, bypass_extensions=True
+        )
+        return {"minLength": 1, **schema, **STRING}
+
+
+class IdSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Of an id: its form."""
+
+    target_class = IdField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        return {"type": "string", "pattern": ID_PATTERN}
+
+
+class ObjectSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Of an object with any keys: what JSON may hold."""
+
+    target_class = ObjectField
+    match_subclasses = True
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        return dict(FREE if direction == "request" else OBJECT)
+
+
+class ListSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Of an array with any items."""
+
+    target_class = ListField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        return {"type": "array", "items": ANY if direction == "request" else {}}
+
+
+# ------------------------------------------------------------------------------- the whole document
+
+
+def add_shared_components(result: Schema, **_: object) -> Schema:
+    """Add what the calls refer to: the refusals, headers and ways to prove who calls. One of
+    drf-spectacular's POSTPROCESSING_HOOKS.
+    """
+    names = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
+    components = result.setdefault("components", {})
+    components.setdefault("schemas", {}).update(
+        Error=ERROR, Json=JSON, Nothing={"type": "object", "additionalProperties": False}
+    )
+    components["responses"] = {name: _refusal(name) for name in sorted(names)}
+    components["headers"] = {
+        name: {"schema": schema, "description": text, "required": name in ALWAYS_SENT}
+        for name, (schema, text) in HEADERS.items()
+    }
+    components["securitySchemes"] = SECURITY_SCHEMES
+    return result
+
+
+def _refusal(name: str) -> Schema:
+    """The component of that name: the envelope with one of these codes."""
+    number, *codes = name.split(".")
+    status = int(number)
+    own = {"code": {"type": "string", "enum": codes}, "status": {"const": status}}
+    return {
+        "description": REASONS[status],
+        "headers": _headers((*ON_ALL, *ON_REFUSALS.get(status, ()))),
+        "content": {
+            "application/json": {
+                "schema": {"allOf": [ref("Error"), {"properties": {"error": {"properties": own}}}]},
+                "examples": {code: {"value": _refusal_example(code, status)} for code in codes},
+            }
+        },
+    }
+
+
+def _refusal_example(code: str, status: int) -> Schema:
+    waiting = {"retryAfter": RETRY_AFTER_SECONDS} if status in (429, 503) else {}
+    error = {"message": REASONS[status], "code": code, "status": status, **waiting}
+    return {"error": {**error, "requestId": "01993c2f7a5b4c6d8e9f0a1b2c3d4e5f"}}
+
+
+def drop_enum_ids(result: Schema, **_: object) -> Schema:
+    """Drop the marks by which drf-spectacular finds enums to name; here they stand where they are
+    used. One of drf-spectacular's POSTPROCESSING_HOOKS.
+    """
+    return _without_enum_ids(result)  # type: ignore[no-any-return]  # an object stays one
+
+
+def _without_enum_ids(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            name: _without_enum_ids(inner)
+            for name, inner in value.items()
+            if name != "x-spec-enum-id"
+        }
+    return [_without_enum_ids(item) for item in value] if isinstance(value, list) else value
+
+
+def spread_examples(result: Schema, **_: object) -> Schema:
+    """Give each field the value that it has in the first example of its body or answer, for pages
+    and clients that show fields one by one. One of drf-spectacular's POSTPROCESSING_HOOKS.
+    """
+    schemas = result["components"]["schemas"]
+    for item in result["paths"].values():
+        for operation in item.values():
+            for part in (operation.get("requestBody", {}), *operation["responses"].values()):
+                for media in part.get("content", {}).values():
+                    for example in media.get("examples", {}).values():
+                        _spread(media["schema"], example["value"], schemas)
+    return result
+
+
+def _spread(schema: Schema, value: Any, schemas: Mapping[str, Schema]) -> None:
+    if "$ref" in schema:
+        _spread(schemas.get(schema["$ref"].rpartition("/")[2], {}), value, schemas)
+    for branch in (*schema.get("allOf", ()), *schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        _spread(branch, value, schemas)
+    if isinstance(value, dict):
+        for name, inner in schema.get("properties", {}).items():
+            if name in value:
+                if value[name] is not None and "$ref" not in inner:
+                    inner.setdefault("examples", [value[name]])
+                _spread(inner, value[name], schemas)
+    elif isinstance(value, list) and value and isinstance(schema.get("items"), dict):
+        _spread(schema["items"], value[0], schemas)
