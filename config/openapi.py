@@ -41,14 +41,13 @@ from apps.core.openapi import (
 from apps.market import openapi as market
 from apps.market.feeds import openapi as feeds
 from apps.symbols import openapi as symbols
-from apps.trading import openapi as trading
 from apps.trading.activity import openapi as activity
 from apps.trading.drift import openapi as drift
 from apps.webhooks import openapi as webhooks
 
 # Those that bring components.
 APPS: Final = (
-    accounts, symbols, market, feeds, trading, activity, drift, backtests, report,
+    accounts, symbols, market, feeds, activity, drift, backtests, report,
     explain,
     webhooks,
 )  # fmt: skip

@@ -34,13 +34,14 @@ from apps.trading.activity.views import (
     TradesView,
 )
 from apps.trading.drift.views import DriftView
-from apps.trading.views import AccountView, KillSwitchView, TradingView
+from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
 from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
 from config import docs
 
 # Resources, whose routes follow from what their views can do.
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 router.register("api/trading/algorithms", AlgorithmViewSet, basename="algorithm")
+router.register("api/trading/algorithms", RunViewSet, basename="run")
 router.register("api/algorithms", PerformanceViewSet, basename="performance")
 router.register("api/trading/templates", TemplateViewSet, basename="template")
 router.register("api/trading/indicators", IndicatorViewSet, basename="indicator")
@@ -76,12 +77,6 @@ urlpatterns = [
     path("api/market/sessions", RulebookView.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookView.as_view({"get": "charges"})),
     # ------------------------------------------------------------------------------------ trading
-    path("api/trading/algorithms/<str:algorithm_id>/start", TradingView.as_view({"post": "start"})),
-    path("api/trading/algorithms/<str:algorithm_id>/stop", TradingView.as_view({"post": "stop"})),
-    path("api/trading/algorithms/<str:algorithm_id>/pause", TradingView.as_view({"post": "pause"})),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/resume", TradingView.as_view({"post": "resume"})
-    ),
     path(
         "api/trading/algorithms/<str:algorithm_id>/positions",
         PositionView.as_view({"get": "list"}),
@@ -95,11 +90,11 @@ urlpatterns = [
     path("api/trading/algorithms/<str:algorithm_id>/signals", SignalsView.as_view({"get": "list"})),
     path("api/trading/algorithms/<str:algorithm_id>/drift", DriftView.as_view({"get": "show"})),
     path("api/trading/orders/<str:order_id>/cancel", OrderView.as_view({"post": "cancel"})),
-    path("api/trading/account", AccountView.as_view({"get": "show"})),
-    path("api/trading/account/reset", AccountView.as_view({"post": "reset"})),
+    path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),
+    path("api/trading/account/reset", AccountViewSet.as_view({"post": "reset"})),
     path(
         "api/trading/kill-switch",
-        KillSwitchView.as_view({"get": "show", "post": "turn_on", "delete": "turn_off"}),
+        KillSwitchViewSet.as_view({"get": "retrieve", "post": "engage", "delete": "release"}),
     ),
     # ---------------------------------------------------------------------------------- backtests
     path("api/backtests", BacktestView.as_view({"get": "list", "post": "create"})),

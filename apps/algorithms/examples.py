@@ -87,3 +87,27 @@ PATTERN: Final = {
     "directions": ["bullish"],
     "opposite": "CDLHANGINGMAN",
 }
+CATALOGUE_PAGE: Final = {
+    "data": [INDICATOR],
+    "pagination": {"page": 1, "limit": 20, "total": 1, "totalPages": 1},
+    "candlePatterns": [PATTERN],
+}
+REVIEW: Final = {
+    "missingFields": [],
+    "errors": [],
+    "warnings": [],
+    "valid": True,
+    "coverage": [
+        {
+            "symbol": "NSE:RELIANCE",
+            "bars": 18450,
+            "firstBar": "2024-01-01T03:45:00.000Z",
+            "lastBar": "2024-12-31T09:55:00.000Z",
+            "heldSessions": 246,
+            "sessions": 246,
+            "percentage": 100.0,
+            "since": "2024-01-01",
+            "sessionsSince": 246,
+        }
+    ],
+}

@@ -5,7 +5,11 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any, Final
 
-from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
+from drf_spectacular.utils import (
+    OpenApiExample,
+    extend_schema_field,
+    extend_schema_serializer,
+)
 from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, IntegerField
 
@@ -145,7 +149,7 @@ class RemarksSerializer(AnswerSerializer):
         source="missing",
         help_text="The steps that are not complete.",
     )
-    errors = RemarkSerializer(  # type: ignore[assignment]  # a field, which is no attribute
+    errors = RemarkSerializer(  # type: ignore[assignment]  # a field, no attribute
         many=True, read_only=True, help_text="What these steps lack, by dotted path."
     )
     warnings = RemarkSerializer(
@@ -165,7 +169,7 @@ class AlgorithmBodySerializer(SavedAlgorithmSerializer):
     """
 
     is_answer = False
-    description = TextField(  # type: ignore[assignment]  # with more than in an answer
+    description = TextField(
         required=False, allow_null=True, allow_blank=True, lines=True, max_length=2000,
         help_text="Free text; null is as if it was absent.",
     )  # fmt: skip
@@ -303,8 +307,8 @@ class MetricAlertsSerializer(StrictSerializer):
     has_snake_case_sources = False
 
     maxDrawdown = AlertSerializer(required=False, help_text="Percent; when it is above.")
-    profitFactor = AlertSerializer(required=False, help_text="When it is below.")
     winRate = AlertSerializer(required=False, help_text="Percent; when it is below.")
+    profitFactor = AlertSerializer(required=False, help_text="When it is below.")
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         return dict(instance)
@@ -331,6 +335,7 @@ class CoverageField(serializers.Field[Any, Any, Any, Any]):
         return [coverage.to_wire() for coverage in value]
 
 
+@example(examples.REVIEW)
 class ReviewSerializer(RemarksSerializer):
     """What stands in the way of running an algorithm, and what is worth a second look."""
 
@@ -459,7 +464,10 @@ class CataloguePatternSerializer(AnswerSerializer):
     opposite = ChoiceField(choices=list(PATTERNS), help_text="What it becomes on the short side.")
 
 
-@extend_schema_serializer(many=False)
+@extend_schema_serializer(
+    many=False,
+    examples=[OpenApiExample("Example", examples.CATALOGUE_PAGE)],
+)
 class CataloguePageSerializer(DocumentSerializer):
     """A page of indicators, and all candle patterns on every page."""
 

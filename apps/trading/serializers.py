@@ -1,67 +1,83 @@
-"""The bodies of the trading calls, and accounts and switches as they answer them."""
+"""Running algorithms, the paper account and the kill switch on the wire."""
 
-from dataclasses import dataclass
 from typing import Any
 
-from apps.algorithms.serializers import AlgorithmSerializer
-from apps.core.api.serializers import Body, FlagField, TextField
-from apps.core.times import wire_time
+from rest_framework.serializers import BooleanField, CharField
+
+from apps.algorithms import examples
+from apps.algorithms.serializers import AlgorithmSerializer, RemarkSerializer
+from apps.core.api.schema import MOMENT_EXAMPLE, example
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    FlagField,
+    MomentField,
+    NumberField,
+    StrictSerializer,
+    TextField,
+)
 from apps.trading.models import MAX_REASON, KillSwitch
-from apps.trading.services import StartResult, Statement
+from apps.trading.services import StartResult
 
 
-class StopBody(Body):
-    refuses_unknown = True
-    closePositions = FlagField(required=False)
+@example({"closePositions": True})
+class StopSerializer(StrictSerializer):
+    closePositions = FlagField(
+        default=True, help_text="Whether its positions are closed; they are unless it is false."
+    )
 
 
-def close_positions_in(data: Any) -> bool:
-    """What a stop does with positions; it closes them unless told otherwise. Any: as of
-    `Body.read`.
-    """
-    close: bool = StopBody.read(data).get("closePositions", True)
-    return close
+@example({"reason": "News", "closePositions": False})
+class EmergencySerializer(StrictSerializer):
+    reason = TextField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=MAX_REASON,
+        help_text="Why everything stops.",
+    )
+    closePositions = FlagField(default=False, help_text="Whether all positions are closed too.")
 
 
-class KillSwitchBody(Body):
-    refuses_unknown = True
-    reason = TextField(required=False, allow_null=True, allow_blank=True, max_length=MAX_REASON)
-    closePositions = FlagField(required=False)
+@example({**examples.ALGORITHM, "status": "active", "active": True, "warnings": []})
+class StartedAlgorithmSerializer(AlgorithmSerializer):
+    """An algorithm that trades from now on, and what is worth a second look."""
+
+    warnings = RemarkSerializer(many=True, help_text="What is probably not meant.")
+
+    def to_representation(self, instance: StartResult) -> dict[str, Any]:
+        return {
+            **AlgorithmSerializer.render(instance.algorithm),
+            "warnings": [RemarkSerializer.render(warning) for warning in instance.warnings],
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class Emergency:
-    """Why everything is to stop, and whether positions are to be closed."""
-
-    reason: str
-    close_positions: bool
-
-
-def emergency_in(data: Any) -> Emergency:
-    """Any: as of `Body.read`."""
-    read = KillSwitchBody.read(data)
-    return Emergency(read.get("reason") or "", read.get("closePositions", False))
-
-
-def admitted_out(admitted: StartResult) -> dict[str, object]:
-    """The algorithm, and beside its own fields the warnings."""
-    warnings = [{"field": one.field, "message": one.message} for one in admitted.warnings]
-    return {**AlgorithmSerializer.render(admitted.algorithm), "warnings": warnings}
-
-
-def statement_out(statement: Statement) -> dict[str, object]:
-    return {
-        "balance": statement.balance,
-        "reserved": statement.reserved,
-        "available": statement.available,
-        "equity": statement.equity,
+@example(
+    {
+        "balance": 10_000_000,
+        "reserved": 0,
+        "available": 10_000_000,
+        "equity": 10_000_000,
         "currency": "INR",
     }
+)
+class AccountSerializer(AnswerSerializer):
+    """The paper account, in rupees."""
+
+    balance = NumberField(help_text="The money in it.")
+    reserved = NumberField(help_text="What runs hold of it.")
+    available = NumberField(help_text="What is left for other runs.")
+    equity = NumberField(help_text="What it is worth with all positions at their last prices.")
+    currency = ChoiceField(choices=("INR",))
 
 
-def switch_out(switch: KillSwitch) -> dict[str, object]:
-    return {
-        "active": switch.active,
-        "since": wire_time(switch.since) if switch.since else None,
-        "reason": switch.reason or None,
-    }
+@example({"active": True, "since": MOMENT_EXAMPLE, "reason": "News"})
+class KillSwitchSerializer(AnswerSerializer):
+    """Whether the caller has stopped everything."""
+
+    active = BooleanField()
+    since = MomentField(allow_null=True)
+    reason = CharField(allow_null=True)
+
+    def to_representation(self, instance: KillSwitch) -> dict[str, Any]:
+        return {**super().to_representation(instance), "reason": instance.reason or None}

@@ -205,6 +205,8 @@ class Statement:
     reserved: Decimal
     equity: Decimal
 
+    currency: str = "INR"
+
     @property
     def available(self) -> Decimal:
         return self.balance - self.reserved

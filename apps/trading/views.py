@@ -1,105 +1,166 @@
-"""Start, stop, pause and resume under /api/trading/algorithms/<id>; /api/trading/account and
-/api/trading/kill-switch.
-"""
+"""Running algorithms on paper, the paper account, and the switch that stops everything."""
 
-from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
-from apps.algorithms.views import shown
+from apps.algorithms.models import AlgorithmNotFound
+from apps.algorithms.serializers import AlgorithmSerializer
+from apps.algorithms.services import ConcurrentUpdate
+from apps.algorithms.views import ETAG, shown
 from apps.core.api.idempotency import idempotent
+from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
+from apps.core.api.views import OwnedViewSet
+from apps.core.errors import Code
 from apps.core.etags import tag_of
-from apps.core.openapi import documented
-from apps.trading import openapi, services
+from apps.trading import services
 from apps.trading.serializers import (
-    admitted_out,
-    close_positions_in,
-    emergency_in,
-    statement_out,
-    switch_out,
+    AccountSerializer,
+    EmergencySerializer,
+    KillSwitchSerializer,
+    StartedAlgorithmSerializer,
+    StopSerializer,
 )
 from apps.trading.services import StartResult
 
+START_REFUSALS = (
+    Code.CONFLICT,
+    Code.INVALID_SYMBOL,
+    Code.DAILY_LOSS_LIMIT,
+    Code.ALGORITHM_ALREADY_ACTIVE,
+    Code.ALGORITHM_INCOMPLETE,
+    Code.POSITION_LIMIT_REACHED,
+    Code.INSUFFICIENT_BALANCE,
+    Code.BROKER_RATE_LIMIT,
+    Code.BROKER_CONNECTION_FAILED,
+)
 
-def _admitted(admitted: StartResult) -> Response:
-    return Response(admitted_out(admitted), headers={"ETag": tag_of(admitted.algorithm.rev)})
+
+def _started(result: StartResult) -> Response:
+    return Response(
+        StartedAlgorithmSerializer.render(result),
+        headers={"ETag": tag_of(result.algorithm.rev)},
+    )
 
 
-class TradingView(ViewSet):
-    @documented(openapi.START)
+@extend_schema(tags=["trading"])
+class RunViewSet(OwnedViewSet):
+    not_found = AlgorithmNotFound
+    lookup_url_kwarg = "algorithm_id"
+
+    @extend_schema(
+        operation_id="startAlgorithm",
+        parameters=[ETAG],
+        request=NO_FIELDS,
+        responses={200: StartedAlgorithmSerializer},
+    )
+    @refuses(*START_REFUSALS)
+    @action(detail=True, methods=["post"])
     @idempotent
     def start(self, request: Request, algorithm_id: str) -> Response:
-        EmptyBody.read(request.data)
-        admitted = services.start(
-            owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
-        )
-        return _admitted(admitted)
+        """Let it trade."""
+        self.read(EmptyBody)
+        return _started(services.start(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
 
-    @documented(openapi.STOP)
+    @extend_schema(
+        operation_id="stopAlgorithm",
+        parameters=[ETAG],
+        request=StopSerializer,
+        responses={200: AlgorithmSerializer},
+    )
+    @refuses(ConcurrentUpdate)
+    @action(detail=True, methods=["post"])
     @idempotent
     def stop(self, request: Request, algorithm_id: str) -> Response:
+        """End its run.
+
+        Its positions are closed unless `closePositions` is false.
+        """
         algorithm = services.stop(
-            owner=caller(request),
-            algorithm_id=algorithm_id,
-            close_positions=close_positions_in(request.data),
-            now=timezone.now(),
+            owner=self.owner, algorithm_id=algorithm_id, now=self.now, **self.read(StopSerializer)
         )
         return shown(algorithm)
 
-    @documented(openapi.PAUSE)
+    @extend_schema(
+        operation_id="pauseAlgorithm",
+        parameters=[ETAG],
+        request=NO_FIELDS,
+        responses={200: AlgorithmSerializer},
+    )
+    @refuses(ConcurrentUpdate)
+    @action(detail=True, methods=["post"])
     @idempotent
     def pause(self, request: Request, algorithm_id: str) -> Response:
-        EmptyBody.read(request.data)
-        algorithm = services.pause(
-            owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
-        )
-        return shown(algorithm)
+        """Take no new entries; stops and targets still work."""
+        self.read(EmptyBody)
+        return shown(services.pause(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
 
-    @documented(openapi.RESUME)
+    @extend_schema(
+        operation_id="resumeAlgorithm",
+        parameters=[ETAG],
+        request=NO_FIELDS,
+        responses={200: StartedAlgorithmSerializer},
+    )
+    @refuses(*START_REFUSALS)
+    @action(detail=True, methods=["post"])
     @idempotent
     def resume(self, request: Request, algorithm_id: str) -> Response:
-        EmptyBody.read(request.data)
-        admitted = services.resume(
-            owner=caller(request), algorithm_id=algorithm_id, now=timezone.now()
-        )
-        return _admitted(admitted)
+        """Take entries again."""
+        self.read(EmptyBody)
+        return _started(services.resume(owner=self.owner, algorithm_id=algorithm_id, now=self.now))
 
 
-class AccountView(ViewSet):
-    @documented(openapi.READ_ACCOUNT)
-    def show(self, request: Request) -> Response:
-        statement = services.read_account(owner=caller(request), now=timezone.now())
-        return Response(statement_out(statement))
+@extend_schema(tags=["trading"])
+class AccountViewSet(OwnedViewSet):
+    @extend_schema(operation_id="readAccount", responses={200: AccountSerializer})
+    def retrieve(self, request: Request) -> Response:
+        """The paper account."""
+        statement = services.read_account(owner=self.owner, now=self.now)
+        return Response(AccountSerializer.render(statement))
 
-    @documented(openapi.RESET_ACCOUNT)
+    @extend_schema(
+        operation_id="resetAccount", request=NO_FIELDS, responses={200: AccountSerializer}
+    )
     @idempotent
     def reset(self, request: Request) -> Response:
-        EmptyBody.read(request.data)
-        statement = services.reset_account(owner=caller(request), now=timezone.now())
-        return Response(statement_out(statement))
+        """Begin the paper account anew, when nothing runs."""
+        self.read(EmptyBody)
+        statement = services.reset_account(owner=self.owner, now=self.now)
+        return Response(AccountSerializer.render(statement))
 
 
-class KillSwitchView(ViewSet):
-    @documented(openapi.READ_SWITCH)
-    def show(self, request: Request) -> Response:
-        return Response(switch_out(services.read_switch(owner=caller(request))))
+@extend_schema(tags=["trading"])
+class KillSwitchViewSet(OwnedViewSet):
+    @extend_schema(operation_id="readKillSwitch", responses={200: KillSwitchSerializer})
+    def retrieve(self, request: Request) -> Response:
+        """Whether the caller has stopped everything."""
+        return Response(KillSwitchSerializer.render(services.read_switch(owner=self.owner)))
 
-    @documented(openapi.TURN_ON)
+    @extend_schema(
+        operation_id="stopEverything",
+        request=EmergencySerializer,
+        responses={200: KillSwitchSerializer},
+    )
+    @refuses(ConcurrentUpdate)
     @idempotent
-    def turn_on(self, request: Request) -> Response:
-        emergency = emergency_in(request.data)
-        switch = services.engage_kill_switch(
-            owner=caller(request),
-            reason=emergency.reason,
-            close_positions=emergency.close_positions,
-            now=timezone.now(),
-        )
-        return Response(switch_out(switch))
+    def engage(self, request: Request) -> Response:
+        """Pause every algorithm, and refuse starts until the switch is off.
 
-    @documented(openapi.TURN_OFF)
-    def turn_off(self, request: Request) -> Response:
-        services.release_kill_switch(owner=caller(request), now=timezone.now())
+        With `closePositions` true all positions are closed too.
+        """
+        body = self.read(EmergencySerializer)
+        switch = services.engage_kill_switch(
+            owner=self.owner,
+            reason=body.get("reason") or "",
+            close_positions=body["close_positions"],
+            now=self.now,
+        )
+        return Response(KillSwitchSerializer.render(switch))
+
+    @extend_schema(operation_id="allowTrading", responses={204: None})
+    def release(self, request: Request) -> Response:
+        """Let algorithms be started and resumed again."""
+        services.release_kill_switch(owner=self.owner, now=self.now)
         return Response(status=204)

@@ -19,6 +19,7 @@ from drf_spectacular.utils import (
     Direction,
     OpenApiExample,
     OpenApiParameter,
+    OpenApiRequest,
     extend_schema_serializer,
 )
 from rest_framework import serializers
@@ -109,8 +110,10 @@ REASONS: Final = {
 }
 
 
-def refuses(*errors: type[ServiceError]) -> Callable[[View], View]:
-    """Say which errors of its own a view's method can end in."""
+def refuses(*errors: type[ServiceError] | Code) -> Callable[[View], View]:
+    """Say which errors of its own a view's method can end in, or their codes where several errors
+    share one.
+    """
 
     def mark(method: View) -> View:
         method.refusals = errors  # type: ignore[attr-defined]  # read by ApiSchema alone
@@ -226,7 +229,9 @@ JSON: Final[Schema] = {
     ],
 }
 # The body of a call that has no fields of its own, for `extend_schema(request=...)`.
-NO_FIELDS: Final = {"application/json": ref("Nothing")}
+NO_FIELDS: Final = {
+    "application/json": OpenApiRequest(ref("Nothing"), examples=[OpenApiExample("Example", {})])
+}
 
 
 _FAULT: Final[Schema] = {
@@ -361,10 +366,10 @@ class ApiSchema(AutoSchema):
             sources.append(WITHOUT_CREDENTIALS)
         if getattr(self._method, "is_idempotent", False):
             sources.append(WITH_IDEMPOTENCY_KEY)
-        own: list[type[ServiceError]] = list(getattr(self._method, "refusals", ()))
+        own: list[type[ServiceError] | Code] = list(getattr(self._method, "refusals", ()))
         if re.search(r"{\w+_id}", self.path):
             own.insert(0, getattr(self.view, "not_found", NotFound))
-        sources += [{OWN_STATUS.get(error, STATUS[error.code]): (error.code,)} for error in own]
+        sources += [_refused(error) for error in own]
         refusals: dict[int, tuple[Code, ...]] = {}
         for source in sources:
             for status, codes in source.items():
@@ -391,6 +396,12 @@ class ApiSchema(AutoSchema):
         renderers = self.view.get_renderers()
         table = next(renderer for renderer in renderers if isinstance(renderer, TableRenderer))
         return table.render(example)
+
+
+def _refused(error: type[ServiceError] | Code) -> dict[int, tuple[Code, ...]]:
+    if isinstance(error, Code):
+        return {STATUS[error]: (error,)}
+    return {OWN_STATUS.get(error, STATUS[error.code]): (error.code,)}
 
 
 def _headers(names: Sequence[str]) -> Schema:
