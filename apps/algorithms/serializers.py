@@ -307,8 +307,8 @@ class MetricAlertsSerializer(StrictSerializer):
     has_snake_case_sources = False
 
     maxDrawdown = AlertSerializer(required=False, help_text="Percent; when it is above.")
-    winRate = AlertSerializer(required=False, help_text="Percent; when it is below.")
     profitFactor = AlertSerializer(required=False, help_text="When it is below.")
+    winRate = AlertSerializer(required=False, help_text="Percent; when it is below.")
 
     def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
         return dict(instance)

@@ -184,6 +184,6 @@ def test_all_faults_are_told_at_once(api: Api, alice: User) -> None:
     error = assert_error(response, 400, "VALIDATION_ERROR", field="alerts.maxDrawdwn")
     assert "did you mean maxDrawdown?" in error["message"]
     assert [fault["field"] for fault in error["details"]["errors"]] == [
-        "alerts.maxDrawdwn", "alerts.winRate.threshold", "alerts.winRate.action",
-        "alerts.profitFactor.action",
+        "alerts.maxDrawdwn", "alerts.profitFactor.action", "alerts.winRate.threshold",
+        "alerts.winRate.action",
     ]  # fmt: skip

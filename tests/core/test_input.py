@@ -25,7 +25,7 @@ class Order(Body):
     note = TextField(lines=True, required=False)
     code = TextField(exact=True, required=False)
     kind = ChoiceField(choices=("buy", "sell"))
-    capital = NumberField(least=1, most=100, required=False)
+    capital = NumberField(min_value=1, max_value=100, required=False)
     urgent = FlagField(required=False)
     pin = SecretField(min_length=3, required=False)
 

@@ -8,6 +8,7 @@ a token, takes a body or an Idempotency-Key, the headers of every answer) is add
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
@@ -562,6 +563,7 @@ def spread_examples(result: Schema, **_: object) -> Schema:
     """Give each field the value that it has in the first example of its body or answer, for pages
     and clients that show fields one by one. One of drf-spectacular's POSTPROCESSING_HOOKS.
     """
+    result = deepcopy(result)  # parts of it are constants
     schemas = result["components"]["schemas"]
     for item in result["paths"].values():
         for operation in item.values():
