@@ -1,7 +1,7 @@
-"""DATA_DIR is entered by its owner alone, and what root makes in it belongs to that owner too.
+"""Folders and files that their owner alone can read, also when root makes them for that owner.
 
-When the owner is root, the accounts that root hands database, web and workers to have a group in
-common. That group may pass through to the folders that are its members' own, and lists nothing.
+When the owner of DATA_DIR is root, the accounts that root hands database, web and workers to share
+a group, which may pass through DATA_DIR to their own folders and lists nothing.
 """
 
 import os
@@ -17,9 +17,9 @@ def make(directory: Path) -> None:
 
 
 def keep_private(directory: Path, *, group: int | None) -> None:
-    """Take from others what rights they have; `group` may pass through if root owns the folder.
+    """Take the rights of others away; `group` may pass through if root owns the folder.
 
-    A folder that everybody shares, such as /tmp, is left as it is, and so is somebody else's.
+    A shared folder such as /tmp is left as it is, and so is somebody else's.
     """
     status = directory.stat()
     if status.st_mode & stat.S_ISVTX or os.geteuid() not in (0, status.st_uid):
@@ -35,7 +35,7 @@ def keep_private(directory: Path, *, group: int | None) -> None:
 
 @contextmanager
 def private_file(path: Path, flags: int) -> Iterator[int]:
-    """A descriptor of a file that its owner alone may read, made if it is not there."""
+    """Open a file that its owner alone may read, and make it if it is not there."""
     descriptor = open_private(path, flags)
     try:
         yield descriptor
@@ -44,7 +44,7 @@ def private_file(path: Path, flags: int) -> Iterator[int]:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """As `private_file`; the caller closes it. Raises OSError.
+    """Open a file as `private_file` does; the caller closes it. Raises OSError.
 
     Root follows no link in a folder of somebody else.
     """
@@ -59,5 +59,5 @@ def open_private(path: Path, flags: int) -> int:
 
 
 def is_guest(directory: Path) -> bool:
-    """Whether we are root in a folder of somebody else."""
+    """Return whether this process is root and the folder somebody else's."""
     return os.geteuid() == 0 and directory.exists() and directory.stat().st_uid != 0

@@ -1,7 +1,7 @@
-"""Started by root, web and workers run as another account, if that one can run them.
+"""The account of web and workers: when root starts them, another one, if it can run them.
 
-What they write lies in a folder of their own: what such an account has written, above all compiled
-kernels, is never loaded by root.
+They write to a folder of their own: root never loads what such an account has written, above all
+compiled kernels.
 """
 
 import os
@@ -15,9 +15,9 @@ from typing import Final
 from django.conf import settings
 
 from apps.ops import private_files
-from apps.ops.embedded_postgres.binaries import Account
+from apps.ops.system_account import SystemAccount
 
-# What the account must be able to do: read project and environment, listen, reach the database.
+# The account must be able to read project and environment, to listen and to reach the database.
 PROBE: Final = """
 from django.db import connection
 from apps.ops.management.commands.up import require_free_port
@@ -28,9 +28,9 @@ connection.ensure_connection()
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """As whom children run. `warning` says why that is root."""
+    """The account and environment of child processes; `warning` says why that is root."""
 
-    account: Account | None
+    account: SystemAccount | None
     environment: Mapping[str, str] | None
     warning: str = ""
 
@@ -39,10 +39,13 @@ UNCHANGED: Final = Identity(None, None)
 
 
 def choose_identity(*, group: int | None) -> Identity:
-    """Our own unless we are root; members of `group` may enter where the embedded database is."""
+    """Return this process's own identity unless it is root.
+
+    Members of `group` may enter where the embedded database is.
+    """
     if os.geteuid() != 0:
         return UNCHANGED
-    account = Account.for_service(settings.DATA_DIR, group)
+    account = SystemAccount.for_service(settings.DATA_DIR, group)
     private_files.keep_private(settings.DATA_DIR, group=account.group)
     # HOME: libpq looks there for certificates.
     environment = {**os.environ, "HOME": "/", "SECRET_KEY": settings.SECRET_KEY}
@@ -63,8 +66,8 @@ def choose_identity(*, group: int | None) -> Identity:
     )
 
 
-def _problem(account: Account, environment: Mapping[str, str]) -> str:
-    """Why the account cannot run web and workers; empty when it can."""
+def _problem(account: SystemAccount, environment: Mapping[str, str]) -> str:
+    """Return why the account cannot run web and workers, or ""."""
     try:
         answer = account.run(
             *(sys.executable, "-c", PROBE), environment=environment, directory=settings.BASE_DIR
@@ -75,16 +78,16 @@ def _problem(account: Account, environment: Mapping[str, str]) -> str:
     return "" if answer.returncode == 0 else lines[-1]
 
 
-def _prepare_metrics(account: Account, metrics: Path) -> None:
-    """Give the folder of metrics to the account, and its parent to the owner of DATA_DIR."""
+def _prepare_metrics(account: SystemAccount, metrics: Path) -> None:
+    """Make the account own the folder of metrics, and the owner of DATA_DIR its parent."""
     parent, owner = metrics.parent, settings.DATA_DIR.stat()
     os.chown(parent, owner.st_uid, owner.st_gid)
     parent.chmod(0o711)
-    account.own(metrics)
+    account.take_ownership(metrics)
 
 
-def _prepare_folder(account: Account, folder: Path) -> None:
-    """Make the account's folder, with what root has compiled: it need not be compiled again."""
+def _prepare_folder(account: SystemAccount, folder: Path) -> None:
+    """Make the account's folder, with a copy of what root has compiled."""
     if folder.exists():
         return
     compiled, unfinished = Path(os.environ["NUMBA_CACHE_DIR"]), folder.with_name("service.new")
@@ -93,5 +96,5 @@ def _prepare_folder(account: Account, folder: Path) -> None:
     if compiled.is_dir():
         shutil.copytree(compiled, unfinished / "numba")
     for path in (unfinished, *unfinished.rglob("*")):
-        account.own(path)
+        account.take_ownership(path)
     unfinished.rename(folder)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-from apps.ops.embedded_postgres.binaries import Account
+from apps.ops.system_account import SystemAccount
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 POLL_SECONDS = 0.1
@@ -48,7 +48,7 @@ class Child:
     module: str
     arguments: Sequence[str]
     seconds_to_stop: float = 10.0
-    account: Account | None = None
+    account: SystemAccount | None = None
     environment: Mapping[str, str] | None = None
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)

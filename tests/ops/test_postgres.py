@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.ops.embedded_postgres.binaries import SHARED, Account, find
+from apps.ops.embedded_postgres.binaries import SHARED, find
 from apps.ops.embedded_postgres.cluster import DATABASE, OWNER, SERVICE
 from apps.ops.embedded_postgres.shared_server import NoDatabase, attached, revive, socket_directory
+from apps.ops.system_account import SystemAccount
 from tests.processes import is_alive, line, python, until
 
 USE_IT = """
@@ -144,7 +145,7 @@ def test_the_account_of_web_and_workers_is_known_as_the_services_role_alone(
     if os.geteuid() != 0:
         pytest.skip("only root hands the service to another account")
     with attached(made_dir, durable=False) as cluster:
-        account = Account.for_service(made_dir, cluster.account.group)
+        account = SystemAccount.for_service(made_dir, cluster.account.group)
         psql = cluster.binaries.directory / "psql"
         answers = {
             role: account.run(psql, "-h", cluster.socket, "-U", role, "-c", "SELECT 1", DATABASE)

@@ -14,13 +14,17 @@ import pytest
 from django.conf import LazySettings
 
 from apps.ops import privileges
-from apps.ops.embedded_postgres.binaries import Account
 from apps.ops.supervisor import Child
+from apps.ops.system_account import SystemAccount
 from tests.processes import PROJECT
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another account")
 
-DAEMON = Account.for_service(Path("/"), group=None) if os.geteuid() == 0 else Account(None, None)
+DAEMON = (
+    SystemAccount.for_service(Path("/"), group=None)
+    if os.geteuid() == 0
+    else SystemAccount(None, None)
+)
 
 
 @pytest.fixture
@@ -76,7 +80,7 @@ def test_what_root_makes_in_the_folder_of_an_account_can_be_used_by_it(
     monkeypatch.setattr(privileges, "PROBE", "")
     os.chown(data_dir, 12345, 54321)
     identity = privileges.choose_identity(group=1)
-    assert identity.account == Account(12345, 54321)
+    assert identity.account == SystemAccount(12345, 54321)
     assert identity.environment is not None
     assert identity.environment["NUMBA_CACHE_DIR"] == str(data_dir / "numba")
     for made in (data_dir / "metrics", data_dir / "metrics" / "8000"):
@@ -110,7 +114,7 @@ def test_a_python_that_the_account_cannot_run_is_named(
 
 def test_the_owner_of_the_data_directory_runs_them_if_that_is_not_root(tmp_path: Path) -> None:
     os.chown(tmp_path, 12345, 54321)
-    assert Account.for_service(tmp_path, group=1) == Account(12345, 54321)
+    assert SystemAccount.for_service(tmp_path, group=1) == SystemAccount(12345, 54321)
 
 
 @pytest.mark.usefixtures("anybodys_python")

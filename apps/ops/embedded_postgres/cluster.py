@@ -1,9 +1,9 @@
-"""One PostgreSQL data directory: made, started, asked, stopped.
+"""One PostgreSQL data directory: how it is made, its server started and stopped.
 
 The server listens on a Unix socket alone, in a directory that only its owner can enter (started by
-root, its group too), and knows its clients by what the kernel says of them (peer): the user who
-starts it, the owner of DATA_DIR, and root. The account that root hands web and workers to is known
-as the service's role alone. There is no password that could leak.
+root, its group too), and identifies its clients by what the kernel says of them (peer): the user
+who starts it, the owner of DATA_DIR, and root. The account that root hands web and workers to gets
+the service's role alone. There is no password that could leak.
 """
 
 import os
@@ -24,26 +24,19 @@ import psycopg
 
 from apps.ops import private_files
 from apps.ops.embedded_postgres import launcher
-from apps.ops.embedded_postgres.binaries import (
-    Account,
-    Binaries,
-    NoDatabase,
-    find,
-    for_account,
-    plain_environment,
-    shared,
-)
+from apps.ops.embedded_postgres.binaries import Binaries, NoDatabase, find, for_account, shared
+from apps.ops.system_account import SystemAccount, plain_environment
 
 OWNER = DATABASE = "algotrade"  # made with the data: a superuser, who owns the tables
 SERVICE = "algotrade_service"  # who reads and writes them (roles.py)
 MAP = "accounts"  # of the machine's accounts to roles, in pg_ident.conf
 PORT = 5432  # part of the socket's file name; nothing listens on TCP
-PATIENCE = 120.0  # seconds: recovery after a crash replays what was written since the checkpoint
+SECONDS_TO_START = 120.0  # recovery after a crash replays what was written since the checkpoint
 
 SETTINGS = {
     "listen_addresses": "",
     "port": str(PORT),
-    "log_min_messages": "log",  # a refused statement is told to its client, which logs it
+    "log_min_messages": "log",  # a refused statement is logged by its client
     "log_checkpoints": "off",
 }
 THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
@@ -51,10 +44,10 @@ THROW_AWAY = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """The server of one DATA_DIR. `data` may be a link: where it leads is where the data lies."""
+    """The server of one DATA_DIR. `data` may be a link to where the data is."""
 
     binaries: Binaries
-    account: Account
+    account: SystemAccount
     data: Path
     socket: Path
     lock: Path
@@ -67,7 +60,7 @@ class Cluster:
         data = directory / f"pg{binaries.major}"
         _refuse_another_major(data)
         _refuse_another_owner(data)
-        account = Account.for_data(data)
+        account = SystemAccount.for_data(data)
         return cls(
             binaries=for_account(binaries, account),
             account=account,
@@ -99,12 +92,12 @@ class Cluster:
         )
 
     def process(self) -> int | None:
-        """The id of the running postmaster, if it is one and it is ours."""
-        pid = self._noted_process()
+        """Return the id of the running postmaster of this data directory, if there is one."""
+        pid = self._recorded_process()
         return pid if pid and str(self.data.resolve()) in _command_line(pid) else None
 
     def stop(self) -> None:
-        """Fast shutdown: open transactions are rolled back, everything committed is on disk."""
+        """Shut down fast: open transactions are rolled back, everything committed is on disk."""
         pid = self.process()
         deadline = 0.0
         stop_signals = iter([signal.SIGINT, signal.SIGQUIT, signal.SIGKILL])
@@ -116,19 +109,19 @@ class Cluster:
             time.sleep(0.01)
 
     def _problem(self, database: str) -> str | None:
-        """Why the server does not answer, or None: it answers, for this very data directory."""
+        """Return why the server does not answer, or None if it does, for this data directory."""
         try:
             with self.connect(database) as connection:
-                found = connection.execute("SELECT current_setting('data_directory')").fetchone()
+                row = connection.execute("SELECT current_setting('data_directory')").fetchone()
         except psycopg.OperationalError as error:
             return str(error)
-        if found is None or Path(found[0]).resolve() != self.data.resolve():
+        if row is None or Path(row[0]).resolve() != self.data.resolve():
             raise NoDatabase(f"{self.socket} is in use by the server of another data directory")
         return None
 
     def _wait(self, *, ended: Callable[[], bool]) -> bool:
-        """Until the server answers (True) or ends (False)."""
-        deadline = time.monotonic() + PATIENCE
+        """Wait until the server answers (True) or ends (False)."""
+        deadline = time.monotonic() + SECONDS_TO_START
         while problem := self._problem("postgres"):
             if "authentication failed" in problem or time.monotonic() > deadline:
                 raise NoDatabase(f"PostgreSQL runs but does not answer: {problem}")
@@ -141,7 +134,7 @@ class Cluster:
         if not (self.data / "PG_VERSION").exists():
             self._create()
         self._write_access_rules()
-        self._remove_stale_note()
+        self._remove_stale_pid_file()
         for seconds in (0, 1, 3):  # after kill -9 its children may still hold its shared memory
             time.sleep(seconds)
             with self._launch() as ended:
@@ -153,7 +146,7 @@ class Cluster:
     def _launch(self) -> Iterator[Callable[[], bool]]:
         """Start the launcher, in a session of its own that Ctrl-C in the terminal does not reach.
 
-        Yields a question: has it ended? It alone holds the write end of a pipe.
+        Yields a function that tells whether it has ended: it alone holds the write end of a pipe.
         """
         user, group = self.account.user, self.account.group
         settings = SETTINGS | {
@@ -183,12 +176,12 @@ class Cluster:
             yield lambda: bool(select.select([end], [], [], 0)[0])
 
     def _create(self) -> None:
-        """Made beside its place and moved there: what is in place is complete."""
+        """Make the data directory beside its place and move it there, so that it is complete."""
         place = self._place()
         unfinished = place / f"{self.data.name}.new"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
-        self.account.own(unfinished)
+        self.account.take_ownership(unfinished)
         answer = self.account.run(
             *(self.binaries.directory / "initdb", "--pgdata", unfinished, "--username", OWNER),
             *("--auth=peer", "--locale=C", "--encoding=UTF8"),
@@ -203,7 +196,7 @@ class Cluster:
             self.data.symlink_to(finished)
 
     def _place(self) -> Path:
-        """DATA_DIR, or for an account that cannot enter it (root's home) one that it can."""
+        """Return DATA_DIR, or a directory that the account can enter if it cannot enter that."""
         if self.account.may_enter(self.data.parent):
             return self.data.parent
         place = Path(tempfile.mkdtemp(prefix="data-", dir=shared()))
@@ -211,7 +204,7 @@ class Cluster:
         return place
 
     def _create_database(self) -> None:
-        """The database and the service's role; data of an older version has only the first."""
+        """Create the database and the service's role; older data has only the first."""
         with self.connect("postgres") as connection:
             databases = connection.execute("SELECT datname FROM pg_database").fetchall()
             if (DATABASE,) not in databases:
@@ -226,13 +219,13 @@ class Cluster:
                 connection.execute("SELECT pg_reload_conf()")
 
     def _prepare_socket(self) -> None:
-        """/tmp is everybody's: a directory that somebody else made there first is not used."""
+        """Make the socket's directory, and refuse one that somebody else has made in /tmp."""
         server = os.geteuid() if self.account.user is None else self.account.user
         with suppress(FileExistsError):
             self.socket.mkdir(mode=0o700)
-            self.account.own(self.socket)
-        found = self.socket.lstat()
-        if found.st_uid != server or found.st_mode & 0o170067 != 0o040000:
+            self.account.take_ownership(self.socket)
+        status = self.socket.lstat()
+        if status.st_uid != server or status.st_mode & 0o170067 != 0o040000:
             raise NoDatabase(
                 f"{self.socket} is not a directory of the database's account alone: remove it"
             )
@@ -242,30 +235,32 @@ class Cluster:
     def _write_access_rules(self) -> None:
         users = {os.geteuid(), self.data.parent.stat().st_uid, 0}
         names = {pwd.getpwuid(user).pw_name for user in users}
-        service = Account.for_service(self.data.parent, self.account.group).name
+        service = SystemAccount.for_service(self.data.parent, self.account.group).name
         lines = {f'{MAP} "{name}" {role}\n' for name in names for role in (OWNER, SERVICE)}
         lines.add(f'{MAP} "{service}" {SERVICE}\n')
         self._write("pg_hba.conf", f"local all {OWNER},{SERVICE} peer map={MAP}\n")
         self._write("pg_ident.conf", "".join(sorted(lines)))
 
     def _write(self, name: str, text: str) -> None:
-        """By a new file: root follows no link in a directory that belongs to another account."""
+        """Replace a file by a new one: root follows no link in another account's directory."""
         handle, unfinished = tempfile.mkstemp(dir=self.data)
         with os.fdopen(handle, "w") as file:
-            self.account.own(handle)
+            self.account.take_ownership(handle)
             file.write(text)
         os.replace(unfinished, self.data / name)
 
-    def _noted_process(self) -> int | None:
+    def _recorded_process(self) -> int | None:
         try:
             return int((self.data / "postmaster.pid").read_text().split()[0])
         except (FileNotFoundError, IndexError, ValueError):
             return None
 
-    def _remove_stale_note(self) -> None:
-        """After a crash the noted id may belong to another program by now, and PostgreSQL would
-        wait for it to end. Every other kind of leftover note it clears up by itself."""
-        pid = self._noted_process()
+    def _remove_stale_pid_file(self) -> None:
+        """Remove a process id that another program has by now: PostgreSQL would wait for it to end.
+
+        PostgreSQL removes every other leftover itself.
+        """
+        pid = self._recorded_process()
         if pid and (command := _command_line(pid)) and "postgres" not in command:
             (self.data / "postmaster.pid").unlink()
 
@@ -289,7 +284,7 @@ def _refuse_another_owner(data: Path) -> None:
 
 
 def _command_line(pid: int) -> str:
-    """Of a running process; empty when there is none, or when it has ended and nobody asked."""
+    """Return the command line of a running process, or "" when it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
     except (FileNotFoundError, ProcessLookupError):  # it may end between open and read

@@ -1,11 +1,11 @@
-"""Runs PostgreSQL as its child, for as long as somebody holds the lock.
+"""Run PostgreSQL as a child, for as long as a process holds the lock.
 
-    python launcher.py LOCK UID GID POSTGRES [ARGUMENT...]      (UID and GID may be "-": ours)
+    python launcher.py LOCK UID GID POSTGRES [ARGUMENT...]      (UID and GID "-": not changed)
 
-Every process that uses the embedded server holds a shared lock on LOCK. The kernel takes it away
-from a process however that process ends, kill -9 included, so an exclusive lock is granted here
-once the last of them is gone: then the server is stopped. It leaves its parent at once, since
-whoever needs the server first may end first. Standard library only: a script.
+Every process that uses the embedded server holds a shared lock on LOCK. The kernel releases it
+however that process ends, kill -9 included, so an exclusive lock is granted here once the last of
+them is gone: then the server is stopped. This process leaves its parent at once, since the command
+that started it may end before others. It is a script of the standard library alone.
 """
 
 import fcntl

@@ -1,8 +1,8 @@
 """The two roles of the embedded database: one owns the tables, the other uses them.
 
-The service reads and writes rows; it changes no table and no trigger, and to the record of who did
-what it only adds. Any other server may have the same two: `grant` looks for the service's role. One
-that has no such role is used by whatever role DATABASE_URL names.
+The service reads and writes rows; it changes no table and no trigger, and only adds to the audit
+record. Another server may have the same two roles: `grant` looks for the service's role. A server
+without it is used by the role that DATABASE_URL names.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ ANALYZED: Final = "symbols_instrument"  # after a list of instruments was loaded
 
 @contextmanager
 def as_owner() -> Iterator[None]:
-    """Connect to the embedded database as the owner of the tables; to another as always."""
+    """Connect to the embedded database as the owner of its tables, to another one as always."""
     parameters = connection.settings_dict
     if not settings.EMBEDDED_DATABASE or parameters["USER"] == OWNER:
         yield
@@ -36,9 +36,9 @@ def as_owner() -> Iterator[None]:
 
 
 def grant() -> None:
-    """Give the service's role, if the server has it, what it needs of the tables there are.
+    """Grant the service's role, if the server has it, what it needs on the existing tables.
 
-    The service itself gives nothing: it may be what DATABASE_URL names.
+    Nothing is granted as that role itself: DATABASE_URL may name it.
     """
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(

@@ -1,4 +1,4 @@
-"""The database of DATA_DIR: shared by every command that needs it, stopped by the last of them.
+"""The database of DATA_DIR, shared by every command that needs it and stopped by the last.
 
 `attached` holds a shared lock while the server is used, and its parent process (launcher.py) waits
 for that lock. So the server neither ends while a process uses it nor outlives the last of them.
@@ -28,17 +28,16 @@ __all__ = [
 
 
 def socket_directory(data_dir: Path) -> Path:
-    """Where the server listens: a short path, as a socket's has at most 104 bytes."""
+    """Return where the server listens: a short path, as a socket's has at most 104 bytes."""
     digest = hashlib.sha256(os.fsencode(os.path.realpath(data_dir))).hexdigest()
     return Path("/tmp") / f"algotrade-{digest[:16]}"
 
 
 @contextmanager
 def attached(data_dir: Path, *, durable: bool = True) -> Iterator[Cluster]:
-    """Use the database of DATA_DIR: the running one, or one started now.
+    """Use the database of DATA_DIR, which is started if it does not run.
 
-    `durable=False` is for data that is thrown away: nothing is forced to disk. Raises
-    NoDatabase, whose message is one line that says what to do.
+    `durable=False` is for data that is thrown away: nothing is forced to disk. Raises NoDatabase.
     """
     directory = _writable(data_dir)
     users, starting = directory / "postgres.lock", directory / "postgres.start"
@@ -62,7 +61,7 @@ def attached(data_dir: Path, *, durable: bool = True) -> Iterator[Cluster]:
 
 
 def revive(cluster: Cluster) -> None:
-    """Start the server of an attached database again; of several who try, one does."""
+    """Start the server of an attached database again; of several processes, one does."""
     with _locked(cluster.lock.with_name("postgres.start"), fcntl.LOCK_EX):
         cluster.ensure_running()
 
