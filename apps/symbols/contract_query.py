@@ -1,4 +1,4 @@
-"""Reading the words by which people describe a contract: "NIFTY 24350 CE", "banknifty 25 aug fut".
+"""Parsing of words that describe a contract: "NIFTY 24350 CE", "banknifty 25 aug fut".
 
 The name of the underlying comes first, then in any order a strike, CE, PE or FUT, and a month with
 a day or a year beside it.
@@ -28,16 +28,16 @@ _LARGEST_STRIKE: Final = 10**9
 _YEARS_BEFORE: Final = 1
 _YEARS_AFTER: Final = 5
 
-Days = tuple[date, date]
-"""A first and a last day, both included."""
+# A first and a last day, both included.
+DaySpan = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)
 class ContractQuery:
-    """What was said of a contract; None is left open.
+    """The description of a contract; None is left open.
 
     `root` is the underlying's name as typed, in capitals. `expiries` has the readings of the date,
-    the likelier one first, each as the days on which the contract may expire; none means any day.
+    the likelier one first, each as the days on which the contract may expire; empty means any day.
     """
 
     exchange: str | None
@@ -45,11 +45,11 @@ class ContractQuery:
     is_future: bool
     option_type: str | None
     strike: int | None
-    expiries: tuple[tuple[Days, ...], ...]
+    expiries: tuple[tuple[DaySpan, ...], ...]
 
 
 def read_contract(text: str, *, today: date) -> ContractQuery | None:
-    """Return what `text`, in capitals, says of a contract; None where it describes none."""
+    """Parse `text`, in capitals, as the description of a contract; None where it is not one."""
     exchange, _, description = text.rpartition(":")
     words = description.split()
     first = next((n for n, word in enumerate(words) if n and _is_of_tokens(word)), len(words))
@@ -84,8 +84,8 @@ def _is_of_tokens(word: str) -> bool:
 
 
 def _strike_at(tokens: Sequence[str], months: Sequence[int]) -> int | None:
-    """The index of the strike: the number before CE or PE, else the one after it, else the last
-    one that cannot be part of a date.
+    """Return the index of the strike: the number before CE or PE, else the one after it, else the
+    last one that cannot be part of a date.
     """
     for n, token in enumerate(tokens):
         if token in _OPTION_TYPES:
@@ -105,8 +105,8 @@ def _is_year(token: str) -> bool:
 
 def _expiries(
     tokens: Sequence[str], month_at: int, numbers: set[int], today: date
-) -> Iterator[tuple[Days, ...]]:
-    """Each reading of the date: of numbers beside a month the one before it is rather the day."""
+) -> Iterator[tuple[DaySpan, ...]]:
+    """Return each reading of the date: of two numbers the first is rather the day."""
     month = _MONTHS[tokens[month_at]]
     around = [int(tokens[n]) for n in (month_at - 1, month_at + 1) if n in numbers]
     readings: list[tuple[int | None, int | None]]  # (day, year)
@@ -128,8 +128,8 @@ def _expiries(
             yield days
 
 
-def _days(year: int, month: int, day: int | None) -> Days | None:
-    """A day of a month or all of them; None where there is no such day."""
+def _days(year: int, month: int, day: int | None) -> DaySpan | None:
+    """Return a day of a month or all of them; None where there is no such day."""
     if not 2000 <= year <= 2099:
         return None
     length = monthrange(year, month)[1]

@@ -1,4 +1,4 @@
-"""The lot and the multiplier of a row, where its master says them, or says them in another way.
+"""The lot and the multiplier of a row, where its master says them or other sources do.
 
 A unit of a share, an index or its contracts gains a rupee per rupee of price. Commodities and
 currencies are quoted by another unit than lots are counted in, and few masters say so: what they
@@ -29,7 +29,7 @@ _UNKNOWN: Final = Lot(None, None)
 
 @cache
 def known() -> dict[tuple[str, str], Lot]:
-    """By exchange and underlying."""
+    """Return the known lots by exchange and underlying."""
     with FILE.open(encoding="utf-8", newline="") as lines:
         return {
             (row["exchange"], row["root"]): Lot(int(row["lot"]), Decimal(row["multiplier"]))
@@ -38,7 +38,7 @@ def known() -> dict[tuple[str, str], Lot]:
 
 
 def lot_of(row: InstrumentRow) -> Lot:
-    """What the master says goes before what is known of the underlying."""
+    """Return the lot of a row: the master takes precedence over what is known of the underlying."""
     if row.segment in (Segment.CASH, Segment.DERIVATIVES):
         return _plain(row.lot)
     if row.expiry is None:

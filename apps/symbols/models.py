@@ -1,4 +1,4 @@
-"""The instrument master: everything that can be named by an `EXCHANGE:SYMBOL`."""
+"""Instruments: everything that has an `EXCHANGE:SYMBOL`."""
 
 from datetime import date
 from typing import Final
@@ -31,7 +31,7 @@ class OptionType(models.TextChoices):
 
 
 class Source(models.TextChoices):
-    """Who publishes masters, and so has names of its own for instruments."""
+    """A broker or exchange that publishes masters, with its own names of instruments."""
 
     KITE = "kite", "Kite (Zerodha)"
     UPSTOX = "upstox", "Upstox"
@@ -57,9 +57,9 @@ _FREEZE: Final = "More units than this in one order are refused by the exchange;
 
 
 class Instrument(models.Model):
-    """One thing that can be named and perhaps traded; a row of a master or of the bundled sample.
+    """An instrument of a master or of the bundled sample; perhaps it can be traded.
 
-    The collation C of what is searched lets one index serve both `LIKE 'REL%'` and the order.
+    The collation C of searched columns lets one index serve both `LIKE 'REL%'` and the order.
     """
 
     symbol = models.CharField(max_length=MAX_LENGTH, db_collation="C", help_text="EXCHANGE:SYMBOL")
@@ -138,7 +138,7 @@ class Instrument(models.Model):
         return self.symbol
 
     def obstacle(self, day: date) -> str | None:
-        """Why it cannot be traded on `day`; None when it can."""
+        """Return why the instrument cannot be traded on `day`; None when it can."""
         if not self.enabled:
             return "It has been switched off here."
         if self.expiry is not None and self.expiry < day:
@@ -151,9 +151,9 @@ class Instrument(models.Model):
 
 
 class InstrumentTerms(models.Model):
-    """What one lot and one tick of an instrument are from a day on, until the next row's day.
+    """The lot and tick of an instrument from a day on, until the next row's day.
 
-    The newest row says what the instrument itself says; older ones are for the past.
+    The newest row equals the instrument's own fields; older ones are for the past.
     """
 
     instrument = models.ForeignKey(
@@ -181,7 +181,7 @@ class InstrumentTerms(models.Model):
 
 
 class InstrumentAlias(models.Model):
-    """What a broker or an exchange calls an instrument that it lists."""
+    """The name that a broker or an exchange gives to an instrument that it lists."""
 
     instrument = models.ForeignKey(
         Instrument, on_delete=models.CASCADE, related_name="aliases", db_index=False
@@ -206,7 +206,7 @@ class InstrumentAlias(models.Model):
 
 
 class MasterLoad(models.Model):
-    """A master that was brought in: the newest day of an exchange's segment decides the facts."""
+    """An imported master: the newest day of an exchange's segment decides the facts."""
 
     source = models.CharField(max_length=7, choices=Source.choices)
     exchange = models.CharField(max_length=5, choices=[(name, name) for name in EXCHANGES])

@@ -1,8 +1,8 @@
-"""From a master's rows to symbols, each of one row alone.
+"""Symbols for the rows of a master, one row for each symbol.
 
 A name keeps its letters and digits: M&M is MM, BAJAJ-AUTO is BAJAJAUTO. An index with contracts is
-called as its contracts are. The monthly contract is written without a day, the others with one.
-Every symbol is read again by the grammar and must come out as what it was made of.
+named as its contracts are. The monthly contract is written without a day, the others with one.
+Every symbol is parsed again and must yield what it was made of.
 """
 
 import calendar
@@ -17,8 +17,8 @@ from apps.engine.symbols import MAX_LENGTH, MONTHS, InvalidSymbol, readings
 from apps.symbols.importers import InstrumentRow, RejectedRow, Rejections, RejectReason
 from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type
 
+# Exchange, underlying, whether futures, year, month: the last expiry is the monthly one.
 ContractMonth = tuple[str, str, bool, int, int]
-"""Exchange, underlying, whether futures, year, month: the last expiry is the monthly one."""
 
 _OTHERS: Final = re.compile(r"[^A-Z0-9]+")
 # A monthly contract of shares and indices expires on the last of a weekday, or up to three days
@@ -33,7 +33,7 @@ INDICES: Final[Mapping[str, str]] = {
 
 
 class NamedRow(NamedTuple):
-    """A row under its symbol."""
+    """A row with its symbol."""
 
     symbol: str
     code: str
@@ -45,12 +45,12 @@ class NamedRow(NamedTuple):
 
 @lru_cache(maxsize=20_000)
 def letters(raw: str) -> str:
-    """What of a name a symbol can hold."""
+    """Return the letters and digits of a name, which a symbol can hold."""
     return _OTHERS.sub("", raw.upper())
 
 
 def last_expiries(rows: Iterable[InstrumentRow]) -> dict[ContractMonth, date]:
-    """The last expiry of each underlying in each month, as far as these rows go."""
+    """Return the last expiry of each underlying in each month among these rows."""
     last: dict[ContractMonth, date] = {}
     for row in rows:
         if row.expiry is not None:
@@ -60,12 +60,12 @@ def last_expiries(rows: Iterable[InstrumentRow]) -> dict[ContractMonth, date]:
 
 
 def name_all(
-    rows: Iterable[InstrumentRow], last: Mapping[ContractMonth, date], refusals: Rejections
+    rows: Iterable[InstrumentRow], last: Mapping[ContractMonth, date], rejections: Rejections
 ) -> list[NamedRow]:
-    """One row for each symbol; what cannot have one is added to `refusals`.
+    """Return one row for each symbol; a row that cannot have one is added to `rejections`.
 
-    Of several series of a share the first in rank stays. Of two names that fall together the one
-    that is written as its symbol stays; if neither is, both are refused.
+    Of several series of a share the first in rank stays. Of two names with one symbol the one that
+    is written as its symbol stays; if neither is, both are rejected.
     """
     taken: dict[str, NamedRow] = {}
     contested: set[str] = set()
@@ -76,16 +76,16 @@ def name_all(
             if named.symbol in contested:
                 raise RejectedRow(RejectReason.COLLISION, f"{row.raw} as {named.symbol}")
             if other is not None:
-                _settle(named, other, taken, contested, refusals)
+                _settle(named, other, taken, contested, rejections)
             else:
                 taken[named.symbol] = named
         except RejectedRow as refused:
-            refusals.add(row.line, refused)
+            rejections.add(row.line, refused)
     return list(taken.values())
 
 
 def _name(row: InstrumentRow, last: Mapping[ContractMonth, date]) -> NamedRow:
-    """Raises Refused."""
+    """Return the row with its symbol. Raises RejectedRow."""
     root, name = _root(row.raw, row.type), " ".join(row.name.split())
     if not root or not f"{row.raw}{name}{row.alias}{row.token}".isprintable():
         raise RejectedRow(RejectReason.NO_SYMBOL, repr(row.raw)[:60])
@@ -94,23 +94,23 @@ def _name(row: InstrumentRow, last: Mapping[ContractMonth, date]) -> NamedRow:
     if row.expiry is not None:
         return _contract(row, root, _is_weekly(row, row.expiry, last))
     symbol = f"{row.exchange}:{root}"
-    _prove(symbol, Type.EQUITY)
+    _check_parsing(symbol, Type.EQUITY)
     return NamedRow(symbol, root, row.raw, (name or row.raw)[:LONGEST_NAME], "", row)
 
 
 @lru_cache(maxsize=20_000)
 def _root(raw: str, type: Type) -> str:
-    """Raises Refused."""
-    found = letters(raw)
-    if "NSETEST" in found or "BSETEST" in found:
+    """Return the code of a name. Raises RejectedRow."""
+    code = letters(raw)
+    if "NSETEST" in code or "BSETEST" in code:
         raise RejectedRow(RejectReason.TEST, raw)
-    return INDICES.get(found, found) if type != Type.EQUITY else found
+    return INDICES.get(code, code) if type != Type.EQUITY else code
 
 
 def _contract(row: InstrumentRow, root: str, weekly: bool) -> NamedRow:
-    """Raises Refused."""
+    """Return a contract with its symbol. Raises RejectedRow."""
     assert row.expiry is not None, "readers give every contract its expiry"
-    dated, told = _dated(row.exchange, root, row.expiry, weekly)
+    dated, day = _dated(row.exchange, root, row.expiry, weekly)
     ending, words = "FUT", "FUT"
     if row.strike is not None:
         strike = _whole(row.strike)
@@ -120,30 +120,32 @@ def _contract(row: InstrumentRow, root: str, weekly: bool) -> NamedRow:
     code, symbol = f"{root}{dated}{ending}", f"{row.exchange}:{root}{dated}{ending}"
     if len(symbol) > MAX_LENGTH:
         raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol} is too long")
-    return NamedRow(symbol, code, f"{row.raw}{dated}{ending}", f"{root} {told} {words}", root, row)
+    return NamedRow(symbol, code, f"{row.raw}{dated}{ending}", f"{root} {day} {words}", root, row)
 
 
 @lru_cache(maxsize=20_000)
 def _dated(exchange: str, root: str, expiry: date, weekly: bool) -> tuple[str, str]:
-    """The part of a code before FUT or the strike, and the day in words; raises Refused.
+    """Return the part of a code before FUT or the strike, and the day in words. Raises RejectedRow.
 
-    What the grammar makes of a contract hangs on this part alone: strikes begin with no zero.
+    How a contract is parsed depends on this part alone: a strike does not begin with a zero.
     """
     month = MONTHS[expiry.month - 1]
     dated = f"{expiry:%y}{month}{expiry:%d}" if weekly else f"{expiry:%y}{month}"
-    _prove(f"{exchange}:{root}{dated}FUT", Type.FUTURES)
+    _check_parsing(f"{exchange}:{root}{dated}FUT", Type.FUTURES)
     return dated, f"{expiry.day} {month.title()} {expiry.year}"
 
 
 @lru_cache(maxsize=20_000)
 def _whole(strike: Decimal) -> str:
-    """ "" for one that has decimals, or is not above zero."""
+    """Return the strike in digits, "" where it has decimals or is not above zero."""
     is_whole = strike == strike.to_integral_value() and strike > 0
     return f"{strike:.0f}" if is_whole else ""
 
 
 def _is_weekly(row: InstrumentRow, expiry: date, last: Mapping[ContractMonth, date]) -> bool:
-    """As the master marks it; else a monthly option expires with the future, where there is one."""
+    """Return whether a contract is weekly: as the master marks it, else by the month's future, with
+    which a monthly option expires, else by the last expiry.
+    """
     if row.weekly is not None:
         return row.weekly
     if row.segment != Segment.DERIVATIVES:
@@ -159,13 +161,13 @@ def _month(row: InstrumentRow, expiry: date, *, futures: bool | None = None) -> 
     return (row.exchange, letters(row.raw), kind, expiry.year, expiry.month)
 
 
-def _prove(symbol: str, wanted: Type) -> None:
-    """The grammar reads it as what it is to be; raises Refused."""
+def _check_parsing(symbol: str, wanted: Type) -> None:
+    """Check that a symbol is parsed as the wanted type. Raises RejectedRow."""
     try:
-        found = readings(symbol)
+        parsed = readings(symbol)
     except InvalidSymbol as error:
         raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol}: {error.reason}") from None
-    if all(one.type != wanted for one in found):
+    if all(reading.type != wanted for reading in parsed):
         raise RejectedRow(RejectReason.NO_SYMBOL, f"{symbol} would read as another type")
 
 
@@ -174,33 +176,33 @@ def _settle(
     other: NamedRow,
     taken: dict[str, NamedRow],
     contested: set[str],
-    refusals: Rejections,
+    rejections: Rejections,
 ) -> None:
-    """Two rows, one symbol. Raises Refused if the later row is the one to go."""
-    reason, later_stays, both_go = _verdict(named, other)
+    """Decide between two rows of one symbol. Raises RejectedRow if the later row is rejected."""
+    reason, later_stays, both_go = _decide(named, other)
     if both_go:
         contested.add(named.symbol)
         del taken[named.symbol]
     elif later_stays:
         taken[named.symbol] = named
     if both_go or later_stays:
-        refusals.add(other.row.line, RejectedRow(reason, _pair(other, named)))
+        rejections.add(other.row.line, RejectedRow(reason, _pair(other, named)))
     if both_go or not later_stays:
         raise RejectedRow(reason, _pair(named, other))
 
 
-def _verdict(named: NamedRow, other: NamedRow) -> tuple[RejectReason, bool, bool]:
-    """Why one of them goes, whether it is the other, whether both do."""
+def _decide(named: NamedRow, other: NamedRow) -> tuple[RejectReason, bool, bool]:
+    """Return why a row is rejected, whether the later one stays, and whether both are rejected."""
     if named.row.type == other.row.type and named.exchange_name == other.exchange_name:
         same = named.row.rank == other.row.rank
         reason = RejectReason.REPEATED if same else RejectReason.OTHER_SERIES
         return reason, named.row.rank < other.row.rank, False
-    strength, other_strength = _strength(named), _strength(other)
-    return RejectReason.COLLISION, strength < other_strength, strength == other_strength
+    precedence, other_precedence = _precedence(named), _precedence(other)
+    return RejectReason.COLLISION, precedence < other_precedence, precedence == other_precedence
 
 
-def _strength(named: NamedRow) -> tuple[bool, bool]:
-    """Smaller is stronger: shares before indices, names written as their symbol before others."""
+def _precedence(named: NamedRow) -> tuple[bool, bool]:
+    """Return a sort key: shares before indices, names written as their symbol before others."""
     return named.row.type != Type.EQUITY, named.row.raw != named.code
 
 

@@ -1,7 +1,7 @@
 """The bundled sample: large shares and indices, so that a fresh installation knows some names.
 
-Facts in `sample.csv` were typed from the lists that each row names. It is no instrument master:
-what it does not list may well exist.
+The facts in `sample.csv` were copied from the lists that each row names. The sample is not an
+instrument master: an instrument that it does not list may exist.
 """
 
 import csv

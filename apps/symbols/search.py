@@ -1,14 +1,14 @@
-"""Finding instruments by what people type: a code, a name, an ISIN, what an exchange or a broker
-calls it, the words that describe a contract ("NIFTY 24350 CE").
+"""Search of instruments by what people type: a code, a name, an ISIN, an alias at an exchange or a
+broker, the words that describe a contract ("NIFTY 24350 CE"); and suggestions for unknown symbols.
 
-Better matches come first, in tiers: what is exactly so called; codes that begin so, names that
-begin so; contracts that are so described, what a broker calls so; contracts of what is so called,
-the next to expire first, and contracts that begin so; from three letters on what holds the letters
-anywhere; then, unless it is exactly so called, what is delisted or has expired; and if there is
-nothing at all, what differs by a slip. In a tier NSE comes before BSE. `%` and `_` mean themselves.
+Better matches come first, in tiers: exact matches; codes with the prefix, names with the prefix;
+described contracts, aliases at a broker; contracts of the underlying, the next to expire first, and
+contracts with the prefix; from three letters on substrings; then, unless they match exactly,
+instruments that are delisted or have expired; and if there is nothing at all, similar codes. In a
+tier NSE comes before BSE. `%` and `_` mean themselves.
 
-With PostgreSQL's pg_trgm letters inside are found by an index and slips by likeness; without it
-slips are one letter too many, missing, other or swapped.
+With PostgreSQL's pg_trgm substrings are found by an index and similar codes by trigrams; without it
+a similar code has one letter too many, missing, other or swapped.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ from django.db.models import DecimalField, F, OrderBy, Q, QuerySet, Value
 from django.db.models.functions import Abs
 
 from apps.engine.symbols import EXCHANGES, InvalidSymbol, parse
-from apps.symbols.contract_query import ContractQuery, Days, read_contract
+from apps.symbols.contract_query import ContractQuery, DaySpan, read_contract
 from apps.symbols.models import CASH, DERIVATIVE, Instrument, InstrumentAlias, Type
 
 SHORTEST_WITHIN: Final = 3
@@ -36,8 +36,8 @@ _LETTERS: Final = ascii_uppercase + digits
 # What exchanges write in names but a code cannot hold: M&M is MM, BAJAJ-AUTO is BAJAJAUTO.
 _LEFT_OUT: Final = str.maketrans("", "", "&- ")
 
+# The condition of a tier, and its order.
 Tier = tuple[Q, tuple[str | OrderBy, ...]]
-"""What belongs to it, and its order."""
 
 # By descending names: NSE, NCDEX, MCX, BSE.
 _BY_CODE: Final = ("code", "-exchange")
@@ -51,15 +51,17 @@ _RECENT: Final = timedelta(days=366)
 
 
 def search(among: QuerySet[Instrument], *, query: str, today: date, limit: int) -> list[Instrument]:
-    """At most `limit` of `among`, the best first; contracts that expired before `today` late."""
+    """Return at most `limit` of `among`, the best first; contracts that expired before `today` come
+    late.
+    """
     wanted = query.strip().upper()
-    found: list[Instrument] = []
+    matches: list[Instrument] = []
     for condition, order in _tiers(among, wanted, today):
-        rest = among.filter(condition).exclude(pk__in=[row.pk for row in found])
-        found += rest.order_by(*order)[: limit - len(found)]
-        if len(found) == limit:
+        rest = among.filter(condition).exclude(pk__in=[row.pk for row in matches])
+        matches += rest.order_by(*order)[: limit - len(matches)]
+        if len(matches) == limit:
             break
-    return found or _alike(among, wanted, limit)
+    return matches or _similar(among, wanted, limit)
 
 
 def _tiers(among: QuerySet[Instrument], wanted: str, today: date) -> Iterator[Tier]:
@@ -78,7 +80,7 @@ def _tiers(among: QuerySet[Instrument], wanted: str, today: date) -> Iterator[Ti
     if described:
         yield from _described(described, today)
     if len(wanted) >= SHORTEST_WITHIN:
-        yield Q(pk__in=_called(wanted)), (_LIVING_FIRST, *_BY_CODE)
+        yield Q(pk__in=_with_alias(wanted)), (_LIVING_FIRST, *_BY_CODE)
     if code:
         yield lives & Q(underlying=code), _NEXT_FIRST
         yield lives & begins, _BY_CODE
@@ -90,29 +92,29 @@ def _tiers(among: QuerySet[Instrument], wanted: str, today: date) -> Iterator[Ti
 
 
 def _described(contract: ContractQuery, today: date) -> Iterator[Tier]:
-    """Contracts that live, by each reading of the date, then those that have expired."""
-    said = DERIVATIVE & Q(underlying__in=_underlyings(contract.root))
+    """Return the tiers of live contracts by each reading of the date, then of expired ones."""
+    described = DERIVATIVE & Q(underlying__in=_underlyings(contract.root))
     if contract.exchange:
-        said &= Q(exchange=contract.exchange)
+        described &= Q(exchange=contract.exchange)
     if contract.is_future:
-        said &= Q(type=Type.FUTURES)
+        described &= Q(type=Type.FUTURES)
     if contract.option_type:
-        said &= Q(option_type=contract.option_type)
+        described &= Q(option_type=contract.option_type)
     if contract.strike is not None:
-        said &= Q(strike=contract.strike)
+        described &= Q(strike=contract.strike)
     readings = [_on_one_of(days) for days in contract.expiries] or [Q()]
     for reading in readings:
-        yield said & reading & Q(expiry__gte=today), _BY_EXPIRY
+        yield described & reading & Q(expiry__gte=today), _BY_EXPIRY
     past = reduce(or_, readings) if contract.expiries else Q(expiry__gte=today - _RECENT)
-    yield said & past & Q(expiry__lt=today), _LATEST_FIRST
+    yield described & past & Q(expiry__lt=today), _LATEST_FIRST
 
 
-def _on_one_of(spans: Iterable[Days]) -> Q:
+def _on_one_of(spans: Iterable[DaySpan]) -> Q:
     return reduce(or_, (Q(expiry__range=span) for span in spans))
 
 
 def _underlyings(root: str) -> list[str]:
-    """Codes that a name may mean: BANK NIFTY is BANKNIFTY, and so is NIFTY BANK by its index."""
+    """Return codes that a name may mean: BANK NIFTY and NIFTY BANK (the index) are BANKNIFTY."""
     codes = [root.translate(_LEFT_OUT)]
     if " " in root:
         indices = Instrument.objects.filter(CASH, exchange_name__iexact=root)
@@ -120,13 +122,13 @@ def _underlyings(root: str) -> list[str]:
     return codes
 
 
-def _called(wanted: str) -> QuerySet[InstrumentAlias, int]:
-    """What a broker calls so: RELIANCE-EQ, NIFTY2681824350CE."""
+def _with_alias(wanted: str) -> QuerySet[InstrumentAlias, int]:
+    """Return the instruments with this alias at a broker: RELIANCE-EQ, NIFTY2681824350CE."""
     return InstrumentAlias.objects.filter(name=wanted).values_list("instrument_id", flat=True)
 
 
-def _alike(among: QuerySet[Instrument], wanted: str, limit: int) -> list[Instrument]:
-    """Shares and indices whose code is nearly so."""
+def _similar(among: QuerySet[Instrument], wanted: str, limit: int) -> list[Instrument]:
+    """Return shares and indices with a similar code."""
     exchange, _, name = wanted.rpartition(":")
     code = name.translate(_LEFT_OUT)
     if not code.isalnum() or not _SHORTEST_LIKE <= len(code) <= _LONGEST_LIKE:
@@ -135,21 +137,23 @@ def _alike(among: QuerySet[Instrument], wanted: str, limit: int) -> list[Instrum
     if exchange:
         rows = rows.filter(exchange=exchange)
     if not _has_trigrams():
-        return list(rows.filter(code__in=_slips(code)).order_by(_LISTED_FIRST, *_BY_CODE)[:limit])
+        return list(
+            rows.filter(code__in=_misspellings(code)).order_by(_LISTED_FIRST, *_BY_CODE)[:limit]
+        )
     alike = rows.filter(TrigramSimilar(F("code"), Value(code)))
     likeness = TrigramSimilarity("code", code)
     return list(alike.order_by(likeness.desc(), _LISTED_FIRST, *_BY_CODE)[:limit])
 
 
 def _lasting() -> Q:
-    """What is no contract, in the words of the index that is to be used: of the trigrams', which
-    the planner would pass over for another's.
+    """Return the condition that an instrument is not a contract, as the index to be used has it:
+    the planner would pass over the trigram index for another one.
     """
     return Q(expiry=None) if _has_trigrams() else CASH
 
 
-def _slips(code: str) -> set[str]:
-    """Every text that is one letter away, or two neighbours swapped."""
+def _misspellings(code: str) -> set[str]:
+    """Return every text that is one letter away, or has two neighbours swapped."""
     cuts = [(code[:at], code[at:]) for at in range(len(code) + 1)]
     missing = {left + right[1:] for left, right in cuts if right}
     swapped = {left + right[1] + right[0] + right[2:] for left, right in cuts if len(right) > 1}
@@ -160,7 +164,7 @@ def _slips(code: str) -> set[str]:
 
 @lru_cache(maxsize=1)
 def _has_trigrams() -> bool:
-    """By the index, which a migration makes where it can."""
+    """Return whether the trigram index exists, which a migration makes where it can."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT to_regclass('lasting_within_code') IS NOT NULL")
         return bool(cursor.fetchone()[0])
@@ -175,8 +179,8 @@ _SEGMENTS_OF: Final = {
 def suggest(
     among: QuerySet[Instrument], symbol: str, *, today: date, limit: int
 ) -> list[Instrument]:
-    """What a symbol that is malformed or unknown may have been meant for: of an option the strikes
-    nearest to it, else what a search for its code finds, on its own exchange before others.
+    """Return what a malformed or unknown symbol may have been meant for: for an option the nearest
+    strikes, else what a search for its code finds, on its own exchange before others.
     """
     strikes = _nearest_strikes(among, symbol, today, limit)
     if strikes:
@@ -185,9 +189,9 @@ def suggest(
     if not name:
         return []
     exchange = _SEGMENTS_OF.get(exchange, exchange)
-    places = [among.filter(exchange=exchange), among] if exchange in EXCHANGES else [among]
-    found = (search(place, query=name, today=today, limit=limit) for place in places)
-    return next(filter(None, found), [])
+    scopes = [among.filter(exchange=exchange), among] if exchange in EXCHANGES else [among]
+    results = (search(scope, query=name, today=today, limit=limit) for scope in scopes)
+    return next(filter(None, results), [])
 
 
 def _nearest_strikes(

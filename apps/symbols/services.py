@@ -1,4 +1,4 @@
-"""What can be named, what of it can be traded, and the bundled sample."""
+"""Instruments: checking symbols, looking them up, their terms, and the bundled sample."""
 
 import calendar
 from collections.abc import Iterable
@@ -12,13 +12,11 @@ from django.db import connection, transaction
 from apps.core import audit
 from apps.core.errors import Code, NotFound, ServiceError
 from apps.engine.symbols import MAX_LENGTH, InvalidSymbol, Symbol, parse
-from apps.symbols import sample
+from apps.symbols import queries, sample
 from apps.symbols.models import (
     Instrument,
     InstrumentAlias,
     InstrumentTerms,
-    MasterLoad,
-    Segment,
     Type,
 )
 from apps.symbols.search import search as search_among
@@ -33,24 +31,9 @@ _FACTS: Final = [
     field.name for field in Instrument._meta.fields if field.name not in ("id", "symbol", "enabled")
 ]
 
-# One contract is looked for, each in the index of contracts by what they are derived from: of some
-# thousand that an index has, no second is read.
-_DERIVED: Final = f"""
-    SELECT exchange, root FROM unnest(%s::text[], %s::text[]) AS asked (exchange, root)
-    WHERE NOT EXISTS (
-        SELECT FROM {MasterLoad._meta.db_table}
-        WHERE exchange = asked.exchange AND segment = '{Segment.DERIVATIVES}'
-    ) OR (
-        SELECT true FROM {Instrument._meta.db_table}
-        WHERE underlying = asked.root AND exchange = asked.exchange
-            AND segment = '{Segment.DERIVATIVES}' AND NOT type IN ('{Type.EQUITY}', '{Type.INDEX}')
-        LIMIT 1
-    )
-"""
-
 
 class AlreadySwitched(ServiceError):
-    """The instrument is as it should become."""
+    """The instrument is switched that way already."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "{symbol} is switched {state} already."
@@ -58,7 +41,7 @@ class AlreadySwitched(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class SymbolCheck:
-    """What is known of a symbol: its form, its type, and why it cannot be traded, if it cannot.
+    """The check of a symbol: its form, its type, and why it cannot be traded, if it cannot.
 
     `type` is the instrument's when it is known, else what the form says; `exchange` and `type` are
     None where they could not be read.
@@ -81,8 +64,8 @@ def check(*, symbol: str, now: datetime) -> SymbolCheck:
 
 
 def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, list[str]]:
-    """A verdict, and of what is malformed or unknown the symbols that may have been meant: such as
-    can be traded, the likeliest first.
+    """Check a symbol; for a malformed or unknown one return also the tradable symbols that may have
+    been meant, the likeliest first.
     """
     verdict, today = check(symbol=symbol, now=now), _today(now)
     if verdict.tradable or verdict.instrument is not None or len(symbol) > MAX_LENGTH:
@@ -93,11 +76,11 @@ def check_with_suggestions(*, symbol: str, now: datetime) -> tuple[SymbolCheck, 
 
 
 def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
-    """A verdict on each, in their order.
+    """Check symbols, in their order.
 
-    The master decides; for an exchange of which none has been loaded (the bundled sample is none),
-    whatever is well formed and has not expired by its form counts as tradable. A row of the sample
-    holds until a master lists instruments of its type on its exchange.
+    The master decides. For an exchange without a loaded master (the bundled sample is not one), a
+    well-formed symbol that has not expired by its form counts as tradable. A row of the sample is
+    valid until a master lists instruments of its type on its exchange.
     """
     wanted = list(symbols)
     rows = Instrument.objects.filter(symbol__in=wanted)
@@ -127,7 +110,7 @@ def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: dat
 
 
 def _obstacle(form: Symbol, mastered: set[str], today: date) -> str | None:
-    """Why a symbol that no row describes cannot be traded."""
+    """Return why a symbol without an instrument cannot be traded."""
     if form.exchange in mastered:
         return f"The instrument master of {form.exchange} does not list it."
     if (last := _last_day(form)) is not None and last < today:
@@ -136,14 +119,14 @@ def _obstacle(form: Symbol, mastered: set[str], today: date) -> str | None:
 
 
 def _last_day(form: Symbol) -> date | None:
-    """The last day on which a contract can live by its form: a monthly one's day is not in it."""
+    """Return the last possible day of a contract by its form, which has no day of a monthly one."""
     if form.year is None or form.month is None:
         return None
     return date(form.year, form.month, form.day or calendar.monthrange(form.year, form.month)[1])
 
 
 def _suggestion(symbol: str) -> str:
-    """The symbol of what the exchange writes so: M&M is known here as MM."""
+    """Return a hint with the symbol of a name as the exchange writes it: M&M is MM here."""
     exchange, _, name = symbol.partition(":")
     row = Instrument.objects.filter(exchange=exchange, exchange_name=name).first()
     return f" {name} is {row.symbol} here." if row else ""
@@ -151,9 +134,7 @@ def _suggestion(symbol: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentDetails:
-    """All that is known of an instrument: what others call it, and the next expiries of contracts
-    of it or of what it is derived from.
-    """
+    """An instrument with its aliases, and the next expiries of its or its underlying's contracts."""
 
     instrument: Instrument
     verdict: SymbolCheck
@@ -162,7 +143,7 @@ class InstrumentDetails:
 
 
 def read_details(*, symbol: str, now: datetime) -> InstrumentDetails:
-    """Raises NotFound."""
+    """Return what is known of an instrument. Raises NotFound."""
     try:
         parse(symbol)
     except InvalidSymbol:
@@ -176,10 +157,9 @@ def read_details(*, symbol: str, now: datetime) -> InstrumentDetails:
 
 
 def terms_on(*, symbol: str, first: date, last: date) -> tuple[DatedTerms, ...]:
-    """The terms of the days `first` to `last`, oldest first, the first of them dated `first`.
+    """Return the terms of the days `first` to `last`, oldest first, the first one dated `first`.
 
-    Where no older ones are known, the oldest known hold for the days before them too. Empty if the
-    symbol is unknown.
+    The oldest known terms are used for the days before them too. Empty if the symbol is unknown.
     """
     instrument = Instrument.objects.filter(symbol=symbol).prefetch_related("terms").first()
     if instrument is None:
@@ -191,13 +171,13 @@ def terms_on(*, symbol: str, first: date, last: date) -> tuple[DatedTerms, ...]:
 
 
 def expiries_of(symbols: Iterable[str]) -> dict[str, date]:
-    """Of those that expire, the date of the last session."""
+    """Return the date of the last session of those symbols that expire."""
     rows = Instrument.objects.filter(symbol__in=list(symbols)).values_list("symbol", "expiry")
     return {symbol: expiry for symbol, expiry in rows if expiry is not None}
 
 
 def indices_among(symbols: Iterable[str]) -> set[str]:
-    """Those of `symbols` that are an index or derived from one."""
+    """Return those of `symbols` that are an index or derived from one."""
     roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}
     codes = {root for _, root in roots.values()}
     rows = Instrument.objects.filter(type=Type.INDEX, code__in=codes)
@@ -224,19 +204,22 @@ def next_futures(symbols: Iterable[str], *, day: date) -> dict[str, str]:
 
 
 def symbols_with_derivatives(symbols: Iterable[str]) -> set[str]:
-    """Those of `symbols` that have derivatives, and those of exchanges without a master of them,
-    which cannot be told; however many there are, by one statement.
+    """Return those of `symbols` that have derivatives, or may have: those of exchanges without a
+    master of derivatives. It takes one statement for any number of symbols.
     """
     roots = {symbol: (parse(symbol).exchange, parse(symbol).root) for symbol in symbols}
     asked = list(dict.fromkeys(roots.values()))
     with connection.cursor() as cursor:
-        cursor.execute(_DERIVED, [[exchange for exchange, _ in asked], [root for _, root in asked]])
+        cursor.execute(
+            queries.UNDERLYINGS_WITH_DERIVATIVES,
+            [[exchange for exchange, _ in asked], [root for _, root in asked]],
+        )
         derived = set(cursor.fetchall())
     return {symbol for symbol, root in roots.items() if root in derived}
 
 
 def terms_from(row: Instrument | InstrumentTerms, valid_from: date) -> DatedTerms:
-    """Read the terms of a row; those of an instrument are its newest."""
+    """Return the terms of a row; an instrument has its newest terms."""
     return DatedTerms(
         valid_from=valid_from,
         lot_size=row.lot_size,
@@ -250,7 +233,7 @@ def terms_from(row: Instrument | InstrumentTerms, valid_from: date) -> DatedTerm
 def search(
     *, query: str, exchange: str | None, type: str | None, limit: int, now: datetime
 ) -> list[Instrument]:
-    """At most `limit` instruments that match what was typed, the best match first."""
+    """Return at most `limit` instruments that match the query, the best match first."""
     among = Instrument.objects.filter(enabled=True)
     if exchange:
         among = among.filter(exchange=exchange)
@@ -278,7 +261,7 @@ def _today(now: datetime) -> date:
 def switch(
     *, instrument: Instrument, enabled: bool, operator: audit.Actor, reason: str, now: datetime
 ) -> Instrument:
-    """Let it be traded, or not, whatever the master says. Raises AlreadySwitched."""
+    """Switch an instrument on or off, whatever the master says. Raises AlreadySwitched."""
     rows = Instrument.objects.filter(pk=instrument.pk, enabled=not enabled)
     if not rows.update(enabled=enabled):
         raise AlreadySwitched(symbol=instrument.symbol, state="on" if enabled else "off")
@@ -292,6 +275,8 @@ def switch(
 
 @dataclass(frozen=True, slots=True)
 class SeedCounts:
+    """How many instruments of the sample were new, changed and unchanged."""
+
     added: int
     changed: int
     unchanged: int
@@ -299,17 +284,17 @@ class SeedCounts:
 
 @transaction.atomic
 def seed_sample() -> SeedCounts:
-    """Bring the bundled sample in; what a master has described since is left alone."""
+    """Import the bundled sample; an instrument that a master described since is left alone."""
     rows = sample.instruments()
-    held = Instrument.objects.in_bulk([row.symbol for row in rows], field_name="symbol")
-    added = [row for row in rows if row.symbol not in held]
-    changed = [row for row in rows if row.symbol in held and _differs(row, held[row.symbol])]
+    stored = Instrument.objects.in_bulk([row.symbol for row in rows], field_name="symbol")
+    added = [row for row in rows if row.symbol not in stored]
+    changed = [row for row in rows if row.symbol in stored and _differs(row, stored[row.symbol])]
     for row in changed:
-        row.pk = held[row.symbol].pk
+        row.pk = stored[row.symbol].pk
     Instrument.objects.bulk_create(added, ignore_conflicts=True)
     Instrument.objects.bulk_update(changed, _FACTS)
     return SeedCounts(len(added), len(changed), len(rows) - len(added) - len(changed))
 
 
-def _differs(row: Instrument, held: Instrument) -> bool:
-    return held.sample and any(getattr(row, name) != getattr(held, name) for name in _FACTS)
+def _differs(row: Instrument, stored: Instrument) -> bool:
+    return stored.sample and any(getattr(row, name) != getattr(stored, name) for name in _FACTS)

@@ -1,4 +1,4 @@
-"""What a lot and a tick are, and from which day on."""
+"""The terms of an instrument (lot, tick, multiplier, freeze quantity) by date."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class DatedTerms:
-    """What holds of an instrument from a day until the day of the next terms.
+    """The terms of an instrument from a day until the day of the next terms.
 
     `lot_size` is the units of one lot, `multiplier` the rupees that a lot gains per rupee of price,
     `tick_size` rupees, `freeze_quantity` the most units of one order; None is unknown.
@@ -31,11 +31,11 @@ class DatedTerms:
 
 
 def within(known: Sequence[DatedTerms], *, first: date, last: date) -> tuple[DatedTerms, ...]:
-    """Of `known`, oldest first, those that hold on a day of `first` to `last`.
+    """Return those of `known`, oldest first, that are in force on a day of `first` to `last`.
 
-    The first of the answer is dated `first`: it was in force then, or nothing older is known.
+    The first one returned is dated `first`: it was in force then, or nothing older is known.
     """
     started = [terms for terms in known if terms.valid_from <= first][-1:]
     later = [terms for terms in known if first < terms.valid_from <= last]
-    held = (started + later) or list(known[:1])
-    return (replace(held[0], valid_from=first), *held[1:]) if held else ()
+    terms = (started + later) or list(known[:1])
+    return (replace(terms[0], valid_from=first), *terms[1:]) if terms else ()

@@ -22,7 +22,7 @@ def read(path: Path, text: str, **options: object) -> Master:
 
 
 def name(master: Master) -> list[NamedRow]:
-    return name_all(master.rows, last_expiries(master.rows), master.refusals)
+    return name_all(master.rows, last_expiries(master.rows), master.rejections)
 
 
 def told(named: NamedRow) -> str:
@@ -39,20 +39,20 @@ def test_each_kind_of_master_is_recognised_and_read(kind: str, tmp_path: Path) -
     named = name(master)
     assert [told(one) for one in named] == expected
     assert master.source == kind.partition(" ")[0]
-    assert master.read == len(named) + sum(master.refusals.counts.values())
+    assert master.read == len(named) + sum(master.rejections.counts.values())
 
 
 def test_what_is_not_carried_is_counted_by_its_reason(tmp_path: Path) -> None:
     master = read(tmp_path / "kite.csv", lists.KITE)
     name(master)
-    assert master.refusals.counts == {
+    assert master.rejections.counts == {
         RejectReason.NOT_A_SHARE: 1, RejectReason.DECIMAL_STRIKE: 1, RejectReason.ELSEWHERE: 1,
     }  # fmt: skip
-    assert master.refusals.shown[RejectReason.DECIMAL_STRIKE] == [
+    assert master.rejections.shown[RejectReason.DECIMAL_STRIKE] == [
         (10, "ASHOKLEY26AUG172.5PE, strike 172.5")
     ]
     shifted = read(tmp_path / "bse.csv", lists.BSE)
-    assert shifted.refusals.shown[RejectReason.UNREADABLE] == [(4, "14 columns under 9 headers")]
+    assert shifted.rejections.shown[RejectReason.UNREADABLE] == [(4, "14 columns under 9 headers")]
 
 
 def test_gzip_and_zip_are_read_alike(tmp_path: Path) -> None:
@@ -73,9 +73,9 @@ def test_a_master_is_as_old_as_it_says_or_as_its_first_expiry(tmp_path: Path) ->
     }
     for kind, (text, expected) in told.items():
         master = read(tmp_path / kind, text)
-        assert (master.as_of, master.told_by) == expected
+        assert (master.as_of, master.as_of_source) == expected
     given = read(tmp_path / "nse", lists.NSE, as_of=date(2026, 1, 2))
-    assert (given.as_of, given.told_by) == (date(2026, 1, 2), "given")
+    assert (given.as_of, given.as_of_source) == (date(2026, 1, 2), "given")
 
 
 def equities(*symbols: str) -> str:
@@ -86,22 +86,22 @@ def equities(*symbols: str) -> str:
 def test_of_names_that_fall_together_the_one_written_as_its_symbol_stays(tmp_path: Path) -> None:
     master = read(tmp_path / "a", equities("M&M", "MM", "A-B", "A&B", "C"))
     assert [one.exchange_name for one in name(master)] == ["MM", "C"]
-    assert master.refusals.counts == {RejectReason.COLLISION: 3}
-    assert [line for line, _ in master.refusals.shown[RejectReason.COLLISION]] == [2, 4, 5]
+    assert master.rejections.counts == {RejectReason.COLLISION: 3}
+    assert [line for line, _ in master.rejections.shown[RejectReason.COLLISION]] == [2, 4, 5]
 
 
 def test_of_several_series_the_share_s_normal_one_stays(tmp_path: Path) -> None:
     rows = lists.NSE.replace("360ONE,360 ONE WAM LIMITED,BE", "M&M,Mahindra again,BE")
     master = read(tmp_path / "a", rows)
     assert [one.name for one in name(master)] == ["Mahindra & Mahindra Limited"]
-    assert master.refusals.counts == {RejectReason.OTHER_SERIES: 1}
+    assert master.rejections.counts == {RejectReason.OTHER_SERIES: 1}
 
 
 @pytest.mark.parametrize("symbol", ["INFRA26APRFUT", "011NSETEST", "\x07BELL", "&", "X" * 60])
 def test_a_name_that_makes_no_symbol_is_refused(tmp_path: Path, symbol: str) -> None:
     master = read(tmp_path / "a", equities(symbol, "TCS"))
     assert [one.symbol for one in name(master)] == ["NSE:TCS"]
-    assert sum(master.refusals.counts.values()) == 1
+    assert sum(master.rejections.counts.values()) == 1
 
 
 @pytest.mark.parametrize(
@@ -171,4 +171,4 @@ def test_a_field_that_is_no_value_refuses_its_row_alone(tmp_path: Path, field: s
     lines = [",".join((whole | {field: value}).values()) for value in bad]
     master = read(tmp_path / "kite.csv", "\n".join([header, *lines, rows[7]]))
     assert len(master.rows) == 1
-    assert master.refusals.counts == {RejectReason.UNREADABLE: len(bad)}
+    assert master.rejections.counts == {RejectReason.UNREADABLE: len(bad)}

@@ -1,4 +1,4 @@
-"""Reading a master as a whole: every row is carried or counted with its reason."""
+"""Reading of a whole master: every row is imported or counted with the reason of its rejection."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from apps.symbols.importers import fyers
-from apps.symbols.importers.master_file import InvalidMaster, MasterFile, Numbered
+from apps.symbols.importers.master_file import InvalidMaster, MasterFile, NumberedRecord
 from apps.symbols.importers.rows import InstrumentRow, RejectedRow, RejectReason, day
 from apps.symbols.models import Source
 
@@ -27,7 +27,7 @@ MOST_SHOWN: Final = 10
 
 @dataclass(slots=True)
 class Rejections:
-    """What was not carried: how many of each reason, and the first few with their lines."""
+    """Rejected rows: how many for each reason, and the first few with their lines."""
 
     counts: Counter[RejectReason] = field(default_factory=Counter)
     shown: dict[RejectReason, list[tuple[int, str]]] = field(default_factory=dict)
@@ -41,15 +41,15 @@ class Rejections:
 
 @dataclass(frozen=True, slots=True)
 class Master:
-    """What a file says: the rows that can be carried, and the day it describes."""
+    """A master as read: the rows that can be imported, and the day it describes."""
 
     file: str
     source: Source
     as_of: date
-    told_by: str
+    as_of_source: str
     read: int
     rows: list[InstrumentRow]
-    refusals: Rejections
+    rejections: Rejections
 
 
 def read_master(
@@ -58,14 +58,14 @@ def read_master(
     today: date,
     source: Source | None = None,
     as_of: date | None = None,
-    progress: Callable[[Iterable[Numbered]], Iterable[Numbered]] = iter,
+    progress: Callable[[Iterable[NumberedRecord]], Iterable[NumberedRecord]] = iter,
 ) -> Master:
-    """All rows of a file. Raises MasterRefused for one that is damaged, unknown or without any.
+    """Read all rows of a file. Raises InvalidMaster if it is damaged, unknown or has none.
 
     A master lists no contract past its expiry, so it describes no day after its first one.
     """
     rows: list[InstrumentRow] = []
-    refusals, read, stamp = Rejections(), 0, date.min
+    rejections, read, stamp = Rejections(), 0, date.min
     file = MasterFile(path, source)
     for line, record in progress(file):
         read += 1
@@ -76,11 +76,11 @@ def read_master(
             if record.get(fyers.UPDATED) not in (None, "None"):
                 stamp = max(stamp, day(record, fyers.UPDATED))
         except RejectedRow as refused:
-            refusals.add(line, refused)
+            rejections.add(line, refused)
     if not rows:
         raise InvalidMaster(file=path.name, why=f"none of its {read} rows can be carried")
-    day_of, told_by = _day_of(rows, stamp, today) if as_of is None else (as_of, "given")
-    return Master(path.name, file.format.source, day_of, told_by, read, rows, refusals)
+    day_of, as_of_source = _day_of(rows, stamp, today) if as_of is None else (as_of, "given")
+    return Master(path.name, file.format.source, day_of, as_of_source, read, rows, rejections)
 
 
 def _day_of(rows: list[InstrumentRow], stamp: date, today: date) -> tuple[date, str]:

@@ -1,4 +1,4 @@
-"""Taking the underlying's name off a contract's name as NSE and Kite write it.
+"""The underlying in a contract's name as NSE and Kite write it.
 
     NIFTY26SEPFUT, NIFTY26SEP24350CE     the last one of a month: year, month
     NIFTY2681824350CE, EURINR26213FUT    another one: year, month as 1 to 9, O, N or D, day
@@ -20,7 +20,7 @@ _MONTH_CODES = "123456789OND"
 def underlying(
     name: str, *, expiry: date, strike: Decimal | None, option_type: str
 ) -> tuple[str, bool]:
-    """The underlying's name, and whether the contract is a weekly one; raises Refused."""
+    """Return the underlying's name, and whether the contract is weekly. Raises RejectedRow."""
     monthly, weekly = _dated(expiry)
     ending = f"{_written(strike)}{option_type}" if strike is not None else "FUT"
     for dated in (monthly, weekly):
@@ -34,7 +34,7 @@ def underlying(
 
 @lru_cache(maxsize=2_000)
 def _dated(expiry: date) -> tuple[str, str]:
-    """As a monthly contract's name has it, and as a weekly one's."""
+    """Return the date as in the names of monthly and of weekly contracts."""
     month = expiry.month - 1
     return f"{expiry:%y}{MONTHS[month]}", f"{expiry:%y}{_MONTH_CODES[month]}{expiry:%d}"
 

@@ -53,7 +53,7 @@ _DETAILED: Final = {
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    """Of the compact list."""
+    """Read a record of the compact list."""
     return _read({ours: record.get(theirs) for ours, theirs in _COMPACT.items()}, line)
 
 
@@ -91,11 +91,11 @@ def _read(record: Record, line: int) -> InstrumentRow:
 
 
 def _underlying(symbol: str) -> str:
-    """NIFTY of NIFTY-Sep2026-29150-CE."""
-    found = _UNDERLYING.fullmatch(symbol)
-    if found is None:
+    """Return the underlying: NIFTY of NIFTY-Sep2026-29150-CE."""
+    match = _UNDERLYING.fullmatch(symbol)
+    if match is None:
         raise RejectedRow(RejectReason.UNREADABLE, f"{symbol} names no underlying")
-    return found["root"]
+    return match["root"]
 
 
 def _rank(record: Record, exchange: str) -> int:

@@ -61,7 +61,7 @@ def _series(record: Record, where: MarketSegment) -> str:
 
 
 def _underlying(name: str) -> str:
-    found = _NAME.fullmatch(name)
-    if found is None:
+    match = _NAME.fullmatch(name)
+    if match is None:
         raise RejectedRow(RejectReason.UNREADABLE, f"{name} names no underlying and day")
-    return found["root"]
+    return match["root"]

@@ -36,7 +36,7 @@ _INDEX: Final = "-INDEX"
 
 
 def is_row(fields: Sequence[str]) -> bool:
-    """Whether a file that begins so is a list of this kind."""
+    """Return whether the first row of a file is one of this format."""
     return len(fields) == len(HEADER) and ":" in fields[9] and fields[10] in ("10", "11", "12")
 
 

@@ -1,4 +1,4 @@
-"""Opening a master: plain, gzip or zip, CSV or JSON, and telling whose it is by its columns."""
+"""A master's file: plain, gzip or zip, CSV or JSON, whose source is recognised by its columns."""
 
 import codecs
 import csv
@@ -35,12 +35,12 @@ _LOOKED_AT: Final = 200  # records of JSON are sparse: their keys are those of t
 _DAMAGED: Final = (csv.Error, UnicodeDecodeError)
 
 
-Numbered = tuple[int, Record | RejectedRow]
-"""A record with its line, or with its number in a list of JSON."""
+# A record with its line, or with its number in a list of JSON.
+NumberedRecord = tuple[int, Record | RejectedRow]
 
 
 class Lines(Protocol):
-    """What csv.reader makes: rows of fields, and how many lines it has read."""
+    """The type of csv.reader: rows of fields, and how many lines it has read."""
 
     line_num: int
 
@@ -49,7 +49,7 @@ class Lines(Protocol):
 
 
 class InvalidMaster(ServiceError):
-    """A file that cannot be brought in as it is."""
+    """A file that cannot be imported."""
 
     code = Code.VALIDATION_ERROR
     message = "{file}: {why}"
@@ -57,7 +57,7 @@ class InvalidMaster(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class MasterFormat:
-    """A layout of masters: whose, the columns that tell it, and how a record of it is read."""
+    """A format of masters: its source, the columns that identify it, and how a record is read."""
 
     source: Source
     columns: frozenset[str]
@@ -81,10 +81,10 @@ _FYERS: Final = MasterFormat(fyers.SOURCE, frozenset(fyers.HEADER), fyers.read)
 
 
 class MasterFile:
-    """A master. Iterating gives (line or number of the record, record or refusal)."""
+    """A master's file. Iterating yields (line or number of the record, record or rejection)."""
 
     def __init__(self, path: Path, source: Source | None = None) -> None:
-        """Raises MasterRefused if it is damaged, or not known, or not of `source`."""
+        """Raises InvalidMaster if it is damaged, or not known, or not of `source`."""
         self.name = path.name
         try:
             [content] = unpacking.unpack(path, most_files=1)
@@ -94,7 +94,7 @@ class MasterFile:
         except _DAMAGED as error:
             raise self._damaged(error) from error
 
-    def __iter__(self) -> Iterator[Numbered]:
+    def __iter__(self) -> Iterator[NumberedRecord]:
         try:
             for count, record in enumerate(self._records, start=1):
                 if count > MOST_ROWS:
@@ -103,7 +103,9 @@ class MasterFile:
         except _DAMAGED as error:
             raise self._damaged(error) from error
 
-    def _open(self, data: bytes, source: Source | None) -> tuple[MasterFormat, Iterator[Numbered]]:
+    def _open(
+        self, data: bytes, source: Source | None
+    ) -> tuple[MasterFormat, Iterator[NumberedRecord]]:
         text = data.removeprefix(codecs.BOM_UTF8)
         if not text:
             raise self._refused("is empty")
@@ -113,21 +115,21 @@ class MasterFile:
 
     def _open_json(
         self, content: bytes, source: Source | None
-    ) -> tuple[MasterFormat, Iterator[Numbered]]:
+    ) -> tuple[MasterFormat, Iterator[NumberedRecord]]:
         if sum(content.count(mark) for mark in (b",", b"[", b"{")) > _MOST_JSON_VALUES:
             raise self._refused(f"holds more than {_MOST_JSON_VALUES:,} values: split it")
         try:
             records = orjson.loads(content)
         except orjson.JSONDecodeError as error:
             raise self._refused(f"it is no JSON, or was cut off: {error}") from None
-        if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
+        if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
             raise self._refused("it is no list of records")
         keys = [key for record in records[:_LOOKED_AT] for key in record]
         return self._recognised(keys, source), iter(enumerate(records, start=1))
 
     def _open_csv(
         self, lines: Lines, source: Source | None
-    ) -> tuple[MasterFormat, Iterator[Numbered]]:
+    ) -> tuple[MasterFormat, Iterator[NumberedRecord]]:
         first: list[str] = next(lines, [])
         if fyers.is_row(first) and source in (None, _FYERS.source):
             return _FYERS, _with_first(first, _csv_records(lines, fyers.HEADER))
@@ -136,9 +138,9 @@ class MasterFile:
 
     def _recognised(self, columns: Sequence[str], source: Source | None) -> MasterFormat:
         names = frozenset(columns)
-        for one in FORMATS:
-            if one.columns <= names and source in (None, one.source):
-                return one
+        for known in FORMATS:
+            if known.columns <= names and source in (None, known.source):
+                return known
         whose = f"no list of {source.label}" if source else "no master that is known here"
         shown = ", ".join(columns[:8])[:120]
         raise self._refused(f"it is {whose}; its columns are {shown}")
@@ -151,7 +153,7 @@ class MasterFile:
 
 
 def _lines(text: bytes) -> Iterator[str]:
-    """With their ends, as csv.reader takes them; raises csv.Error for one that is no line."""
+    """Yield lines with their ends, as csv.reader reads them. Raises csv.Error for a longer line."""
     file = io.TextIOWrapper(io.BytesIO(text), encoding="utf-8", newline="")
     while line := file.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
@@ -159,13 +161,13 @@ def _lines(text: bytes) -> Iterator[str]:
         yield line
 
 
-def _with_first(first: Sequence[str], rest: Iterator[Numbered]) -> Iterator[Numbered]:
+def _with_first(first: Sequence[str], rest: Iterator[NumberedRecord]) -> Iterator[NumberedRecord]:
     yield 1, dict(zip(fyers.HEADER, first, strict=True))
     yield from rest
 
 
-def _csv_records(lines: Lines, header: Sequence[str]) -> Iterator[Numbered]:
-    """Each with its line; blank lines are none."""
+def _csv_records(lines: Lines, header: Sequence[str]) -> Iterator[NumberedRecord]:
+    """Yield each record with its line; blank lines are skipped."""
     width = len(header)
     for fields in lines:
         if len(fields) == width:
@@ -177,7 +179,7 @@ def _csv_records(lines: Lines, header: Sequence[str]) -> Iterator[Numbered]:
 def _of_other_width(
     fields: Sequence[str], header: Sequence[str]
 ) -> Mapping[str, str] | RejectedRow:
-    """Columns too many may be empty: some lists end each line in commas."""
+    """Return a record of another width: some lists end each line in commas."""
     width = len(header)
     if len(fields) > width and not any(fields[width:]):
         return dict(zip(header, fields[:width], strict=True))

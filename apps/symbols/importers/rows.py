@@ -14,8 +14,8 @@ from typing import Final, NamedTuple
 
 from apps.symbols.models import Segment, Type
 
+# A row as the file has it: texts from CSV, texts and numbers from JSON.
 Record = Mapping[str, object]
-"""A row as the file has it: texts from CSV, texts and numbers from JSON."""
 
 INDIA: Final = timezone(timedelta(hours=5, minutes=30))
 _MILLISECONDS_FROM: Final = 100_000_000_000  # as seconds this would be the year 5138
@@ -26,7 +26,7 @@ _DATE_FORMATS: Final = ("%Y-%m-%d", "%d-%b-%Y", "%d%b%Y", "%d-%m-%Y", "%d/%m/%Y"
 
 
 class RejectReason(StrEnum):
-    """Why a row is not carried, as the summary says it."""
+    """Why a row is rejected, in the words of the summary."""
 
     NOT_A_SHARE = "neither share, fund nor trust unit (debt, warrants, rights, plans)"
     OTHER_SERIES = "another series of a share that is carried"
@@ -40,7 +40,7 @@ class RejectReason(StrEnum):
 
 
 class RejectedRow(Exception):
-    """A row that is not carried."""
+    """A row that is not imported."""
 
     def __init__(self, reason: RejectReason, detail: str) -> None:
         super().__init__(detail)
@@ -78,7 +78,7 @@ class InstrumentRow(NamedTuple):
 
 
 class MarketSegment(NamedTuple):
-    """Where an instrument is traded."""
+    """The exchange and segment on which an instrument is traded."""
 
     exchange: str
     segment: Segment
@@ -97,15 +97,15 @@ NCDEX: Final = MarketSegment("NCDEX", Segment.COMMODITY)
 
 
 def market(markets: Mapping[str, MarketSegment], name: str) -> MarketSegment:
-    """Raises Refused for what is of none of them."""
-    found = markets.get(name)
-    if found is None:
+    """Return a market by its name in the file. Raises RejectedRow for any other name."""
+    segment = markets.get(name)
+    if segment is None:
         raise RejectedRow(RejectReason.ELSEWHERE, name or "no exchange")
-    return found
+    return segment
 
 
 def text(record: Record, key: str) -> str:
-    """Without blanks around it; "" for what is missing or empty."""
+    """Return a cell without surrounding blanks; "" if it is missing."""
     value = record.get(key)
     if isinstance(value, str):
         return value.strip()
@@ -113,39 +113,39 @@ def text(record: Record, key: str) -> str:
 
 
 def required(record: Record, key: str) -> str:
-    found = text(record, key)
-    if not found:
+    value = text(record, key)
+    if not value:
         raise RejectedRow(RejectReason.UNREADABLE, f"{key} is empty")
-    return found
+    return value
 
 
 def number(record: Record, key: str) -> Decimal | None:
-    """None where it is missing or empty; raises Refused for what is no number."""
+    """Return a number, None where it is missing or empty. Raises RejectedRow for anything else."""
     return _number(text(record, key))
 
 
 def positive(record: Record, key: str, *, times: str = "1") -> Decimal | None:
-    """`times` the number, without trailing zeros; None for 0 and below, as which masters write
+    """Return `times` the number, without trailing zeros; None for 0 and below, by which masters say
     that there is none.
     """
     return _positive(text(record, key), times)
 
 
 def whole(record: Record, key: str) -> int | None:
-    """Above 0, else None; raises Refused for a fraction."""
+    """Return a whole number above 0, else None. Raises RejectedRow for a fraction."""
     return _whole(text(record, key))
 
 
 def strike(value: Decimal | None) -> Decimal:
-    """Of an option; raises Refused if there is none."""
+    """Return the strike of an option. Raises RejectedRow if there is none."""
     if value is None:
         raise RejectedRow(RejectReason.UNREADABLE, "an option without a strike")
     return value
 
 
 def day(record: Record, key: str) -> date:
-    """A date in one of the ways that masters write it, or the Indian date of a moment in seconds
-    or milliseconds since 1970; raises Refused.
+    """Return a date in one of the forms of masters, or the Indian date of a moment in seconds or
+    milliseconds since 1970. Raises RejectedRow.
     """
     return _day(text(record, key))
 

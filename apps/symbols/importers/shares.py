@@ -1,4 +1,4 @@
-"""What of an exchange's cash market is a share, a fund or a unit of a trust.
+"""Recognition of shares, funds and units of trusts in an exchange's cash market.
 
 Masters list debt, warrants, rights and closed plans among equities, often under the issuer's own
 symbol. An Indian ISIN says what it is in its eighth and ninth character; a series or group says it
@@ -27,7 +27,9 @@ _ISIN_LENGTH: Final = 12
 
 
 def rank(exchange: str, *, series: str = "", isin: str = "") -> int:
-    """0 for the best of the rows that share a symbol; raises Refused for what is no share."""
+    """Return the rank of a share among rows of one symbol, 0 for the best. Raises RejectedRow for
+    anything else.
+    """
     if isin not in NO_ISIN and not _is_share(isin):
         raise RejectedRow(_reason_of(isin), isin)
     if not series:
@@ -40,7 +42,7 @@ def rank(exchange: str, *, series: str = "", isin: str = "") -> int:
 
 
 def split(name: str) -> tuple[str, str]:
-    """A name and the NSE series that it ends in after a hyphen, or "": BAJAJ-AUTO has none."""
+    """Split a name from the NSE series after a hyphen, "" without one: BAJAJ-AUTO has none."""
     stem, hyphen, last = name.rpartition("-")
     known = last in _NSE or last == _BLOCK or last in _NSE_OTHER
     numbered = len(last) == _SERIES_LENGTH and last[:1] in "NYZPWEXDUV" and last.isalnum()

@@ -35,7 +35,7 @@ _UNITS_OF_LOTS: Final = (Segment.COMMODITY, Segment.CURRENCY)
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    """Of the CSV."""
+    """Read a record of the CSV."""
     listed = text(record, "exchange")
     where = market(_MARKETS, listed)
     alias, key = rows.required(record, "tradingsymbol"), text(record, "instrument_key")
@@ -104,5 +104,5 @@ def read_json(record: Record, line: int) -> InstrumentRow:
 
 
 def _isin(key: str) -> str:
-    """The CSV has it in the key alone: NSE_EQ|INE002A01018."""
+    """Return the ISIN, which the CSV has in the key alone: NSE_EQ|INE002A01018."""
     return key.partition("|")[2]

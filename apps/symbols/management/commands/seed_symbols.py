@@ -1,4 +1,4 @@
-"""Bring instruments in: from the masters of brokers and exchanges, or the bundled sample."""
+"""Import instruments from the masters of brokers and exchanges, or the bundled sample."""
 
 import argparse
 import gc
@@ -17,13 +17,13 @@ from tqdm import tqdm
 from apps.core.errors import ServiceError
 from apps.symbols import master_import, services
 from apps.symbols.importers import RejectReason, read_master
-from apps.symbols.importers.master_file import Numbered
+from apps.symbols.importers.master_file import NumberedRecord
 from apps.symbols.master_import import MasterImport, SuspiciousMaster
 from apps.symbols.models import Source
 from apps.symbols.services import INDIA
 
 _AUTO = "auto"
-# What is left out by rule is counted; what may be a fault of the file is shown with its line.
+# Rows left out by rule are counted; rows that may be a fault of the file are shown with their line.
 _SHOWN = (
     RejectReason.DECIMAL_STRIKE,
     RejectReason.COLLISION,
@@ -95,7 +95,9 @@ class Command(BaseCommand):
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """All that is made stays until the end: looking for garbage would be a third of the reading."""
+    """Switch garbage collection off: everything lives until the end, and a third of the time would
+    go into looking for garbage.
+    """
     gc.disable()
     try:
         yield
@@ -113,29 +115,29 @@ def _day(text: str) -> date:
     return day
 
 
-def _with_progress(records: Iterable[Numbered]) -> Iterator[Numbered]:
+def _with_progress(records: Iterable[NumberedRecord]) -> Iterator[NumberedRecord]:
     yield from tqdm(records, unit=" rows", file=sys.stderr, disable=None, leave=False)
 
 
-def _summary(brought: MasterImport) -> Iterator[str]:
-    """The rows of the file, each counted once, then what else has changed."""
-    master, difference = brought.master, brought.difference
-    refusals = master.refusals
+def _summary(imported: MasterImport) -> Iterator[str]:
+    """Return the counts of the file's rows, each counted once, then what else changed."""
+    master, counts = imported.master, imported.counts
+    rejections = master.rejections
     label = master.source.label
-    yield f"{master.file}: {label}, as of {master.as_of} ({master.told_by})"
+    yield f"{master.file}: {label}, as of {master.as_of} ({master.as_of_source})"
     yield _count("rows read", master.read)
-    yield _count("added", difference.added)
-    yield _count("changed", difference.changed)
-    yield _count("unchanged", brought.unchanged)
-    for reason in [one for one in RejectReason if refusals.counts[one]]:
-        yield _count(reason.value, refusals.counts[reason])
+    yield _count("added", counts.added)
+    yield _count("changed", counts.changed)
+    yield _count("unchanged", imported.unchanged)
+    for reason in [reason for reason in RejectReason if rejections.counts[reason]]:
+        yield _count(reason.value, rejections.counts[reason])
         if reason in _SHOWN:
-            yield from (f"      line {line}: {what}" for line, what in refusals.shown[reason])
-    yield f"  new dated terms: {difference.new_terms:,}"
-    for (exchange, segment), count in sorted(difference.vanished.items()):
+            yield from (f"      line {line}: {what}" for line, what in rejections.shown[reason])
+    yield f"  new dated terms: {counts.new_terms:,}"
+    for (exchange, segment), count in sorted(counts.vanished.items()):
         yield f"  {exchange} {segment}: {count:,} not listed by {label} any more"
-    if difference.delisted:
-        yield f"  delisted, as nobody lists them: {difference.delisted:,}"
+    if counts.delisted:
+        yield f"  delisted, as nobody lists them: {counts.delisted:,}"
 
 
 def _count(what: str, count: int) -> str:
