@@ -134,7 +134,7 @@ def _suggestion(symbol: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InstrumentDetails:
-    """An instrument with its aliases, and the next expiries of its or its underlying's contracts."""
+    """An instrument with its aliases, and the next expiries of contracts of its underlying."""
 
     instrument: Instrument
     verdict: SymbolCheck

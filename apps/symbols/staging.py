@@ -3,8 +3,8 @@
 The rows are copied into a temporary table, then compared. Facts are those of the newest master of
 an exchange's segment; an older one adds unknown instruments and dated terms, and changes nothing
 else. What only one master says is not lost to another that leaves it out. Names stay those of the
-source that described an instrument first, unless an exchange's own list differs. Contracts are never
-removed: past their expiry they cannot be traded.
+source that described an instrument first, unless an exchange's own list differs. Contracts are
+never removed: past their expiry they cannot be traded.
 """
 
 from collections.abc import Iterable, Sequence
