@@ -13,9 +13,7 @@ from drf_spectacular.generators import SchemaGenerator
 
 from apps.accounts import openapi as accounts
 from apps.algorithms.step_schemas import add_steps
-from apps.backtests import openapi as backtests
-from apps.backtests.explain import openapi as explain
-from apps.backtests.report import openapi as report
+from apps.backtests.result_schemas import add_results
 from apps.core.api.exceptions import RETRY_AFTER_SECONDS
 from apps.core.api.idempotency import REPLAYED
 from apps.core.api.schema import ApiSchema, drop_enum_ids, spread_examples
@@ -47,9 +45,7 @@ from apps.webhooks import openapi as webhooks
 
 # Those that bring components.
 APPS: Final = (
-    accounts, symbols, market, feeds, activity, drift, backtests, report,
-    explain,
-    webhooks,
+    accounts, symbols, market, feeds, activity, drift, webhooks,
 )  # fmt: skip
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",
@@ -289,7 +285,7 @@ def complete(result: Schema, **_: object) -> Schema:
         },
         "securitySchemes": SECURITY_SCHEMES,
     }
-    return drop_enum_ids(spread_examples(add_steps(result)))
+    return drop_enum_ids(spread_examples(add_results(add_steps(result))))
 
 
 def document() -> Schema:

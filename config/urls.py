@@ -19,9 +19,9 @@ from apps.algorithms.views import (
     PerformanceViewSet,
     TemplateViewSet,
 )
-from apps.backtests.explain.views import ExplainView
-from apps.backtests.report.views import ReportLinkView, ReportView, shared_report
-from apps.backtests.views import BacktestView, ResultView
+from apps.backtests.explain.views import ExplanationViewSet
+from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
+from apps.backtests.views import BacktestViewSet
 from apps.market.feeds.views import CandlesView
 from apps.market.views import MarketView, RulebookView
 from apps.ops import health, metrics
@@ -45,6 +45,7 @@ router.register("api/trading/algorithms", RunViewSet, basename="run")
 router.register("api/algorithms", PerformanceViewSet, basename="performance")
 router.register("api/trading/templates", TemplateViewSet, basename="template")
 router.register("api/trading/indicators", IndicatorViewSet, basename="indicator")
+router.register("api/backtests", BacktestViewSet, basename="backtest")
 
 urlpatterns = [
     *router.urls,
@@ -97,22 +98,23 @@ urlpatterns = [
         KillSwitchViewSet.as_view({"get": "retrieve", "post": "engage", "delete": "release"}),
     ),
     # ---------------------------------------------------------------------------------- backtests
-    path("api/backtests", BacktestView.as_view({"get": "list", "post": "create"})),
+    path("api/backtests/<str:backtest_id>/report", ReportViewSet.as_view({"get": "retrieve"})),
     path(
-        "api/backtests/<str:backtest_id>",
-        BacktestView.as_view({"get": "show", "patch": "rename", "delete": "discard"}),
+        "api/backtests/<str:backtest_id>/report-link",
+        ReportLinkViewSet.as_view({"post": "create"}),
     ),
-    path("api/backtests/<str:backtest_id>/cancel", BacktestView.as_view({"post": "cancel"})),
-    path("api/backtests/<str:backtest_id>/trades", ResultView.as_view({"get": "trades"})),
-    path("api/backtests/<str:backtest_id>/equity", ResultView.as_view({"get": "equity"})),
-    path("api/backtests/<str:backtest_id>/report", ReportView.as_view({"get": "show"})),
-    path("api/backtests/<str:backtest_id>/report-link", ReportLinkView.as_view({"post": "share"})),
-    path("api/backtests/<str:backtest_id>/report-links", ReportLinkView.as_view({"get": "list"})),
+    path(
+        "api/backtests/<str:backtest_id>/report-links",
+        ReportLinkViewSet.as_view({"get": "list"}),
+    ),
     path(
         "api/backtests/<str:backtest_id>/report-links/<str:link_id>",
-        ReportLinkView.as_view({"delete": "recall"}),
+        ReportLinkViewSet.as_view({"delete": "destroy"}),
     ),
-    path("api/backtests/<str:backtest_id>/explain", ExplainView.as_view({"get": "explain"})),
+    path(
+        "api/backtests/<str:backtest_id>/explain",
+        ExplanationViewSet.as_view({"get": "retrieve"}),
+    ),
     path("reports/<str:signed>", shared_report),
     # ----------------------------------------------------------------------------------- webhooks
     path("api/webhooks", WebhookView.as_view({"get": "list", "post": "create"})),

@@ -6,7 +6,7 @@ from typing import Final
 from django.http import HttpResponse
 
 from apps.backtests.models import ENDED, Backtest
-from apps.backtests.serializers import whole_out
+from apps.backtests.serializers import WholeBacktestSerializer
 from apps.core import long_poll
 from apps.core.api import wire_json
 from apps.core.long_poll import LongPoll
@@ -45,7 +45,7 @@ def delay_until_ended(response: HttpResponse, backtest: Backtest, *, seconds: in
 
     def render() -> bytes:
         current = Backtest.objects.filter(pk=backtest.pk).first() or backtest
-        return wire_json.dumps(whole_out(current))
+        return wire_json.dumps(WholeBacktestSerializer.render(current))
 
     poll = LongPoll(
         BACKTEST_ENDED_CHANNEL, backtest.pk, seconds, is_over, render, {APPLIED: applied}

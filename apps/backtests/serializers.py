@@ -3,127 +3,349 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.serializers import CharField, FloatField, IntegerField
 
-from apps.backtests import results
-from apps.backtests.models import Backtest, BacktestKind
+from apps.backtests import examples, result_schemas, results
+from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
 from apps.backtests.submissions import ends_in_future
+from apps.core.api.renderers import TableRenderer
+from apps.core.api.schema import ID_PATTERN, STRING, example
 from apps.core.api.serializers import (
-    Body,
+    AnswerSerializer,
     ChoiceField,
+    DocumentSerializer,
+    IdField,
     ListField,
     MomentField,
     NumberField,
     ObjectField,
+    QueryIntegerField,
+    StrictSerializer,
     TextField,
 )
+from apps.engine.candles import TIMEFRAMES
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.figures.metrics import METRICS
-from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.market.openapi import RANGE_END
+from apps.symbols.openapi import SYMBOL
 
-BACKTEST_KINDS = tuple(kind.value for kind in BacktestKind)
-SORTS = {"createdAt": "created_at", "name": "name"}
-"""What a list can be sorted by, and the column of each."""
-BY_KIND: Final = {"chargesByKind": CHARGE_KINDS, "rejectedSignals": REJECTIONS}
-"""Objects beside the figures of a performance, and their names in order."""
+BACKTEST_KINDS: Final = tuple(kind.value for kind in BacktestKind)
+BACKTEST_STATUSES: Final = tuple(status.value for status in BacktestStatus)
+# What a list can be sorted by, and the column of each.
+BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
+# The objects in a performance, and their names in order.
+_COUNTS_BY_KIND: Final = {"chargesByKind": CHARGE_KINDS, "rejectedSignals": REJECTIONS}
+DEFAULT_POINTS: Final = 500
+MAX_POINTS: Final = 5000
+
+# ---------------------------------------------------------------------------- bodies and queries
 
 
-class SubmitIn(Body):
-    """POST /api/backtests.
+@extend_schema_field({"type": "string", "pattern": ID_PATTERN})
+class AlgorithmIdField(TextField):
+    """The id of an algorithm; any text is looked up."""
+
+
+@extend_schema_field(RANGE_END)
+class RangeEndField(TextField):
+    """A date or a timestamp."""
+
+
+@extend_schema_field(
+    {"type": "array", "items": SYMBOL, "minItems": 1, "maxItems": 50, "uniqueItems": True}
+)
+class SymbolsField(ListField):
+    """Symbols, which the engine checks with the algorithm."""
+
+
+@extend_schema_field({"type": "string", "enum": list(TIMEFRAMES)})
+class TimeframeField(TextField):
+    """A timeframe, which the engine checks with the algorithm."""
+
+
+@extend_schema_field(SYMBOL)
+class SymbolField(TextField):
+    """A symbol of the backtest."""
+
+
+@example(examples.REQUEST)
+class BacktestRequestSerializer(StrictSerializer):
+    """What to simulate.
 
     `symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the algorithm's.
     """
 
-    refuses_unknown = True
+    has_snake_case_sources = False
 
-    algorithmId = TextField(exact=True, max_length=100)
-    startDate = TextField(exact=True, max_length=40)
-    endDate = TextField(exact=True, max_length=40)
-    kind = ChoiceField(choices=BACKTEST_KINDS, required=False)
-    name = TextField(max_length=100, required=False)
-    symbols = ListField(required=False)
-    timeframe = TextField(exact=True, max_length=10, required=False)
-    initialCapital = NumberField(min_value=1, max_value=1e12, required=False)
-    slippage = NumberField(min_value=0, max_value=5, required=False)
-    charges = ChoiceField(choices=("none", "standard"), required=False)
-    walkForwardConfig = ObjectField(required=False)
-    monteCarloConfig = ObjectField(required=False)
-    optimizationConfig = ObjectField(required=False)
+    algorithmId = AlgorithmIdField(exact=True, max_length=100, help_text="What is simulated.")
+    startDate = RangeEndField(exact=True, max_length=40, help_text="The first day or moment.")
+    endDate = RangeEndField(
+        exact=True, max_length=40, help_text="As startDate; a date is included."
+    )
+    kind = ChoiceField(choices=BACKTEST_KINDS, required=False, help_text="A study, if not plain.")
+    name = TextField(max_length=100, required=False, help_text="For its owner to find it by.")
+    symbols = SymbolsField(required=False, help_text="Instead of the algorithm's.")
+    timeframe = TimeframeField(
+        exact=True, max_length=10, required=False, help_text="Instead of the algorithm's."
+    )
+    initialCapital = NumberField(min_value=1, max_value=1e12, required=False, help_text="Rupees.")
+    slippage = NumberField(
+        min_value=0, max_value=5, required=False, help_text="Percent of the price of a fill."
+    )
+    charges = ChoiceField(
+        choices=("none", "standard"), required=False, help_text="Whether charges are deducted."
+    )
+    walkForwardConfig = ObjectField(required=False, help_text="Of kind walk_forward alone.")
+    monteCarloConfig = ObjectField(required=False, help_text="Of kind monte_carlo alone.")
+    optimizationConfig = ObjectField(required=False, help_text="Of kind optimization alone.")
 
 
-class RenameIn(Body):
-    """PATCH /api/backtests/<id>."""
+@example({"name": examples.NAME})
+class BacktestNameSerializer(StrictSerializer):
+    """The new name of a backtest."""
 
-    refuses_unknown = True
-
-    name = TextField(max_length=100)
+    name = TextField(max_length=100, help_text="For its owner to find it by.")
 
 
-class BacktestOut(serializers.ModelSerializer[Backtest]):
-    """A backtest on the wire; `performance`, `results` and `receipt` are null until it is
-    completed, `config` and `results` for a plain one always.
+@extend_schema_field(STRING)
+class AlgorithmFilterField(CharField):
+    """The id of an algorithm; no backtest is of another text."""
+
+
+class BacktestQuery(StrictSerializer):
+    """Which backtests to list, and in which order."""
+
+    algorithmId = AlgorithmFilterField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="Of this algorithm alone.",
+    )
+    status = ChoiceField(
+        choices=BACKTEST_STATUSES, required=False, help_text="Of this status alone."
+    )
+    kind = ChoiceField(choices=BACKTEST_KINDS, required=False, help_text="Of this kind alone.")
+    sort = ChoiceField(
+        choices=list(BACKTEST_SORTS), default="createdAt", help_text="The field to sort by."
+    )
+    order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")
+
+
+class TradesQuery(StrictSerializer):
+    """Whose trades to list."""
+
+    symbol = SymbolField(
+        required=False, exact=True, help_text="Of this symbol of the backtest alone."
+    )
+
+
+class EquityQuery(StrictSerializer):
+    """How finely to show the equity curve."""
+
+    points = QueryIntegerField(
+        max_value=MAX_POINTS, default=DEFAULT_POINTS, help_text="How many points at most."
+    )
+
+
+# --------------------------------------------------------------------------------------- answers
+
+
+@extend_schema_field(result_schemas.PERFORMANCE)
+class PerformanceField(serializers.Field[Any, Any, Any, Any]):
+    """The metrics of a result in the order of their table, whatever order the database keeps.
+
+    A metric is null that results of an earlier release do not have, and 0 within an object.
     """
 
-    algorithmId = serializers.CharField(source="algorithm_id")
-    algorithmVersion = serializers.IntegerField(source="algorithm_version")
-    startDate = serializers.CharField(source="start_date")
-    endDate = serializers.CharField(source="end_date")
-    initialCapital = serializers.FloatField(source="initial_capital")
-    config = serializers.JSONField(source="study")
-    performance = serializers.SerializerMethodField()
-    results = serializers.SerializerMethodField()
-    createdAt = MomentField(source="created_at")
-    startedAt = MomentField(source="started_at", allow_null=True)
-    completedAt = MomentField(source="completed_at", allow_null=True)
-
-    class Meta:
-        model = Backtest
-        fields = [
-            "id", "algorithmId", "algorithmVersion", "name", "kind", "status", "progress",
-            "startDate", "endDate", "symbols", "timeframe", "initialCapital", "config",
-            "performance", "results", "error", "createdAt", "startedAt", "completedAt", "receipt",
-        ]  # fmt: skip
-
-    def get_performance(self, backtest: Backtest) -> dict[str, Any] | None:
-        return None if backtest.performance is None else performance_out(backtest.performance)
-
-    def get_results(self, backtest: Backtest) -> Any:
-        """Any: JSON of many shapes."""
-        return round_for_wire(backtest.study_results)
+    def to_representation(self, value: Mapping[str, Any]) -> Any:
+        metrics = {name: value.get(name) for name in METRICS}
+        metrics |= {
+            name: {kind: value[name].get(kind, 0) for kind in kinds}
+            for name, kinds in _COUNTS_BY_KIND.items()
+            if name in value
+        }
+        return round_for_wire(metrics)
 
 
-def backtest_out(backtest: Backtest) -> dict[str, Any]:
-    """Any: JSON of many shapes."""
-    return dict(BacktestOut(backtest).data)
+@extend_schema_field(result_schemas.STUDY_CONFIG)
+class StudyConfigField(serializers.Field[Any, Any, Any, Any]):
+    def to_representation(self, value: Any) -> Any:
+        return value
 
 
-def whole_out(backtest: Backtest) -> dict[str, Any]:
-    """As in a list, with its `warnings` and its `breakdowns`, which are null until it is completed.
-    Any: as above.
+@extend_schema_field(result_schemas.STUDY_RESULTS)
+class StudyResultsField(serializers.Field[Any, Any, Any, Any]):
+    def to_representation(self, value: Any) -> Any:
+        return round_for_wire(value)
+
+
+@extend_schema_field(result_schemas.RECEIPT)
+class ReceiptField(serializers.Field[Any, Any, Any, Any]):
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
+@extend_schema_field(result_schemas.BREAKDOWNS)
+class BreakdownsField(serializers.Field[Any, Any, Any, Any]):
+    def to_representation(self, value: Any) -> Any:
+        return round_for_wire(value)
+
+
+class BacktestErrorSerializer(DocumentSerializer):
+    """Why a backtest failed."""
+
+    code = CharField()
+    message = CharField()
+
+
+@example(examples.BACKTEST)
+class BacktestSerializer(AnswerSerializer):
+    """A backtest; `performance`, `results` and `receipt` are null until it is completed, `config`
+    and `results` of a plain one always.
     """
-    is_done = backtest.performance is not None
-    return {
-        **backtest_out(backtest),
-        "warnings": list(_warnings(backtest)),
-        "breakdowns": round_for_wire(results.load_breakdowns(backtest)) if is_done else None,
-    }
+
+    id = IdField()
+    algorithmId = IdField()
+    algorithmVersion = IntegerField()
+    name = CharField()
+    kind = ChoiceField(choices=BACKTEST_KINDS)
+    status = ChoiceField(choices=BACKTEST_STATUSES)
+    progress = IntegerField(min_value=0, max_value=100, help_text="Percent.")
+    startDate = CharField(help_text="As it was sent.")
+    endDate = CharField(help_text="As it was sent.")
+    symbols = serializers.ListField(child=CharField())
+    timeframe = ChoiceField(choices=list(TIMEFRAMES))
+    initialCapital = FloatField(help_text="Rupees.")
+    config = StudyConfigField(source="study")
+    performance = PerformanceField()
+    results = StudyResultsField(source="study_results")
+    error = BacktestErrorSerializer(allow_null=True)
+    createdAt = MomentField()
+    startedAt = MomentField(allow_null=True)
+    completedAt = MomentField(allow_null=True)
+    receipt = ReceiptField()
+
+
+class BacktestWarningSerializer(DocumentSerializer):
+    """Something in a request that was probably not meant."""
+
+    field = CharField()
+    message = CharField()
+
+
+@example(examples.WHOLE_BACKTEST)
+class WholeBacktestSerializer(BacktestSerializer):
+    """A backtest as in a list, with its warnings and its breakdowns."""
+
+    warnings = BacktestWarningSerializer(many=True, help_text="What was probably not meant.")
+    breakdowns = BreakdownsField(help_text="Null until it is completed.")
+
+    def to_representation(self, instance: Backtest) -> dict[str, Any]:
+        is_completed = instance.performance is not None
+        breakdowns = results.load_breakdowns(instance) if is_completed else None
+        return {
+            **BacktestSerializer.render(instance),
+            "warnings": list(_warnings(instance)),
+            "breakdowns": round_for_wire(breakdowns),
+        }
 
 
 def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
-    """What was probably not meant by the request."""
     if ends_in_future(backtest.end, submitted_at=backtest.created_at):
         message = f"{backtest.end_date} had not come when the backtest was asked for:"
         yield {"field": "endDate", "message": f"{message} it ends with the last bar that is held."}
 
 
-def performance_out(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """In the order of the table, whatever the database keeps it in; null for a figure that was not
-    told of when the result was made, and 0 of a kind. Any: numbers, None, counts, rupees by kind.
+@example(examples.TRADE)
+class TradeSerializer(DocumentSerializer):
+    """A closed trade. Delays, volumes and excursions are null in results of releases without
+    them.
     """
-    told = {name: figures.get(name) for name in METRICS}
-    told |= {
-        name: {kind: figures[name].get(kind, 0) for kind in kinds}
-        for name, kinds in BY_KIND.items()
-        if name in figures
+
+    symbol = CharField()
+    side = ChoiceField(choices=("long", "short"))
+    quantity = NumberField()
+    entryTime = MomentField()
+    entryDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
+    entryPrice = NumberField()
+    exitTime = MomentField()
+    exitDate = serializers.DateField(help_text="The date in Asia/Kolkata.")
+    exitPrice = NumberField()
+    exitReason = ChoiceField(choices=[reason for reason in EXIT_REASONS if reason])
+    grossProfit = NumberField()
+    charges = NumberField()
+    profit = NumberField(help_text="Net of charges.")
+    returnPercentage = NumberField()
+    bars = IntegerField(min_value=0, help_text="How many bars it was held.")
+    maxAdverseExcursion = NumberField(
+        allow_null=True,
+        help_text="MAE: how far prices moved against it, in percent of the average entry price.",
+    )
+    maxFavorableExcursion = NumberField(
+        allow_null=True, help_text="MFE: how far prices moved in its favour, likewise."
+    )
+    entryDelayBars = IntegerField(
+        min_value=0,
+        allow_null=True,
+        help_text="Bars of sessions between the signal and the bar of the first entry, in which the"
+        " symbol had none; 0 is the very next bar. Null where the sessions are not known.",
+    )
+    entryDelayMinutes = NumberField(
+        allow_null=True, help_text="The minutes of sessions of that delay, without nights."
+    )
+    entryBarVolume = NumberField(
+        allow_null=True, help_text="The volume of that bar; null for a symbol without volumes."
+    )
+    entryVolumeShare = NumberField(
+        allow_null=True,
+        help_text="The trade's quantity, adds included, in percent of that volume.",
+    )
+    exitDelayBars = IntegerField(
+        min_value=0,
+        allow_null=True,
+        help_text="The delay of an exit that a close decides: signal, opposite_signal, max_holding,"
+        " daily_loss_limit, stopped; null for others.",
+    )
+    exitDelayMinutes = NumberField(allow_null=True, help_text="The minutes of that delay.")
+    exitBarVolume = NumberField(
+        allow_null=True,
+        help_text="The volume of the exit's bar; null for end_of_data and expiry.",
+    )
+    exitVolumeShare = NumberField(
+        allow_null=True, help_text="The quantity in percent of that volume."
+    )
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(instance)
+
+
+class EquityPointSerializer(DocumentSerializer):
+    """The equity at the end of a bucket of bars, and its range within the bucket."""
+
+    time = MomentField()
+    equity = NumberField()
+    low = NumberField()
+    high = NumberField()
+    drawdown = NumberField(help_text="Percent under the running peak.")
+
+    def to_representation(self, instance: Mapping[str, Any]) -> dict[str, Any]:
+        return dict(instance)
+
+
+@example({"points": [examples.EQUITY_POINT]})
+class EquitySerializer(DocumentSerializer):
+    """The equity curve; empty before the backtest is completed."""
+
+    points = EquityPointSerializer(many=True)
+
+
+class ResultTable(TableRenderer):
+    """The trades and the equity curve as CSV."""
+
+    columns = {
+        "data": tuple(TradeSerializer().fields),
+        "points": tuple(EquityPointSerializer().fields),
     }
-    return dict(round_for_wire(told))

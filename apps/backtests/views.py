@@ -1,136 +1,202 @@
-"""/api/backtests"""
+"""Backtests and their results."""
 
 import secrets
 
 from django.http import HttpResponse
-from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
-from apps.backtests import openapi, prefer_wait, services
-from apps.backtests.models import Backtest, BacktestKind, BacktestStatus
+from apps.algorithms.models import AlgorithmNotFound
+from apps.algorithms.steps import AlgorithmIncomplete
+from apps.backtests import prefer_wait, services
+from apps.backtests.models import Backtest, BacktestKind, BacktestNotFound
 from apps.backtests.serializers import (
-    BACKTEST_KINDS,
-    SORTS,
-    RenameIn,
-    SubmitIn,
-    backtest_out,
-    whole_out,
+    BACKTEST_SORTS,
+    BacktestNameSerializer,
+    BacktestQuery,
+    BacktestRequestSerializer,
+    BacktestSerializer,
+    EquityQuery,
+    EquitySerializer,
+    ResultTable,
+    TradeSerializer,
+    TradesQuery,
+    WholeBacktestSerializer,
 )
+from apps.backtests.services import BacktestRunning
 from apps.backtests.submissions import OVERRIDES, STUDY_FIELDS, Submission, read_date_range
-from apps.backtests.tables import ResultTable
+from apps.backtests.sufficient_history import InsufficientData
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import Query, page_of, page_with
+from apps.core.api.pagination import Page, PageQuery, ordering, page_with
 from apps.core.api.renderers import JsonRenderer
+from apps.core.api.schema import NO_FIELDS, answer_header, refuses
 from apps.core.api.serializers import EmptyBody
-from apps.core.openapi import documented
+from apps.core.api.views import OwnedViewSet
 from apps.engine.studies.configs import MOST_SEED
 
+PREFER = OpenApiParameter(
+    "Prefer",
+    str,
+    OpenApiParameter.HEADER,
+    description="`wait=N` delays the answer until the backtest has ended, by N seconds at most;"
+    f" {prefer_wait.MAX_SECONDS} are the maximum.",
+)
+PREFERENCE_APPLIED = answer_header("Preference-Applied")
 
-class BacktestView(ViewSet):
-    """The caller's backtests."""
 
-    @documented(openapi.LIST)
+@extend_schema(tags=["backtests"])
+class BacktestViewSet(OwnedViewSet):
+    not_found = BacktestNotFound
+    lookup_url_kwarg = "backtest_id"
+
+    @extend_schema(
+        operation_id="listBacktests",
+        parameters=[BacktestQuery],
+        responses=BacktestSerializer(many=True),
+    )
     def list(self, request: Request) -> Response:
-        query = Query(request.query_params)
-        rows = Backtest.objects.owned_by(caller(request)).matching(
-            algorithm_id=query.text("algorithmId"),
-            status=query.choice("status", tuple(BacktestStatus)),
-            kind=query.choice("kind", BACKTEST_KINDS),
+        """The caller's backtests."""
+        query = self.query(BacktestQuery)
+        rows = Backtest.objects.owned_by(self.owner).matching(
+            algorithm_id=query.get("algorithm_id"),
+            status=query.get("status"),
+            kind=query.get("kind"),
         )
-        rows = rows.order_by(*query.ordering(SORTS, default="createdAt"))
-        return Response(page_of(rows, query.page(), backtest_out))
+        return self.page(rows.order_by(*ordering(query, BACKTEST_SORTS)), BacktestSerializer)
 
-    @documented(openapi.CREATE)
+    @extend_schema(
+        operation_id="submitBacktest",
+        parameters=[PREFER, PREFERENCE_APPLIED],
+        request=BacktestRequestSerializer,
+        responses={201: WholeBacktestSerializer},
+    )
+    @refuses(AlgorithmNotFound, AlgorithmIncomplete, InsufficientData)
     def create(self, request: Request) -> Response | HttpResponse:
-        """The answer of the creation is what a repeated key gets; waiting is no part of it, and a
-        refusal waits for nothing.
+        """Submit a backtest.
+
+        `symbols`, `timeframe`, `initialCapital`, `slippage` and `charges` override the algorithm's.
+        A study takes its configuration from the request, else from the algorithm; metrics, trades
+        and curve are then those of the best set (optimization) or of the joined tests
+        (walk_forward). What is stored for an Idempotency-Key is the answer without any wait.
         """
         created = self._submit(request)
         if "Prefer" not in request.headers:
             return created
         if not isinstance(created, Response) or created.status_code != 201:
-            return created
-        backtest = services.read(owner=caller(request), backtest_id=created.data["id"])
-        return _when_ended(request, backtest, status=201)
+            return created  # a refusal waits for nothing
+        backtest = services.read(owner=self.owner, backtest_id=created.data["id"])
+        return self._when_ended(backtest, status=201)
+
+    # The part of it that writes is: what is replayed is never the answer after a wait.
+    create.is_idempotent = True  # type: ignore[attr-defined]
 
     @idempotent
     def _submit(self, request: Request) -> Response:
-        now = timezone.now()
-        body = SubmitIn.read(request.data)
+        body = self.read(BacktestRequestSerializer)
         configs = [field.name for field in STUDY_FIELDS.values()]
         submission = Submission(
             algorithm_id=body["algorithmId"],
-            date_range=read_date_range(body["startDate"], body["endDate"], now=now),
+            date_range=read_date_range(body["startDate"], body["endDate"], now=self.now),
             kind=BacktestKind(body.get("kind", BacktestKind.BACKTEST)),
             name=body.get("name", ""),
             overrides={name: body[name] for name in OVERRIDES if name in body},
             configs={name: body[name] for name in configs if name in body},
         )
         backtest = services.submit(
-            owner=caller(request),
+            owner=self.owner,
             submission=submission,
             seed=secrets.randbelow(MOST_SEED + 1),
-            now=now,
+            now=self.now,
         )
-        return Response(whole_out(backtest), status=201)
+        return Response(WholeBacktestSerializer.render(backtest), status=201)
 
-    @documented(openapi.READ)
-    def show(self, request: Request, backtest_id: str) -> Response:
-        backtest = services.read(owner=caller(request), backtest_id=backtest_id)
-        return _when_ended(request, backtest, status=200)
+    @extend_schema(
+        operation_id="readBacktest",
+        parameters=[PREFER, PREFERENCE_APPLIED],
+        responses={200: WholeBacktestSerializer},
+    )
+    def retrieve(self, request: Request, backtest_id: str) -> Response:
+        """One backtest."""
+        backtest = services.read(owner=self.owner, backtest_id=backtest_id)
+        return self._when_ended(backtest, status=200)
 
-    @documented(openapi.RENAME)
-    def rename(self, request: Request, backtest_id: str) -> Response:
-        name = RenameIn.read(request.data)["name"]
+    @extend_schema(
+        operation_id="renameBacktest",
+        request=BacktestNameSerializer,
+        responses={200: WholeBacktestSerializer},
+    )
+    @refuses(BacktestRunning)
+    def partial_update(self, request: Request, backtest_id: str) -> Response:
+        """Rename a backtest that has ended."""
+        name = self.read(BacktestNameSerializer)["name"]
         backtest = services.rename(
-            owner=caller(request), backtest_id=backtest_id, name=name, now=timezone.now()
+            owner=self.owner, backtest_id=backtest_id, name=name, now=self.now
         )
-        return Response(whole_out(backtest))
+        return Response(WholeBacktestSerializer.render(backtest))
 
-    @documented(openapi.DELETE)
-    def discard(self, request: Request, backtest_id: str) -> Response:
-        services.delete(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
+    @extend_schema(operation_id="deleteBacktest", responses={204: None})
+    @refuses(BacktestRunning)
+    def destroy(self, request: Request, backtest_id: str) -> Response:
+        """Delete a backtest that has ended, with its result."""
+        services.delete(owner=self.owner, backtest_id=backtest_id, now=self.now)
         return Response(status=204)
 
-    @documented(openapi.CANCEL)
+    @extend_schema(
+        operation_id="cancelBacktest",
+        request=NO_FIELDS,
+        responses={200: WholeBacktestSerializer},
+    )
+    @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, backtest_id: str) -> Response:
-        EmptyBody.read(request.data)
-        backtest = services.cancel(
-            owner=caller(request), backtest_id=backtest_id, now=timezone.now()
-        )
-        return Response(whole_out(backtest))
+        """Cancel a backtest that is queued or running."""
+        self.read(EmptyBody)
+        backtest = services.cancel(owner=self.owner, backtest_id=backtest_id, now=self.now)
+        return Response(WholeBacktestSerializer.render(backtest))
 
-
-class ResultView(ViewSet):
-    """What the caller's backtest did, also as tables."""
-
-    renderer_classes = [JsonRenderer, ResultTable]
-
-    @documented(openapi.TRADES)
+    @extend_schema(
+        operation_id="listTrades",
+        parameters=[TradesQuery],
+        responses=TradeSerializer(many=True),
+    )
+    @action(detail=True, renderer_classes=[JsonRenderer, ResultTable])
     def trades(self, request: Request, backtest_id: str) -> Response:
-        query = Query(request.query_params)
-        page, symbol = query.page(), query.text("symbol")
-        found, total = services.trades(
-            owner=caller(request), backtest_id=backtest_id, symbol=symbol, rows=page.rows
-        )
-        return Response(page_with(found, page, total=total))
+        """The trades of a backtest, in the order of their exits.
 
-    @documented(openapi.EQUITY)
+        With `Accept: text/csv` the same page as a table; headers tell of the others.
+        """
+        query = self.query(PageQuery)
+        page = Page(number=query["page"], limit=query["limit"])
+        trades, total = services.trades(
+            owner=self.owner,
+            backtest_id=backtest_id,
+            symbol=self.query(TradesQuery).get("symbol"),
+            rows=page.rows,
+        )
+        return Response(page_with(trades, page, total=total))
+
+    @extend_schema(
+        operation_id="readEquity", parameters=[EquityQuery], responses={200: EquitySerializer}
+    )
+    @action(detail=True, renderer_classes=[JsonRenderer, ResultTable])
     def equity(self, request: Request, backtest_id: str) -> Response:
-        points = Query(request.query_params).integer(
-            "points", default=openapi.DEFAULT_POINTS, most=openapi.MAX_POINTS
+        """The equity curve of a backtest.
+
+        Each point keeps the low, the high and the largest drawdown of the bars it stands for. With
+        `Accept: text/csv` the points are a table. It is empty before the backtest is completed.
+        """
+        points = services.equity(
+            owner=self.owner,
+            backtest_id=backtest_id,
+            points=self.query(EquityQuery)["points"],
         )
-        found = services.equity(owner=caller(request), backtest_id=backtest_id, points=points)
-        return Response({"points": found})
+        return Response({"points": points})
 
-
-def _when_ended(request: Request, backtest: Backtest, *, status: int) -> Response:
-    """The backtest now, or as it is after the wait that the client prefers."""
-    response = Response(whole_out(backtest), status=status)
-    if seconds := prefer_wait.parse_wait(request.headers.get("Prefer")):
-        prefer_wait.delay_until_ended(response, backtest, seconds=seconds)
-    return response
+    def _when_ended(self, backtest: Backtest, *, status: int) -> Response:
+        """Answer the backtest now, or as it is after the wait that the client prefers."""
+        response = Response(WholeBacktestSerializer.render(backtest), status=status)
+        if seconds := prefer_wait.parse_wait(self.request.headers.get("Prefer")):
+            prefer_wait.delay_until_ended(response, backtest, seconds=seconds)
+        return response

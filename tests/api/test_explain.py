@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.backtests.explain.serializers import HELD, MESSAGES, OF_POSITIONS
+from apps.backtests.explain.serializers import HELD, OUTCOME_MESSAGES, POSITION_MESSAGES
 from apps.backtests.models import Backtest
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
@@ -80,8 +80,8 @@ def test_every_position_is_told_where_it_lived_with_its_levels_and_what_closed_i
 
 
 def test_whatever_becomes_of_a_position_or_a_signal_has_its_words() -> None:
-    assert set(OF_POSITIONS) == {HELD, *EXIT_REASONS} - {""}
-    assert set(MESSAGES) == {*CERTAIN, UNCERTAIN}
+    assert set(POSITION_MESSAGES) == {HELD, *EXIT_REASONS} - {""}
+    assert set(OUTCOME_MESSAGES) == {*CERTAIN, UNCERTAIN}
 
 
 def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> None:

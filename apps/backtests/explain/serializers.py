@@ -1,14 +1,35 @@
 """An explanation on the wire."""
 
 import math
-from typing import Final
+from typing import Any, Final
 
-from apps.backtests.explain.services import Explanation, Lived
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, IntegerField
+
+from apps.backtests.examples import TRADE
+from apps.backtests.explain.services import ExplainedPosition, Explanation
+from apps.backtests.serializers import RangeEndField, SymbolField, TradeSerializer
+from apps.core.api.schema import MOMENT_EXAMPLE, example, ref
+from apps.core.api.serializers import (
+    ChoiceField,
+    DocumentSerializer,
+    MomentField,
+    NumberField,
+    StrictSerializer,
+)
+from apps.engine.candles import TIMEFRAMES
 from apps.engine.figures.fields import round_for_wire
+from apps.engine.kernel.reasons import REJECTIONS
 from apps.engine.simulation.explain import Finding, SideFound
 from apps.engine.simulation.levels import Levels
+from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN
 
-MESSAGES: Final = {
+_SIDES: Final = ("long", "short")
+_OPERATORS: Final = ("AND", "OR")
+
+# The messages of the outcome at a candle, by its reason.
+OUTCOME_MESSAGES: Final = {
     "entered": "A position was opened at the open of the next candle.",
     "no_signal": "The conditions of no side are true.",
     "both_sides": "The conditions of both sides are true, which is neither (engine rule 12).",
@@ -24,10 +45,10 @@ MESSAGES: Final = {
     "ruined": "Equity had fallen to zero and the simulation had ended.",
     "not_traded": "The order was not filled, for one of the possible reasons.",
 }
-"""By the verdict's reason."""
 
 HELD: Final = "held"
-OF_POSITIONS: Final = {
+# The messages of a position, by what happened to it in the candle.
+POSITION_MESSAGES: Final = {
     HELD: "It was held to the end of this candle.",
     "stop_loss": "Prices reached its stop in this candle, or opened beyond it.",
     "take_profit": "Prices reached its target in this candle, or opened beyond it.",
@@ -41,46 +62,216 @@ OF_POSITIONS: Final = {
     "expiry": "The contract settled, at its last close.",
     "end_of_data": "The simulation ended, and it was closed at its last close.",
 }
-"""By what became of a position in the candle."""
 
 
-def explanation_out(explanation: Explanation) -> dict[str, object]:
-    found = explanation.verdict
-    told: dict[str, object] = {
-        "symbol": explanation.symbol,
-        "timeframe": explanation.strategy.basicInfo.timeframe,
-        "candle": explanation.candle,
-        "confirmationCandles": explanation.strategy.entryConditions.confirmationCandles,
-        "sides": [_side_out(side) for side in explanation.sides],
-        "entry": {
-            "reason": found.reason,
-            "message": MESSAGES[found.reason],
-            "side": found.side,
-            "possibleReasons": list(found.possible),
-            "trade": explanation.trade,
+@example({"symbol": "NSE:RELIANCE", "at": "2024-01-03T04:00:00Z"})
+class ExplainQuery(StrictSerializer):
+    """Which candle to explain."""
+
+    symbol = SymbolField(exact=True, help_text="One of the backtest's.")
+    at = RangeEndField(exact=True, help_text="A moment inside the candle.")
+
+
+class OperandSerializer(DocumentSerializer):
+    name = CharField()
+    value = NumberField(allow_null=True, help_text="At this candle; null where not known yet.")
+    before = NumberField(allow_null=True, help_text="At the candle before.")
+
+
+@extend_schema_field(
+    {"type": "array", "items": ref("ExplainedCondition"), "description": "Of a group."}
+)
+class PartsField(serializers.Field[Any, Any, Any, Any]):
+    """The conditions of a group."""
+
+
+class ExplainedConditionSerializer(DocumentSerializer):
+    """A condition, or a group of conditions, with the values it read."""
+
+    text = CharField()
+    holds = BooleanField(help_text="At this candle.")
+    confirmed = BooleanField(help_text="By as many candles as confirm an entry.")
+    operands = OperandSerializer(many=True)
+    parts = PartsField()
+
+    def to_representation(self, instance: Finding) -> dict[str, Any]:
+        return {
+            "text": instance.text,
+            "holds": instance.holds,
+            "confirmed": instance.confirmed,
+            "operands": [operand._asdict() for operand in instance.operands],
+            "parts": [self.to_representation(part) for part in instance.parts],
+        }
+
+
+class ListedConditionSerializer(ExplainedConditionSerializer):
+    """A condition with its place in the algorithm."""
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {"condition": CharField(help_text="Its path."), **super().get_fields()}
+
+
+class ConditionsSerializer(DocumentSerializer):
+    """The conditions of entries, or of exits."""
+
+    logicalOperator = ChoiceField(choices=_OPERATORS)
+    signal = BooleanField(help_text="The conditions together.")
+    conditions = ListedConditionSerializer(many=True)
+
+
+class ExplainedSideSerializer(ConditionsSerializer):
+    """The conditions of entries on one side."""
+
+    side = ChoiceField(choices=_SIDES)
+
+
+class ExplainedCandleSerializer(DocumentSerializer):
+    time = MomentField()
+    open = NumberField()
+    high = NumberField()
+    low = NumberField()
+    close = NumberField()
+    volume = NumberField()
+
+
+class ExplainedEntrySerializer(DocumentSerializer):
+    """Why the candle led to an entry or not."""
+
+    reason = ChoiceField(choices=(*CERTAIN, UNCERTAIN))
+    message = CharField()
+    side = ChoiceField(choices=_SIDES, allow_null=True)
+    possibleReasons = serializers.ListField(child=ChoiceField(choices=REJECTIONS))
+    trade = TradeSerializer(
+        allow_null=True, help_text="The one that was opened, or was in the way."
+    )
+
+
+class ExitLevelsSerializer(DocumentSerializer):
+    stopLoss = NumberField(allow_null=True)
+    trailingStop = NumberField(allow_null=True)
+    takeProfit = NumberField(allow_null=True)
+
+
+class ExplainedPositionSerializer(ConditionsSerializer):
+    """A position that was open in the candle, with the conditions of exits."""
+
+    reason = ChoiceField(
+        choices=list(POSITION_MESSAGES), help_text="`held`, or what closed it in this candle."
+    )
+    message = CharField()
+    trade = TradeSerializer()
+    levels = ExitLevelsSerializer(
+        allow_null=True,
+        help_text="That the candle's prices were compared with; a trailing stop once it is tighter"
+        " than the stop, which it then replaces. In the candle in which a limit or stop order was"
+        " filled, the target is not looked at. Null where pyramiding may have added to the"
+        " position.",
+    )
+    oppositeSignal = BooleanField(
+        allow_null=True, help_text="At the candle's close; null where it closes nothing."
+    )
+
+
+@example(
+    {
+        "symbol": "NSE:RELIANCE",
+        "timeframe": "5m",
+        "candle": {
+            "time": MOMENT_EXAMPLE,
+            "open": 1400,
+            "high": 1404.5,
+            "low": 1399,
+            "close": 1403,
+            "volume": 12000,
         },
-        "positions": [_position_out(lived) for lived in explanation.positions],
+        "confirmationCandles": 1,
+        "sides": [
+            {
+                "side": "long",
+                "logicalOperator": "AND",
+                "signal": False,
+                "conditions": [
+                    {
+                        "condition": "entryConditions.conditions[0]",
+                        "text": "RSI(14) above 50",
+                        "holds": False,
+                        "confirmed": False,
+                        "operands": [{"name": "RSI(14)", "value": 48.2, "before": 46.9}],
+                        "parts": [],
+                    }
+                ],
+            }
+        ],
+        "entry": {
+            "reason": "no_signal",
+            "message": OUTCOME_MESSAGES["no_signal"],
+            "side": None,
+            "possibleReasons": [],
+            "trade": None,
+        },
+        "positions": [
+            {
+                "reason": HELD,
+                "message": POSITION_MESSAGES[HELD],
+                "trade": TRADE,
+                "levels": {"stopLoss": 1393.45, "trailingStop": None, "takeProfit": 1414.5},
+                "oppositeSignal": False,
+                "logicalOperator": "AND",
+                "signal": False,
+                "conditions": [],
+            }
+        ],
     }
-    return dict(round_for_wire(told))
+)
+class ExplanationSerializer(DocumentSerializer):
+    """A candle, explained."""
+
+    symbol = CharField()
+    timeframe = ChoiceField(choices=list(TIMEFRAMES))
+    candle = ExplainedCandleSerializer()
+    confirmationCandles = IntegerField()
+    sides = ExplainedSideSerializer(many=True)
+    entry = ExplainedEntrySerializer()
+    positions = ExplainedPositionSerializer(
+        many=True, help_text="Those that were open in the candle, one closed at its open too."
+    )
+
+    def to_representation(self, instance: Explanation) -> dict[str, Any]:
+        outcome = instance.outcome
+        explanation = {
+            "symbol": instance.symbol,
+            "timeframe": instance.strategy.basicInfo.timeframe,
+            "candle": instance.candle,
+            "confirmationCandles": instance.strategy.entryConditions.confirmationCandles,
+            "sides": [
+                {"side": side.side, **_conditions(side, "entryConditions")}
+                for side in instance.sides
+            ],
+            "entry": {
+                "reason": outcome.reason,
+                "message": OUTCOME_MESSAGES[outcome.reason],
+                "side": outcome.side,
+                "possibleReasons": list(outcome.possible),
+                "trade": instance.trade,
+            },
+            "positions": [_position(position) for position in instance.positions],
+        }
+        return dict(round_for_wire(explanation))
 
 
-def _side_out(side: SideFound) -> dict[str, object]:
-    return {"side": side.side, **_conditions_out(side, "entryConditions")}
-
-
-def _position_out(lived: Lived) -> dict[str, object]:
-    reason = str(lived.trade["exitReason"]) if lived.ended else HELD
+def _position(position: ExplainedPosition) -> dict[str, object]:
+    reason = str(position.trade["exitReason"]) if position.has_ended else HELD
     return {
         "reason": reason,
-        "message": OF_POSITIONS[reason],
-        "trade": lived.trade,
-        "levels": None if lived.levels is None else _levels_out(lived.levels),
-        "oppositeSignal": lived.opposite,
-        **_conditions_out(lived.conditions, "exitConditions"),
+        "message": POSITION_MESSAGES[reason],
+        "trade": position.trade,
+        "levels": None if position.levels is None else _levels(position.levels),
+        "oppositeSignal": position.opposite_signal,
+        **_conditions(position.conditions, "exitConditions"),
     }
 
 
-def _levels_out(levels: Levels) -> dict[str, float | None]:
+def _levels(levels: Levels) -> dict[str, float | None]:
     names = ("stopLoss", "trailingStop", "takeProfit")
     return {
         name: None if math.isnan(price) else price
@@ -88,22 +279,15 @@ def _levels_out(levels: Levels) -> dict[str, float | None]:
     }
 
 
-def _conditions_out(found: SideFound, step: str) -> dict[str, object]:
+def _conditions(side: SideFound, step: str) -> dict[str, object]:
     return {
-        "logicalOperator": found.operator,
-        "signal": found.signal,
+        "logicalOperator": side.operator,
+        "signal": side.signal,
         "conditions": [
-            {"condition": f"{step}.conditions[{place}]", **_finding_out(finding)}
-            for place, finding in found.findings
+            {
+                "condition": f"{step}.conditions[{index}]",
+                **ExplainedConditionSerializer.render(finding),
+            }
+            for index, finding in side.findings
         ],
-    }
-
-
-def _finding_out(finding: Finding) -> dict[str, object]:
-    return {
-        "text": finding.text,
-        "holds": finding.holds,
-        "confirmed": finding.confirmed,
-        "operands": [operand._asdict() for operand in finding.operands],
-        "parts": [_finding_out(part) for part in finding.parts],
     }

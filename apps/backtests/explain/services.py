@@ -1,5 +1,5 @@
-"""Why there was, or was no, entry at a candle of a completed backtest, and what of the positions
-that lived in it.
+"""Explain a candle of a completed backtest: why it led to an entry or not, and what happened to the
+positions that were open in it.
 """
 
 import math
@@ -40,81 +40,88 @@ EXPLAINABLE_KINDS: Final = (BacktestKind.BACKTEST, BacktestKind.MONTE_CARLO)
 
 
 class NotOneConfiguration(ServiceError):
-    """A study whose trades come from several configurations."""
+    """The trades of a study come from several configurations."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The trades of a {kind} are not those of one configuration; run a plain backtest."
 
 
 class NoCandle(ServiceError):
-    """The backtest read no candle that holds the moment."""
+    """No candle that the backtest read holds the moment."""
 
     code = Code.NOT_FOUND
     message = "No candle of {symbol} in this backtest holds that moment."
 
 
 class HistoryGone(ServiceError):
-    """Candles or rules that the backtest read are not there any more."""
+    """Candles or rules that the backtest read are no longer there."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "This cannot be read again: {reason}"
 
 
 @dataclass(frozen=True, slots=True)
-class Lived:
-    """A position that lived in the candle: its trade as clients see it, and whether that ended
-    there; the levels that it was held against, None where they are not known; what speaks for an
-    exit at the candle's close: `conditions`, and the opposite signal, None where that closes none.
+class ExplainedPosition:
+    """A position that was open in the candle.
+
+    `trade` is as clients see it, and `has_ended` whether it ended in the candle. `levels` are its
+    exit levels, None where they are not known. `conditions` are those of exits at the candle's
+    close; `opposite_signal` is None where that closes no position.
     """
 
     trade: dict[str, object]
-    ended: bool
+    has_ended: bool
     levels: Levels | None
     conditions: SideFound
-    opposite: bool | None
+    opposite_signal: bool | None
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """`trade` is the one that the verdict speaks of, as clients see trades; prices in rupees."""
+    """The explanation of a candle; `trade` is the one that `outcome` refers to, with prices in
+    rupees.
+    """
 
     symbol: str
     strategy: Strategy
     candle: dict[str, object]
     sides: list[SideFound]
-    verdict: Verdict
+    outcome: Verdict
     trade: dict[str, object] | None
-    positions: list[Lived]
+    positions: list[ExplainedPosition]
 
 
-class _Seen(NamedTuple):
-    """What the backtest read of one symbol, read again, and the candle's number in its range."""
+class _Candle(NamedTuple):
+    """A candle of one symbol, with the history of the symbol as the backtest read it.
+
+    `index` is that of the candle in the range of the backtest.
+    """
 
     backtest: Backtest
     strategy: Strategy
     contract: Contract
     track: Track
-    place: int
+    index: int
 
     @property
     def bar(self) -> int:
-        """The candle's number in `track.used`."""
-        return len(self.track.used) - len(self.track.candles) + self.place
+        """The candle's index in `track.used`, which begins with the warm-up."""
+        return len(self.track.used) - len(self.track.candles) + self.index
 
     @property
-    def symbol(self) -> int:
-        """Its place among those of the backtest."""
+    def symbol_index(self) -> int:
+        """The index of the symbol in the backtest's list."""
         return results.symbol_index(self.track.symbol, self.backtest)
 
     @property
     def time(self) -> int:
-        return int(self.track.candles.time[self.place])
+        return int(self.track.candles.time[self.index])
 
 
 def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanation:
-    """At the candle of a symbol of the backtest that holds the moment `at` (epoch seconds).
+    """Explain the candle of a symbol that holds the moment `at` (epoch seconds).
 
-    Computed over the candles that are held now. Raises BacktestNotFound, NotCompleted,
+    It is computed over the candles that are stored now. Raises BacktestNotFound, NotCompleted,
     NotOneConfiguration, InvalidInput, NoCandle, HistoryGone.
     """
     backtest = results.fetch_completed(owner=owner, backtest_id=backtest_id)
@@ -123,34 +130,34 @@ def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanati
     results.symbol_index(symbol, backtest)
     trades, curve = results.load_result(backtest)
     try:
-        seen = _seen(backtest, symbol, at)
-        sides = sides_at(seen.strategy, seen.track, seen.bar)
-        signals = signals_at(sides, seen.strategy, seen.track, seen.bar)
-        known = ranges_known(seen.strategy, seen.track, seen.bar)
+        candle = _read_candle(backtest, symbol, at)
+        sides = sides_at(candle.strategy, candle.track, candle.bar)
+        signals = signals_at(sides, candle.strategy, candle.track, candle.bar)
+        known = ranges_known(candle.strategy, candle.track, candle.bar)
         positions = [
-            _lived(seen, trades, index)
-            for index in lived_at(trades.records, seen.symbol, seen.time)
+            _explain_position(candle, trades, index)
+            for index in lived_at(trades.records, candle.symbol_index, candle.time)
         ]
     except EngineError as refusal:
         raise HistoryGone(reason=str(refusal)) from refusal
-    found = verdict(
-        seen.strategy,
-        _bar(seen),
+    outcome = verdict(
+        candle.strategy,
+        _bar(candle),
         signals,
-        Told(trades.records, curve, float(backtest.initial_capital), _rejected(backtest)),
+        Told(trades.records, curve, float(backtest.initial_capital), _rejected_signals(backtest)),
         ranges_known=known,
     )
-    trade = None if found.trade is None else _trade(trades, found.trade, backtest)
-    return Explanation(symbol, seen.strategy, _candle(seen), sides, found, trade, positions)
+    trade = None if outcome.trade is None else _trade_to_wire(trades, outcome.trade, backtest)
+    return Explanation(symbol, candle.strategy, _prices(candle), sides, outcome, trade, positions)
 
 
-def _seen(backtest: Backtest, symbol: str, at: int) -> _Seen:
-    """Raises NoCandle, and what the engine refuses."""
+def _read_candle(backtest: Backtest, symbol: str, at: int) -> _Candle:
+    """Read the history of the symbol again and find the candle. Raises NoCandle, EngineError."""
     strategy = engine.parse(backtest.configuration)
     info = strategy.basicInfo.model_copy(update={"symbols": (symbol,)})
-    alone = strategy.model_copy(update={"basicInfo": info})
+    own_strategy = strategy.model_copy(update={"basicInfo": info})
     rules = market_rules_of(
-        alone, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
+        own_strategy, first=day_in_india(backtest.start), last=day_in_india(backtest.end)
     )
     (history,) = load_histories(
         rules,
@@ -159,58 +166,58 @@ def _seen(backtest: Backtest, symbol: str, at: int) -> _Seen:
         max_bars=MAX_BARS,
         on_progress=lambda done: None,
     )
-    track = track_of(alone, history, backtest.start, backtest.end)
-    return _Seen(backtest, strategy, history.contract, track, _candle_at(track, strategy, at))
+    track = track_of(own_strategy, history, backtest.start, backtest.end)
+    return _Candle(backtest, strategy, history.contract, track, _candle_index(track, strategy, at))
 
 
-def _candle_at(track: Track, strategy: Strategy, at: int) -> int:
-    """The number, in the range, of the candle that holds the moment. Raises NoCandle."""
+def _candle_index(track: Track, strategy: Strategy, at: int) -> int:
+    """Return the index, in the range, of the candle that holds the moment. Raises NoCandle."""
     time = track.candles.time
-    place = int(np.searchsorted(time, at, side="right")) - 1
-    if place < 0 or at >= time[place] + TIMEFRAMES[strategy.basicInfo.timeframe]:
-        near = {"before": time[max(place, 0) : place + 1], "after": time[place + 1 : place + 2]}
-        nearest = {name: wire_times(found)[0] for name, found in near.items() if len(found)}
+    index = int(np.searchsorted(time, at, side="right")) - 1
+    if index < 0 or at >= time[index] + TIMEFRAMES[strategy.basicInfo.timeframe]:
+        near = {"before": time[max(index, 0) : index + 1], "after": time[index + 1 : index + 2]}
+        nearest = {name: wire_times(times)[0] for name, times in near.items() if len(times)}
         raise NoCandle(symbol=track.symbol, nearest=nearest)
-    return place
+    return index
 
 
-def _lived(seen: _Seen, trades: Trades, index: int) -> Lived:
-    strategy, track, bar = seen.strategy, seen.track, seen.bar
+def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedPosition:
+    strategy, track, bar = candle.strategy, candle.track, candle.bar
     record = trades.records[index]
     side: Side = "long" if record["side"] > 0 else "short"
-    return Lived(
-        trade=_trade(trades, index, seen.backtest),
-        ended=bool(record["exit_time"] == seen.time),
-        levels=levels_of(record, strategy, seen.contract, track, bar),
+    return ExplainedPosition(
+        trade=_trade_to_wire(trades, index, candle.backtest),
+        has_ended=bool(record["exit_time"] == candle.time),
+        levels=levels_of(record, strategy, candle.contract, track, bar),
         conditions=exits_at(side, strategy, track, bar),
-        opposite=opposite_at(side, strategy, track, bar),
+        opposite_signal=opposite_at(side, strategy, track, bar),
     )
 
 
-def _bar(seen: _Seen) -> Bar:
-    time, opens, flags = seen.track.candles.time, seen.track.candles.open, seen.track.flags
-    after = seen.place + 1
+def _bar(candle: _Candle) -> Bar:
+    time, opens, flags = candle.track.candles.time, candle.track.candles.open, candle.track.flags
+    after = candle.index + 1
     return Bar(
-        seen.symbol,
-        seen.time,
+        candle.symbol_index,
+        candle.time,
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
         float(opens[after]) if after < len(opens) else math.nan,
-        orders_reached(seen.strategy, seen.contract, seen.track.candles, seen.place),
+        orders_reached(candle.strategy, candle.contract, candle.track.candles, candle.index),
     )
 
 
-def _rejected(backtest: Backtest) -> dict[str, int]:
-    counted: dict[str, int] = (backtest.performance or {}).get("rejectedSignals", {})
-    return counted
+def _rejected_signals(backtest: Backtest) -> dict[str, int]:
+    counts: dict[str, int] = (backtest.performance or {}).get("rejectedSignals", {})
+    return counts
 
 
-def _candle(seen: _Seen) -> dict[str, object]:
-    one = seen.track.candles.slice(seen.place, seen.place + 1)
+def _prices(candle: _Candle) -> dict[str, object]:
+    bar = candle.track.candles.slice(candle.index, candle.index + 1)
     names = ("open", "high", "low", "close", "volume")
-    prices = {name: float(getattr(one, name)[0]) for name in names}
-    return {"time": wire_times(one.time)[0], **prices}
+    prices = {name: float(getattr(bar, name)[0]) for name in names}
+    return {"time": wire_times(bar.time)[0], **prices}
 
 
-def _trade(trades: Trades, index: int, backtest: Backtest) -> dict[str, object]:
+def _trade_to_wire(trades: Trades, index: int, backtest: Backtest) -> dict[str, object]:
     return trades.select(slice(index, index + 1)).to_wire(backtest.symbols)[0]

@@ -1,27 +1,42 @@
-"""/api/backtests/<id>/explain"""
+"""The explanation of a candle of a backtest."""
 
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
-from apps.backtests.explain import openapi, services
-from apps.backtests.explain.serializers import explanation_out
-from apps.core.api.pagination import Query
-from apps.core.openapi import documented
+from apps.backtests.explain import services
+from apps.backtests.explain.serializers import ExplainQuery, ExplanationSerializer
+from apps.backtests.explain.services import NoCandle
+from apps.backtests.models import BacktestNotFound
+from apps.backtests.results import NotCompleted
+from apps.core.api.schema import refuses
+from apps.core.api.views import OwnedViewSet
 from apps.market.dates import read_moment
 
 
-class ExplainView(ViewSet):
-    """One candle of the caller's own backtest."""
+@extend_schema(tags=["backtests"])
+class ExplanationViewSet(OwnedViewSet):
+    not_found = BacktestNotFound
 
-    @documented(openapi.EXPLAIN)
-    def explain(self, request: Request, backtest_id: str) -> Response:
-        query = Query(request.query_params)
-        found = services.explain(
-            owner=caller(request),
+    @extend_schema(
+        operation_id="explainCandle",
+        parameters=[ExplainQuery],
+        responses={200: ExplanationSerializer},
+    )
+    @refuses(NoCandle, NotCompleted)
+    def retrieve(self, request: Request, backtest_id: str) -> Response:
+        """Why a candle led to an entry or exit, or did not.
+
+        Each condition with the values it read, for each side, and what happened to the signal as
+        far as the result shows; of each position that was open in the candle its levels, the
+        conditions of exits, and what closed it. Conditions are computed over the candles that are
+        stored now.
+        """
+        query = self.query(ExplainQuery)
+        explanation = services.explain(
+            owner=self.owner,
             backtest_id=backtest_id,
-            symbol=query.required("symbol"),
-            at=read_moment("at", query.required("at"), last=False),
+            symbol=query["symbol"],
+            at=read_moment("at", query["at"], last=False),
         )
-        return Response(explanation_out(found))
+        return Response(ExplanationSerializer.render(explanation))

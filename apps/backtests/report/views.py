@@ -1,25 +1,25 @@
-"""/api/backtests/<id>/report, report-link and report-links, and /reports/<signed>"""
+"""The report of a backtest, and links to it."""
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
 from apps.backtests import results
-from apps.backtests.models import ReportLink
-from apps.backtests.report import openapi, page, services
+from apps.backtests.models import BacktestNotFound, ReportLink
+from apps.backtests.report import page, services
+from apps.backtests.report.serializers import ReportLinkSerializer
+from apps.backtests.results import NotCompleted
 from apps.core.api import exceptions
 from apps.core.api.idempotency import idempotent_with_secret
 from apps.core.api.middleware import API_HEADERS, SIGNED
-from apps.core.api.pagination import Query, page_of
+from apps.core.api.schema import NO_FIELDS, answer_header, refuses
 from apps.core.api.serializers import EmptyBody
-from apps.core.api.views import public_page
-from apps.core.errors import ServiceError
-from apps.core.openapi import documented
+from apps.core.api.views import OwnedViewSet, public_page
+from apps.core.errors import NotFound, ServiceError
 
 
 class PageRenderer(BaseRenderer):
@@ -29,54 +29,83 @@ class PageRenderer(BaseRenderer):
     format = "html"
 
 
-class ReportView(ViewSet):
-    """The report of the caller's own backtest."""
-
+@extend_schema(tags=["backtests"])
+class ReportViewSet(OwnedViewSet):
+    not_found = BacktestNotFound
     renderer_classes = [PageRenderer]
 
-    @documented(openapi.REPORT)
-    def show(self, request: Request, backtest_id: str) -> HttpResponseBase:
+    @extend_schema(
+        operation_id="readReport",
+        parameters=[answer_header("Content-Security-Policy")],
+        responses={(200, "text/html; charset=utf-8"): str},
+        examples=[
+            OpenApiExample("Example", "<!doctype html>…", media_type="text/html; charset=utf-8")
+        ],
+    )
+    @refuses(NotCompleted)
+    def retrieve(self, request: Request, backtest_id: str) -> HttpResponseBase:
+        """The report of a completed backtest, as a page.
+
+        One HTML page with charts, metrics, breakdowns and the receipt; it needs no network.
+        """
         if request.method == "HEAD":
-            results.fetch_completed(owner=caller(request), backtest_id=backtest_id)
+            results.fetch_completed(owner=self.owner, backtest_id=backtest_id)
             return _without_page()
-        html = services.read(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
-        return _with_page(html)
+        return _with_page(services.read(owner=self.owner, backtest_id=backtest_id, now=self.now))
 
 
-class ReportLinkView(ViewSet):
+@extend_schema(tags=["backtests"])
+class ReportLinkViewSet(OwnedViewSet):
     """The way in for those who have no token."""
 
-    @documented(openapi.SHARE)
+    not_found = BacktestNotFound
+
+    @extend_schema(
+        operation_id="shareReport", request=NO_FIELDS, responses={200: ReportLinkSerializer}
+    )
+    @refuses(NotCompleted)
     @idempotent_with_secret
-    def share(self, request: Request, backtest_id: str) -> Response:
-        EmptyBody.read(request.data)
-        link = services.share_report(
-            owner=caller(request), backtest_id=backtest_id, now=timezone.now()
-        )
-        return Response(_link_out(link, request))
+    def create(self, request: Request, backtest_id: str) -> Response:
+        """Create a link to the report of a completed backtest, for a browser.
 
-    @documented(openapi.LIST_LINKS)
+        Whoever has the address sees the report, for 24 hours, without a token.
+        """
+        self.read(EmptyBody)
+        link = services.share_report(owner=self.owner, backtest_id=backtest_id, now=self.now)
+        return Response(self._render(link))
+
+    @extend_schema(operation_id="listReportLinks", responses=ReportLinkSerializer(many=True))
     def list(self, request: Request, backtest_id: str) -> Response:
-        page = Query(request.query_params).page()
-        rows = services.links_of(owner=caller(request), backtest_id=backtest_id, now=timezone.now())
-        return Response(page_of(rows, page, lambda link: _link_out(link, request)))
+        """The links to the report of a backtest that still open it, the newest first."""
+        links = services.links_of(owner=self.owner, backtest_id=backtest_id, now=self.now)
+        page = self.paginate_queryset(links) or ()
+        return self.get_paginated_response([self._render(link) for link in page])
 
-    @documented(openapi.RECALL)
-    def recall(self, request: Request, backtest_id: str, link_id: str) -> Response:
+    @extend_schema(operation_id="recallReportLink", responses={204: None})
+    @refuses(NotFound)
+    def destroy(self, request: Request, backtest_id: str, link_id: str) -> Response:
+        """Recall a link to the report of a backtest.
+
+        From then on the address is as unknown as one that never was.
+        """
         services.recall_link(
-            owner=caller(request), backtest_id=backtest_id, link_id=link_id, now=timezone.now()
+            owner=self.owner, backtest_id=backtest_id, link_id=link_id, now=self.now
         )
         return Response(status=204)
 
-
-def _link_out(link: ReportLink, request: Request) -> dict[str, object]:
-    url = request.build_absolute_uri(SIGNED + services.sign_link(link))
-    return {"id": link.pk, "url": url, "expiresAt": link.expires_at}
+    def _render(self, link: ReportLink) -> dict[str, object]:
+        url = self.request.build_absolute_uri(SIGNED + services.sign_link(link))
+        return ReportLinkSerializer.render(
+            {"id": link.pk, "url": url, "expires_at": link.expires_at}
+        )
 
 
 @public_page
 def shared_report(request: HttpRequest, signed: str) -> HttpResponseBase:
-    """Outside of /api: a browser opens it, and what it must not keep or pass on is said here."""
+    """Answer the page that a link opens; the headers say what a browser must not keep or pass on.
+
+    It is outside of /api.
+    """
     answer: HttpResponseBase
     try:
         if request.method == "HEAD":
@@ -96,7 +125,7 @@ def _with_page(html: bytes) -> HttpResponse:
 
 
 def _without_page() -> StreamingHttpResponse:
-    """Answer HEAD without making a page: the length, which only a page has, is left out."""
+    """Answer HEAD without rendering a page: the length, which only a page has, is left out."""
     return StreamingHttpResponse((), headers=_headers())
 
 

@@ -1,0 +1,24 @@
+"""Links to reports on the wire."""
+
+from rest_framework import serializers
+
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
+from apps.core.api.serializers import AnswerSerializer, IdField, MomentField
+
+
+@example(
+    {
+        "id": ID_EXAMPLE,
+        "url": "https://algotrade.example.com/reports/"
+        "6a0ec3f1b2d4e5f60718293a.3gGhKxYv0mE5rT1nWq8ZsUo7pLcJdBfA2iHk4tVyXeM",
+        "expiresAt": MOMENT_EXAMPLE,
+    }
+)
+class ReportLinkSerializer(AnswerSerializer):
+    """A link to a report."""
+
+    id = IdField()
+    url = serializers.URLField(
+        help_text="Opens without a token; keep it to those who may see the report."
+    )
+    expiresAt = MomentField()

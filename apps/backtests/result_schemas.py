@@ -1,0 +1,265 @@
+"""The OpenAPI schemas of stored results, whose JSON the engine writes: metrics, breakdowns,
+receipts, and the configurations and results of studies.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from apps.algorithms.step_schemas import plain
+from apps.backtests.submissions import STUDY_FIELDS
+from apps.core.api.schema import Schema, ref
+from apps.engine.figures.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
+from apps.engine.figures.metrics import LEAST_DAYS, METRICS
+from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
+from apps.engine.studies.configs import PERCENTILES, SHOWN
+from apps.engine.units import Unit
+
+_REF: Final = "#/components/schemas/{model}"
+_TEXT: Final[Schema] = {"type": "string"}
+_TEXTS: Final[Schema] = {"type": "array", "items": _TEXT}
+_FLAG: Final[Schema] = {"type": "boolean"}
+_INTEGER: Final[Schema] = {"type": "integer"}
+_COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
+_NUMBER: Final[Schema] = {"type": "number"}
+_NULLABLE_NUMBER: Final[Schema] = {"type": ["number", "null"]}
+_TIME: Final[Schema] = {"type": "string", "format": "date-time"}
+_HASH: Final[Schema] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+
+def _record(fields: Mapping[str, Schema], *, optional: Sequence[str] = ()) -> Schema:
+    """Return the schema of an object that always has its fields but for the optional ones."""
+    required = [name for name in fields if name not in optional]
+    return {"type": "object", "properties": dict(fields), "required": required}
+
+
+def _array(name: str, **more: object) -> Schema:
+    return {"type": "array", "items": ref(name), **more}
+
+
+def _nullable(schema: Schema) -> Schema:
+    return {"anyOf": [schema, {"type": "null"}]}
+
+
+# ----------------------------------------------------------------------------------------- results
+
+
+def _metrics() -> dict[str, Schema]:
+    """Return each metric with its unit; a metric is null in results of releases without it."""
+    schemas: dict[str, Schema] = {}
+    for name, metric in METRICS.items():
+        text = metric.text
+        if metric.unit not in (Unit.COUNT, Unit.RATIO):
+            text += f" In {metric.unit}."
+        if metric.annual:
+            text += f" Null under {LEAST_DAYS} days."
+        kind = _COUNT if metric.unit is Unit.COUNT else _NUMBER
+        schemas[name] = {**kind, "type": [kind["type"], "null"], "description": text}
+    return schemas
+
+
+_GROUP: Final[dict[str, Schema]] = {
+    "name": _TEXT,
+    "trades": _COUNT,
+    "winningTrades": _COUNT,
+    "losingTrades": _COUNT,
+    "winRate": {**_NULLABLE_NUMBER, "description": "Percent of those that won or lost."},
+    "grossProfit": _NUMBER,
+    "charges": _NUMBER,
+    "netProfit": _NUMBER,
+    "averageProfit": _NULLABLE_NUMBER,
+}
+_RESULTS: Final[dict[str, Schema]] = {
+    "BacktestPerformance": _record(
+        {
+            **_metrics(),
+            "chargesByKind": {
+                **_record(dict.fromkeys(CHARGE_KINDS, _NUMBER)),
+                "description": "Rupees; absent from results of engine version 1.",
+            },
+            "rejectedSignals": _record(dict.fromkeys(REJECTIONS, _COUNT)),
+        },
+        optional=("chargesByKind",),
+    ),
+    "Receipt": _record(
+        {
+            "engineVersion": _INTEGER,
+            "configuration": _HASH,
+            "candles": _HASH,
+            "rulebook": _HASH,
+            "result": _HASH,
+            "study": {**_HASH, "type": ["string", "null"]},
+            "start": _INTEGER,
+            "end": _INTEGER,
+            "capital": _NUMBER,
+            "seed": _INTEGER,
+            "synthetic": {
+                **_TEXTS,
+                "description": "Symbols whose history was a generated sample.",
+            },
+            "coverage": _array(
+                "SessionCoverage",
+                description="Of the range, by symbol; absent from results of engine version 9 and"
+                " before.",
+            ),
+            "notes": {"type": "array", "items": _record({"code": _TEXT, "message": _TEXT})},
+        },
+        optional=("coverage",),
+    ),
+    "Breakdowns": _record(
+        {
+            "bySymbol": _array("BreakdownRow"),
+            "bySide": _array("BreakdownRow"),
+            "byExitReason": _array("BreakdownRow"),
+            "byWeekday": _array("BreakdownRow", description="Of the entry."),
+            "byDay": _array(
+                "Period",
+                maxItems=MOST_PERIODS[DAYS],
+                description="The newest days that have bars.",
+            ),
+            "byWeek": _array(
+                "Period",
+                maxItems=MOST_PERIODS[WEEKS],
+                description="The newest weeks, by their Mondays.",
+            ),
+            "byMonth": _array(
+                "Period", maxItems=MOST_PERIODS[MONTHS], description="The newest months."
+            ),
+            "byYear": _array(
+                "Period", maxItems=MOST_PERIODS[YEARS], description="The newest years."
+            ),
+        },
+        optional=("byDay", "byWeek"),  # results of earlier releases do not have them
+    ),
+    "BreakdownRow": _record(_GROUP),
+    "Period": _record(
+        {
+            **_GROUP,
+            "returnPercentage": {
+                **_NUMBER,
+                "description": "Of equity; the trades ended in it.",
+            },
+        }
+    ),
+    "EquityPoints": _array("EquityPoint"),
+}
+
+# ----------------------------------------------------------------------------------------- studies
+
+_OBJECTIVE: Final[Schema] = {"type": "string", "enum": list(METRICS)}
+_PARAMETERS: Final[Schema] = {
+    "type": "object",
+    "additionalProperties": _NUMBER,
+    "description": "Values by path.",
+}
+_SHOWN: Final = _record(dict.fromkeys(SHOWN, _NULLABLE_NUMBER))
+_SPREAD: Final = _record(dict.fromkeys(["mean", *(f"p{p}" for p in PERCENTILES)], _NUMBER))
+_STUDY_RESULTS: Final[dict[str, Schema]] = {
+    "WalkForwardResults": _record(
+        {
+            "objective": _OBJECTIVE,
+            "anchored": _FLAG,
+            "trainRatio": _NUMBER,
+            "sets": _COUNT,
+            "windows": {
+                "type": "array",
+                "items": _record(
+                    {
+                        "parameters": _PARAMETERS,
+                        "inSample": ref("WindowResults"),
+                        "outOfSample": ref("WindowResults"),
+                    }
+                ),
+            },
+            "equity": ref("EquityPoints"),
+        }
+    ),
+    "MonteCarloResults": _record(
+        {
+            "method": _TEXT,
+            "runs": _COUNT,
+            "trades": _COUNT,
+            "blockLength": {**_COUNT, "type": ["integer", "null"]},
+            "ruinThreshold": _NUMBER,
+            "seed": _INTEGER,
+            "finalEquity": {
+                **_SPREAD,
+                "type": ["object", "null"],
+                "description": "Null for a shuffle, which cannot change it.",
+            },
+            "maxDrawdown": {**_SPREAD, "description": "Percent of the running peak."},
+            "riskOfRuin": {**_NUMBER, "description": "Percent of the paths."},
+            "asTraded": _record({"finalEquity": _NUMBER, "maxDrawdown": _NUMBER}),
+        }
+    ),
+    "OptimizationResults": _record(
+        {
+            "objective": _OBJECTIVE,
+            "method": _TEXT,
+            "sets": {**_COUNT, "description": "Of the grid."},
+            "tried": _COUNT,
+            "invalid": {**_COUNT, "description": "Drawn, but no strategy that can run."},
+            "deflation": _record(
+                {
+                    "trials": _COUNT,
+                    "sharpeRatioDaily": _NULLABLE_NUMBER,
+                    "expectedMaximum": {
+                        **_NUMBER,
+                        "description": "Of so many trials without any skill.",
+                    },
+                    "deflatedSharpeRatio": {
+                        **_NULLABLE_NUMBER,
+                        "description": "A probability, 0 to 1.",
+                    },
+                    "days": _COUNT,
+                }
+            ),
+            "ranking": {
+                "type": "array",
+                "items": _record(
+                    {
+                        "rank": _COUNT,
+                        "parameters": _PARAMETERS,
+                        "objective": _NULLABLE_NUMBER,
+                        "plateau": {
+                            **_NULLABLE_NUMBER,
+                            "description": "Share of the sets that its neighbours are better than.",
+                        },
+                        "performance": _SHOWN,
+                    }
+                ),
+            },
+        }
+    ),
+}
+_CONFIGS: Final = [ref(field.model.__name__) for field in STUDY_FIELDS.values()]
+
+# What the fields of a backtest refer to.
+PERFORMANCE: Final = _nullable(ref("BacktestPerformance"))
+RECEIPT: Final = _nullable(ref("Receipt"))
+BREAKDOWNS: Final = _nullable(ref("Breakdowns"))
+STUDY_CONFIG: Final[Schema] = {
+    "anyOf": [{"anyOf": _CONFIGS}, {"type": "null"}],
+    "description": "Of a study, with all defaults.",
+}
+STUDY_RESULTS: Final[Schema] = {
+    "anyOf": [{"anyOf": [ref(name) for name in _STUDY_RESULTS]}, {"type": "null"}],
+    "description": "The results of a study, by its kind.",
+}
+
+
+def add_results(result: Schema, **_: object) -> Schema:
+    """Add the schemas of results and studies to the document. One of drf-spectacular's
+    POSTPROCESSING_HOOKS.
+    """
+    components: dict[str, Any] = result["components"]["schemas"]
+    components |= _RESULTS | _STUDY_RESULTS
+    components["WindowResults"] = _record(
+        {"from": _TIME, "to": _TIME, "objective": _NULLABLE_NUMBER, "performance": _SHOWN}
+    )
+    request = components["BacktestRequest"]["properties"]
+    for field in STUDY_FIELDS.values():
+        schema = plain(field.model.model_json_schema(ref_template=_REF))
+        components |= schema.pop("$defs", {})
+        components[field.model.__name__] = schema
+        request[field.name] = ref(field.model.__name__)
+    return result
