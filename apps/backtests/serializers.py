@@ -111,19 +111,17 @@ class BacktestNameSerializer(StrictSerializer):
 
 
 @extend_schema_field(STRING)
-class AlgorithmFilterField(CharField):
-    """The id of an algorithm; no backtest is of another text."""
+class AlgorithmFilterField(serializers.Field[str, str, str, Any]):
+    """The id of an algorithm; any text is looked for."""
+
+    def to_internal_value(self, data: str) -> str:
+        return data
 
 
 class BacktestQuery(StrictSerializer):
     """Which backtests to list, and in which order."""
 
-    algorithmId = AlgorithmFilterField(
-        required=False,
-        allow_blank=True,
-        trim_whitespace=False,
-        help_text="Of this algorithm alone.",
-    )
+    algorithmId = AlgorithmFilterField(required=False, help_text="Of this algorithm alone.")
     status = ChoiceField(
         choices=BACKTEST_STATUSES, required=False, help_text="Of this status alone."
     )

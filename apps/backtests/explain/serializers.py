@@ -107,6 +107,8 @@ class ExplainedConditionSerializer(DocumentSerializer):
 class ListedConditionSerializer(ExplainedConditionSerializer):
     """A condition with its place in the algorithm."""
 
+    parts = ExplainedConditionSerializer(many=True, help_text="Of a group.")  # type: ignore[assignment]
+
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         return {"condition": CharField(help_text="Its path."), **super().get_fields()}
 

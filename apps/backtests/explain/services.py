@@ -94,19 +94,19 @@ class Explanation:
 class _Candle(NamedTuple):
     """A candle of one symbol, with the history of the symbol as the backtest read it.
 
-    `index` is that of the candle in the range of the backtest.
+    `candle_index` is that of the candle in the range of the backtest.
     """
 
     backtest: Backtest
     strategy: Strategy
     contract: Contract
     track: Track
-    index: int
+    candle_index: int
 
     @property
     def bar(self) -> int:
         """The candle's index in `track.used`, which begins with the warm-up."""
-        return len(self.track.used) - len(self.track.candles) + self.index
+        return len(self.track.used) - len(self.track.candles) + self.candle_index
 
     @property
     def symbol_index(self) -> int:
@@ -115,7 +115,7 @@ class _Candle(NamedTuple):
 
     @property
     def time(self) -> int:
-        return int(self.track.candles.time[self.index])
+        return int(self.track.candles.time[self.candle_index])
 
 
 def explain(*, owner: User, backtest_id: str, symbol: str, at: int) -> Explanation:
@@ -196,14 +196,14 @@ def _explain_position(candle: _Candle, trades: Trades, index: int) -> ExplainedP
 
 def _bar(candle: _Candle) -> Bar:
     time, opens, flags = candle.track.candles.time, candle.track.candles.open, candle.track.flags
-    after = candle.index + 1
+    after = candle.candle_index + 1
     return Bar(
         candle.symbol_index,
         candle.time,
         int(time[after]) if after < len(time) else None,
         int(flags[after]) if after < len(flags) else 0,
         float(opens[after]) if after < len(opens) else math.nan,
-        orders_reached(candle.strategy, candle.contract, candle.track.candles, candle.index),
+        orders_reached(candle.strategy, candle.contract, candle.track.candles, candle.candle_index),
     )
 
 
@@ -213,7 +213,7 @@ def _rejected_signals(backtest: Backtest) -> dict[str, int]:
 
 
 def _prices(candle: _Candle) -> dict[str, object]:
-    bar = candle.track.candles.slice(candle.index, candle.index + 1)
+    bar = candle.track.candles.slice(candle.candle_index, candle.candle_index + 1)
     names = ("open", "high", "low", "close", "volume")
     prices = {name: float(getattr(bar, name)[0]) for name in names}
     return {"time": wire_times(bar.time)[0], **prices}

@@ -388,7 +388,7 @@ class ApiSchema(AutoSchema):
             del content["text/csv"]
             example = next(iter(content["application/json"]["examples"].values()))["value"]
             content[TABLE] = {"schema": {"type": "string"}, "example": self._table_of(example)}
-            names += ["X-Total-Count", "Link"]
+            names += ["X-Total-Count", "Link"] if "pagination" in example else []
         if is_idempotent:
             names.append(REPLAYED)
         response["headers"] = _headers(names)
