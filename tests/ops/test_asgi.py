@@ -175,7 +175,7 @@ def test_a_large_answer_is_sent_in_pieces_and_whole() -> None:
         await client.call(application(lambda environ: HttpResponse(b"ab" * 500_000)))
         assert client.body == b"ab" * 500_000
         assert client.header(b"content-length") == b"1000000"
-        assert max(len(message["body"]) for message in client.sent[1:]) == asgi.PIECE
+        assert max(len(message["body"]) for message in client.sent[1:]) == asgi.CHUNK
 
     run(play())
 

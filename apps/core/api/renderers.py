@@ -34,9 +34,9 @@ class JsonRenderer(BaseRenderer):
 
 
 class Negotiation(DefaultContentNegotiation):
-    """REST framework's own, which takes no notice of a weight: what weighs 0 is not wanted.
+    """REST framework's negotiation, which ignores weights, without the media types of weight 0.
 
-    What most clients ask is answered at once; to weigh it takes twenty times as long.
+    The usual Accept headers are settled first: parsing them takes twenty times as long.
     """
 
     def select_renderer(

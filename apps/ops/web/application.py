@@ -1,8 +1,8 @@
-"""The service as uvicorn serves it: Django's WSGI application behind coroutines.
+"""The ASGI application: Django's WSGI application behind coroutines.
 
-A coroutine reads the whole body and writes the whole answer, each under a deadline; a request
-thread is taken only for Django's own work. So a client that is slow to send or to read holds a
-connection and nothing else. An answer that waits (apps/core/long_poll.py) is a coroutine too.
+A coroutine reads the whole body and writes the whole response, each under a deadline; a request
+slot (a thread) is taken only for Django's own work. So a client that is slow to send or to read
+holds a connection and nothing else. A long poll (apps/core/long_poll.py) waits in a coroutine too.
 """
 
 import asyncio
@@ -27,29 +27,29 @@ from apps.core.client_address import client_address, is_trusted, network_of
 from apps.core.long_poll import LongPoll
 from apps.ops.web.http_protocol import CONNECTION
 from apps.ops.web.notifications import Notifications
-from apps.ops.web.responses import CLOSE, Answer, Headers, refusal
+from apps.ops.web.responses import CLOSE, Headers, RawResponse, error_response
 
-# A body may take so long to come, and each piece of an answer to be read...
+# A body may take so long to arrive, and each chunk of a response to be read,
 SECONDS_TO_TRANSFER: Final = 10.0
-# ... and a second more for so many bytes.
+# and a second more for so many bytes.
 SLOWEST_RATE: Final = 32 * 1024
-# Bytes of an answer that are handed to the kernel at a time.
-PIECE: Final = 256 * 1024
+# Bytes of a response that are handed to the kernel at a time.
+CHUNK: Final = 256 * 1024
 LARGE: Final = 64 * 1024
-# Bytes of large bodies and large answers that a web process holds for one client address.
+# Bytes of large bodies and responses that a web process holds for one client address.
 MAX_HELD: Final = 64 * 1024 * 1024
-# Large pages that need no token: they take one request thread at a time, and so do the requests
-# that a client sends before it has its answer to another one. The other threads stay free.
+# Large pages that need no token: they take one request slot at a time, and so do pipelined
+# requests. The other slots stay free.
 DOCUMENTS: Final = ("/reports/", "/static/", "/docs", "/openapi.json")
-# Of these, a web process makes and sends one client address so many at once, as a browser asks for
+# A web process renders and sends so many of them at once to one client address: a browser asks for
 # no more.
 DOCUMENTS_OF_ADDRESS: Final = 6
-# Answers of a web process that wait at once; the others are sent at once.
+# Long polls of a web process at the same time; responses beyond them do not wait.
 MAX_POLLS: Final = 256
 # A notification may be lost with the database, or in a pooler of connections.
 SECONDS_BETWEEN_CHECKS: Final = 5.0
 
-# Any: ASGI's messages.
+# ASGI's own types.
 Message = dict[str, Any]
 Scope = dict[str, Any]
 Receive = Callable[[], Any]
@@ -61,51 +61,51 @@ log = logging.getLogger(__name__)
 
 
 class TooManyDocuments(Exception):
-    """The client's address has not read those that it was sent."""
+    """The client's address has not read the documents that it was sent."""
 
 
 class Body(NamedTuple):
-    """What was kept of a request's body; one that is too large is thrown away as it comes."""
+    """The body of a request; one that is too large is discarded as it arrives."""
 
     content: bytes = b""
-    # To its end: else the connection cannot go on.
+    # Read to its end: else the connection cannot be used again.
     is_read: bool = True
 
 
-class Outcome(NamedTuple):
-    """What Django makes of a request."""
+class DjangoResponse(NamedTuple):
+    """Django's response to a request, and the long poll it begins, if any."""
 
-    answer: Answer
+    response: RawResponse
     poll: LongPoll | None
-    # Of the request, for what is done for it later.
+    # The request's, for what is done for it later.
     context: Context | None
 
 
 class Application:
-    """ASGI's callable for one web process."""
+    """The ASGI application of one web process."""
 
     def __init__(self, wsgi: WSGIHandler, *, threads: int, notifications: Notifications) -> None:
         self._wsgi = wsgi
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="request")
         self._notifications = notifications
         self._transfers = Transfers()
-        self._side_lane = asyncio.Semaphore(1)
+        self._document_slot = asyncio.Semaphore(1)
         self._documents: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._polls = 0
         self._is_stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
         else:
             await self._serve(scope, receive, send)
 
     def stop(self) -> None:
-        """Send what waits now: the process is about to end."""
+        """End the long polls: the process is about to end."""
         self._is_stopping = True
         self._notifications.wake_all()
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         await receive()
         listening = asyncio.create_task(self._notifications.listen())
         await send({"type": "lifespan.startup.complete"})
@@ -114,28 +114,27 @@ class Application:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_aside = scope["extensions"][CONNECTION]["is_pipelined"] or scope["path"].startswith(
-            DOCUMENTS
-        )
+        is_pipelined = scope["extensions"][CONNECTION]["is_pipelined"]
+        takes_document_slot = is_pipelined or scope["path"].startswith(DOCUMENTS)
         try:
             body = await self._read(scope, receive)
             if body is None:
                 return
-            async with self._document(scope) if is_aside else nullcontext():
-                async with self._side_lane if is_aside else nullcontext():
-                    answer = await self._answer(scope, receive, body)
-                await self._deliver(scope, send, answer)
+            async with self._document(scope) if takes_document_slot else nullcontext():
+                async with self._document_slot if takes_document_slot else nullcontext():
+                    response = await self._answer(scope, receive, body)
+                await self._deliver(scope, send, response)
                 return
         except TimeoutError:
             log.info("%s %s 408", scope["method"], scope["path"])
-            answer = refusal(408)
+            response = error_response(408)
         except TooManyDocuments:
-            answer = refusal(503)
-        await self._deliver(scope, send, answer)
+            response = error_response(503)
+        await self._deliver(scope, send, response)
 
     @asynccontextmanager
     async def _document(self, scope: Scope) -> AsyncIterator[None]:
-        """From before a document is made until it is sent. Raises TooManyDocuments."""
+        """Hold a place until the document is rendered and sent. Raises TooManyDocuments."""
         places = self._documents.setdefault(
             _address_of(scope), asyncio.Semaphore(DOCUMENTS_OF_ADDRESS)
         )
@@ -149,10 +148,10 @@ class Application:
         finally:
             places.release()
 
-    async def _deliver(self, scope: Scope, send: Send, answer: Answer) -> None:
-        """Send an answer, or cut off a client that does not read it."""
+    async def _deliver(self, scope: Scope, send: Send, response: RawResponse) -> None:
+        """Send a response, or cut off a client that does not read it."""
         try:
-            await self._write(scope, send, answer)
+            await self._write(scope, send, response)
         except (TimeoutError, asyncio.CancelledError):
             scope["extensions"][CONNECTION]["abort"]()
             await asyncio.sleep(0)  # until uvicorn knows
@@ -160,7 +159,7 @@ class Application:
     # ------------------------------------------------------------------------------------ reading
 
     async def _read(self, scope: Scope, receive: Receive) -> Body | None:
-        """The body, in time; None when the client has gone. Raises TimeoutError."""
+        """Read the body; None when the client has gone. Raises TimeoutError."""
         length = _declared_length(scope["headers"])
         if length == 0:
             return await _read_whole(receive)
@@ -177,17 +176,17 @@ class Application:
 
     # ---------------------------------------------------------------------------------- answering
 
-    async def _answer(self, scope: Scope, receive: Receive, body: Body) -> Answer:
+    async def _answer(self, scope: Scope, receive: Receive, body: Body) -> RawResponse:
         environ = environ_of(scope, body.content)
         try:
-            outcome = await self._run(self._call, environ)
+            first = await self._run(self._call, environ)
         except Exception as error:
             log.error("a request could not be served", exc_info=error)
-            return refusal(500)
-        answer = outcome.answer
-        if outcome.poll is not None and outcome.context is not None:
-            answer = await self._hold(outcome, outcome.poll, outcome.context, receive)
-        return answer if body.is_read else answer._replace(headers=[*answer.headers, CLOSE])
+            return error_response(500)
+        response = first.response
+        if first.poll is not None and first.context is not None:
+            response = await self._long_poll(first, first.poll, first.context, receive)
+        return response if body.is_read else response._replace(headers=[*response.headers, CLOSE])
 
     async def _run(
         self,
@@ -195,11 +194,10 @@ class Application:
         *arguments: Arguments.args,
         **_: Arguments.kwargs,
     ) -> Result:
-        """In a request thread."""
+        """Call the function in a request slot."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
-    def _call(self, environ: dict[str, Any]) -> Outcome:
-        """Any: WSGI's own environment."""
+    def _call(self, environ: dict[str, Any]) -> DjangoResponse:
         started: list[tuple[str, list[tuple[str, str]]]] = []
 
         def start_response(
@@ -217,39 +215,42 @@ class Application:
         poll = long_poll.attached(response)
         context = copy_context() if poll is not None else None
         is_head = environ["REQUEST_METHOD"] == "HEAD"
-        return Outcome(_answer_of(int(status[:3]), headers, body, is_head=is_head), poll, context)
+        return DjangoResponse(
+            _raw_response(int(status[:3]), headers, body, is_head=is_head), poll, context
+        )
 
     # ------------------------------------------------------------------------------------ waiting
 
-    async def _hold(
-        self, outcome: Outcome, poll: LongPoll, context: Context, receive: Receive
-    ) -> Answer:
-        """The answer when what it waits for has happened, or the time is over, or the client says
-        no more; the first answer when too many wait or the database cannot say.
+    async def _long_poll(
+        self, first: DjangoResponse, poll: LongPoll, context: Context, receive: Receive
+    ) -> RawResponse:
+        """Wait for the event of a long poll, for its time or until the client goes, and render it.
+
+        The first response is returned when too many wait or the database cannot be reached.
         """
         if self._polls >= MAX_POLLS:
-            return outcome.answer
+            return first.response
         self._polls += 1
         client = asyncio.ensure_future(receive())
         try:
             await self._wait(poll, context, client)
-            body = await self._run(context.run, _in_time, poll.render)
+            body = await self._run(context.run, _with_connection, poll.render)
         except Error as error:
             log.warning("an answer did not wait: %s", error)
-            return outcome.answer
+            return first.response
         finally:
             self._polls -= 1
             client.cancel()
-        status, headers, _ = outcome.answer
+        status, headers, _ = first.response
         kept = [header for header in headers if header[0] != b"content-length"]
-        return _answer_of(status, poll.headers.items(), body, kept)
+        return _raw_response(status, poll.headers.items(), body, kept)
 
     async def _wait(self, poll: LongPoll, context: Context, client: asyncio.Future[object]) -> None:
         loop = asyncio.get_running_loop()
         end = loop.time() + poll.seconds
         with self._notifications.subscription(poll.channel, poll.payload) as event:
             client.add_done_callback(lambda _: event.set())
-            while not await self._run(context.run, _in_time, poll.is_over):
+            while not await self._run(context.run, _with_connection, poll.is_over):
                 left = end - loop.time()
                 if left <= 0 or self._is_stopping or client.done():
                     return
@@ -260,9 +261,9 @@ class Application:
 
     # ------------------------------------------------------------------------------------ writing
 
-    async def _write(self, scope: Scope, send: Send, answer: Answer) -> None:
+    async def _write(self, scope: Scope, send: Send, response: RawResponse) -> None:
         """Raises TimeoutError when the client does not read."""
-        status, headers, body = answer
+        status, headers, body = response
         loop = asyncio.get_running_loop()
         begun = loop.time()
         async with asyncio.timeout_at(begun + SECONDS_TO_TRANSFER) as timeout:
@@ -270,35 +271,37 @@ class Application:
             if len(body) > LARGE:
                 end = begun + seconds_for(len(body))
                 with self._transfers.counted(scope, len(body), timeout):
-                    for start in range(0, len(body), PIECE):
-                        piece = body[start : start + PIECE]
-                        await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    for start in range(0, len(body), CHUNK):
+                        chunk = body[start : start + CHUNK]
+                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
                         timeout.reschedule(min(loop.time() + SECONDS_TO_TRANSFER, end))
                 body = b""
             await send({"type": "http.response.body", "body": body})
 
 
 def _write_directly(data: bytes) -> object:
-    """WSGI's old way to write, which Django never uses."""
+    """Refuse WSGI's old way to write, which Django never uses."""
     raise RuntimeError("an answer is written through start_response")
 
 
 class Transfers:
-    """Large bodies and answers under way, by client address. Of an address that has more than
-    MAX_HELD bytes of them, the one that has lasted longest is ended: it is the slowest.
+    """Large bodies and responses in transfer, by client address.
+
+    When an address has more than MAX_HELD bytes of them, the longest-running one is ended: it is
+    the slowest.
     """
 
     def __init__(self) -> None:
-        self._of: dict[str, dict[asyncio.Timeout, int]] = {}
+        self._by_address: dict[str, dict[asyncio.Timeout, int]] = {}
 
     @contextmanager
     def counted(self, scope: Scope, size: int, timeout: asyncio.Timeout) -> Iterator[None]:
-        """For as long as this lasts; ends early by `timeout`."""
+        """Count a transfer for as long as it lasts; `timeout` may end it early."""
         if size <= LARGE:
             yield
             return
         address = _address_of(scope)
-        transfers = self._of.setdefault(address, {})
+        transfers = self._by_address.setdefault(address, {})
         transfers[timeout] = size
         held = sum(transfers.values())
         while held > MAX_HELD:
@@ -310,7 +313,7 @@ class Transfers:
         finally:
             transfers.pop(timeout, None)
             if not transfers:
-                self._of.pop(address, None)
+                self._by_address.pop(address, None)
 
 
 def seconds_for(size: int) -> float:
@@ -318,26 +321,26 @@ def seconds_for(size: int) -> float:
 
 
 async def _read_whole(receive: Receive) -> Body | None:
-    pieces: list[bytes] = []
+    chunks: list[bytes] = []
     total = 0
     while True:
         message = await receive()
         if message["type"] == "http.disconnect":
             return None
-        piece = message.get("body", b"")
-        total += len(piece)
+        chunk = message.get("body", b"")
+        total += len(chunk)
         if total <= MAX_BODY:
-            pieces.append(piece)
+            chunks.append(chunk)
         else:
-            pieces.clear()
+            chunks.clear()
         if not message.get("more_body", False):
-            return Body(b"".join(pieces))
+            return Body(b"".join(chunks))
         if total > MAX_DRAINED:
             return Body(is_read=False)
 
 
 def _declared_length(headers: Headers) -> int:
-    """What Content-Length says, which the parser has checked; of chunks, the most that is read."""
+    """Return Content-Length, which the parser has checked; of a chunked body, the limit."""
     for name, value in headers:
         if name == b"content-length":
             return int(value)
@@ -346,34 +349,34 @@ def _declared_length(headers: Headers) -> int:
     return 0
 
 
-def _in_time(work: Callable[[], Result]) -> Result:
-    """Between requests, with a connection to the database that is good."""
+def _with_connection(work: Callable[[], Result]) -> Result:
+    """Work outside of a request, with a usable connection to the database."""
     close_old_connections()
     return work()
 
 
-def _answer_of(
+def _raw_response(
     status: int,
     headers: Any,
     body: bytes,
     more: Headers | None = None,
     *,
     is_head: bool = False,
-) -> Answer:
-    """Any: pairs of text, from Django or from a mapping.
+) -> RawResponse:
+    """Encode a response.
 
-    The length that a HEAD leaves out is not that of its empty body (RFC 9110, 8.6).
+    A response to HEAD gets no length here: it would be that of its empty body (RFC 9110, 8.6).
     """
     encoded = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers]
     encoded += more or []
     has_length = status not in (204, 304) and not is_head
     if has_length and all(name != b"content-length" for name, _ in encoded):
         encoded.append((b"content-length", str(len(body)).encode()))
-    return Answer(status, encoded, body)
+    return RawResponse(status, encoded, body)
 
 
 def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
-    """WSGI's environment of a request (PEP 3333). Any: values of many types.
+    """Return the WSGI environment of a request (PEP 3333).
 
     A header whose name has an underscore is left out: it could pass for another one. No header
     says where the service is mounted.
@@ -405,7 +408,7 @@ def environ_of(scope: Scope, body: bytes) -> dict[str, Any]:
         if key in environ:
             text = f"{environ[key]}{'; ' if key == 'HTTP_COOKIE' else ','}{text}"
         environ[key] = text
-    if _came_by_tls(environ):
+    if _is_secure(environ):
         environ["wsgi.url_scheme"] = "https"
     return environ
 
@@ -415,8 +418,8 @@ def _key_of(name: bytes) -> str:
     return key if key in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{key}"
 
 
-def _came_by_tls(environ: Mapping[str, Any]) -> bool:
-    """Whether a proxy that we trust says so."""
+def _is_secure(environ: Mapping[str, Any]) -> bool:
+    """Return whether a trusted proxy says that the client used TLS."""
     protocol = environ.get("HTTP_X_FORWARDED_PROTO", "")
     return protocol == "https" and is_trusted(environ["REMOTE_ADDR"], settings.TRUSTED_PROXIES)
 

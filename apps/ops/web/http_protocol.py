@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with deadlines and bounds, and refusals in the error envelope.
+"""uvicorn's HTTP protocol with deadlines and limits, and errors in the service's envelope.
 
 uvicorn lets a server choose its protocol class (`http=`) and subclass its own. This one overrides
 asyncio's callbacks, httptools' callbacks (`on_url` and so on) and four methods without an
@@ -7,7 +7,7 @@ documents none of the attributes that a subclass reads; those read here are all 
 `transport`, `flow`, `loop`, `client`, `connections`, `parser`, `scope`, `url`, `headers`,
 `pipeline`, and of `cycle` (a request and its answer) `response_complete`, `response_started`,
 `more_body`, `keep_alive`, `disconnected` and `message_event`. tests/ops/test_http_protocol.py
-and tests/ops/test_web.py hold what they must do.
+and tests/ops/test_web.py test what they must do.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from django.conf import settings
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from apps.core.client_address import is_trusted, network_of
-from apps.ops.web.responses import refusal
+from apps.ops.web.responses import error_response
 
 # The name of our extension of the ASGI scope: `abort` cuts the connection off, and `is_pipelined`
 # says that the request came before the answer to the one before it.
 CONNECTION: Final = "algotrade.connection"
-# A new connection may send nothing for so long.
+# A new connection may be silent for so long.
 SECONDS_TO_BEGIN: Final = 10.0
 # From the first byte of a request to the end of its headers.
 SECONDS_FOR_HEAD: Final = 10.0
@@ -33,7 +33,7 @@ SECONDS_KEPT_ALIVE: Final = 5.0
 # A client may take so long to read a refusal, or the end of an answer, before it is cut off.
 SECONDS_TO_CLOSE: Final = 2.0
 # A deadline that is nearer than the last one is kept so late at most.
-SECONDS_BETWEEN_LOOKS: Final = 2.0
+SECONDS_BETWEEN_CHECKS: Final = 2.0
 
 MAX_URL: Final = 8190
 MAX_FIELD: Final = 8190
@@ -49,7 +49,7 @@ FILES_KEPT_FREE: Final = 256
 
 
 class RejectedHead(Exception):
-    """Raised to the parser, which ends with it; `_status` of the protocol says why."""
+    """Ends the parser; `_status` of the protocol says why."""
 
 
 class HttpProtocol(HttpToolsProtocol):
@@ -70,8 +70,8 @@ class HttpProtocol(HttpToolsProtocol):
     _refusal_due: int | None = None
     # The request that was read last is the last one that is answered.
     _is_last = False
-    # Whatever the client still sends is thrown away.
-    _takes_no_more = False
+    # Whatever the client still sends is discarded.
+    _discards_input = False
 
     # ---------------------------------------------------------------------- asyncio's callbacks
 
@@ -80,7 +80,7 @@ class HttpProtocol(HttpToolsProtocol):
         self._set_deadline(SECONDS_TO_BEGIN)
         self._watch()
         if len(self.connections) > most_connections():
-            self._takes_no_more = True
+            self._discards_input = True
             transport.abort()
         elif self.client and not is_trusted(self.client[0], settings.TRUSTED_PROXIES):
             self._address = network_of(self.client[0])
@@ -98,21 +98,21 @@ class HttpProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._takes_no_more:
+        if self._discards_input:
             return
         self._head_bytes += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > MAX_HEAD and not self._takes_no_more:
-            self._refuse_in_turn(431)
+        if self._in_head and self._head_bytes > MAX_HEAD and not self._discards_input:
+            self._reject_in_order(431)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """True keeps the connection open: a client may stop sending and still read its answer.
 
         A body that was cut short is handed on as it is, and refused where it is read.
         """
-        if self._takes_no_more or not self._is_answering():
+        if self._discards_input or not self._is_answering():
             return False
-        self._takes_no_more = True
+        self._discards_input = True
         self.cycle.keep_alive = False
         if self.cycle.more_body:
             self.on_message_complete()
@@ -160,11 +160,11 @@ class HttpProtocol(HttpToolsProtocol):
     # -------------------------------------------------------------------------- uvicorn's hooks
 
     def send_400_response(self, msg: str) -> None:
-        """The parser cannot go on."""
+        """Respond to what the parser cannot read."""
         if self._is_last and not self._is_reading_body():
-            self._takes_no_more = True
-        elif not self._takes_no_more:
-            self._refuse_in_turn(self._status)
+            self._discards_input = True
+        elif not self._discards_input:
+            self._reject_in_order(self._status)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -175,7 +175,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(self._refusal_due)
 
     def timeout_keep_alive_handler(self) -> None:
-        """Nothing: the deadline closes, and empty lines do not put it off as they do uvicorn's."""
+        """Do nothing: the deadline closes, which empty lines do not extend as they do uvicorn's."""
 
     # -------------------------------------------------------------------------------- deadlines
 
@@ -183,20 +183,20 @@ class HttpProtocol(HttpToolsProtocol):
         self._deadline = self.loop.time() + seconds
 
     def _watch(self) -> None:
-        """Look at the deadline now and then: a timer for each request would cost more."""
+        """Check the deadline now and then: a timer for each request would cost more."""
         now = self.loop.time()
         if self._deadline is not None and now >= self._deadline:
             self._end()
-        next_look = now + SECONDS_BETWEEN_LOOKS
+        next_check = now + SECONDS_BETWEEN_CHECKS
         if self._deadline is not None and self._deadline > now:
-            next_look = min(next_look, self._deadline)
-        self._timer = self.loop.call_at(next_look, self._watch)
+            next_check = min(next_check, self._deadline)
+        self._timer = self.loop.call_at(next_check, self._watch)
 
     def _end(self) -> None:
-        """What is owed to a client that has let its deadline pass."""
+        """Close the connection of a client that has let its deadline pass."""
         if self._is_answering():
             self._set_deadline(SECONDS_FOR_HEAD)
-        elif self.transport.is_closing() or self._takes_no_more:
+        elif self.transport.is_closing() or self._discards_input:
             self.transport.abort()
         elif self._in_head:
             self._refuse(408)
@@ -209,11 +209,11 @@ class HttpProtocol(HttpToolsProtocol):
     def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
-    def _refuse_in_turn(self, status: int) -> None:
-        """After the answers to what came before it; at once when it is the body that is bad."""
+    def _reject_in_order(self, status: int) -> None:
+        """Respond after the responses to earlier requests; at once when the body is bad."""
         self._in_head = False
         if self._is_answering() and not self._is_reading_body():
-            self._takes_no_more, self._refusal_due = True, status
+            self._discards_input, self._refusal_due = True, status
             return
         if self._is_answering():
             self.cycle.disconnected = True
@@ -221,24 +221,26 @@ class HttpProtocol(HttpToolsProtocol):
         self._refuse(status)
 
     def _is_reading_body(self) -> bool:
-        """Whether the one request that is being served has not come to its end."""
+        """Return whether the body of the one request being served is still arriving."""
         cycle = self.cycle
         return cycle.more_body and not cycle.response_started and not self.pipeline
 
     def _refuse(self, status: int) -> None:
-        """Answer and close. What still comes is read and thrown away: a socket that is closed with
-        unread bytes is reset, and the client might never see the answer.
+        """Respond and close.
+
+        What still arrives is read and discarded: a socket that is closed with unread bytes is
+        reset, and the client might never see the response.
         """
-        self._takes_no_more, self._in_head, self._refusal_due = True, False, None
+        self._discards_input, self._in_head, self._refusal_due = True, False, None
         if self.transport.is_closing():
             return
         self.flow.resume_reading()
-        self.transport.write(refusal(status).as_bytes())
+        self.transport.write(error_response(status).as_bytes())
         self.transport.write_eof()
         self._set_deadline(SECONDS_TO_CLOSE)
 
 
 def most_connections() -> int:
-    """Of this process, so that it never runs out of file descriptors."""
+    """Return how many connections leave this process enough file descriptors."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(soft - FILES_KEPT_FREE, soft // 2)

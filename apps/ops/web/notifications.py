@@ -1,4 +1,4 @@
-"""What PostgreSQL notifies a web process of, over one connection for all who wait (LISTEN)."""
+"""PostgreSQL's notifications (LISTEN), over one connection for all long polls of a process."""
 
 import asyncio
 import logging
@@ -17,8 +17,7 @@ log = logging.getLogger(__name__)
 class Notifications:
     """Wakes the coroutines that wait for a notification.
 
-    One that is sent while the database cannot be reached is lost: whoever waits asks the database
-    now and then all the same.
+    A notification sent while the connection is lost never arrives, so they also poll the database.
     """
 
     def __init__(self, channels: Sequence[str]) -> None:
@@ -26,7 +25,7 @@ class Notifications:
         self._events: dict[tuple[str, str], set[asyncio.Event]] = {}
 
     async def listen(self) -> None:
-        """Until it is cancelled; connects again when the connection is lost."""
+        """Listen until cancelled; connect again when the connection is lost."""
         is_lost = False
         while True:
             try:
@@ -47,7 +46,7 @@ class Notifications:
 
     @contextmanager
     def subscription(self, channel: str, payload: str) -> Iterator[asyncio.Event]:
-        """An event that is set by each notification of this payload."""
+        """Yield an event that is set by each notification of this payload."""
         event, key = asyncio.Event(), (channel, payload)
         events = self._events.setdefault(key, set())
         events.add(event)
@@ -59,12 +58,12 @@ class Notifications:
                 self._events.pop(key, None)
 
     def wake(self, channel: str, payload: str) -> None:
-        """Wake those who wait for this very notification."""
+        """Wake the coroutines that wait for this notification."""
         for event in self._events.get((channel, payload), ()):
             event.set()
 
     def wake_all(self) -> None:
-        """Wake whoever waits, whatever for."""
+        """Wake every waiting coroutine."""
         for events in self._events.values():
             for event in events:
                 event.set()

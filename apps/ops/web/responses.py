@@ -1,4 +1,4 @@
-"""A whole HTTP answer, and the refusals that never reach Django."""
+"""A whole HTTP response, and the error responses that never reach Django."""
 
 from contextvars import copy_context
 from http import HTTPStatus
@@ -12,7 +12,7 @@ Headers = list[tuple[bytes, bytes]]
 CLOSE: Final = (b"connection", b"close")
 
 
-class Answer(NamedTuple):
+class RawResponse(NamedTuple):
     """Status, headers and body, ready to be sent."""
 
     status: int
@@ -20,22 +20,22 @@ class Answer(NamedTuple):
     body: bytes
 
     def as_bytes(self) -> bytes:
-        """The answer as HTTP/1.1 writes it."""
+        """Return the response as HTTP/1.1 writes it."""
         head = [b"HTTP/1.1 %d %s" % (self.status, HTTPStatus(self.status).phrase.encode())]
         head += [b"%s: %s" % header for header in self.headers]
         return b"\r\n".join([*head, b"", self.body])
 
 
-def refusal(status: int) -> Answer:
-    """The error envelope of `status` with a request id of its own; it closes the connection."""
-    return copy_context().run(_refusal, status)
+def error_response(status: int) -> RawResponse:
+    """Return the error of `status` with a request id of its own; it closes the connection."""
+    return copy_context().run(_error_response, status)
 
 
-def _refusal(status: int) -> Answer:
-    """Sets the current request id, so the caller runs it in a context that is thrown away."""
-    known = request_id.begin(None)
+def _error_response(status: int) -> RawResponse:
+    """Set the current request id, so the caller runs this in a context of its own."""
+    new_id = request_id.begin(None)
     response = exceptions.http_response(exceptions.refusal_of_http(status))
-    headers = {**response.headers, request_id.HEADER: known, **middleware.API_HEADERS}
+    headers = {**response.headers, request_id.HEADER: new_id, **middleware.API_HEADERS}
     headers["Content-Length"] = str(len(response.content))
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    return Answer(status, [*encoded, CLOSE], response.content)
+    return RawResponse(status, [*encoded, CLOSE], response.content)

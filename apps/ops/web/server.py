@@ -1,7 +1,7 @@
-"""The web processes: one listening socket, Django loaded once, and forks of it that serve.
+"""The web processes: one listening socket, Django loaded once, and forks that serve.
 
-What ends is forked again at once, so others go on meanwhile; what hangs is killed. On SIGTERM each
-answers what it has begun, in a few seconds. A fork ends when the process that made it is gone.
+A process that ends is forked again, one that hangs is killed, and the others serve meanwhile. On
+SIGTERM each finishes its requests within a few seconds. A fork ends when its parent is gone.
 """
 
 import errno
@@ -28,18 +28,18 @@ from apps.ops.web.http_protocol import SECONDS_KEPT_ALIVE, HttpProtocol
 # Connections that the kernel keeps until a process takes them.
 BACKLOG: Final = 2048
 SEND_BUFFER: Final = 256 * 1024
-# Connections that a process takes before it looks at anything else, or lets others have some.
-TAKEN_AT_ONCE: Final = 8
+# Connections that a process accepts before it does anything else, or leaves some to others.
+ACCEPTED_AT_ONCE: Final = 8
 MOST_FILES: Final = 65_536
 # For the requests that are being answered when the service stops.
 SECONDS_TO_FINISH: Final = 4
 SECONDS_TO_HANG: Final = 30.0
 # The forks of a server that was killed may hold the port for so long.
 SECONDS_TO_BIND: Final = 10.0
-# A thread that computes lets others have the interpreter so often: the event loop needs it several
-# times for each request, and would else wait 5 ms each time while a page is built.
-SECONDS_OF_INTERPRETER: Final = 0.0005
-ROUND: Final = 0.1
+# A computing thread gives the interpreter up so often: the event loop needs it several times for
+# each request, and would else wait 5 ms each time while a page is rendered.
+SWITCH_INTERVAL: Final = 0.0005
+POLL_SECONDS: Final = 0.1
 # A process that lives no longer than this is forked again after as long a pause.
 SHORT_LIFE: Final = 1.0
 
@@ -65,53 +65,53 @@ class Server(uvicorn.Server):
 
 
 class Processes:
-    """The forks that serve."""
+    """The forks that serve requests."""
 
     def __init__(self, listener: socket.socket, *, application: Application, count: int) -> None:
         self._listener = listener
         self._application = application
         self._parent = os.getpid()
-        # By number; of one that has ended, when it may be forked again.
+        # By number, when it was forked; of one that has ended, when it may be forked again.
         self._started: dict[int, float] = {}
         self._pids: dict[int, int] = {}
-        # Of life: of each process, when it last gave one. All of them share this memory.
-        self._signs = mmap.mmap(-1, 8 * count)
+        # When each process was last alive, in memory that all of them share.
+        self._heartbeats = mmap.mmap(-1, 8 * count)
         self._count = count
         self._is_stopping = False
 
     def run(self) -> None:
-        """Until SIGTERM, SIGINT or SIGHUP; returns when all have ended."""
+        """Serve until SIGTERM, SIGINT or SIGHUP; return when all forks have ended."""
         for stop_signal in STOP_SIGNALS:
             signal.signal(stop_signal, self._on_signal)
         while not self._is_stopping:
             self._reap()
             for number in range(self._count):
-                self._tend(number)
-            time.sleep(ROUND)
+                self._restart_if_needed(number)
+            time.sleep(POLL_SECONDS)
         self._listener.close()
         self._send(signal.SIGTERM)
         while self._pids:
             self._reap()
-            time.sleep(ROUND)
+            time.sleep(POLL_SECONDS)
 
-    def _tend(self, number: int) -> None:
+    def _restart_if_needed(self, number: int) -> None:
         now = time.monotonic()
         if number not in self._pids:
             if now >= self._started.get(number, 0.0):
                 self._fork(number, now)
-        elif now - self._sign(number) > SECONDS_TO_HANG:
+        elif now - self._heartbeat(number) > SECONDS_TO_HANG:
             log.error("a web process hangs: it is killed")
             os.kill(self._pids[number], signal.SIGKILL)
 
     def _fork(self, number: int, now: float) -> None:
-        self._give_sign(number)
+        self._beat(number)
         pid = os.fork()
         if not pid:
             self._serve(number)
         self._pids[number], self._started[number] = pid, now
 
     def _reap(self) -> None:
-        """Take leave of those that have ended."""
+        """Collect the forks that have ended."""
         for number, pid in list(self._pids.items()):
             ended, status = os.waitpid(pid, os.WNOHANG)
             if not ended:
@@ -124,31 +124,31 @@ class Processes:
                 self._started[number] = time.monotonic() + pause
 
     def _serve(self, number: int) -> None:
-        """The life of a fork; does not return."""
+        """Serve in a fork; does not return."""
         try:
             for stop_signal in STOP_SIGNALS:
                 signal.signal(stop_signal, signal.SIG_DFL)
-            sys.setswitchinterval(SECONDS_OF_INTERPRETER)
+            sys.setswitchinterval(SWITCH_INTERVAL)
             server = Server(self._application)
 
-            async def look_around() -> None:
-                self._give_sign(number)
+            async def notify() -> None:
+                self._beat(number)
                 if os.getppid() != self._parent:
                     server.should_exit = True
 
-            server.config.callback_notify = look_around
+            server.config.callback_notify = notify
             server.run(sockets=[self._listener])
         except BaseException:
             log.exception("a web process failed")
             os._exit(1)
         os._exit(0)
 
-    def _sign(self, number: int) -> float:
-        (moment,) = struct.unpack_from("d", self._signs, 8 * number)
+    def _heartbeat(self, number: int) -> float:
+        (moment,) = struct.unpack_from("d", self._heartbeats, 8 * number)
         return float(moment)
 
-    def _give_sign(self, number: int) -> None:
-        struct.pack_into("d", self._signs, 8 * number, time.monotonic())
+    def _beat(self, number: int) -> None:
+        struct.pack_into("d", self._heartbeats, 8 * number, time.monotonic())
 
     def _send(self, number: signal.Signals) -> None:
         for pid in self._pids.values():
@@ -171,7 +171,7 @@ def uvicorn_config(application: Application) -> uvicorn.Config:
         access_log=False,
         proxy_headers=False,
         server_header=False,
-        backlog=TAKEN_AT_ONCE,
+        backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=int(SECONDS_KEPT_ALIVE),
         timeout_notify=1,
         timeout_graceful_shutdown=SECONDS_TO_FINISH,
@@ -179,7 +179,7 @@ def uvicorn_config(application: Application) -> uvicorn.Config:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket that all processes take connections from. Raises OSError when it stays taken."""
+    """Open the socket that all processes share. Raises OSError when the port stays taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     takes_both = host == "::" and socket.has_dualstack_ipv6()
     until = time.monotonic() + SECONDS_TO_BIND
@@ -191,7 +191,7 @@ def listen(host: str, port: int) -> socket.socket:
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() > until:
                 raise
-            time.sleep(ROUND)
+            time.sleep(POLL_SECONDS)
         else:
             # Connections inherit both options. A client that does not read holds no megabytes.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
@@ -201,7 +201,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def allow_many_files() -> None:
-    """Every connection is one."""
+    """Raise the limit of open files: every connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
@@ -215,5 +215,5 @@ def serve(application: Application) -> None:
         listener = listen(settings.HOST, settings.PORT)
     except OSError as error:
         sys.exit(f"error: {settings.HOST}:{settings.PORT}: {error.strerror}")
-    gc.freeze()  # what the processes share stays shared: the collector of garbage passes it by
+    gc.freeze()  # the garbage collector must not touch, and so copy, what the forks share
     Processes(listener, application=application, count=settings.WEB_WORKERS).run()
