@@ -16,7 +16,7 @@ demo: install
 	.venv/bin/python manage.py demo
 
 bench: tools
-	.venv/bin/python -m pytest tests/benchmarks -m bench -s --table README.md
+	.venv/bin/python -m pytest tests/benchmarks -m bench -s --table tests/benchmarks/README.md
 
 prove: tools
 	.venv/bin/python -m pytest -m "slow or proof"

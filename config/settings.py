@@ -1,6 +1,6 @@
 """Every setting of the service, and the only place that reads the environment.
 
-With nothing set, `manage.py up` just works on one machine. README.md lists what can be set.
+With nothing set, `manage.py up` just works on one machine. config/README.md lists what can be set.
 """
 
 import hashlib

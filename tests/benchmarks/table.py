@@ -1,4 +1,4 @@
-"""The table of measurements in README.md: from what this run measured to text between markers."""
+"""The table of measurements in the README beside: from what this run measured to text."""
 
 import os
 import platform

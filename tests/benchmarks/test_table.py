@@ -6,7 +6,7 @@ import pytest
 from tests.benchmarks.side_by_side import Row
 from tests.benchmarks.table import BEGIN, END, NoMarkers, table, write
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).with_name("README.md")
 ROWS = [Row("bars read", "1.00 ms", "20.00 ms", "20 (18 to 22)"), Row("a backtest", "90 ms")]
 
 

@@ -170,7 +170,7 @@ def test_of_several_files_all_or_none_come_in(tmp_path: Path) -> None:
 
 
 def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    readme = (Path(__file__).resolve().parents[2] / "apps" / "symbols" / "README.md").read_text()
     (line,) = [one for one in readme.splitlines() if "manage.py seed_symbols " in one]
     command, *files = line.split()[2:]
     for name, text in zip(files, (lists.KITE, lists.NSE, lists.UPSTOX_JSON), strict=True):

@@ -16,7 +16,7 @@ from apps.market.tasks import compact
 from tests.market.bars import NOW, at, flat, minutes, same, store_candles, write_file
 from tests.trading.live.market_day import started, steps
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+README = Path(__file__).resolve().parents[2] / "apps" / "market" / "README.md"
 SBIN, TCS = "NSE:SBIN", "NSE:TCS"
 pytestmark = pytest.mark.django_db
 
