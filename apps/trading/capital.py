@@ -12,7 +12,7 @@ from django.conf import settings
 from apps.accounts.models import User
 from apps.core.errors import Code, ServiceError
 from apps.trading import ledger
-from apps.trading.ledger import LedgerLine
+from apps.trading.ledger import NewLedgerEntry
 from apps.trading.models import Account, Book, EntryKind, Run
 from apps.trading.money import NOTHING
 
@@ -83,14 +83,14 @@ def settle(account: Account, run: Run, amount: Decimal) -> None:
     account.reserved += run.capital - before
 
 
-def lend_shortfall(account: Account) -> LedgerLine | None:
+def lend_shortfall(account: Account) -> NewLedgerEntry | None:
     """Paper has no debts: the service lends what the account lacks to cover what its runs hold."""
     missing = account.reserved - account.balance
     if missing <= 0:
         return None
     account.balance += missing
     amounts = {Book.CASH: missing, Book.CAPITAL: -missing}
-    return LedgerLine(account.pk, EntryKind.ADJUSTMENT, amounts)
+    return NewLedgerEntry(account.pk, EntryKind.ADJUSTMENT, amounts)
 
 
 def reset(account: Account, *, now: datetime) -> None:

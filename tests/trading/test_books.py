@@ -26,7 +26,7 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Plan, bar_entries
 from apps.engine.language import strategy as engine
 from apps.engine.simulation.plan import Contract
-from apps.trading.booking.interpret import OrderSlot, client_order_id, exit_that_waits
+from apps.trading.booking.interpret import OrderSlot, client_order_id, pending_exit_reason
 from apps.trading.booking.record import book_steps
 from apps.trading.models import (
     Account,
@@ -146,7 +146,7 @@ def test_what_was_locked_is_free_again_and_the_ledger_says_why(alice: User) -> N
     assert list(kinds) == ["entry", "exit"]
 
 
-def test_an_exit_that_waits_is_an_order_of_its_own(alice: User) -> None:
+def test_an_pending_exit_reason_is_an_order_of_its_own(alice: User) -> None:
     one = stepper(alice)
     play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: CLOSE_LONG}))
     exit = Order.objects.get(intent="exit")
@@ -386,7 +386,7 @@ def test_what_waits_to_be_closed_is_read_as_the_engine_does() -> None:
                 position["side"], position["pending"], position["asked"] = side, pending, 7
                 plan = Plan(reverse=reverse)
                 expected = EXIT_REASONS[ordered_exit.py_func(view(position), plan)]
-                assert exit_that_waits(position, reverse=reverse) == expected
+                assert pending_exit_reason(position, reverse=reverse) == expected
 
 
 def view(position: Any) -> Any:

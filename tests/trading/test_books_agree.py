@@ -13,7 +13,7 @@ from apps.accounts.models import User
 from apps.engine.kernel.codes import CLOSE_LONG, CLOSE_SHORT, ENTER, ENTER_LONG, ENTER_SHORT
 from apps.engine.kernel.reasons import REJECTIONS
 from apps.engine.simulation.plan import Contract
-from apps.trading.booking.interpret import exit_that_waits
+from apps.trading.booking.interpret import pending_exit_reason
 from apps.trading.models import (
     Account,
     Fill,
@@ -103,7 +103,7 @@ def assert_orders_wait(positions: Any) -> None:
     assert exits == {
         symbol
         for symbol, position in zip(SYMBOLS, positions, strict=True)
-        if exit_that_waits(position, reverse=True)
+        if pending_exit_reason(position, reverse=True)
     }
     assert entries <= {
         symbol

@@ -1,34 +1,25 @@
-"""What an algorithm has lost on a day, and the breach of its limit: once a day (engine rule 8)."""
+"""The loss of an algorithm on a day, and the breach of its limit: once a day (engine rule 8)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Final
-
-from django.db import connection
 
 from apps.market.dates import day_in_india
+from apps.trading import queries
 from apps.trading.models import DailyLoss, Run
 from apps.trading.money import NOTHING, rupees
+from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
 from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
 
-_KEEP: Final = f"""
-    INSERT INTO {DailyLoss._meta.db_table} AS held (algorithm_id, day, loss, "limit", breached_at)
-    SELECT * FROM unnest(
-        %s::text[], %s::date[], %s::numeric[], %s::numeric[], %s::timestamptz[]
-    ) AS new ORDER BY 1
-    ON CONFLICT (algorithm_id, day) DO UPDATE SET loss = excluded.loss, "limit" = excluded."limit",
-        breached_at = COALESCE(held.breached_at, excluded.breached_at)
-"""
-
 
 @dataclass(frozen=True, slots=True)
-class Loss:
-    """What an algorithm has lost on a day, of what it may; `breached` where a step was the first in
-    which that was reached since the session began.
+class LossOfDay:
+    """What an algorithm has lost on a day, and its limit.
+
+    `breached` says that the step was the first since the session began to reach the limit.
     """
 
     run: Run
@@ -39,44 +30,50 @@ class Loss:
 
 
 def update_daily_losses(steps: Sequence[BarStep], *, now: datetime) -> list[EventPayload]:
-    """Write the loss of the day where money moved or the limit was reached; returns what is to be
-    told of breaches. The algorithms are locked.
+    """Write the loss of the day where money moved or the limit was reached; return the events of
+    breaches. The algorithms are locked.
     """
-    found = [_loss(step) for step in steps if _has_moved(step) or _has_breached(step)]
-    if not found:
+    losses = [_loss(step) for step in steps if _has_moved(step) or _has_breached(step)]
+    if not losses:
         return []
-    known = _breached_before([loss for loss in found if loss.breached])
-    rows = [
-        (one.run.algorithm_id, one.day, one.loss, one.limit, now if one.breached else None)
-        for one in found
-    ]
-    with connection.cursor() as cursor:
-        cursor.execute(_KEEP, [list(column) for column in zip(*rows, strict=True)])
+    known = _earlier_breaches([loss for loss in losses if loss.breached])
+    execute_columns(
+        queries.UPSERT_DAILY_LOSSES,
+        [
+            (
+                loss.run.algorithm_id, loss.day, loss.loss, loss.limit,
+                now if loss.breached else None,
+            )
+            for loss in losses
+        ],
+    )  # fmt: skip
     return [
-        _told(one) for one in found if one.breached and (one.run.algorithm_id, one.day) not in known
+        _event(loss)
+        for loss in losses
+        if loss.breached and (loss.run.algorithm_id, loss.day) not in known
     ]
 
 
-def _loss(step: BarStep) -> Loss:
+def _loss(step: BarStep) -> LossOfDay:
     limit = rupees(step.strategy.riskParameters.maxDailyLoss)
-    return Loss(step.run, day_in_india(step.time), loss_of(step), limit, _has_breached(step))
+    return LossOfDay(step.run, day_in_india(step.time), loss_of(step), limit, _has_breached(step))
 
 
-def _breached_before(losses: Sequence[Loss]) -> set[tuple[str, date]]:
-    """By algorithm and day, those that a run of before has told of."""
+def _earlier_breaches(losses: Sequence[LossOfDay]) -> set[tuple[str, date]]:
+    """Return (algorithm, day) of breaches that an earlier run has reported."""
     ids = [loss.run.algorithm_id for loss in losses]
-    told = DailyLoss.objects.filter(algorithm__in=ids, breached_at__isnull=False)
-    return set(told.values_list("algorithm_id", "day")) if ids else set()
+    reported = DailyLoss.objects.filter(algorithm__in=ids, breached_at__isnull=False)
+    return set(reported.values_list("algorithm_id", "day")) if ids else set()
 
 
 def loss_of(step: BarStep) -> Decimal:
-    """Rupees lost since the last mark before the session; 0 or more."""
+    """Return the rupees lost since the last mark before the session, 0 or more."""
     account = step.state.account[0]
     return max(NOTHING, rupees(float(account["day_start"] - account["equity"])))
 
 
 def _has_moved(step: BarStep) -> bool:
-    """Whether something was won or lost for good."""
+    """Return whether a profit or loss was realised."""
     return bool(len(step.trades) or step.fractions)
 
 
@@ -86,13 +83,13 @@ def _has_breached(step: BarStep) -> bool:
     return bool(after["halted"]) and not was_halted
 
 
-def _told(one: Loss) -> EventPayload:
+def _event(loss: LossOfDay) -> EventPayload:
     data = {
-        "algorithmId": one.run.algorithm_id,
-        "runId": one.run.pk,
-        "day": one.day.isoformat(),
-        "loss": float(one.loss),
-        "limit": float(one.limit),
+        "algorithmId": loss.run.algorithm_id,
+        "runId": loss.run.pk,
+        "day": loss.day.isoformat(),
+        "loss": float(loss.loss),
+        "limit": float(loss.limit),
     }
     event = EventType.DAILY_LOSS_LIMIT_REACHED
-    return EventPayload(event, one.run.account_id, one.run.algorithm_id, data)
+    return EventPayload(event, loss.run.account_id, loss.run.algorithm_id, data)

@@ -1,9 +1,8 @@
 """What a step means: which orders were filled, refused and placed, and what was signalled.
 
-The engine tells of fills, of refusals and of what waits for the next bar; orders are how users see
-the same. An entry that waits is an open order from the close that signalled it on, and so is an
-exit that waits. An exit that a bar makes (a stop, a target, a square-off) is placed and filled in
-it.
+The engine reports fills, refusals and what waits for the next bar; orders are how users see the
+same. A pending entry is an open order from the close that signalled it on, and so is a pending
+exit. An exit that a bar makes (a stop, a target, a square-off) is placed and filled in it.
 """
 
 from collections import defaultdict
@@ -34,20 +33,20 @@ from apps.trading.models import Intent
 from apps.trading.money import NOTHING, rupees
 from apps.trading.step_result import BarStep, EntryBlock
 
-Record = Any
-"""A NumPy record, whose fields no type knows."""
+EngineRecord = Any  # a NumPy record
 
+# Reasons from outside of the strategy: a signal that would have been ignored anyway is not refused
+# for them.
 EXTERNAL_REASONS: Final = frozenset(EntryBlock)
-"""Why a signal is refused that pass over in silence what would have been ignored anyway."""
+# Reasons for which a signal is refused at its own close; all others are met at an open.
 CLOSE_REASONS: Final = EXTERNAL_REASONS | {"both_sides", "daily_loss_limit"}
-"""Why a signal is refused at the close that heard it; every other reason is met at an open."""
 EXPIRED: Final = "expiry"
-BY_LEVEL: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
-"""Exits at a level, and which of the position's it is."""
+# Exits at a level, and which of the position's it is.
+LEVEL_FIELDS: Final = {"stop_loss": "stop", "trailing_stop": "stop", "take_profit": "target"}
 
 
 class OrderSlot(StrEnum):
-    """Which of the orders that one bar makes of one symbol."""
+    """Which of the orders that one bar makes in one symbol."""
 
     ENTRY = "entry"  # waits from the bar's close on
     EXIT = "exit"  # waits from the bar's close on
@@ -57,7 +56,7 @@ class OrderSlot(StrEnum):
 
 
 def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) -> str:
-    """The same order has the same id, however often it is made; 96 bits of SHA-256, as an id."""
+    """Return the order's id, the same however often it is made: 96 bits of SHA-256."""
     return sha256(f"{run_id} {bar_time} {symbol} {slot}".encode()).hexdigest()[:24]
 
 
@@ -65,10 +64,10 @@ def client_order_id(run_id: str, bar_time: int, symbol: str, slot: OrderSlot) ->
 class Execution:
     """One fill, and what it does to the money.
 
-    `locked` are the rupees that it binds, below 0 those that it frees; `gross` is what an exit has
-    won or lost before charges; `paid` are paise by kind of charge. `level` is the price of a stop
-    or a target that was reached. `held_since` is the start of the last bar at whose close the
-    symbol was held, if there was one; `was_held` is true of an exit of what the row began with.
+    `locked` are the rupees that it locks, or frees when below 0; `gross` is the profit or loss of
+    an exit before charges; `paid` are paise by kind of charge. `level` is the price of a stop or a
+    target that was reached. `held_since` is the start of the last bar at whose close the symbol was
+    held, if any; `was_held` says that an exit closes what the row began with.
     """
 
     symbol: str
@@ -93,7 +92,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class NewOrder:
-    """An order that waits for the symbol's next bar; `price` where it is not at market."""
+    """An order that waits for the symbol's next bar, with its price unless it is at market."""
 
     symbol: str
     side: str
@@ -105,7 +104,7 @@ class NewOrder:
 
 @dataclass(frozen=True, slots=True)
 class RejectedSignal:
-    """An entry that waited and was not traded."""
+    """A pending entry that was not executed."""
 
     symbol: str
     side: str
@@ -115,7 +114,7 @@ class RejectedSignal:
 
 @dataclass(frozen=True, slots=True)
 class SignalRecord:
-    """A signal of this close; one that is not followed says why."""
+    """A signal of this close, with the reason if it is not followed."""
 
     symbol: str
     side: str
@@ -124,9 +123,11 @@ class SignalRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class FractionPaid:
-    """A part of a share that a split left over, settled in cash: the rupees that its position locks
-    less (below 0), and what the fraction has won or lost.
+class FractionBooking:
+    """A part of a share that a split left over, settled in cash.
+
+    `locked` (below 0) are the rupees that its position locks less, `gross` is the fraction's profit
+    or loss.
     """
 
     symbol: str
@@ -136,26 +137,25 @@ class FractionPaid:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """All of one step. `waiting` are the symbols and intents for which an order waits after it."""
+    """What came of one step; `waiting` are (symbol, is exit) of the orders that wait after it."""
 
     step: BarStep
     executions: tuple[Execution, ...]
-    refused: tuple[RejectedSignal, ...]
-    placed: tuple[NewOrder, ...]
-    heard: tuple[SignalRecord, ...]
+    rejected: tuple[RejectedSignal, ...]
+    new_orders: tuple[NewOrder, ...]
+    signals: tuple[SignalRecord, ...]
     waiting: frozenset[tuple[str, bool]]
-    fractions: tuple[FractionPaid, ...] = ()
+    fractions: tuple[FractionBooking, ...] = ()
 
 
 def interpret_step(step: BarStep) -> StepOutcome:
-    refused, ignored_signals = _refusals(step)
-    placed = tuple(_placed(step))
+    rejected, ignored = _rejections(step)
     return StepOutcome(
         step=step,
         executions=tuple(_executions(step)),
-        refused=tuple(refused),
-        placed=placed,
-        heard=(*ignored_signals, *_followed(step)),
+        rejected=tuple(rejected),
+        new_orders=tuple(_new_orders(step)),
+        signals=(*ignored, *_followed_signals(step)),
         waiting=frozenset(_waiting(step)),
         fractions=tuple(_fractions(step)),
     )
@@ -171,43 +171,45 @@ def _symbol(step: BarStep, index: int) -> str:
 def _executions(step: BarStep) -> Iterator[Execution]:
     trades = iter(step.trades)
     fills = list(step.fills)
-    last = set({int(fill["symbol"]): place for place, fill in enumerate(fills)}.values())
+    last = set({int(fill["symbol"]): number for number, fill in enumerate(fills)}.values())
     held = set(np.flatnonzero(step.before.positions["side"]).tolist())
     locked: dict[int, float] = {}
-    for place, fill in enumerate(fills):
+    for number, fill in enumerate(fills):
         index = int(fill["symbol"])
         before = step.before.positions[index]
         bound = locked.get(index, float(before["locked"]) if before["side"] else 0.0)
         if fill["reason"] == OPEN:
             after = step.state.positions[index]
-            now = float(after["locked"]) if place in last else bound + _cost(step, fill)
+            now = float(after["locked"]) if number in last else bound + _cost(step, fill)
             yield _entry(step, fill, added=bound > 0, locked=rupees(now) - rupees(bound))
         else:
             now = 0.0
-            position = step.state.positions[index] if place in last else before
+            position = step.state.positions[index] if number in last else before
             was_held = index in held
             yield _exit(step, fill, next(trades), position, was_held, locked=-rupees(bound))
             held.discard(index)
         locked[index] = now
 
 
-def _fractions(step: BarStep) -> Iterator[FractionPaid]:
+def _fractions(step: BarStep) -> Iterator[FractionBooking]:
     for fraction in step.fractions:
         before, after = map(rupees, fraction.locked)
-        yield FractionPaid(_symbol(step, fraction.symbol), after - before, rupees(fraction.gross))
+        yield FractionBooking(
+            _symbol(step, fraction.symbol), after - before, rupees(fraction.gross)
+        )
 
 
-def _cost(step: BarStep, fill: Record) -> float:
-    """What an entry locks (engine rule 6), where its position did not live to say it."""
+def _cost(step: BarStep, fill: EngineRecord) -> float:
+    """Return what an entry locks (engine rule 6) whose position was closed in the same row."""
     day = int(ist_day(np.array([fill["time"]]))[0])
     terms = step.contracts[int(fill["symbol"])].on(day)
     return float(fill["quantity"] * fill["price"] * terms.multiplier * terms.margin)
 
 
-def _entry(step: BarStep, fill: Record, *, added: bool, locked: Decimal) -> Execution:
+def _entry(step: BarStep, fill: EngineRecord, *, added: bool, locked: Decimal) -> Execution:
     before = step.before.positions[int(fill["symbol"])]
     return Execution(
-        **_facts(step, fill),
+        **_fill_fields(step, fill),
         intent=Intent.ADD if added else Intent.ENTRY,
         slot=OrderSlot.ENTRY,
         reason="",
@@ -218,13 +220,19 @@ def _entry(step: BarStep, fill: Record, *, added: bool, locked: Decimal) -> Exec
 
 
 def _exit(
-    step: BarStep, fill: Record, trade: Record, position: Record, was_held: bool, *, locked: Decimal
+    step: BarStep,
+    fill: EngineRecord,
+    trade: EngineRecord,
+    position: EngineRecord,
+    was_held: bool,
+    *,
+    locked: Decimal,
 ) -> Execution:
     reason = EXIT_REASONS[fill["reason"]]
-    level = BY_LEVEL.get(reason)
+    level = LEVEL_FIELDS.get(reason)
     slot = OrderSlot.HELD if was_held else OrderSlot.OPENED
     return Execution(
-        **_facts(step, fill),
+        **_fill_fields(step, fill),
         intent=Intent.EXIT,
         slot=OrderSlot.EXPIRY if reason == EXPIRED else slot,
         reason=reason,
@@ -235,8 +243,8 @@ def _exit(
     )
 
 
-def _facts(step: BarStep, fill: Record) -> dict[str, Any]:
-    """What every fill tells by itself. Any: of several types."""
+def _fill_fields(step: BarStep, fill: EngineRecord) -> dict[str, Any]:
+    """Return the fields that every execution takes from its fill."""
     return {
         "symbol": _symbol(step, int(fill["symbol"])),
         "time": int(fill["time"]),
@@ -250,40 +258,38 @@ def _facts(step: BarStep, fill: Record) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------------- refusals
 
 
-def _refusals(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]]:
-    """Of entries that waited, and of signals of this very close."""
-    refused: list[RejectedSignal] = []
-    ignored_signals: list[SignalRecord] = []
+def _rejections(step: BarStep) -> tuple[list[RejectedSignal], list[SignalRecord]]:
+    """Return the pending entries that were refused, and the refused signals of this close."""
+    rejected: list[RejectedSignal] = []
+    ignored: list[SignalRecord] = []
     by_symbol: dict[int, list[str]] = defaultdict(list)
-    for one in step.refusals:
-        by_symbol[int(one["symbol"])].append(_reason(step, one))
+    for refusal in step.refusals:
+        reason = REJECTIONS[refusal["reason"]]
+        if step.entry_block and reason in EXTERNAL_REASONS:
+            reason = step.entry_block
+        by_symbol[int(refusal["symbol"])].append(reason)
     for index, reasons in by_symbol.items():
         symbol = _symbol(step, index)
         if _is_of_close(step, index, reasons[-1]):
             reason = reasons.pop()
-            sides = _sides(int(step.signals[index]))
-            ignored_signals += [SignalRecord(symbol, side, "entry", reason) for side in sides]
+            sides = _entry_sides(int(step.signals[index]))
+            ignored += [SignalRecord(symbol, side, "entry", reason) for side in sides]
         before = step.before.positions[index]
-        for reason, side in zip(reasons, _sides(int(before["pending"])), strict=False):
-            refused.append(RejectedSignal(symbol, side, reason, int(before["time"])))
-    return refused, ignored_signals
-
-
-def _reason(step: BarStep, refusal: Record) -> str:
-    reason = REJECTIONS[refusal["reason"]]
-    return step.entry_block if step.entry_block and reason in EXTERNAL_REASONS else reason
+        for reason, side in zip(reasons, _entry_sides(int(before["pending"])), strict=False):
+            rejected.append(RejectedSignal(symbol, side, reason, int(before["time"])))
+    return rejected, ignored
 
 
 def _is_of_close(step: BarStep, index: int, reason: str) -> bool:
-    """Whether the last refusal of a symbol is of the signal just heard, not of one that waited."""
-    heard = int(step.signals[index]) & ENTER
-    if not heard or reason not in CLOSE_REASONS:
+    """Return whether a symbol's last refusal is of this close's signal, not of a pending entry."""
+    signal = int(step.signals[index]) & ENTER
+    if not signal or reason not in CLOSE_REASONS:
         return False
-    return reason not in EXTERNAL_REASONS or not _is_idle(step, index, heard)
+    return reason not in EXTERNAL_REASONS or not _is_idle(step, index, signal)
 
 
 def _is_idle(step: BarStep, index: int, signal: int) -> bool:
-    """Whether the position at the close would ignore this entry (engine rule 7)."""
+    """Return whether the position at the close would ignore this entry (engine rule 7)."""
     position = step.state.positions[index]
     if position["side"] == 0 or signal == ENTER:
         return False
@@ -292,7 +298,7 @@ def _is_idle(step: BarStep, index: int, signal: int) -> bool:
     return not step.strategy.exits_on_opposite_signal
 
 
-def _own_entry(position: Record) -> int:
+def _own_entry(position: EngineRecord) -> int:
     return ENTER_LONG if position["side"] > 0 else ENTER_SHORT
 
 
@@ -301,32 +307,32 @@ def _most_entries(strategy: Strategy) -> int:
     return pyramiding.maxEntries if pyramiding.enabled else 1
 
 
-def _sides(signal: int) -> list[str]:
-    """Of the entries in it."""
+def _entry_sides(signal: int) -> list[str]:
+    """Return the sides of the entries in the signal."""
     return [side for bit, side in ((ENTER_LONG, "long"), (ENTER_SHORT, "short")) if signal & bit]
 
 
 # ----------------------------------------------------------------------------------- what waits now
 
 
-def _followed(step: BarStep) -> Iterator[SignalRecord]:
-    """Signals of this close that something waits for now."""
+def _followed_signals(step: BarStep) -> Iterator[SignalRecord]:
+    """Yield the signals of this close for which something waits now."""
     for index in np.flatnonzero(step.signals).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
         signal = int(step.signals[index]) & int(position["pending"])
         if signal & ENTER and not _is_idle(step, index, signal & ENTER):
-            yield SignalRecord(symbol, _sides(signal)[0], "entry")
+            yield SignalRecord(symbol, _entry_sides(signal)[0], "entry")
         if position["side"] > 0 and signal & (CLOSE_LONG | EXIT_LONG):
             yield SignalRecord(symbol, "long", "exit")
         if position["side"] < 0 and signal & (CLOSE_SHORT | EXIT_SHORT):
             yield SignalRecord(symbol, "short", "exit")
 
 
-def _placed(step: BarStep) -> Iterator[NewOrder]:
-    """An order for all that waits; an exit that has one already is not to have another."""
+def _new_orders(step: BarStep) -> Iterator[NewOrder]:
+    """Yield an order for all that waits, also for exits that have one already."""
     for index in np.flatnonzero(step.state.positions["pending"]).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
-        if reason := exit_that_waits(position, reverse=step.strategy.exits_on_opposite_signal):
+        if reason := pending_exit_reason(position, reverse=step.strategy.exits_on_opposite_signal):
             side = "sell" if position["side"] > 0 else "buy"
             yield NewOrder(symbol, side, Intent.EXIT, OrderSlot.EXIT, reason)
         signal = int(step.signals[index]) & int(position["pending"]) & ENTER
@@ -341,25 +347,25 @@ def _placed(step: BarStep) -> Iterator[NewOrder]:
             )
 
 
-def _price(step: BarStep, position: Record) -> float | None:
+def _price(step: BarStep, position: EngineRecord) -> float | None:
     at_market = step.strategy.executionSettings.orderType == "market"
     return None if at_market else float(position["order_price"])
 
 
 def _waiting(step: BarStep) -> Iterator[tuple[str, bool]]:
-    """(symbol, whether it is an exit)."""
+    """Yield (symbol, is exit) of all that waits."""
     for index in np.flatnonzero(step.state.positions["pending"]).tolist():
         position, symbol = step.state.positions[index], _symbol(step, index)
         if position["pending"] & ENTER:
             yield symbol, False
-        if exit_that_waits(position, reverse=step.strategy.exits_on_opposite_signal):
+        if pending_exit_reason(position, reverse=step.strategy.exits_on_opposite_signal):
             yield symbol, True
 
 
-def exit_that_waits(position: Record, *, reverse: bool) -> str:
-    """Why a position will be closed at its symbol's next open; empty when it will not.
+def pending_exit_reason(position: EngineRecord, *, reverse: bool) -> str:
+    """Return why a position will be closed at its symbol's next open; empty when it will not.
 
-    As `engine.kernel.fills.ordered_exit` has it, which is compiled and so not for web processes.
+    This repeats `engine.kernel.fills.ordered_exit`, which is compiled and so not for web processes.
     """
     if position["side"] == 0:
         return ""

@@ -1,6 +1,4 @@
-"""What algorithms have achieved, kept current with each trade and each new low; and the alerts that
-watch it.
-"""
+"""The performance of algorithms, kept current with each trade and each new low, and its alerts."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,32 +17,23 @@ from apps.algorithms.models import Algorithm
 from apps.algorithms.performance import Achieved, Record
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
-from apps.trading import status_changes
+from apps.trading import queries, status_changes
 from apps.trading.booking.interpret import StepOutcome
 from apps.trading.models import PerformanceTotals, Run, RunState, Trade
 from apps.trading.money import rupees
 from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
 
+# Refusals that are an algorithm's errors; the others are as its owner would have it.
 ERRORS: Final[Mapping[str, Code]] = {
     "position_limit": Code.POSITION_LIMIT_REACHED,
     "insufficient_cash": Code.INSUFFICIENT_BALANCE,
 }
-"""Refusals that are an algorithm's errors; the others are as its owner would have it."""
-
-KEEP: Final = """
-    UPDATE algorithms_algorithm AS one
-    SET performance = coalesce(new.performance, one.performance),
-        performance_at = CASE WHEN new.performance IS NULL THEN one.performance_at ELSE %s END,
-        last_execution = coalesce(new.last_execution, one.last_execution)
-    FROM jsonb_to_recordset(%s::jsonb) AS new (id text, performance jsonb, last_execution jsonb)
-    WHERE one.id = new.id
-"""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawdown:
-    """The largest fall of a run's equity: percent of its peak, and rupees."""
+    """A fall of a run's equity: percent of its peak, and rupees."""
 
     percent: float
     rupees: float
@@ -52,53 +41,55 @@ class Drawdown:
 
 @dataclass(frozen=True, slots=True)
 class AlgorithmUpdate:
-    """What of a step concerns its algorithm. `fall` is None where none is deeper than before."""
+    """What of a step concerns its algorithm; `drawdown` is None unless it is the deepest so far."""
 
     run: Run
     capital: float
     trades: Sequence[Trade]
-    fall: Drawdown | None
+    drawdown: Drawdown | None
     execution: dict[str, object] | None
 
     @property
     def changes_performance(self) -> bool:
-        return bool(self.trades) or self.fall is not None
+        return bool(self.trades) or self.drawdown is not None
 
 
 def update_performance(
     outcomes: Sequence[StepOutcome], trades: Iterable[Trade], *, now: datetime
 ) -> list[EventPayload]:
     """Write performance and last execution of the algorithms of these steps, and do what their
-    alerts ask for; returns what is to be told of it.
+    alerts ask for; return the events of it.
     """
-    news = {one.run.algorithm_id: one for one in _news(outcomes, trades)}
-    if not news:
+    updates = {update.run.algorithm_id: update for update in _updates(outcomes, trades)}
+    if not updates:
         return []
-    algorithms = _locked(news)
-    records = _records(algorithms, news)
+    algorithms = _lock(updates)
+    records = _records(algorithms, updates)
     payloads = [
         payload
         for algorithm in algorithms
         if algorithm.pk in records
-        for payload in _alarm(algorithm, records[algorithm.pk], news[algorithm.pk].run, now)
+        for payload in _raise_alerts(
+            algorithm, records[algorithm.pk], updates[algorithm.pk].run, now
+        )
     ]
-    _write(news, records, now)
+    _write(updates, records, now)
     return payloads
 
 
-def _locked(ids: Iterable[str]) -> QuerySet[Algorithm]:
-    """By their ids, without their steps."""
-    steps = Algorithm.objects.filter(pk__in=list(ids)).defer(
+def _lock(ids: Iterable[str]) -> QuerySet[Algorithm]:
+    """Lock the algorithms in the order of their ids; their steps are not read."""
+    algorithms = Algorithm.objects.filter(pk__in=list(ids)).defer(
         "basic_info", "position_sizing", "entry_conditions", "exit_conditions",
         "risk_parameters", "execution_settings", "walk_forward_results", "monte_carlo_results",
     )  # fmt: skip
-    return steps.order_by("pk").locked()
+    return algorithms.order_by("pk").locked()
 
 
-# -------------------------------------------------------------------------------------- what is new
+# ----------------------------------------------------------------------------------------- updates
 
 
-def _news(outcomes: Sequence[StepOutcome], trades: Iterable[Trade]) -> Iterator[AlgorithmUpdate]:
+def _updates(outcomes: Sequence[StepOutcome], trades: Iterable[Trade]) -> Iterator[AlgorithmUpdate]:
     known = RunState.objects.only("peak", "drawdown", "drawdown_amount")
     states = known.in_bulk([outcome.step.run.pk for outcome in outcomes])
     by_run: dict[str, list[Trade]] = {}
@@ -106,32 +97,34 @@ def _news(outcomes: Sequence[StepOutcome], trades: Iterable[Trade]) -> Iterator[
         by_run.setdefault(trade.run_id, []).append(trade)
     for outcome in outcomes:
         run = outcome.step.run
-        news = AlgorithmUpdate(
+        update = AlgorithmUpdate(
             run=run,
             capital=outcome.step.strategy.executionSettings.initialCapital,
             trades=by_run.get(run.pk, ()),
-            fall=_deeper(outcome, states.get(run.pk)),
+            drawdown=_deeper_drawdown(outcome, states.get(run.pk)),
             execution=_execution(outcome),
         )
-        if news.changes_performance or news.execution is not None:
-            yield news
+        if update.changes_performance or update.execution is not None:
+            yield update
 
 
-def _deeper(outcome: StepOutcome, state: RunState | None) -> Drawdown | None:
-    """The fall from the run's peak to the equity of this row, if none before it was deeper."""
+def _deeper_drawdown(outcome: StepOutcome, state: RunState | None) -> Drawdown | None:
+    """Return the fall from the run's peak to this row's equity, if none before it was deeper."""
     equity = float(outcome.step.state.account["equity"][0])
     if state is None or equity >= state.peak:
         return None
-    fall = state.peak - equity
-    percent = fall / state.peak * 100
-    is_deeper = percent > state.drawdown or fall > state.drawdown_amount
-    return Drawdown(percent, float(rupees(fall))) if is_deeper else None
+    amount = state.peak - equity
+    percent = amount / state.peak * 100
+    is_deeper = percent > state.drawdown or amount > state.drawdown_amount
+    return Drawdown(percent, float(rupees(amount))) if is_deeper else None
 
 
 def _execution(outcome: StepOutcome) -> dict[str, object] | None:
-    """The last thing that came of a signal or a level in this row."""
+    """Return the last thing that came of a signal or a level in this row."""
     timestamp = wire_time(moment(outcome.step.closes))
-    error = next((ERRORS[one.reason] for one in outcome.refused if one.reason in ERRORS), None)
+    error = next(
+        (ERRORS[entry.reason] for entry in outcome.rejected if entry.reason in ERRORS), None
+    )
     if error is not None:
         return {"timestamp": timestamp, "status": "error", "error": error}
     if not outcome.executions:
@@ -151,67 +144,68 @@ def _execution(outcome: StepOutcome) -> dict[str, object] | None:
 
 
 def _records(
-    algorithms: Iterable[Algorithm], news: Mapping[str, AlgorithmUpdate]
+    algorithms: Iterable[Algorithm], updates: Mapping[str, AlgorithmUpdate]
 ) -> dict[str, Record]:
-    """The new performance of each algorithm that has one, by its id."""
-    changed = [one for one in algorithms if news[one.pk].changes_performance]
-    tallies = PerformanceTotals.objects.in_bulk([one.pk for one in changed])
+    """Return by id the new performance of each algorithm whose performance changes."""
+    changed = [algorithm for algorithm in algorithms if updates[algorithm.pk].changes_performance]
+    totals = PerformanceTotals.objects.in_bulk([algorithm.pk for algorithm in changed])
     records = {}
     for algorithm in changed:
-        mine = news[algorithm.pk]
-        tally = tallies.setdefault(algorithm.pk, PerformanceTotals(algorithm=algorithm))
-        for trade in mine.trades:
-            tally.add(trade)
-        records[algorithm.pk] = _record(tally, mine, algorithm.performance)
-    _keep_tallies([tallies[one.pk] for one in changed if news[one.pk].trades])
+        update = updates[algorithm.pk]
+        total = totals.setdefault(algorithm.pk, PerformanceTotals(algorithm=algorithm))
+        for trade in update.trades:
+            total.add(trade)
+        records[algorithm.pk] = _record(total, update, algorithm.performance)
+    PerformanceTotals.objects.bulk_create(
+        [totals[algorithm.pk] for algorithm in changed if updates[algorithm.pk].trades],
+        update_conflicts=True,
+        unique_fields=["algorithm"],
+        update_fields=[
+            field.name for field in PerformanceTotals._meta.fields if not field.primary_key
+        ],
+    )
     return records
 
 
-def _record(tally: PerformanceTotals, news: AlgorithmUpdate, before: Record) -> Record:
-    fall = news.fall or Drawdown(0, 0)
-    deviation = sqrt(tally.return_squares / (tally.trades - 1)) if tally.trades > 1 else None
+def _record(total: PerformanceTotals, update: AlgorithmUpdate, before: Record) -> Record:
+    drawdown = update.drawdown or Drawdown(0, 0)
+    deviation = sqrt(total.return_squares / (total.trades - 1)) if total.trades > 1 else None
     return performance.of(
         Achieved(
-            trades=tally.trades,
-            won=tally.won,
-            lost=tally.lost,
-            profit=float(tally.profit),
-            loss=float(tally.loss),
-            capital=news.capital,
-            mean=tally.return_mean,
+            trades=total.trades,
+            won=total.won,
+            lost=total.lost,
+            profit=float(total.profit),
+            loss=float(total.loss),
+            capital=update.capital,
+            mean=total.return_mean,
             deviation=deviation,
-            drawdown=max(before["maxDrawdown"] or 0, fall.percent),
-            fall=max(before["maxDrawdownAmount"] or 0, fall.rupees),
+            drawdown=max(before["maxDrawdown"] or 0, drawdown.percent),
+            fall=max(before["maxDrawdownAmount"] or 0, drawdown.rupees),
         )
     )
 
 
-def _keep_tallies(tallies: Sequence[PerformanceTotals]) -> None:
-    changed = [field.name for field in PerformanceTotals._meta.fields if not field.primary_key]
-    PerformanceTotals.objects.bulk_create(
-        tallies, update_conflicts=True, unique_fields=["algorithm"], update_fields=changed
-    )
-
-
 def _write(
-    news: Mapping[str, AlgorithmUpdate], records: Mapping[str, Record], now: datetime
+    updates: Mapping[str, AlgorithmUpdate], records: Mapping[str, Record], now: datetime
 ) -> None:
-    """As one JSON text: in an array of them each would be quoted once more."""
     rows = [
-        {"id": key, "performance": records.get(key), "last_execution": one.execution}
-        for key, one in news.items()
+        {"id": key, "performance": records.get(key), "last_execution": update.execution}
+        for key, update in updates.items()
     ]
     with connection.cursor() as cursor:
-        cursor.execute(KEEP, [now, orjson.dumps(rows).decode()])
+        cursor.execute(queries.UPDATE_PERFORMANCE, [now, orjson.dumps(rows).decode()])
 
 
 # -------------------------------------------------------------------------------------- the alerts
 
 
-def _alarm(algorithm: Algorithm, record: Record, run: Run, now: datetime) -> Iterator[EventPayload]:
-    found = alerts.raised(algorithm.alerts, algorithm.performance, record)
-    for metric, value, alert in found:
-        yield _alert_told(algorithm, metric, value, alert)
+def _raise_alerts(
+    algorithm: Algorithm, record: Record, run: Run, now: datetime
+) -> Iterator[EventPayload]:
+    raised = alerts.raised(algorithm.alerts, algorithm.performance, record)
+    for metric, value, alert in raised:
+        yield _alert_event(algorithm, metric, value, alert)
         if alert["action"] == "pause_algorithm" and algorithm.status == Status.ACTIVE:
             reason = f"alert: {metric} is {value:.4g}"
             yield status_changes.change(
@@ -219,7 +213,7 @@ def _alarm(algorithm: Algorithm, record: Record, run: Run, now: datetime) -> Ite
             )
 
 
-def _alert_told(algorithm: Algorithm, metric: str, value: float, alert: Alert) -> EventPayload:
+def _alert_event(algorithm: Algorithm, metric: str, value: float, alert: Alert) -> EventPayload:
     data = {
         "algorithmId": algorithm.pk,
         "algorithmName": algorithm.name,

@@ -1,6 +1,5 @@
-"""Writing down what steps have done: orders and fills, money, positions, trades, signals, what the
-algorithms have achieved and lost, and the events that tell of it. However many steps there are, it
-takes a few statements.
+"""The booking of steps: orders and fills, money, positions, trades, signals, performance, daily
+losses, and the events of all that. However many steps there are, it takes a few statements.
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,18 +8,18 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Final, NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from apps.algorithms.models import Algorithm
 from apps.core.times import moment, wire_time
 from apps.engine.kernel.reasons import CHARGE_KINDS
-from apps.trading import capital, ledger
+from apps.trading import capital, ledger, queries
 from apps.trading.booking.daily_loss import update_daily_losses
 from apps.trading.booking.interpret import Execution, SignalRecord, StepOutcome, interpret_step
 from apps.trading.booking.orders import OrderChanges, book_orders
 from apps.trading.booking.performance import update_performance
 from apps.trading.booking.positions import ByPosition, book_positions, settle_fractions
-from apps.trading.ledger import LedgerLine
+from apps.trading.ledger import NewLedgerEntry
 from apps.trading.models import (
     Account,
     Book,
@@ -33,80 +32,64 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.money import NOTHING, price, rupees
+from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
 from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
 
-KINDS: Final = {
+ENTRY_KINDS: Final = {
     Intent.ENTRY: EntryKind.ENTRY,
     Intent.ADD: EntryKind.ENTRY,
     Intent.EXIT: EntryKind.EXIT,
 }
-SIDES: Final = {"buy": "long", "sell": "short"}
+POSITION_SIDES: Final = {"buy": "long", "sell": "short"}
 
-UNFOLLOW: Final = """
-    UPDATE trading_signal AS one SET followed = false, reason = new.reason
-    FROM unnest(%s::text[], %s::timestamptz[], %s::text[], %s::text[], %s::text[])
-        AS new (run_id, bar_time, symbol, side, reason)
-    WHERE one.run_id = new.run_id AND one.bar_time = new.bar_time AND one.symbol = new.symbol
-        AND one.side = new.side AND one.action = 'entry'
-"""
-CAPITALS: Final = """
-    UPDATE trading_run AS one SET capital = new.capital
-    FROM unnest(%s::text[], %s::numeric[]) AS new (id, capital) WHERE one.id = new.id
-"""
-BALANCES: Final = """
-    UPDATE trading_account AS one SET balance = new.balance, reserved = new.reserved
-    FROM unnest(%s::text[], %s::numeric[], %s::numeric[]) AS new (id, balance, reserved)
-    WHERE one.owner_id = new.id
-"""
-
+# Each execution as it is stored, in the order of the steps.
 Filled = list[tuple[StepOutcome, Execution, Fill]]
-"""Each execution as it is stored, in the order of the steps."""
 
 
 @transaction.atomic(savepoint=False)
 def book_steps(steps: Sequence[BarStep], *, now: datetime) -> None:
-    """Write what the steps did; at most one step of a run, the caller holds their streams, and has
-    not yet stored the states after them.
+    """Write what the steps did; at most one step of a run.
 
-    Locks accounts, then algorithms, by their ids; the events come last. The `capital` of the steps'
-    runs is afterwards as it is stored; accounts and algorithms are to be read again.
+    The caller has locked their streams, and not yet stored the states after them. This locks
+    accounts, then algorithms, by their ids; the events come last. Afterwards the `capital` of the
+    steps' runs is as it is stored; accounts and algorithms are to be read again.
     """
     outcomes = [interpret_step(step) for step in steps]
-    accounts = _accounts(outcomes)
-    fractions = _fractions(outcomes)
+    accounts = _lock_accounts(outcomes)
+    fractions = _book_fractions(outcomes)
     changes = book_orders(outcomes)
-    filled = _fills(outcomes, changes.filled)
-    _keep_money([*fractions, *_moves(filled)], accounts, now)
+    filled = _book_fills(outcomes, changes.filled)
+    _book_money([*fractions, *_movements(filled)], accounts, now)
     settled = book_positions(outcomes)
     trades = Trade.objects.bulk_create(_trades(outcomes, settled))
-    _keep_signals(outcomes, changes)
-    told = [_told(*one) for one in filled]
-    told += update_performance(outcomes, trades, now=now)
-    told += update_daily_losses(steps, now=now)
-    if told:
-        told.sort(key=lambda payload: payload.algorithm_id)
-        outbox.write_all(_with_names(told), now=now)
+    _book_signals(outcomes, changes)
+    payloads = [_fill_event(outcome, execution, fill) for outcome, execution, fill in filled]
+    payloads += update_performance(outcomes, trades, now=now)
+    payloads += update_daily_losses(steps, now=now)
+    if payloads:
+        payloads.sort(key=lambda payload: payload.algorithm_id)
+        outbox.write_all(_with_names(payloads), now=now)
 
 
 # ------------------------------------------------------------------------------------------- fills
 
 
-def _fills(outcomes: Sequence[StepOutcome], orders: Sequence[Order]) -> Filled:
-    """`orders` are those of all executions, in their order."""
-    executions = [(outcome, one) for outcome in outcomes for one in outcome.executions]
+def _book_fills(outcomes: Sequence[StepOutcome], orders: Sequence[Order]) -> Filled:
+    """Write the fills; `orders` are those of all executions, in their order."""
+    executions = [(outcome, execution) for outcome in outcomes for execution in outcome.executions]
     fills = Fill.objects.bulk_create(
         Fill(
             order=order,
-            quantity=one.quantity,
-            price=price(one.price),
-            charges=one.charges,
-            charges_by_kind=_by_kind(one),
-            at=moment(one.time),
+            quantity=execution.quantity,
+            price=price(execution.price),
+            charges=execution.charges,
+            charges_by_kind=_by_kind(execution),
+            at=moment(execution.time),
         )
-        for (_, one), order in zip(executions, orders, strict=True)
+        for (_, execution), order in zip(executions, orders, strict=True)
     )
     return [(*pair, fill) for pair, fill in zip(executions, fills, strict=True)]
 
@@ -118,7 +101,7 @@ def _by_kind(execution: Execution) -> dict[str, str]:
     }
 
 
-def _told(outcome: StepOutcome, execution: Execution, fill: Fill) -> EventPayload:
+def _fill_event(outcome: StepOutcome, execution: Execution, fill: Fill) -> EventPayload:
     run = outcome.step.run
     data = {
         "algorithmId": run.algorithm_id,
@@ -135,7 +118,7 @@ def _told(outcome: StepOutcome, execution: Execution, fill: Fill) -> EventPayloa
 
 
 def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:
-    """With what their algorithms are called now."""
+    """Add the present names of the algorithms to the payloads."""
     algorithms = Algorithm.objects.filter(pk__in={payload.algorithm_id for payload in payloads})
     names = dict(algorithms.values_list("pk", "name"))
     return [
@@ -148,86 +131,81 @@ def _with_names(payloads: Sequence[EventPayload]) -> list[EventPayload]:
 
 
 class MoneyMovement(NamedTuple):
-    """What a run won or lost, after charges, and the fact that the ledger keeps of it."""
+    """What a run won or lost after charges, and the ledger entry of it."""
 
     run: Run
     net: Decimal
-    fact: LedgerLine
+    entry: NewLedgerEntry
 
 
-def _accounts(outcomes: Sequence[StepOutcome]) -> dict[str, Account]:
-    """Of those whose money moves, locked."""
+def _lock_accounts(outcomes: Sequence[StepOutcome]) -> dict[str, Account]:
+    """Lock the accounts whose money moves."""
     moving = (outcome for outcome in outcomes if outcome.executions or outcome.fractions)
     owners = {outcome.step.run.account_id for outcome in moving}
     locked = Account.objects.filter(pk__in=owners).order_by("pk").locked()
     return {account.pk: account for account in locked}
 
 
-def _fractions(outcomes: Sequence[StepOutcome]) -> list[MoneyMovement]:
-    """What splits left over of shares, settled in cash before the row."""
+def _book_fractions(outcomes: Sequence[StepOutcome]) -> list[MoneyMovement]:
+    """Book the fractions of shares that splits left over, settled in cash before the row."""
     positions = settle_fractions(outcomes)
-    moves = []
+    movements = []
     for outcome in outcomes:
         run = outcome.step.run
-        for one in outcome.fractions:
+        for fraction in outcome.fractions:
             amounts = {
-                Book.CASH: one.gross - one.locked,
-                Book.LOCKED: one.locked,
-                Book.RESULT: -one.gross,
+                Book.CASH: fraction.gross - fraction.locked,
+                Book.LOCKED: fraction.locked,
+                Book.RESULT: -fraction.gross,
             }
-            position = positions[run.pk, one.symbol]
-            fact = LedgerLine(run.account_id, EntryKind.FRACTION, amounts, position=position)
-            moves.append(MoneyMovement(run, one.gross, fact))
-    return moves
+            position = positions[run.pk, fraction.symbol]
+            entry = NewLedgerEntry(run.account_id, EntryKind.FRACTION, amounts, position=position)
+            movements.append(MoneyMovement(run, fraction.gross, entry))
+    return movements
 
 
-def _moves(filled: Filled) -> Iterator[MoneyMovement]:
-    for outcome, one, fill in filled:
+def _movements(filled: Filled) -> Iterator[MoneyMovement]:
+    for outcome, execution, fill in filled:
         run = outcome.step.run
-        fact = LedgerLine(run.account_id, KINDS[one.intent], _amounts(one), fill)
-        yield MoneyMovement(run, one.gross - one.charges, fact)
+        amounts = {
+            Book.CASH: execution.gross - execution.locked - execution.charges,
+            Book.LOCKED: execution.locked,
+            Book.RESULT: -execution.gross,
+            Book.CHARGES: execution.charges,
+        }
+        entry = NewLedgerEntry(run.account_id, ENTRY_KINDS[execution.intent], amounts, fill)
+        yield MoneyMovement(run, execution.gross - execution.charges, entry)
 
 
-def _keep_money(
-    moves: Sequence[MoneyMovement], accounts: dict[str, Account], now: datetime
+def _book_money(
+    movements: Sequence[MoneyMovement], accounts: dict[str, Account], now: datetime
 ) -> None:
-    if not moves:
+    if not movements:
         return
-    runs = {move.run.pk: move.run for move in moves}
+    runs = {movement.run.pk: movement.run for movement in movements}
     results = dict.fromkeys(runs, Decimal(0))
-    for move in moves:
-        results[move.run.pk] += move.net
+    for movement in movements:
+        results[movement.run.pk] += movement.net
     for key, run in runs.items():
         capital.settle(accounts[run.account_id], run, results[key])
     lent = [capital.lend_shortfall(account) for account in accounts.values()]
-    facts = [move.fact for move in moves]
-    ledger.enter_all([*facts, *(fact for fact in lent if fact is not None)], now=now)
-    with connection.cursor() as cursor:
-        cursor.execute(CAPITALS, [list(runs), [run.capital for run in runs.values()]])
-        cursor.execute(BALANCES, [*map(list, zip(*map(_sums, accounts.values()), strict=True))])
-
-
-def _amounts(one: Execution) -> dict[Book, Decimal]:
-    return {
-        Book.CASH: one.gross - one.locked - one.charges,
-        Book.LOCKED: one.locked,
-        Book.RESULT: -one.gross,
-        Book.CHARGES: one.charges,
-    }
-
-
-def _sums(account: Account) -> tuple[str, Decimal, Decimal]:
-    return account.pk, account.balance, account.reserved
+    entries = [movement.entry for movement in movements]
+    ledger.enter_all([*entries, *(entry for entry in lent if entry is not None)], now=now)
+    execute_columns(queries.UPDATE_CAPITALS, [(run.pk, run.capital) for run in runs.values()])
+    execute_columns(
+        queries.UPDATE_BALANCES,
+        [(account.pk, account.balance, account.reserved) for account in accounts.values()],
+    )
 
 
 # ------------------------------------------------------------------------------- trades and signals
 
 
 def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[Trade]:
-    """With what fractions of their shares had won or lost before, by run and symbol."""
+    """Yield the trades, with the profit or loss of fractions that were settled before."""
     for outcome in outcomes:
         step = outcome.step
-        exits = (one for one in outcome.executions if one.intent is Intent.EXIT)
+        exits = (fill for fill in outcome.executions if fill.intent is Intent.EXIT)
         for trade, execution in zip(step.trades, exits, strict=True):
             settled = NOTHING
             if execution.was_held:
@@ -253,34 +231,38 @@ def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[
             )
 
 
-def _keep_signals(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
+def _book_signals(outcomes: Sequence[StepOutcome], changes: OrderChanges) -> None:
     late = [
-        _signal(one.run, SignalRecord(one.symbol, SIDES[one.side], "entry"), one.bar_time)
-        for one in changes.late
+        _signal(
+            order.run,
+            SignalRecord(order.symbol, POSITION_SIDES[order.side], "entry"),
+            order.bar_time,
+        )
+        for order in changes.late
     ]
-    heard = [
-        _signal(outcome.step.run, one, moment(outcome.step.time))
+    signals = [
+        _signal(outcome.step.run, signal, moment(outcome.step.time))
         for outcome in outcomes
-        for one in outcome.heard
+        for signal in outcome.signals
     ]
-    Signal.objects.bulk_create([*late, *heard])
-    rows = [
-        (one.run_id, one.bar_time, one.symbol, SIDES[one.side], one.reason)
-        for one in changes.not_executed
-    ]
-    if rows:
-        with connection.cursor() as cursor:
-            cursor.execute(UNFOLLOW, [list(column) for column in zip(*rows, strict=True)])
+    Signal.objects.bulk_create([*late, *signals])
+    execute_columns(
+        queries.MARK_NOT_EXECUTED,
+        [
+            (order.run_id, order.bar_time, order.symbol, POSITION_SIDES[order.side], order.reason)
+            for order in changes.not_executed
+        ],
+    )
 
 
-def _signal(run: Run, heard: SignalRecord, bar_time: datetime) -> Signal:
+def _signal(run: Run, signal: SignalRecord, bar_time: datetime) -> Signal:
     return Signal(
         run=run,
         algorithm_id=run.algorithm_id,
-        symbol=heard.symbol,
+        symbol=signal.symbol,
         bar_time=bar_time,
-        side=heard.side,
-        action=heard.action,
-        followed=not heard.reason,
-        reason=heard.reason,
+        side=signal.side,
+        action=signal.action,
+        followed=not signal.reason,
+        reason=signal.reason,
     )

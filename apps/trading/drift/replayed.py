@@ -14,7 +14,7 @@ from apps.market.calendars import calendars_of
 from apps.market.dates import day_in_india, midnight
 from apps.trading.bar_rows import PRICES, BarSnapshot, nominal_end, unpack_bars, visible_bars
 from apps.trading.booking.interpret import StepOutcome, interpret_step
-from apps.trading.booking.record import SIDES
+from apps.trading.booking.record import POSITION_SIDES
 from apps.trading.drift.facts import (
     CandleRecord,
     FillRecord,
@@ -165,12 +165,12 @@ class _Playing:
 
     def _verdicts(self, outcome: StepOutcome) -> None:
         """What became of the entries that waited."""
-        for one in outcome.refused:
+        for one in outcome.rejected:
             late = SignalKey(one.held_since, one.symbol, "entry", one.side)
             self._settle(late, SignalOutcome(False, one.reason))
         for execution in outcome.executions:
             if execution.intent is not Intent.EXIT:
-                side, since = SIDES[execution.side], execution.held_since
+                side, since = POSITION_SIDES[execution.side], execution.held_since
                 late = SignalKey(since, execution.symbol, "entry", side)
                 self._settle(late, SignalOutcome(True, ""))
 
@@ -183,7 +183,7 @@ class _Playing:
             self.facts.signals[key] = verdict
 
     def _signals(self, outcome: StepOutcome, time: int) -> None:
-        for one in outcome.heard:
+        for one in outcome.signals:
             key = SignalKey(time, one.symbol, one.action, one.side)
             is_open = one.action == "entry" and not one.reason
             if is_open:
