@@ -41,11 +41,11 @@ from apps.market.feeds import openapi as feeds
 from apps.symbols import openapi as symbols
 from apps.trading.activity import openapi as activity
 from apps.trading.drift import openapi as drift
-from apps.webhooks import openapi as webhooks
+from apps.webhooks.messages import add_messages
 
 # Those that bring components.
 APPS: Final = (
-    accounts, symbols, market, feeds, activity, drift, webhooks,
+    accounts, symbols, market, feeds, activity, drift,
 )  # fmt: skip
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",
@@ -274,7 +274,6 @@ def complete(result: Schema, **_: object) -> Schema:
     """drf-spectacular's hook at the end: the components that the operations refer to."""
     named = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
-    result["webhooks"] = webhooks.messages()
     made = result.get("components", {}).get("schemas", {})
     result["components"] = {
         "schemas": {**_schemas(), **made},
@@ -285,7 +284,7 @@ def complete(result: Schema, **_: object) -> Schema:
         },
         "securitySchemes": SECURITY_SCHEMES,
     }
-    return drop_enum_ids(spread_examples(add_results(add_steps(result))))
+    return drop_enum_ids(spread_examples(add_messages(add_results(add_steps(result)))))
 
 
 def document() -> Schema:

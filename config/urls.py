@@ -35,7 +35,7 @@ from apps.trading.activity.views import (
 )
 from apps.trading.drift.views import DriftView
 from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
-from apps.webhooks.views import DeliveryView, NoticesView, WebhookView
+from apps.webhooks.views import DeliveryViewSet, NoticesViewSet, WebhookViewSet
 from config import docs
 
 # Resources, whose routes follow from what their views can do.
@@ -47,7 +47,11 @@ router.register("api/trading/templates", TemplateViewSet, basename="template")
 router.register("api/trading/indicators", IndicatorViewSet, basename="indicator")
 router.register("api/backtests", BacktestViewSet, basename="backtest")
 
+router.register("api/webhooks", WebhookViewSet, basename="webhook")
+router.register("api/webhooks/deliveries", DeliveryViewSet, basename="delivery")
+
 urlpatterns = [
+    path("api/webhooks/email", NoticesViewSet.as_view({"get": "retrieve", "put": "update"})),
     *router.urls,
     path("", docs.root),
     path("healthz", health.healthz),
@@ -116,24 +120,6 @@ urlpatterns = [
         ExplanationViewSet.as_view({"get": "retrieve"}),
     ),
     path("reports/<str:signed>", shared_report),
-    # ----------------------------------------------------------------------------------- webhooks
-    path("api/webhooks", WebhookView.as_view({"get": "list", "post": "create"})),
-    path("api/webhooks/email", NoticesView.as_view({"get": "show", "put": "replace"})),
-    path(
-        "api/webhooks/<str:webhook_id>",
-        WebhookView.as_view({"get": "show", "patch": "change", "delete": "discard"}),
-    ),
-    path(
-        "api/webhooks/<str:webhook_id>/rotate-secret",
-        WebhookView.as_view({"post": "rotate_secret"}),
-    ),
-    path("api/webhooks/<str:webhook_id>/test", DeliveryView.as_view({"post": "test"})),
-    path("api/webhooks/<str:webhook_id>/deliveries", DeliveryView.as_view({"get": "list"})),
-    path("api/webhooks/<str:webhook_id>/recover", DeliveryView.as_view({"post": "recover"})),
-    path(
-        "api/webhooks/deliveries/<str:delivery_id>/redeliver",
-        DeliveryView.as_view({"post": "redeliver"}),
-    ),
 ]
 
 handler400 = "apps.core.api.exceptions.bad_request"

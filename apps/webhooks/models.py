@@ -242,6 +242,10 @@ class Delivery(models.Model):
             ),
         ]
 
+    @property
+    def next_attempt_at(self) -> datetime | None:
+        return self.due_at if self.status == DeliveryStatus.WAITING else None
+
     def __str__(self) -> str:
         return f"{self.event_id} to {self.endpoint_id}"
 
@@ -262,6 +266,10 @@ class Attempt(models.Model):
                 fields=["delivery", "number"], name="an_attempt_has_its_number_once"
             ),
         ]
+
+    @property
+    def milliseconds(self) -> int | None:
+        return None if self.seconds is None else round(1000 * self.seconds)
 
     def __str__(self) -> str:
         return f"Attempt {self.number} of {self.delivery_id}"

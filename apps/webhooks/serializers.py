@@ -1,136 +1,185 @@
-"""The bodies of the webhook calls, and endpoints and deliveries as they answer them."""
+"""Webhooks on the wire: endpoints, their deliveries, and notices by e-mail."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
-from apps.core.api.serializers import Body, ChoiceField, ListField, MomentField, TextField
-from apps.core.errors import Fault, InvalidInput
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.serializers import BooleanField, CharField, IntegerField
+
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    ChoiceSetField,
+    IdField,
+    MomentField,
+    StrictSerializer,
+    TextField,
+)
 from apps.webhooks.address_guard import MAX_URL_LENGTH
 from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import DeliveryStatus, EndpointStatus
-from apps.webhooks.models import (
-    MAX_DESCRIPTION,
-    Attempt,
-    Delivery,
-    EmailNotices,
-    Endpoint,
+from apps.webhooks.lifecycle import DeliveryStatus, DisabledReason, EndpointStatus, Failure
+from apps.webhooks.models import MAX_DESCRIPTION
+
+SETTABLE: Final = (EndpointStatus.ENABLED.value, EndpointStatus.DISABLED.value)
+_TYPES: Final = [type.value for type in EventType]
+_STATUSES: Final = [status.value for status in DeliveryStatus]
+
+WEBHOOK_EXAMPLE: Final = {
+    "id": ID_EXAMPLE,
+    "url": "https://hooks.example.com/algotrade",
+    "events": ["algorithm.error", "risk.daily_loss_limit_reached"],
+    "description": "Pager",
+    "status": "enabled",
+    "disabledReason": None,
+    "failingSince": None,
+    "createdAt": MOMENT_EXAMPLE,
+}
+WAITING_EXAMPLE: Final = {
+    "id": ID_EXAMPLE,
+    "eventId": ID_EXAMPLE,
+    "type": "algorithm.error",
+    "sequence": 7,
+    "status": "waiting",
+    "createdAt": MOMENT_EXAMPLE,
+    "nextAttemptAt": MOMENT_EXAMPLE,
+    "attempts": [],
+}
+DELIVERED_EXAMPLE: Final = {
+    **WAITING_EXAMPLE,
+    "status": "delivered",
+    "nextAttemptAt": None,
+    "attempts": [
+        {"number": 1, "at": MOMENT_EXAMPLE, "httpStatus": 503, "latency": 41, "error": "status"},
+        {"number": 2, "at": MOMENT_EXAMPLE, "httpStatus": 204, "latency": 38, "error": None},
+    ],
+}
+
+
+@extend_schema_field(
+    {
+        "type": "string",
+        "format": "uri",
+        "pattern": "^[hH][tT][tT][pP][sS]?://[!-~]+$",
+        "maxLength": MAX_URL_LENGTH,
+    }
 )
+class UrlField(TextField):
+    """The URL of an endpoint, exactly as sent; the address guard judges it."""
 
-SETTABLE = (EndpointStatus.ENABLED.value, EndpointStatus.DISABLED.value)
-_TYPES = [type.value for type in EventType]
-
-
-class EndpointBody(Body):
-    refuses_unknown = True
-    url = TextField(exact=True, max_length=MAX_URL_LENGTH)
-    events = ListField()
-    description = TextField(required=False, allow_blank=True, max_length=MAX_DESCRIPTION)
+    def __init__(self, **options: Any) -> None:
+        help_text = "https on port 443, at a public address."
+        super().__init__(exact=True, max_length=MAX_URL_LENGTH, help_text=help_text, **options)
 
 
-class EndpointChange(Body):
-    refuses_unknown = True
-    url = TextField(exact=True, required=False, max_length=MAX_URL_LENGTH)
-    events = ListField(required=False)
-    description = TextField(required=False, allow_blank=True, max_length=MAX_DESCRIPTION)
-    status = ChoiceField(choices=SETTABLE, required=False)
+class OptionalChoiceField(ChoiceField):
+    """A choice that is stored as an empty text, and answered as null, when there is none."""
+
+    def to_representation(self, value: Any) -> Any:
+        return value or None
 
 
-class RecoverBody(Body):
-    refuses_unknown = True
-    since = MomentField()
+@example({name: WEBHOOK_EXAMPLE[name] for name in ("url", "events", "description")})
+class NewWebhookSerializer(StrictSerializer):
+    url = UrlField()
+    events = ChoiceSetField(choices=_TYPES, help_text="The types that are sent there.")
+    description = TextField(
+        required=False, allow_blank=True, max_length=MAX_DESCRIPTION, help_text="Free text."
+    )
 
 
-class NoticesBody(Body):
-    refuses_unknown = True
-    events = ListField()
+@example({"status": "enabled"})
+class WebhookChangeSerializer(StrictSerializer):
+    url = UrlField(required=False)
+    events = ChoiceSetField(
+        choices=_TYPES, required=False, help_text="The types that are sent there."
+    )
+    description = TextField(
+        required=False, allow_blank=True, max_length=MAX_DESCRIPTION, help_text="Free text."
+    )
+    status = ChoiceField(
+        choices=SETTABLE, required=False, help_text="Enabled anew, it is as if it had never failed."
+    )
 
 
-def endpoint_in(data: Any) -> dict[str, Any]:
-    """What `services.create` takes. Any: as of `Body.read`."""
-    body = EndpointBody.read(data)
-    return {
-        "url": body["url"],
-        "types": _events_in(body["events"], least=1),
-        "description": body.get("description", ""),
-    }
+@example(WEBHOOK_EXAMPLE)
+class WebhookSerializer(AnswerSerializer):
+    """Where a user is told of events."""
+
+    id = IdField()
+    url = CharField()
+    events = ChoiceSetField(choices=_TYPES)
+    description = CharField()
+    status = ChoiceField(choices=SETTABLE)
+    disabledReason = OptionalChoiceField(
+        choices=[reason.value for reason in DisabledReason], allow_null=True
+    )
+    failingSince = MomentField(
+        allow_null=True, help_text="Of the first failure since the last success."
+    )
+    createdAt = MomentField()
 
 
-def change_in(data: Any) -> dict[str, Any]:
-    """The changes that `services.change` takes. Any: as of `Body.read`."""
-    body = EndpointChange.read(data)
-    if "events" in body:
-        body["events"] = _events_in(body["events"], least=1)
-    return body
+@example({**WEBHOOK_EXAMPLE, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo="})
+class WebhookWithSecretSerializer(WebhookSerializer):
+    """A webhook with its secret."""
+
+    secret = CharField(help_text="Signs what is sent; shown this once.")
 
 
-def since_in(data: Any) -> datetime:
-    """Any: as of `Body.read`."""
-    since: datetime = RecoverBody.read(data)["since"]
-    return since
+class DeliveryAttemptSerializer(AnswerSerializer):
+    """What came of an attempt."""
+
+    number = IntegerField()
+    at = MomentField()
+    httpStatus = IntegerField(allow_null=True)
+    latency = IntegerField(
+        allow_null=True, min_value=0, source="milliseconds", help_text="Milliseconds."
+    )
+    error = OptionalChoiceField(choices=[failure.value for failure in Failure], allow_null=True)
 
 
-def notices_in(data: Any) -> list[EventType]:
-    """None of them is as good as some. Any: as of `Body.read`."""
-    return _events_in(NoticesBody.read(data)["events"], least=0)
+@example(WAITING_EXAMPLE)
+class DeliverySerializer(AnswerSerializer):
+    """An event on its way to a webhook."""
+
+    id = IdField()
+    eventId = IdField(help_text="The header webhook-id of each attempt.")
+    type = ChoiceField(choices=_TYPES, source="event.type")
+    sequence = IntegerField(source="event.sequence")
+    status = ChoiceField(choices=_STATUSES)
+    createdAt = MomentField()
+    nextAttemptAt = MomentField(allow_null=True)
+    attempts = DeliveryAttemptSerializer(many=True, source="tries")
 
 
-def _events_in(named: Sequence[object], *, least: int) -> list[EventType]:
-    faults = list(_faults_of(named, least))
-    if faults:
-        raise InvalidInput(*faults)
-    return [type for type in EventType if type in named]
+class DeliveryQuery(StrictSerializer):
+    """Which deliveries are wanted."""
+
+    status = ChoiceField(choices=_STATUSES, required=False, help_text="Only those.")
+    type = ChoiceField(choices=_TYPES, required=False, help_text="Only events of this type.")
 
 
-def _faults_of(named: Sequence[object], least: int) -> Iterator[Fault]:
-    if not least <= len(named) <= len(_TYPES):
-        yield Fault("events", f"must name {least} to {len(_TYPES)} types", named, _TYPES)
-        return
-    for place, type in enumerate(named):
-        if type not in _TYPES:
-            yield Fault(f"events[{place}]", "is not one of the allowed values", type, _TYPES)
-        elif type in named[:place]:
-            yield Fault(f"events[{place}]", "stands twice", type, _TYPES)
+@example({"since": MOMENT_EXAMPLE})
+class RecoverySerializer(StrictSerializer):
+    since = MomentField(help_text="Of what failed before then nothing is sent again.")
 
 
-def endpoint_out(endpoint: Endpoint) -> dict[str, object]:
-    return {
-        "id": endpoint.pk,
-        "url": endpoint.url,
-        "events": endpoint.events,
-        "description": endpoint.description,
-        "status": endpoint.status,
-        "disabledReason": endpoint.disabled_reason or None,
-        "failingSince": endpoint.failing_since,
-        "createdAt": endpoint.created_at,
-    }
+@example({"queued": 120, "more": False})
+class RecoveredSerializer(AnswerSerializer):
+    """How many deliveries were queued again."""
+
+    queued = IntegerField(min_value=0)
+    more = BooleanField(help_text="Ask again, when these have been sent.")
 
 
-def delivery_out(delivery: Delivery) -> dict[str, object]:
-    """With its event and its attempts, which are read with it."""
-    event = delivery.event
-    return {
-        "id": delivery.pk,
-        "eventId": event.pk,
-        "type": event.type,
-        "sequence": event.sequence,
-        "status": delivery.status,
-        "createdAt": delivery.created_at,
-        "nextAttemptAt": delivery.due_at if delivery.status == DeliveryStatus.WAITING else None,
-        "attempts": [_attempt_out(one) for one in delivery.tries.all()],
-    }
+@example({"events": ["performance.alert"]})
+class NoticesChangeSerializer(StrictSerializer):
+    events = ChoiceSetField(choices=_TYPES, least=0, help_text="The types; none is a choice too.")
 
 
-def _attempt_out(attempt: Attempt) -> dict[str, object]:
-    seconds = attempt.seconds
-    return {
-        "number": attempt.number,
-        "at": attempt.at,
-        "httpStatus": attempt.http_status,
-        "latency": None if seconds is None else round(1000 * seconds),
-        "error": attempt.error or None,
-    }
+@example({"address": "trader@example.com", "events": ["performance.alert"]})
+class NoticesSerializer(AnswerSerializer):
+    """Of which events a user is told by e-mail."""
 
-
-def notices_out(notices: EmailNotices) -> dict[str, object]:
-    return {"address": notices.owner.email, "events": notices.events}
+    address = CharField(source="owner.email")
+    events = ChoiceSetField(choices=_TYPES, least=0)

@@ -71,7 +71,7 @@ def read(*, owner: User, endpoint_id: str) -> Endpoint:
 
 @transaction.atomic
 def create(
-    *, owner: User, url: str, types: Sequence[EventType], description: str, now: datetime
+    *, owner: User, url: str, events: Sequence[str], now: datetime, description: str = ""
 ) -> tuple[Endpoint, str]:
     """Create an endpoint; return it with its secret, which is not shown again.
 
@@ -86,7 +86,7 @@ def create(
     endpoint = Endpoint.objects.create(
         owner=owner,
         url=url,
-        events=list(types),
+        events=list(events),
         description=description,
         secret=encryption.encrypt(secret.encode()),
         created_at=now,
@@ -202,7 +202,7 @@ def rotate_secret(*, owner: User, endpoint_id: str, now: datetime) -> tuple[Endp
 
 
 def deliveries_of(
-    *, owner: User, endpoint_id: str, status: DeliveryStatus | None, type: EventType | None
+    *, owner: User, endpoint_id: str, status: str | None, type: str | None
 ) -> DeliveryQuerySet:
     """Return an endpoint's deliveries with their events and attempts, the newest first.
 

@@ -1,115 +1,189 @@
-"""/api/webhooks: where a user is told of events, what came of it, and notices by e-mail."""
+"""/api/webhooks: where a user is told of events, the deliveries there, and notices by e-mail."""
 
-from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
 from apps.core.api.idempotency import idempotent, idempotent_with_secret
-from apps.core.api.pagination import Query, page_of
+from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
-from apps.core.openapi import documented
-from apps.webhooks import notices, openapi, serializers, services
-from apps.webhooks.event_types import EventType
-from apps.webhooks.lifecycle import DeliveryStatus
+from apps.core.api.views import OwnedViewSet
+from apps.webhooks import notices, services
+from apps.webhooks.models import Endpoint
+from apps.webhooks.serializers import (
+    DeliveryQuery,
+    DeliverySerializer,
+    NewWebhookSerializer,
+    NoticesChangeSerializer,
+    NoticesSerializer,
+    RecoveredSerializer,
+    RecoverySerializer,
+    WebhookChangeSerializer,
+    WebhookSerializer,
+    WebhookWithSecretSerializer,
+)
+from apps.webhooks.services import DeliveryInProgress, EndpointDisabled, TooManyEndpoints
 
 
-class WebhookView(ViewSet):
-    @documented(openapi.LIST)
+def _with_secret(endpoint: Endpoint, secret: str, *, status: int = 200) -> Response:
+    return Response({**WebhookSerializer.render(endpoint), "secret": secret}, status=status)
+
+
+@extend_schema(tags=["webhooks"])
+class WebhookViewSet(OwnedViewSet):
+    lookup_url_kwarg = "webhook_id"
+
+    @extend_schema(operation_id="listWebhooks", responses=WebhookSerializer(many=True))
     def list(self, request: Request) -> Response:
-        page = Query(request.query_params).page()
-        rows = services.endpoints_of(caller(request))
-        return Response(page_of(rows, page, serializers.endpoint_out))
+        """Where the user is told of events."""
+        return self.page(services.endpoints_of(self.owner), WebhookSerializer)
 
-    @documented(openapi.CREATE)
+    @extend_schema(
+        operation_id="createWebhook",
+        request=NewWebhookSerializer,
+        responses={201: WebhookWithSecretSerializer},
+    )
+    @refuses(TooManyEndpoints)
     @idempotent_with_secret
     def create(self, request: Request) -> Response:
-        endpoint, secret = services.create(
-            owner=caller(request), now=timezone.now(), **serializers.endpoint_in(request.data)
-        )
-        return Response({**serializers.endpoint_out(endpoint), "secret": secret}, status=201)
+        """Be told of events at an address.
 
-    @documented(openapi.READ)
-    def show(self, request: Request, webhook_id: str) -> Response:
-        endpoint = services.read(owner=caller(request), endpoint_id=webhook_id)
-        return Response(serializers.endpoint_out(endpoint))
+        Whatever happens from now on is sent there, signed by the secret of the answer.
+        """
+        body = self.read(NewWebhookSerializer)
+        endpoint, secret = services.create(owner=self.owner, **body, now=self.now)
+        return _with_secret(endpoint, secret, status=201)
 
-    @documented(openapi.CHANGE)
-    def change(self, request: Request, webhook_id: str) -> Response:
+    @extend_schema(operation_id="readWebhook", responses={200: WebhookSerializer})
+    def retrieve(self, request: Request, webhook_id: str) -> Response:
+        """One webhook."""
+        endpoint = services.read(owner=self.owner, endpoint_id=webhook_id)
+        return Response(WebhookSerializer.render(endpoint))
+
+    @extend_schema(
+        operation_id="changeWebhook",
+        request=WebhookChangeSerializer,
+        responses={200: WebhookSerializer},
+    )
+    def partial_update(self, request: Request, webhook_id: str) -> Response:
+        """Change what is named, or switch it off or on.
+
+        What waits for one that is switched off is not sent any more; `recover` queues it again.
+        """
         endpoint = services.change(
-            owner=caller(request),
+            owner=self.owner,
             endpoint_id=webhook_id,
-            changes=serializers.change_in(request.data),
-            now=timezone.now(),
+            changes=self.read(WebhookChangeSerializer),
+            now=self.now,
         )
-        return Response(serializers.endpoint_out(endpoint))
+        return Response(WebhookSerializer.render(endpoint))
 
-    @documented(openapi.DELETE)
-    def discard(self, request: Request, webhook_id: str) -> Response:
-        services.delete(owner=caller(request), endpoint_id=webhook_id, now=timezone.now())
+    @extend_schema(operation_id="deleteWebhook", responses={204: None})
+    def destroy(self, request: Request, webhook_id: str) -> Response:
+        """Send nothing there any more."""
+        services.delete(owner=self.owner, endpoint_id=webhook_id, now=self.now)
         return Response(status=204)
 
-    @documented(openapi.ROTATE)
+    @extend_schema(
+        operation_id="rotateWebhookSecret",
+        request=NO_FIELDS,
+        responses={200: WebhookWithSecretSerializer},
+    )
+    @action(detail=True, methods=["post"], url_path="rotate-secret")
     @idempotent_with_secret
     def rotate_secret(self, request: Request, webhook_id: str) -> Response:
-        EmptyBody.read(request.data)
+        """Replace the secret.
+
+        For 24 hours both sign: the header then has two signatures.
+        """
+        self.read(EmptyBody)
         endpoint, secret = services.rotate_secret(
-            owner=caller(request), endpoint_id=webhook_id, now=timezone.now()
+            owner=self.owner, endpoint_id=webhook_id, now=self.now
         )
-        return Response({**serializers.endpoint_out(endpoint), "secret": secret})
+        return _with_secret(endpoint, secret)
 
-
-class DeliveryView(ViewSet):
-    @documented(openapi.LIST_DELIVERIES)
-    def list(self, request: Request, webhook_id: str) -> Response:
-        query = Query(request.query_params)
-        rows = services.deliveries_of(
-            owner=caller(request),
-            endpoint_id=webhook_id,
-            status=query.choice("status", list(DeliveryStatus)),
-            type=query.choice("type", list(EventType)),
-        )
-        return Response(page_of(rows, query.page(), serializers.delivery_out))
-
-    @documented(openapi.TEST)
+    @extend_schema(
+        operation_id="testWebhook", request=NO_FIELDS, responses={201: DeliverySerializer}
+    )
+    @refuses(EndpointDisabled)
+    @action(detail=True, methods=["post"])
     @idempotent
     def test(self, request: Request, webhook_id: str) -> Response:
-        EmptyBody.read(request.data)
-        delivery = services.test(owner=caller(request), endpoint_id=webhook_id, now=timezone.now())
-        return Response(serializers.delivery_out(delivery), status=201)
+        """Send it an event of type webhook.test."""
+        self.read(EmptyBody)
+        delivery = services.test(owner=self.owner, endpoint_id=webhook_id, now=self.now)
+        return Response(DeliverySerializer.render(delivery), status=201)
 
-    @documented(openapi.RECOVER)
+    @extend_schema(
+        operation_id="listDeliveries",
+        parameters=[DeliveryQuery],
+        responses=DeliverySerializer(many=True),
+    )
+    @action(detail=True)
+    def deliveries(self, request: Request, webhook_id: str) -> Response:
+        """What was sent there in the last 30 days, and each attempt."""
+        query = self.query(DeliveryQuery)
+        rows = services.deliveries_of(
+            owner=self.owner,
+            endpoint_id=webhook_id,
+            status=query.get("status"),
+            type=query.get("type"),
+        )
+        return self.page(rows, DeliverySerializer)
+
+    @extend_schema(
+        operation_id="recoverWebhook",
+        request=RecoverySerializer,
+        responses={200: RecoveredSerializer},
+    )
+    @refuses(EndpointDisabled)
+    @action(detail=True, methods=["post"])
     @idempotent
     def recover(self, request: Request, webhook_id: str) -> Response:
-        queued, more = services.recover(
-            owner=caller(request),
-            endpoint_id=webhook_id,
-            since=serializers.since_in(request.data),
-            now=timezone.now(),
-        )
-        return Response({"queued": queued, "more": more})
+        """Send again what has failed since, and what it missed while it was off.
 
-    @documented(openapi.REDELIVER)
+        10,000 deliveries at most, the oldest first; of the last 14 days.
+        """
+        queued, more = services.recover(
+            owner=self.owner,
+            endpoint_id=webhook_id,
+            **self.read(RecoverySerializer),
+            now=self.now,
+        )
+        return Response(RecoveredSerializer.render({"queued": queued, "more": more}))
+
+
+@extend_schema(tags=["webhooks"])
+class DeliveryViewSet(OwnedViewSet):
+    lookup_url_kwarg = "delivery_id"
+
+    @extend_schema(operation_id="redeliver", request=NO_FIELDS, responses={200: DeliverySerializer})
+    @refuses(EndpointDisabled, DeliveryInProgress)
+    @action(detail=True, methods=["post"])
     @idempotent
     def redeliver(self, request: Request, delivery_id: str) -> Response:
-        EmptyBody.read(request.data)
-        delivery = services.redeliver(
-            owner=caller(request), delivery_id=delivery_id, now=timezone.now()
+        """Send one delivery again, at once."""
+        self.read(EmptyBody)
+        delivery = services.redeliver(owner=self.owner, delivery_id=delivery_id, now=self.now)
+        return Response(DeliverySerializer.render(delivery))
+
+
+@extend_schema(tags=["webhooks"])
+class NoticesViewSet(OwnedViewSet):
+    @extend_schema(operation_id="readNotices", responses={200: NoticesSerializer})
+    def retrieve(self, request: Request) -> Response:
+        """Of which events the user is told by e-mail."""
+        return Response(NoticesSerializer.render(notices.notices_of(self.owner)))
+
+    @extend_schema(
+        operation_id="setNotices",
+        request=NoticesChangeSerializer,
+        responses={200: NoticesSerializer},
+    )
+    def update(self, request: Request) -> Response:
+        """Choose of which events to be told by e-mail; none is a choice too."""
+        subscription = notices.subscribe(
+            owner=self.owner, **self.read(NoticesChangeSerializer), now=self.now
         )
-        return Response(serializers.delivery_out(delivery))
-
-
-class NoticesView(ViewSet):
-    @documented(openapi.READ_NOTICES)
-    def show(self, request: Request) -> Response:
-        return Response(serializers.notices_out(notices.notices_of(caller(request))))
-
-    @documented(openapi.SET_NOTICES)
-    def replace(self, request: Request) -> Response:
-        set_now = notices.subscribe(
-            owner=caller(request),
-            events=serializers.notices_in(request.data),
-            now=timezone.now(),
-        )
-        return Response(serializers.notices_out(set_now))
+        return Response(NoticesSerializer.render(subscription))

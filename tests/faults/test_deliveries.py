@@ -122,7 +122,7 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
 
 def _told(owner: User, url: str) -> str:
     _, secret = services.create(
-        owner=owner, url=url, types=[EventType.ALGORITHM_STARTED], description="",
+        owner=owner, url=url, events=[EventType.ALGORITHM_STARTED],
         now=timezone.now(),
     )  # fmt: skip
     return secret

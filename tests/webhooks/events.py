@@ -23,9 +23,7 @@ def endpoint_of(
     **fields: Any,
 ) -> Endpoint:
     """One that wants these events; `fields` are set as they are. Any: as the model has them."""
-    made, _ = services.create(
-        owner=owner, url=url, types=events, description="", now=timezone.now()
-    )
+    made, _ = services.create(owner=owner, url=url, events=events, now=timezone.now())
     if fields:
         Endpoint.objects.filter(pk=made.pk).update(**fields)
         made.refresh_from_db()

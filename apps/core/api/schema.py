@@ -29,6 +29,7 @@ from apps.core.api.exceptions import OWN_STATUS, RETRY_AFTER_SECONDS, STATUS
 from apps.core.api.idempotency import HEADER, REPLAYED
 from apps.core.api.renderers import TableRenderer
 from apps.core.api.serializers import (
+    ChoiceSetField,
     IdField,
     ListField,
     ObjectField,
@@ -496,6 +497,22 @@ class ListSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-ca
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
         return {"type": "array", "items": ANY if direction == "request" else {}}
+
+
+class ChoiceSetSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Of a set of choices: what it may hold."""
+
+    target_class = ChoiceSetField
+
+    def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
+        field: ChoiceSetField = self.target
+        return {
+            "type": "array",
+            "items": {"type": "string", "enum": [str(choice) for choice in field.choices]},
+            "minItems": field.least,
+            "maxItems": len(field.choices),
+            "uniqueItems": True,
+        }
 
 
 # ------------------------------------------------------------------------------- the whole document

@@ -8,7 +8,7 @@ source is the same name in snake case.
 import difflib
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
@@ -129,6 +129,37 @@ class ListField(serializers.Field[list[object], list[object], list[object], Any]
         return data
 
     def to_representation(self, value: list[object]) -> list[object]:
+        return value
+
+
+class ChoiceSetField(serializers.Field[list[str], list[object], list[str], Any]):
+    """A JSON array of `least` or more distinct members of a closed set of strings; it is read in
+    the order of the set.
+    """
+
+    def __init__(self, *, choices: Sequence[str], least: int = 1, **options: Any) -> None:
+        super().__init__(**options)
+        self.choices = choices
+        self.least = least
+
+    def to_internal_value(self, data: list[object]) -> list[str]:
+        if not isinstance(data, list):
+            raise serializers.ValidationError("must be an array")
+        if not self.least <= len(data) <= len(self.choices):
+            raise serializers.ValidationError(
+                f"must name {self.least} to {len(self.choices)} of the allowed values"
+            )
+        errors: dict[str, list[str]] = {}
+        for index, item in enumerate(data):
+            if item not in self.choices:
+                errors[str(index)] = ["is not one of the allowed values"]
+            elif item in data[:index]:
+                errors[str(index)] = ["is listed twice"]
+        if errors:
+            raise serializers.ValidationError(errors)
+        return [choice for choice in self.choices if choice in data]
+
+    def to_representation(self, value: list[str]) -> list[str]:
         return value
 
 
@@ -295,7 +326,13 @@ def _faults(
             faults += _faults(field, messages, value, f"{path}{name}.")
             continue
         is_hidden = name not in data or isinstance(field, SecretField)
-        allowed = list(field.choices) if isinstance(field, ChoiceField) else None
+        allowed = list(field.choices) if isinstance(field, ChoiceField | ChoiceSetField) else None
+        if isinstance(value, list) and isinstance(messages, dict):
+            faults += [
+                Fault(f"{path}{name}[{index}]", _first_message(message), value[int(index)], allowed)
+                for index, message in messages.items()
+            ]
+            continue
         shown = WITHHELD if is_hidden else value
         faults.append(Fault(path + name, _first_message(messages), shown, allowed))
     return faults
