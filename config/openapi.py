@@ -11,7 +11,6 @@ from typing import Any, Final
 import orjson
 from drf_spectacular.generators import SchemaGenerator
 
-from apps.accounts import openapi as accounts
 from apps.algorithms.step_schemas import add_steps
 from apps.backtests.result_schemas import add_results
 from apps.core.api.exceptions import RETRY_AFTER_SECONDS
@@ -45,7 +44,7 @@ from apps.webhooks.messages import add_messages
 
 # Those that bring components.
 APPS: Final = (
-    accounts, symbols, market, feeds, activity, drift,
+    symbols, market, feeds, activity, drift,
 )  # fmt: skip
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",

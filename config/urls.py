@@ -5,13 +5,13 @@ from django.urls import path
 from rest_framework.routers import SimpleRouter
 
 from apps.accounts.views import (
-    EntryView,
-    KeyView,
-    LogOutView,
-    PasswordView,
-    ProfileView,
-    RefreshView,
-    SessionView,
+    EntryViewSet,
+    KeyViewSet,
+    LogOutViewSet,
+    PasswordViewSet,
+    ProfileViewSet,
+    RefreshViewSet,
+    SessionViewSet,
 )
 from apps.algorithms.views import (
     AlgorithmViewSet,
@@ -47,6 +47,7 @@ router.register("api/trading/templates", TemplateViewSet, basename="template")
 router.register("api/trading/indicators", IndicatorViewSet, basename="indicator")
 router.register("api/backtests", BacktestViewSet, basename="backtest")
 
+router.register("api/auth/keys", KeyViewSet, basename="key")
 router.register("api/webhooks", WebhookViewSet, basename="webhook")
 router.register("api/webhooks/deliveries", DeliveryViewSet, basename="delivery")
 
@@ -62,16 +63,16 @@ urlpatterns = [
     path("docs/webhooks", docs.webhooks),
     path("admin/", admin.site.urls),
     # ----------------------------------------------------------------------------------- accounts
-    path("api/auth/signup", EntryView.as_view({"post": "sign_up"})),
-    path("api/auth/login", EntryView.as_view({"post": "log_in"})),
-    path("api/auth/refresh-token", RefreshView.as_view({"post": "refresh"})),
-    path("api/auth/logout", LogOutView.as_view({"post": "log_out"})),
-    path("api/auth/profile", ProfileView.as_view({"get": "show", "patch": "change"})),
-    path("api/auth/password", PasswordView.as_view({"post": "change"})),
-    path("api/auth/sessions", SessionView.as_view({"get": "list", "delete": "end_all"})),
-    path("api/auth/sessions/<str:session_id>", SessionView.as_view({"delete": "end"})),
-    path("api/auth/keys", KeyView.as_view({"get": "list", "post": "create"})),
-    path("api/auth/keys/<str:key_id>", KeyView.as_view({"delete": "revoke"})),
+    path("api/auth/signup", EntryViewSet.as_view({"post": "sign_up"})),
+    path("api/auth/login", EntryViewSet.as_view({"post": "log_in"})),
+    path("api/auth/refresh-token", RefreshViewSet.as_view({"post": "refresh"})),
+    path("api/auth/logout", LogOutViewSet.as_view({"post": "log_out"})),
+    path(
+        "api/auth/profile", ProfileViewSet.as_view({"get": "retrieve", "patch": "partial_update"})
+    ),
+    path("api/auth/password", PasswordViewSet.as_view({"post": "create"})),
+    path("api/auth/sessions", SessionViewSet.as_view({"get": "list", "delete": "destroy_all"})),
+    path("api/auth/sessions/<str:session_id>", SessionViewSet.as_view({"delete": "destroy"})),
     # ------------------------------------------------------------------------------------ symbols
     path("api/symbols/validate", SymbolView.as_view({"post": "validate"})),
     path("api/symbols/search", SymbolView.as_view({"get": "search"})),

@@ -1,24 +1,57 @@
-"""The bodies of the authentication calls, and users, sessions and keys as they answer them."""
+"""Accounts on the wire: users, the tokens of a login, sessions and API keys."""
 
-from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, IntegerField
 
-from apps.accounts import email_addresses, passwords, tokens
+from apps.accounts import email_addresses, passwords
 from apps.accounts.api_keys import KeyScope
-from apps.accounts.models import ApiKey, LoginSession, User
+from apps.accounts.models import Role
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
 from apps.core.api.serializers import (
-    Body,
+    AnswerSerializer,
+    ChoiceField,
+    ChoiceSetField,
     FlagField,
-    ListField,
+    IdField,
     MomentField,
     SecretField,
+    StrictSerializer,
     TextField,
 )
-from apps.core.errors import Fault, InvalidInput
+
+MAX_NAME: Final = 100
+_SCOPES: Final = [scope.value for scope in KeyScope]
+_PASSWORD: Final = "a long password"
+_CREDENTIALS: Final = {"email": "trader@example.com", "password": _PASSWORD}
+_USER: Final = {
+    "id": ID_EXAMPLE,
+    "email": "trader@example.com",
+    "name": "A Trader",
+    "emailVerified": False,
+}
+_ACCESS: Final = {"accessToken": "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmF0dXJl", "expiresIn": 900}
+_KEY: Final = {
+    "id": ID_EXAMPLE,
+    "name": "Night runner",
+    "scopes": ["read"],
+    "lastFour": "x7Qk",
+    "createdAt": MOMENT_EXAMPLE,
+    "lastUsedAt": None,
+    "expiresAt": None,
+}
 
 
+@extend_schema_field(
+    {
+        "type": "string",
+        "format": "email",
+        "pattern": "^[!-~]*$",
+        "maxLength": email_addresses.MAX_LENGTH,
+    }
+)
 class AddressField(serializers.Field[str, str, str, Any]):
     """An e-mail address, exactly as sent: blanks around it are refused."""
 
@@ -28,106 +61,165 @@ class AddressField(serializers.Field[str, str, str, Any]):
         return data
 
 
-class SignUpBody(Body):
-    email = AddressField()
-    password = SecretField(min_length=passwords.MIN_LENGTH, max_length=passwords.MAX_LENGTH)
-    name = TextField(max_length=100)
+class AccountSerializer(StrictSerializer):
+    """The base of the account's bodies, which ignore keys that they do not know."""
+
+    refuses_unknown = False
 
 
-class LogInBody(Body):
+@example({**_CREDENTIALS, "name": "A Trader"})
+class SignUpSerializer(AccountSerializer):
+    email = AddressField(help_text="Without a quoted name or a bare IP address.")
+    password = SecretField(
+        min_length=passwords.MIN_LENGTH,
+        max_length=passwords.MAX_LENGTH,
+        help_text="Chosen by the user.",
+    )
+    name = TextField(max_length=MAX_NAME, help_text="What to call the user.")
+
+
+@example(_CREDENTIALS)
+class LogInSerializer(AccountSerializer):
     """Any two strings that are not empty: a pair that cannot be right is wrong, not malformed."""
 
-    email = SecretField()
-    password = SecretField()
-    sessionCookie = FlagField(required=False)
+    email = SecretField(help_text="As at sign-up; case does not count.")
+    password = SecretField(help_text="As chosen.")
+    sessionCookie = FlagField(
+        required=False, help_text="Whether a browser is signed in by a cookie, too."
+    )
 
 
-class ProfileBody(Body):
-    name = TextField(max_length=100, required=False)
+@example({"name": "A Trader"})
+class ProfileChangeSerializer(AccountSerializer):
+    name = TextField(max_length=MAX_NAME, required=False, help_text="What to call the user.")
 
 
-class PasswordBody(Body):
-    currentPassword = SecretField()
-    newPassword = SecretField(min_length=passwords.MIN_LENGTH, max_length=passwords.MAX_LENGTH)
+@example({"currentPassword": _PASSWORD, "newPassword": "a longer password"})
+class PasswordChangeSerializer(AccountSerializer):
+    currentPassword = SecretField(help_text="The password until now.")
+    newPassword = SecretField(
+        min_length=passwords.MIN_LENGTH,
+        max_length=passwords.MAX_LENGTH,
+        help_text="The password from now on.",
+    )
 
 
-class KeyBody(Body):
-    name = TextField(max_length=100)
-    scopes = ListField()
-    expiresAt = MomentField(required=False, allow_null=True)
+@example({"name": "Night runner", "scopes": ["read"]})
+class NewKeySerializer(AccountSerializer):
+    name = TextField(max_length=MAX_NAME, help_text="For its owner to tell it from others.")
+    scopes = ChoiceSetField(choices=_SCOPES, help_text="What it allows; no scope includes another.")
+    expiresAt = MomentField(
+        required=False, allow_null=True, help_text="In the future; null and absent: never."
+    )
 
 
-def key_in(data: Any) -> dict[str, Any]:
-    """What `services.create_key` takes. Any: as with `Body.read`."""
-    body = KeyBody.read(data)
-    faults = list(_faults_of(body["scopes"]))
-    if faults:
-        raise InvalidInput(*faults)
-    return {
-        "name": body["name"],
-        "allowed": [KeyScope(str(scope)) for scope in body["scopes"]],
-        "expires_at": body.get("expiresAt"),
+class IdentitySerializer(AnswerSerializer):
+    """A user, as every answer shows one."""
+
+    id = IdField()
+    email = CharField()
+    name = CharField()
+    emailVerified = BooleanField()
+
+
+class NewUserSerializer(IdentitySerializer):
+    """A user who has just signed up."""
+
+    createdAt = MomentField()
+
+
+class KnownUserSerializer(IdentitySerializer):
+    """A user who has logged in."""
+
+    role = ChoiceField(choices=[role.value for role in Role])
+
+
+@example({**_USER, "role": "user", "createdAt": MOMENT_EXAMPLE})
+class ProfileSerializer(KnownUserSerializer):
+    """The user who calls."""
+
+    createdAt = MomentField()
+
+
+class AccessSerializer(AnswerSerializer):
+    """An access token."""
+
+    accessToken = CharField()
+    expiresIn = IntegerField(help_text="Seconds.")
+
+
+@example({"success": True, "message": "Logged out."})
+class DoneSerializer(AnswerSerializer):
+    """That it is done."""
+
+    success = BooleanField()
+    message = CharField()
+
+
+@example(
+    {
+        "success": True,
+        "message": "Welcome.",
+        "user": {**_USER, "createdAt": MOMENT_EXAMPLE},
+        **_ACCESS,
     }
+)
+class SignedUpSerializer(DoneSerializer, AccessSerializer):
+    """The new user and an access token."""
+
+    user = NewUserSerializer()
 
 
-def _faults_of(named: list[object]) -> Iterator[Fault]:
-    known = [scope.value for scope in KeyScope]
-    if not 1 <= len(named) <= len(known):
-        yield Fault("scopes", f"must name 1 to {len(known)} scopes", named, known)
-        return
-    for place, scope in enumerate(named):
-        if scope not in known:
-            yield Fault(f"scopes[{place}]", "is not one of the allowed values", scope, known)
-        elif scope in named[:place]:
-            yield Fault(f"scopes[{place}]", "stands twice", scope, known)
+@example({"success": True, "message": "Logged in.", "user": {**_USER, "role": "user"}, **_ACCESS})
+class LoggedInSerializer(DoneSerializer, AccessSerializer):
+    """The user and an access token."""
+
+    user = KnownUserSerializer()
 
 
-def new_user_out(user: User) -> dict[str, object]:
-    return {**_identity(user), "createdAt": user.created_at}
+@example({"success": True, **_ACCESS})
+class RenewedSerializer(AccessSerializer):
+    """A new access token."""
+
+    success = BooleanField()
 
 
-def known_user_out(user: User) -> dict[str, object]:
-    return {**_identity(user), "role": user.role}
-
-
-def profile_out(user: User) -> dict[str, object]:
-    return {**_identity(user), "role": user.role, "createdAt": user.created_at}
-
-
-def _identity(user: User) -> dict[str, object]:
-    return {
-        "id": user.pk,
-        "email": user.email,
-        "name": user.name,
-        "emailVerified": user.email_verified,
+@example(
+    {
+        "id": ID_EXAMPLE,
+        "createdAt": MOMENT_EXAMPLE,
+        "lastUsedAt": MOMENT_EXAMPLE,
+        "address": "127.0.0.1",
+        "userAgent": "curl/8.5.0",
+        "current": True,
     }
+)
+class SessionSerializer(AnswerSerializer):
+    """A login of the user's, from `services.live_sessions`."""
+
+    id = IdField()
+    createdAt = MomentField()
+    lastUsedAt = MomentField()
+    address = CharField()
+    userAgent = CharField()
+    current = BooleanField()
 
 
-def access_out(access_token: str) -> dict[str, object]:
-    return {
-        "accessToken": access_token,
-        "expiresIn": int(tokens.ACCESS_LIFETIME.total_seconds()),
-    }
+@example(_KEY)
+class KeySerializer(AnswerSerializer):
+    """An API key, without its text."""
+
+    id = IdField()
+    name = CharField()
+    scopes = ChoiceSetField(choices=_SCOPES)
+    lastFour = CharField()
+    createdAt = MomentField()
+    lastUsedAt = MomentField(allow_null=True)
+    expiresAt = MomentField(allow_null=True)
 
 
-def session_out(session: LoginSession, current: LoginSession) -> dict[str, object]:
-    return {
-        "id": session.pk,
-        "createdAt": session.created_at,
-        "lastUsedAt": session.last_used_at,
-        "address": session.address,
-        "userAgent": session.user_agent,
-        "current": session.pk == current.pk,
-    }
+@example({**_KEY, "key": "atk_examplexampleexamplexampleexamplex7Qk"})
+class CreatedKeySerializer(KeySerializer):
+    """An API key with its text."""
 
-
-def key_out(key: ApiKey) -> dict[str, object]:
-    return {
-        "id": key.pk,
-        "name": key.name,
-        "scopes": key.scopes,
-        "lastFour": key.last_four,
-        "createdAt": key.created_at,
-        "lastUsedAt": key.last_used_at,
-        "expiresAt": key.expires_at,
-    }
+    key = CharField(help_text="The key itself, shown this once.")

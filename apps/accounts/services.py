@@ -1,7 +1,7 @@
 """Operations on accounts: sign-up, login, refresh, logout, passwords, sessions, API keys."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
@@ -11,7 +11,7 @@ from django.contrib.auth.hashers import make_password
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
 from apps.accounts import api_keys, email_addresses, tokens
@@ -304,9 +304,11 @@ def _wrong_current_password() -> InvalidInput:
     return InvalidInput(Fault("currentPassword", "is not your password"))
 
 
-def live_sessions(user: User, *, now: datetime) -> QuerySet[LoginSession]:
-    """Return the live sessions of a user, the newest first."""
-    return user.sessions.live(now=now).order_by("-created_at", "-pk")
+def live_sessions(user: User, *, current: LoginSession, now: datetime) -> QuerySet[LoginSession]:
+    """Return the live sessions of a user, the newest first; each tells whether it is `current`."""
+    is_current = ExpressionWrapper(Q(pk=current.pk), output_field=BooleanField())
+    rows = user.sessions.live(now=now).annotate(current=is_current)
+    return rows.order_by("-created_at", "-pk")
 
 
 def end_session(*, user: User, session_id: str, now: datetime) -> None:
@@ -350,9 +352,9 @@ def create_key(
     *,
     user: User,
     name: str,
-    allowed: Collection[api_keys.KeyScope],
-    expires_at: datetime | None,
+    scopes: Sequence[str],
     now: datetime,
+    expires_at: datetime | None = None,
 ) -> tuple[ApiKey, str]:
     """Create a key; return its row and its text, which is not shown again.
 
@@ -367,7 +369,7 @@ def create_key(
     text = api_keys.new_key()
     key = user.keys.create(
         name=name,
-        scopes=[scope.value for scope in api_keys.KeyScope if scope in allowed],
+        scopes=list(scopes),
         digest=api_keys.digest_of(text),
         last_four=text[-api_keys.LAST_SHOWN :],
         created_at=now,

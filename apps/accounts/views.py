@@ -1,122 +1,172 @@
-"""Signing up, in and out; one's own profile, password, sessions and keys."""
+"""/api/auth: signing up, logging in and out; a user's own profile, password, sessions and keys."""
 
-from typing import Any
+from typing import Any, Final
 
-from django.utils import timezone
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts import (
-    cookies,
-    email_addresses,
-    openapi,
-    serializers,
-    services,
-    tokens,
+from apps.accounts import cookies, email_addresses, services, tokens
+from apps.accounts.authentication import bearer_token, session_of_call
+from apps.accounts.serializers import (
+    CreatedKeySerializer,
+    DoneSerializer,
+    KeySerializer,
+    LoggedInSerializer,
+    LogInSerializer,
+    NewKeySerializer,
+    PasswordChangeSerializer,
+    ProfileChangeSerializer,
+    ProfileSerializer,
+    RenewedSerializer,
+    SessionSerializer,
+    SignedUpSerializer,
+    SignUpSerializer,
 )
-from apps.accounts.authentication import bearer_token, caller, session_of_call
+from apps.accounts.services import EmailTaken, TooManyKeys, WrongCredentials
 from apps.core import request_origin
 from apps.core.api import limits
-from apps.core.api.pagination import Query, page_of
+from apps.core.api.schema import ACCOUNT, LOG_OUT, REFRESH, answer_header, refuses
+from apps.core.api.views import OwnedViewSet
 from apps.core.errors import Forbidden
-from apps.core.openapi import documented
 
-_USER_AGENT_KEPT = 200
+SET_COOKIE: Final = answer_header("Set-Cookie")
+USER_AGENT_LENGTH: Final = 200
 
 
-class EntryView(ViewSet):
-    """Opens a session: for a new user, or for one who knows the password."""
+def _origin_of(request: Request) -> dict[str, Any]:
+    """Return where a session is opened from, as the user's list of sessions shows it."""
+    agent = request.headers.get("User-Agent", "")
+    return {
+        "address": request_origin.current().address,
+        "user_agent": "".join(filter(str.isprintable, agent))[:USER_AGENT_LENGTH],
+    }
+
+
+def _access(access_token: str) -> dict[str, object]:
+    seconds = int(tokens.ACCESS_LIFETIME.total_seconds())
+    return {"access_token": access_token, "expires_in": seconds}
+
+
+@extend_schema(tags=["account"])
+class EntryViewSet(OwnedViewSet):
+    """Calls that open a session: for a new user, or for one who knows the password."""
 
     authentication_classes = ()
     permission_classes = ()
 
-    @documented(openapi.SIGN_UP)
+    @extend_schema(
+        operation_id="signUp",
+        parameters=[SET_COOKIE],
+        request=SignUpSerializer,
+        responses={201: SignedUpSerializer},
+    )
+    @refuses(EmailTaken)
     def sign_up(self, request: Request) -> Response:
-        body = serializers.SignUpBody.read(request.data)
-        issued = services.sign_up(**body, **_origin_of(request), now=timezone.now())
-        user = serializers.new_user_out(issued.session.user)
-        return _signed_in(issued, message="Welcome.", user=user, status=201)
+        """Register, and open a first session."""
+        body = self.read(SignUpSerializer)
+        issued = services.sign_up(**body, **_origin_of(request), now=self.now)
+        return _logged_in(issued, SignedUpSerializer, message="Welcome.", status=201)
 
-    @documented(openapi.LOG_IN)
+    @extend_schema(
+        operation_id="logIn",
+        parameters=[SET_COOKIE],
+        request=LogInSerializer,
+        responses={200: LoggedInSerializer},
+    )
+    @refuses(WrongCredentials)
     def log_in(self, request: Request) -> Response:
-        body = serializers.LogInBody.read(request.data)
-        wants_cookie = body.pop("sessionCookie", False)
+        """Open a session.
+
+        With `sessionCookie` true a browser is also signed in by a cookie of its own.
+        """
+        body = self.read(LogInSerializer)
+        wants_cookie = body.pop("session_cookie", False)
         failures = limits.login_failures(email_addresses.normalize(body["email"]))
         with limits.failures_counted(failures):
-            issued = services.log_in(**body, **_origin_of(request), now=timezone.now())
+            issued = services.log_in(**body, **_origin_of(request), now=self.now)
         if wants_cookie:
             cookies.log_browser_in(request, issued.session)
-        user = serializers.known_user_out(issued.session.user)
-        return _signed_in(issued, message="Logged in.", user=user, status=200)
+        return _logged_in(issued, LoggedInSerializer, message="Logged in.", status=200)
 
 
-def _origin_of(request: Request) -> dict[str, Any]:
-    """Where the session is opened from, as the user's list of sessions shows it."""
-    agent = request.headers.get("User-Agent", "")
-    return {
-        "address": request_origin.current().address,
-        "user_agent": "".join(filter(str.isprintable, agent))[:_USER_AGENT_KEPT],
-    }
-
-
-def _signed_in(
-    issued: tokens.IssuedTokens, *, message: str, user: dict[str, object], status: int
+def _logged_in(
+    issued: tokens.IssuedTokens,
+    serializer: type[SignedUpSerializer | LoggedInSerializer],
+    *,
+    message: str,
+    status: int,
 ) -> Response:
-    access = serializers.access_out(issued.access)
-    response = Response({"success": True, "message": message, "user": user, **access}, status)
+    user = issued.session.user
+    values = {"success": True, "message": message, "user": user, **_access(issued.access)}
+    response = Response(serializer.render(values), status)
     max_age = int(tokens.REFRESH_LIFETIME.total_seconds())
     cookies.set_refresh_token(response, issued.refresh, max_age=max_age)
     return response
 
 
-class RefreshView(ViewSet):
-    """A new access token for the refresh cookie, and now and then a new cookie. The Authorization
-    header is not read.
-    """
+@extend_schema(tags=["account"])
+class RefreshViewSet(OwnedViewSet):
+    """The renewal of access tokens. The Authorization header is not read."""
 
     authentication_classes = ()
     permission_classes = ()
 
-    @documented(openapi.REFRESH)
+    @extend_schema(
+        operation_id="refreshToken",
+        auth=REFRESH,
+        parameters=[SET_COOKIE],
+        request=None,
+        responses={200: RenewedSerializer},
+    )
     def refresh(self, request: Request) -> Response:
+        """A new access token for the refresh cookie.
+
+        Now and then the answer also replaces the cookie; a client keeps the newest.
+        """
         cookies.refuse_cross_site(request)
-        now = timezone.now()
-        renewal = services.refresh(refresh_token=cookies.refresh_token_in(request), now=now)
-        response = Response({"success": True, **serializers.access_out(renewal.access)})
-        if renewal.refresh is not None:
-            left = renewal.session.expires_at - now
-            cookies.set_refresh_token(response, renewal.refresh, max_age=int(left.total_seconds()))
+        refreshed = services.refresh(refresh_token=cookies.refresh_token_in(request), now=self.now)
+        values = {"success": True, **_access(refreshed.access)}
+        response = Response(RenewedSerializer.render(values))
+        if refreshed.refresh is not None:
+            max_age = int((refreshed.session.expires_at - self.now).total_seconds())
+            cookies.set_refresh_token(response, refreshed.refresh, max_age=max_age)
         return response
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
     ) -> Response:
-        """A cookie that was refused is of no more use."""
+        """Clear a cookie that was refused."""
         if response.status_code == 401:
             cookies.clear_refresh_token(response)
         return super().finalize_response(request, response, *args, **kwargs)
 
 
-class LogOutView(ViewSet):
-    """Takes any of access token, refresh cookie and session cookie, expired or not, and clears the
-    cookies.
-    """
+@extend_schema(tags=["account"])
+class LogOutViewSet(OwnedViewSet):
+    """Logging out by any of access token, refresh cookie and session cookie, expired or not."""
 
     authentication_classes = ()
     permission_classes = ()
 
-    @documented(openapi.LOG_OUT)
+    @extend_schema(
+        operation_id="logOut",
+        auth=LOG_OUT,
+        parameters=[SET_COOKIE],
+        request=None,
+        responses={200: DoneSerializer},
+    )
     def log_out(self, request: Request) -> Response:
+        """End the session that any of the credentials proves."""
         cookies.refuse_cross_site(request)
         services.log_out(
             access_token=bearer_token(request),
             refresh_token=cookies.refresh_token_in(request),
             browser_session=_browser_session(request),
-            now=timezone.now(),
+            now=self.now,
         )
         cookies.log_browser_out(request)
-        return Response({"success": True, "message": "Logged out."})
+        return Response(DoneSerializer.render({"success": True, "message": "Logged out."}))
 
     def finalize_response(
         self, request: Request, response: Response, *args: Any, **kwargs: Any
@@ -126,8 +176,9 @@ class LogOutView(ViewSet):
 
 
 def _browser_session(request: Request) -> str | None:
-    """What the session cookie proves. Without the CSRF token that is nothing, and where no other
-    credential was sent, a refusal.
+    """Return the id of the session that the session cookie proves.
+
+    Without the CSRF token it proves nothing; that is refused where no other credential was sent.
     """
     session_id = cookies.session_id_in(request._request)
     try:
@@ -140,81 +191,96 @@ def _browser_session(request: Request) -> str | None:
     return session_id
 
 
-class ProfileView(ViewSet):
-    """The user who calls."""
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class ProfileViewSet(OwnedViewSet):
+    @extend_schema(operation_id="readProfile", responses={200: ProfileSerializer})
+    def retrieve(self, request: Request) -> Response:
+        """The user who calls."""
+        return Response(ProfileSerializer.render(self.owner))
 
-    @documented(openapi.READ_PROFILE)
-    def show(self, request: Request) -> Response:
-        return Response(serializers.profile_out(caller(request)))
+    @extend_schema(
+        operation_id="changeProfile",
+        request=ProfileChangeSerializer,
+        responses={200: ProfileSerializer},
+    )
+    def partial_update(self, request: Request) -> Response:
+        """Change the name."""
+        changes = self.read(ProfileChangeSerializer)
+        user = services.change_profile(user=self.owner, **changes, now=self.now)
+        return Response(ProfileSerializer.render(user))
 
-    @documented(openapi.CHANGE_PROFILE)
-    def change(self, request: Request) -> Response:
-        body = serializers.ProfileBody.read(request.data)
-        user = services.change_profile(user=caller(request), **body, now=timezone.now())
-        return Response(serializers.profile_out(user))
 
-
-class PasswordView(ViewSet):
-    @documented(openapi.CHANGE_PASSWORD)
-    def change(self, request: Request) -> Response:
-        body = serializers.PasswordBody.read(request.data)
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class PasswordViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="changePassword",
+        request=PasswordChangeSerializer,
+        responses={200: DoneSerializer},
+    )
+    def create(self, request: Request) -> Response:
+        """Set a new password, and end all other sessions."""
         services.change_password(
-            user=caller(request),
+            user=self.owner,
             session=session_of_call(request),
-            current_password=body["currentPassword"],
-            new_password=body["newPassword"],
-            now=timezone.now(),
+            **self.read(PasswordChangeSerializer),
+            now=self.now,
         )
         message = "The password is changed; other sessions have ended."
-        return Response({"success": True, "message": message})
+        return Response(DoneSerializer.render({"success": True, "message": message}))
 
 
-class SessionView(ViewSet):
-    """Where the user is signed in."""
-
-    @documented(openapi.LIST_SESSIONS)
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class SessionViewSet(OwnedViewSet):
+    @extend_schema(operation_id="listSessions", responses=SessionSerializer(many=True))
     def list(self, request: Request) -> Response:
-        page = Query(request.query_params).page()
-        rows = services.live_sessions(caller(request), now=timezone.now())
-        current = session_of_call(request)
-        return Response(page_of(rows, page, lambda row: serializers.session_out(row, current)))
+        """Where the user is signed in."""
+        rows = services.live_sessions(self.owner, current=session_of_call(request), now=self.now)
+        return self.page(rows, SessionSerializer)
 
-    @documented(openapi.END_SESSION)
-    def end(self, request: Request, session_id: str) -> Response:
-        services.end_session(user=caller(request), session_id=session_id, now=timezone.now())
+    @extend_schema(operation_id="endSession", parameters=[SET_COOKIE], responses={204: None})
+    def destroy(self, request: Request, session_id: str) -> Response:
+        """End one session."""
+        services.end_session(user=self.owner, session_id=session_id, now=self.now)
         is_current = session_id == session_of_call(request).pk
-        return _signed_out(request) if is_current else Response(status=204)
+        return _logged_out(request) if is_current else Response(status=204)
 
-    @documented(openapi.END_SESSIONS)
-    def end_all(self, request: Request) -> Response:
-        services.end_all_sessions(user=caller(request), now=timezone.now())
-        return _signed_out(request)
+    @extend_schema(operation_id="endSessions", parameters=[SET_COOKIE], responses={204: None})
+    def destroy_all(self, request: Request) -> Response:
+        """End all sessions, the current one too."""
+        services.end_all_sessions(user=self.owner, now=self.now)
+        return _logged_out(request)
 
 
-def _signed_out(request: Request) -> Response:
-    """Without the cookies, which are of no more use."""
+def _logged_out(request: Request) -> Response:
+    """Clear the cookies, which are of no more use."""
     response = Response(status=204)
     cookies.clear_refresh_token(response)
     cookies.log_browser_out(request)
     return response
 
 
-class KeyView(ViewSet):
-    """The keys of the user's programs."""
+@extend_schema(tags=["account"], auth=ACCOUNT)
+class KeyViewSet(OwnedViewSet):
+    lookup_url_kwarg = "key_id"
 
-    @documented(openapi.LIST_KEYS)
+    @extend_schema(operation_id="listKeys", responses=KeySerializer(many=True))
     def list(self, request: Request) -> Response:
-        page = Query(request.query_params).page()
-        return Response(page_of(services.keys_of(caller(request)), page, serializers.key_out))
+        """The API keys of the user's programs."""
+        return self.page(services.keys_of(self.owner), KeySerializer)
 
-    @documented(openapi.CREATE_KEY)
+    @extend_schema(
+        operation_id="createKey", request=NewKeySerializer, responses={201: CreatedKeySerializer}
+    )
+    @refuses(TooManyKeys)
     def create(self, request: Request) -> Response:
+        """Make an API key."""
         key, text = services.create_key(
-            user=caller(request), now=timezone.now(), **serializers.key_in(request.data)
+            user=self.owner, **self.read(NewKeySerializer), now=self.now
         )
-        return Response({**serializers.key_out(key), "key": text}, status=201)
+        return Response({**KeySerializer.render(key), "key": text}, status=201)
 
-    @documented(openapi.REVOKE_KEY)
-    def revoke(self, request: Request, key_id: str) -> Response:
-        services.revoke_key(user=caller(request), key_id=key_id, now=timezone.now())
+    @extend_schema(operation_id="revokeKey", responses={204: None})
+    def destroy(self, request: Request, key_id: str) -> Response:
+        """End an API key."""
+        services.revoke_key(user=self.owner, key_id=key_id, now=self.now)
         return Response(status=204)

@@ -28,7 +28,7 @@ def opened(user: User) -> LoginSession:
 
 def new_key(user: User) -> tuple[ApiKey, str]:
     return services.create_key(
-        user=user, name="Runner", allowed=[KeyScope.READ], expires_at=None, now=timezone.now()
+        user=user, name="Runner", scopes=[KeyScope.READ], expires_at=None, now=timezone.now()
     )
 
 

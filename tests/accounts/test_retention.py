@@ -27,7 +27,7 @@ def key(user: User, *, expired: int | None = None, revoked: int | None = None) -
     made, _ = services.create_key(
         user=user,
         name="A key",
-        allowed=[KeyScope.READ],
+        scopes=[KeyScope.READ],
         expires_at=None if expired is None else make.NOW - expired * DAY,
         now=make.NOW - 100 * DAY,
     )

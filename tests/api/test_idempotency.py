@@ -214,7 +214,7 @@ def key_of(user: User) -> APIClient:
     _, text = accounts.create_key(
         user=user,
         name="robot",
-        allowed=[KeyScope.TRADE, KeyScope.BACKTEST],
+        scopes=[KeyScope.TRADE, KeyScope.BACKTEST],
         expires_at=None,
         now=timezone.now(),
     )

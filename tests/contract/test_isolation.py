@@ -52,7 +52,7 @@ def session_of(user: User) -> str:
 
 def key_of(user: User) -> str:
     key, _ = accounts.create_key(
-        user=user, name=MARK, allowed=list(KeyScope), expires_at=None, now=make.NOW
+        user=user, name=MARK, scopes=list(KeyScope), expires_at=None, now=make.NOW
     )
     return key.pk
 

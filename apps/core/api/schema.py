@@ -45,8 +45,11 @@ View = TypeVar("View", bound=Callable[..., object])
 Answer = TypeVar("Answer", bound=serializers.Serializer[Any])
 
 BEARER: Final[list[dict[str, list[str]]]] = [{"bearer": []}, {"sessionCookie": []}]
-# Under /api/auth no API key is valid.
-ACCOUNT: Final[list[dict[str, list[str]]]] = [{"accessToken": []}, {"sessionCookie": []}]
+# For `extend_schema(auth=...)`, whose annotation knows names alone. Under /api/auth no API key is
+# valid; a refresh takes the cookie, and logging out any credential of a session.
+ACCOUNT: Final[Any] = [{"accessToken": []}, {"sessionCookie": []}]
+REFRESH: Final[Any] = [{"refreshCookie": []}]
+LOG_OUT: Final[Any] = [{"accessToken": []}, {"refreshCookie": []}, {"sessionCookie": []}]
 SECURITY_SCHEMES: Final = {
     "bearer": {
         "type": "http",
