@@ -22,7 +22,7 @@ from apps.core.api.serializers import (
     TextField,
 )
 
-MAX_NAME: Final = 100
+_MAX_NAME: Final = 100
 _SCOPES: Final = [scope.value for scope in KeyScope]
 _PASSWORD: Final = "a long password"
 _CREDENTIALS: Final = {"email": "trader@example.com", "password": _PASSWORD}
@@ -75,7 +75,7 @@ class SignUpSerializer(AccountSerializer):
         max_length=passwords.MAX_LENGTH,
         help_text="Chosen by the user.",
     )
-    name = TextField(max_length=MAX_NAME, help_text="What to call the user.")
+    name = TextField(max_length=_MAX_NAME, help_text="What to call the user.")
 
 
 @example(_CREDENTIALS)
@@ -91,7 +91,7 @@ class LogInSerializer(AccountSerializer):
 
 @example({"name": "A Trader"})
 class ProfileChangeSerializer(AccountSerializer):
-    name = TextField(max_length=MAX_NAME, required=False, help_text="What to call the user.")
+    name = TextField(max_length=_MAX_NAME, required=False, help_text="What to call the user.")
 
 
 @example({"currentPassword": _PASSWORD, "newPassword": "a longer password"})
@@ -106,7 +106,7 @@ class PasswordChangeSerializer(AccountSerializer):
 
 @example({"name": "Night runner", "scopes": ["read"]})
 class NewKeySerializer(AccountSerializer):
-    name = TextField(max_length=MAX_NAME, help_text="For its owner to tell it from others.")
+    name = TextField(max_length=_MAX_NAME, help_text="For its owner to tell it from others.")
     scopes = ChoiceSetField(choices=_SCOPES, help_text="What it allows; no scope includes another.")
     expiresAt = MomentField(
         required=False, allow_null=True, help_text="In the future; null and absent: never."

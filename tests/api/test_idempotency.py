@@ -94,8 +94,8 @@ def test_a_key_belongs_to_a_user_and_a_path(
 ) -> None:
     backtest = post(PATH, body, key="k").json()["id"]
     assert post(f"{PATH}/{backtest}/cancel", {}, key="k").json()["status"] == "cancelled"
-    theirs = api(bob).post(PATH, body, headers={"Idempotency-Key": "k"})
-    assert_error(theirs, 404, "ALGORITHM_NOT_FOUND")
+    answer_to_bob = api(bob).post(PATH, body, headers={"Idempotency-Key": "k"})
+    assert_error(answer_to_bob, 404, "ALGORITHM_NOT_FOUND")
 
 
 @pytest.mark.parametrize("key", ["", " ", "a b", "é", "x" * 256, "a\tb"])

@@ -159,7 +159,7 @@ def test_those_made_at_the_same_moment_count_each_other() -> None:
         new_key(user)
     ready = Barrier(8)
 
-    def one(number: int) -> bool:
+    def create(number: int) -> bool:
         ready.wait()
         try:
             new_key(user)
@@ -170,7 +170,7 @@ def test_those_made_at_the_same_moment_count_each_other() -> None:
         return True
 
     with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(one, range(8))) == 1
+        assert sum(pool.map(create, range(8))) == 1
 
 
 def test_the_database_knows_the_scopes(alice: User) -> None:
@@ -204,12 +204,12 @@ def test_unknown_is_not_found(api: Api, alice: User, key_id: str) -> None:
 
 
 def test_foreign_and_revoked_are_not_found(api: Api, alice: User, bob: User) -> None:
-    client, (mine, _), (his, _) = api(alice), new_key(alice), new_key(bob)
-    client.delete(f"{PATH}/{mine.pk}")
-    for key in (mine, his):
-        assert_error(client.delete(f"{PATH}/{key.pk}"), 404, "NOT_FOUND")
-    his.refresh_from_db()
-    assert his.revoked_at is None
+    client, (key, _), (key_of_bob, _) = api(alice), new_key(alice), new_key(bob)
+    client.delete(f"{PATH}/{key.pk}")
+    for row in (key, key_of_bob):
+        assert_error(client.delete(f"{PATH}/{row.pk}"), 404, "NOT_FOUND")
+    key_of_bob.refresh_from_db()
+    assert key_of_bob.revoked_at is None
 
 
 def test_the_list_is_paged_newest_first_and_ones_own(api: Api, alice: User, bob: User) -> None:
@@ -254,11 +254,13 @@ def test_each_call_needs_one_scope(
 
 
 def test_it_shows_its_owners_things_only(with_key: KeyClient, alice: User, bob: User) -> None:
-    mine, his = make.algorithm(alice), make.algorithm(bob)
+    algorithm, algorithm_of_bob = make.algorithm(alice), make.algorithm(bob)
     client = with_key(new_key(alice)[1])
     listed = [row["id"] for row in client.get("/api/trading/algorithms").json()["data"]]
-    assert listed == [mine.pk]
-    assert_error(client.get(f"/api/trading/algorithms/{his.pk}"), 404, "ALGORITHM_NOT_FOUND")
+    assert listed == [algorithm.pk]
+    assert_error(
+        client.get(f"/api/trading/algorithms/{algorithm_of_bob.pk}"), 404, "ALGORITHM_NOT_FOUND"
+    )
 
 
 @pytest.mark.parametrize(

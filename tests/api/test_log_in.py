@@ -147,12 +147,12 @@ def test_a_password_that_changes_meanwhile_opens_nothing(
     """The hash was compared in time, but the change has ended all sessions before this one."""
     authenticate = auth.authenticate
 
-    def overtaken(**credentials: str) -> Any:
+    def authenticate_then_change(**credentials: str) -> Any:
         user = authenticate(**credentials)
         User.objects.update(password=make_password("another one"))
         return user
 
-    monkeypatch.setattr(auth, "authenticate", overtaken)
+    monkeypatch.setattr(auth, "authenticate", authenticate_then_change)
     assert_error(log_in(alice.email, make.PASSWORD), 401, "UNAUTHORIZED")
     assert not LoginSession.objects.exists()
 

@@ -76,10 +76,10 @@ def test_the_access_token_with_an_expired_cookie(log_out: LogOut, alice: User) -
 
 
 def test_credentials_of_two_sessions_end_both(log_out: LogOut, alice: User, bob: User) -> None:
-    hers, his = opened(alice), opened(bob)
-    assert_out(log_out(hers.access, his.refresh))
-    assert is_over(hers)
-    assert is_over(his)
+    issued, issued_to_bob = opened(alice), opened(bob)
+    assert_out(log_out(issued.access, issued_to_bob.refresh))
+    assert is_over(issued)
+    assert is_over(issued_to_bob)
 
 
 def test_an_expired_access_token_with_a_good_cookie(log_out: LogOut, alice: User) -> None:

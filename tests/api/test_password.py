@@ -46,14 +46,17 @@ def test_the_new_one_is_the_one_that_logs_in(change: Change, api: Api, alice: Us
 
 
 def test_every_other_session_ends_at_once(change: Change, api: Api, alice: User, bob: User) -> None:
-    other, his = opened(alice), opened(bob)
+    other, issued_to_bob = opened(alice), opened(bob)
     change()
     client = api()
     client.credentials(HTTP_AUTHORIZATION=f"Bearer {other.access}")
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
     other.session.refresh_from_db()
-    his.session.refresh_from_db()
-    assert (other.session.end_reason, his.session.ended_at) == (SessionEndReason.PASSWORD, None)
+    issued_to_bob.session.refresh_from_db()
+    assert (other.session.end_reason, issued_to_bob.session.ended_at) == (
+        SessionEndReason.PASSWORD,
+        None,
+    )
 
 
 def test_the_session_that_changed_it_stays(change: Change) -> None:
@@ -105,12 +108,12 @@ def test_of_two_changes_at_once_one_is_made() -> None:
     user = make.user("racer")
     ready = Barrier(2)
 
-    def one(new: str) -> str | None:
-        issued, mine = opened(user), User.objects.get(pk=user.pk)
+    def change_to(new: str) -> str | None:
+        issued, account = opened(user), User.objects.get(pk=user.pk)
         ready.wait()
         try:
             services.change_password(
-                user=mine,
+                user=account,
                 session=issued.session,
                 current_password=make.PASSWORD,
                 new_password=new,
@@ -123,7 +126,7 @@ def test_of_two_changes_at_once_one_is_made() -> None:
         return new
 
     with ThreadPoolExecutor(2) as pool:
-        changed = {new for new in pool.map(one, ("password one", "password two")) if new}
+        changed = {new for new in pool.map(change_to, ("password one", "password two")) if new}
     user.refresh_from_db()
     assert len(changed) == 1
     assert user.check_password(changed.pop())

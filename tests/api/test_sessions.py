@@ -107,24 +107,24 @@ def test_unknown_is_not_found(api: Api, alice: User, session_id: str) -> None:
 
 
 def test_foreign_ended_and_expired_are_not_found(api: Api, alice: User, bob: User) -> None:
-    client, his, ended = api(alice), opened(bob), opened(alice)
+    client, session_of_bob, ended = api(alice), opened(bob), opened(alice)
     expired = opened(alice, ago=timedelta(days=8))
     client.delete(f"{PATH}/{ended.pk}")
-    for session in (his, ended, expired):
+    for session in (session_of_bob, ended, expired):
         assert_error(client.delete(f"{PATH}/{session.pk}"), 404, "NOT_FOUND")
-    his.refresh_from_db()
-    assert his.ended_at is None
+    session_of_bob.refresh_from_db()
+    assert session_of_bob.ended_at is None
 
 
 def test_all_are_ended_the_current_one_too(api: Api, alice: User, bob: User) -> None:
     client = api(alice)
     opened(alice)
-    his = opened(bob)
+    session_of_bob = opened(bob)
     response = client.delete(PATH)
     assert (response.status_code, response.content) == (204, b"")
     assert response.cookies["refreshToken"]["max-age"] == "0"
     assert not LoginSession.objects.filter(user=alice, ended_at=None).exists()
-    assert LoginSession.objects.get(pk=his.pk).ended_at is None
+    assert LoginSession.objects.get(pk=session_of_bob.pk).ended_at is None
     assert_error(client.get("/api/auth/profile"), 401, "UNAUTHORIZED")
 
 
@@ -133,10 +133,10 @@ def test_all_are_ended_the_current_one_too(api: Api, alice: User, bob: User) -> 
 
 def test_one_too_many_ends_the_oldest(alice: User, bob: User) -> None:
     sessions = [opened(alice, ago=timedelta(minutes=age)) for age in range(MOST_SESSIONS)]
-    his = opened(bob, ago=timedelta(hours=1))
+    session_of_bob = opened(bob, ago=timedelta(hours=1))
     newest = log_in(alice)
     live = set(LoginSession.objects.live(now=timezone.now()).values_list("pk", flat=True))
-    assert live == {newest.pk, his.pk} | {session.pk for session in sessions[:-1]}
+    assert live == {newest.pk, session_of_bob.pk} | {session.pk for session in sessions[:-1]}
     sessions[-1].refresh_from_db()
     assert sessions[-1].end_reason == SessionEndReason.LIMIT
 
@@ -157,7 +157,7 @@ def test_logins_at_the_same_moment_count_each_other() -> None:
         opened(user)
     ready = Barrier(10)
 
-    def one(number: int) -> str:
+    def open_session(number: int) -> str:
         ready.wait()
         try:
             return log_in(user).pk
@@ -165,7 +165,7 @@ def test_logins_at_the_same_moment_count_each_other() -> None:
             connection.close()
 
     with ThreadPoolExecutor(10) as pool:
-        newest = set(pool.map(one, range(10)))
+        newest = set(pool.map(open_session, range(10)))
     live = set(LoginSession.objects.live(now=timezone.now()).values_list("pk", flat=True))
     assert len(live) == MOST_SESSIONS
     assert newest <= live

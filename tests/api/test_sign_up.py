@@ -169,7 +169,7 @@ def test_a_body_that_is_no_json_object_is_refused(api: Api) -> None:
 def test_of_twenty_at_once_one_gets_the_address() -> None:
     ready = Barrier(20)
 
-    def one(number: int) -> int:
+    def sign_up(number: int) -> int:
         client = APIClient(raise_request_exception=False)
         ready.wait()
         try:
@@ -178,7 +178,7 @@ def test_of_twenty_at_once_one_gets_the_address() -> None:
             connection.close()
 
     with ThreadPoolExecutor(20) as pool:
-        statuses = sorted(pool.map(one, range(20)))
+        statuses = sorted(pool.map(sign_up, range(20)))
     assert statuses == [201] + [409] * 19
     assert LoginSession.objects.count() == 1
 

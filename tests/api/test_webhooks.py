@@ -82,11 +82,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 def test_a_wrong_webhook_is_refused_with_the_field(api: Api, alice: User) -> None:
     client = api(alice)
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     for changed, field in WRONG:
         for answer in (
             client.post(PATH, GOOD | changed),
-            client.patch(f"{PATH}/{mine.pk}", changed),
+            client.patch(f"{PATH}/{endpoint.pk}", changed),
         ):
             assert_error(answer, 400, "VALIDATION_ERROR", field=field)
     assert Endpoint.objects.count() == 1
@@ -94,51 +94,51 @@ def test_a_wrong_webhook_is_refused_with_the_field(api: Api, alice: User) -> Non
 
 def test_an_address_that_must_not_be_called_is_refused(api: Api, alice: User) -> None:
     client = api(alice)
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     for url in (*BY_SPELLING, *BY_HOST):
         answer = client.post(PATH, GOOD | {"url": url})
         assert_error(answer, 400, "VALIDATION_ERROR", field="url")
-    answer = client.patch(f"{PATH}/{mine.pk}", {"url": BY_HOST[0]})
+    answer = client.patch(f"{PATH}/{endpoint.pk}", {"url": BY_HOST[0]})
     assert_error(answer, 400, "VALIDATION_ERROR", field="url")
     assert Endpoint.objects.count() == 1
 
 
 def test_what_is_named_is_changed_and_the_rest_stays(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice)
-    body = api(alice).patch(f"{PATH}/{mine.pk}", {"events": ["trade.executed"]}).json()
-    assert (body["events"], body["url"]) == (["trade.executed"], mine.url)
+    endpoint = endpoint_of(alice)
+    body = api(alice).patch(f"{PATH}/{endpoint.pk}", {"events": ["trade.executed"]}).json()
+    assert (body["events"], body["url"]) == (["trade.executed"], endpoint.url)
 
 
 def test_one_that_is_switched_off_says_why_and_can_be_switched_on(api: Api, alice: User) -> None:
     client = api(alice)
-    mine = endpoint_of(alice, failures=7, failing_since=make.NOW)
-    off = client.patch(f"{PATH}/{mine.pk}", {"status": "disabled"}).json()
+    endpoint = endpoint_of(alice, failures=7, failing_since=make.NOW)
+    off = client.patch(f"{PATH}/{endpoint.pk}", {"status": "disabled"}).json()
     assert (off["status"], off["disabledReason"]) == ("disabled", "owner")
-    on = client.patch(f"{PATH}/{mine.pk}", {"status": "enabled"}).json()
+    on = client.patch(f"{PATH}/{endpoint.pk}", {"status": "enabled"}).json()
     assert (on["status"], on["disabledReason"], on["failingSince"]) == ("enabled", None, None)
 
 
 def test_one_that_is_deleted_is_gone_and_so_are_its_secrets(api: Api, alice: User) -> None:
     client = api(alice)
-    mine = endpoint_of(alice)
-    assert client.delete(f"{PATH}/{mine.pk}").status_code == 204
-    for path in (f"{PATH}/{mine.pk}", f"{PATH}/{mine.pk}/deliveries"):
+    endpoint = endpoint_of(alice)
+    assert client.delete(f"{PATH}/{endpoint.pk}").status_code == 204
+    for path in (f"{PATH}/{endpoint.pk}", f"{PATH}/{endpoint.pk}/deliveries"):
         assert_error(client.get(path), 404, "NOT_FOUND")
-    assert_error(client.delete(f"{PATH}/{mine.pk}"), 404, "NOT_FOUND")
+    assert_error(client.delete(f"{PATH}/{endpoint.pk}"), 404, "NOT_FOUND")
     emit(alice)
     assert not Delivery.objects.exists()
-    mine.refresh_from_db()
-    assert bytes(mine.secret) == b""
+    endpoint.refresh_from_db()
+    assert bytes(endpoint.secret) == b""
 
 
 def test_a_rotated_secret_signs_beside_the_one_before_for_a_day(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice)
-    before = bytes(mine.secret)
-    body = api(alice).post(f"{PATH}/{mine.pk}/rotate-secret").json()
-    mine.refresh_from_db()
-    assert encryption.decrypt(bytes(mine.secret)).decode() == body["secret"]
-    assert mine.secrets(now=timezone.now()) == (bytes(mine.secret), before)
-    assert mine.secrets(now=timezone.now() + timedelta(hours=24)) == (bytes(mine.secret),)
+    endpoint = endpoint_of(alice)
+    before = bytes(endpoint.secret)
+    body = api(alice).post(f"{PATH}/{endpoint.pk}/rotate-secret").json()
+    endpoint.refresh_from_db()
+    assert encryption.decrypt(bytes(endpoint.secret)).decode() == body["secret"]
+    assert endpoint.secrets(now=timezone.now()) == (bytes(endpoint.secret), before)
+    assert endpoint.secrets(now=timezone.now() + timedelta(hours=24)) == (bytes(endpoint.secret),)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -165,10 +165,10 @@ def test_fifty_are_the_most_however_many_ask_at_once() -> None:
 
 
 def test_a_delivery_shows_each_attempt(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     emit(alice)
     attempt(503)
-    (shown,) = api(alice).get(f"{PATH}/{mine.pk}/deliveries").json()["data"]
+    (shown,) = api(alice).get(f"{PATH}/{endpoint.pk}/deliveries").json()["data"]
     delivery = Delivery.objects.get()
     assert shown == {
         "id": delivery.pk, "eventId": delivery.event_id, "type": "algorithm.started",
@@ -180,36 +180,38 @@ def test_a_delivery_shows_each_attempt(api: Api, alice: User) -> None:
 
 
 def test_deliveries_of_one_second_are_listed_the_newest_first(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     for _ in range(5):
         emit(alice)
-    listed = api(alice).get(f"{PATH}/{mine.pk}/deliveries").json()["data"]
-    assert [one["sequence"] for one in listed] == [5, 4, 3, 2, 1]
+    listed = api(alice).get(f"{PATH}/{endpoint.pk}/deliveries").json()["data"]
+    assert [row["sequence"] for row in listed] == [5, 4, 3, 2, 1]
 
 
 def test_deliveries_are_filtered_by_status_and_type(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     emit(alice)
     emit(alice, type=EventType.ALGORITHM_STOPPED)
     client = api(alice)
 
-    def found(**query: str) -> int:
-        total: int = client.get(f"{PATH}/{mine.pk}/deliveries", query).json()["pagination"]["total"]
+    def total_of(**query: str) -> int:
+        total: int = client.get(f"{PATH}/{endpoint.pk}/deliveries", query).json()["pagination"][
+            "total"
+        ]
         return total
 
-    assert (found(), found(status="waiting"), found(status="failed")) == (2, 2, 0)
-    assert found(type="algorithm.stopped") == 1
-    wrong = client.get(f"{PATH}/{mine.pk}/deliveries", {"status": "lost"})
+    assert (total_of(), total_of(status="waiting"), total_of(status="failed")) == (2, 2, 0)
+    assert total_of(type="algorithm.stopped") == 1
+    wrong = client.get(f"{PATH}/{endpoint.pk}/deliveries", {"status": "lost"})
     assert_error(wrong, 400, "VALIDATION_ERROR", field="status")
 
 
 def test_a_test_is_sent_to_that_webhook_alone(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice, events=[EventType.TRADE_EXECUTED])
+    endpoint = endpoint_of(alice, events=[EventType.TRADE_EXECUTED])
     endpoint_of(alice)
-    answer = api(alice).post(f"{PATH}/{mine.pk}/test")
+    answer = api(alice).post(f"{PATH}/{endpoint.pk}/test")
     assert answer.status_code == 201
     assert (answer.json()["type"], answer.json()["status"]) == ("webhook.test", "waiting")
-    assert Delivery.objects.get().endpoint == mine
+    assert Delivery.objects.get().endpoint == endpoint
 
 
 def test_one_is_sent_again_with_all_its_attempts(api: Api, alice: User) -> None:
@@ -236,42 +238,48 @@ def test_what_is_being_sent_is_not_sent_again(api: Api, alice: User) -> None:
 
 @pytest.mark.parametrize("call", ["test", "recover", "redeliver"])
 def test_nothing_is_sent_to_one_that_is_off(api: Api, alice: User, call: str) -> None:
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     emit(alice)
     client = api(alice)
-    client.patch(f"{PATH}/{mine.pk}", {"status": "disabled"})
-    known = f"deliveries/{Delivery.objects.get().pk}" if call == "redeliver" else mine.pk
+    client.patch(f"{PATH}/{endpoint.pk}", {"status": "disabled"})
+    known = f"deliveries/{Delivery.objects.get().pk}" if call == "redeliver" else endpoint.pk
     body = {"since": wire_time(timezone.now())} if call == "recover" else {}
     answer = client.post(f"{PATH}/{known}/{call}", body)
     assert_error(answer, 409, "CONFLICT", status="disabled", disabledReason="owner")
 
 
 def test_what_failed_and_what_was_missed_is_recovered(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     client = api(alice)
     emit(alice)
     attempt(410)
     emit(alice)
     emit(alice, type=EventType.TRADE_EXECUTED)
-    client.patch(f"{PATH}/{mine.pk}", {"status": "enabled"})
+    client.patch(f"{PATH}/{endpoint.pk}", {"status": "enabled"})
     since = {"since": wire_time(timezone.now() - timedelta(hours=1))}
-    assert client.post(f"{PATH}/{mine.pk}/recover", since).json() == {"queued": 2, "more": False}
+    assert client.post(f"{PATH}/{endpoint.pk}/recover", since).json() == {
+        "queued": 2,
+        "more": False,
+    }
     assert list(Delivery.objects.values_list("status", flat=True)) == [DeliveryStatus.WAITING] * 2
-    assert client.post(f"{PATH}/{mine.pk}/recover", since).json() == {"queued": 0, "more": False}
+    assert client.post(f"{PATH}/{endpoint.pk}/recover", since).json() == {
+        "queued": 0,
+        "more": False,
+    }
 
 
 def test_what_is_to_come_is_not_recovered_nor_what_is_long_past(api: Api, alice: User) -> None:
-    mine = endpoint_of(alice)
+    endpoint = endpoint_of(alice)
     emit(alice)
     attempt(410)
     Delivery.objects.update(created_at=timezone.now() - timedelta(days=15))
     Endpoint.objects.update(status="enabled", disabled_reason="", created_at=timezone.now())
     client = api(alice)
     future = {"since": wire_time(timezone.now() + timedelta(minutes=1))}
-    answer = client.post(f"{PATH}/{mine.pk}/recover", future)
+    answer = client.post(f"{PATH}/{endpoint.pk}/recover", future)
     assert_error(answer, 400, "VALIDATION_ERROR", field="since")
     past = {"since": "2026-01-01T00:00:00Z"}
-    assert client.post(f"{PATH}/{mine.pk}/recover", past).json() == {"queued": 0, "more": False}
+    assert client.post(f"{PATH}/{endpoint.pk}/recover", past).json() == {"queued": 0, "more": False}
 
 
 # ----------------------------------------------------------------------------------------- notices
