@@ -54,8 +54,8 @@ def daily(owner: User, *symbols: str) -> Algorithm:
     )
 
 
-def completed(api: Api, owner: User, asked: dict[str, Any]) -> dict[str, Any]:
-    answer = api(owner).post(PATH, asked)
+def completed(api: Api, owner: User, body: dict[str, Any]) -> dict[str, Any]:
+    answer = api(owner).post(PATH, body)
     assert answer.status_code == 201, answer.content
     run_queued()
     done: dict[str, Any] = api(owner).get(f"{PATH}/{answer.json()['id']}").json()
@@ -86,14 +86,14 @@ def test_a_symbol_without_a_bar_is_refused_with_nothing_held(api: Api, alice: Us
 
 def test_the_least_is_a_setting(api: Api, alice: User, settings: LazySettings) -> None:
     history("2024-01-01", 100)
-    asked = {
+    body = {
         "algorithmId": daily(alice, MARUTI).pk, "startDate": "2024-01-01", "endDate": "2024-12-31",
     }  # fmt: skip
     settings.BACKTEST_MIN_COVERAGE = 50
-    error = assert_error(api(alice).post(PATH, asked), 422, "INSUFFICIENT_DATA")
+    error = assert_error(api(alice).post(PATH, body), 422, "INSUFFICIENT_DATA")
     assert error["details"]["minimumPercentage"] == 50
     settings.BACKTEST_MIN_COVERAGE = 0
-    assert api(alice).post(PATH, asked).status_code == 201
+    assert api(alice).post(PATH, body).status_code == 201
 
 
 def test_little_history_is_told_first_and_figures_of_a_year_rest_on_what_is_held(

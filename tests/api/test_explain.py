@@ -50,14 +50,14 @@ def test_every_entry_is_explained_by_the_candle_before_it(
     times = waves("2024-01-01", 45).time
     for trade in trades[:4]:
         entry = int(times.searchsorted(_seconds(trade["entryTime"])))
-        found = ask(client, completed, at=_moment(int(times[entry - 1]) + 60)).json()
-        assert found["entry"]["reason"] == "entered"
-        assert found["entry"]["side"] == trade["side"]
-        assert found["entry"]["trade"] == trade
-        signals = {side["side"]: side["signal"] for side in found["sides"]}
+        explanation = ask(client, completed, at=_moment(int(times[entry - 1]) + 60)).json()
+        assert explanation["entry"]["reason"] == "entered"
+        assert explanation["entry"]["side"] == trade["side"]
+        assert explanation["entry"]["trade"] == trade
+        signals = {side["side"]: side["signal"] for side in explanation["sides"]}
         assert signals.pop(trade["side"]) is True
         assert list(signals.values()) == [False]
-        assert found["candle"]["time"] == _moment(int(times[entry - 1]))
+        assert explanation["candle"]["time"] == _moment(int(times[entry - 1]))
 
 
 def test_every_position_is_told_where_it_lived_with_its_levels_and_what_closed_it(
@@ -67,9 +67,9 @@ def test_every_position_is_told_where_it_lived_with_its_levels_and_what_closed_i
     trades = client.get(f"/api/backtests/{completed.pk}/trades?limit=100").json()["data"]
     for trade in trades[:4]:
         entered = ask(client, completed, at=trade["entryTime"]).json()["positions"]
-        assert trade in [one["trade"] for one in entered]
+        assert trade in [position["trade"] for position in entered]
         closed = ask(client, completed, at=trade["exitTime"]).json()["positions"]
-        (here,) = (one for one in closed if one["trade"] == trade)
+        (here,) = (explained for explained in closed if explained["trade"] == trade)
         assert here["reason"] == trade["exitReason"]
         away = 0.99 if trade["side"] == "long" else 1.01
         stop = here["levels"]["stopLoss"]
@@ -94,12 +94,12 @@ def test_conditions_of_exits_are_told_of_what_is_held(api: Api, alice: User) -> 
     run_queued()
     client = api(alice)
     trades = client.get(f"/api/backtests/{backtest.pk}/trades?limit=100").json()["data"]
-    trade = next(one for one in trades if one["exitReason"] == "signal")
+    trade = next(row for row in trades if row["exitReason"] == "signal")
     times = waves("2024-01-01", 45).time
     left = int(times.searchsorted(_seconds(trade["exitTime"])))
     for back, signal, reason in ((2, False, "held"), (1, True, "held"), (0, None, "signal")):
-        found = ask(client, backtest, at=_moment(int(times[left - back]))).json()["positions"]
-        (position,) = (one for one in found if one["trade"] == trade)
+        positions = ask(client, backtest, at=_moment(int(times[left - back]))).json()["positions"]
+        (position,) = (explained for explained in positions if explained["trade"] == trade)
         (condition,) = position["conditions"]
         assert (position["reason"], position["oppositeSignal"]) == (reason, None)
         assert condition["condition"] == "exitConditions.conditions[0]"
@@ -120,14 +120,14 @@ def _moment(seconds: int) -> str:
 def test_each_condition_tells_its_place_its_values_and_whether_it_holds(
     api: Api, alice: User, completed: Backtest
 ) -> None:
-    found = ask(api(alice), completed).json()
-    assert (found["symbol"], found["timeframe"]) == (SYMBOL, "15m")
-    long, short = found["sides"]
-    assert [one["condition"] for one in long["conditions"]] == [
+    explanation = ask(api(alice), completed).json()
+    assert (explanation["symbol"], explanation["timeframe"]) == (SYMBOL, "15m")
+    long, short = explanation["sides"]
+    assert [condition["condition"] for condition in long["conditions"]] == [
         "entryConditions.conditions[0]",
         "entryConditions.conditions[1]",
     ]
-    assert [one["text"] for one in short["conditions"]] == [
+    assert [condition["text"] for condition in short["conditions"]] == [
         "EMA(9) crosses below EMA(21)",
         "RSI(14) below 50",
     ]
@@ -142,9 +142,9 @@ def test_adjusted_prices_of_the_candle_are_told_as_those_of_trades_are(
     before = ask(client, completed).json()["candle"]
     row = ActionRow(SYMBOL, date(2024, 2, 6), "split", 1, 3, "NSE circular")
     corporate_actions.load(rows=[row], now=make.NOW)
-    found = ask(client, completed).json()["candle"]
+    candle = ask(client, completed).json()["candle"]
     for name in ("open", "high", "low", "close"):
-        assert found[name] == round(before[name] / 3, 4)
+        assert candle[name] == round(before[name] / 3, 4)
 
 
 def test_a_wrong_symbol_or_moment_is_named(api: Api, alice: User, completed: Backtest) -> None:
@@ -159,8 +159,8 @@ def test_where_there_is_no_candle_the_nearest_are_told(
     api: Api, alice: User, completed: Backtest
 ) -> None:
     night = {"before": "2024-02-05T09:45:00.000Z", "after": "2024-02-06T03:45:00.000Z"}
-    asked = ask(api(alice), completed, at="2024-02-05T18:00:00Z")
-    assert_error(asked, 404, "NOT_FOUND", symbol=SYMBOL, nearest=night)
+    answer = ask(api(alice), completed, at="2024-02-05T18:00:00Z")
+    assert_error(answer, 404, "NOT_FOUND", symbol=SYMBOL, nearest=night)
     early = ask(api(alice), completed, at="2023-01-01")
     assert_error(early, 404, "NOT_FOUND", nearest={"after": "2024-02-01T03:45:00.000Z"})
 

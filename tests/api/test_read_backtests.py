@@ -32,8 +32,8 @@ def completed(alice: User) -> dict[str, Any]:
     algorithm = make.algorithm(alice, **make.steps())
     created = client.post(PATH, {"algorithmId": algorithm.pk, "name": "One", **RANGE}).json()
     run_queued()
-    found: dict[str, Any] = client.get(f"{PATH}/{created['id']}").json()
-    return found
+    backtest: dict[str, Any] = client.get(f"{PATH}/{created['id']}").json()
+    return backtest
 
 
 def test_reading_one_unpacks_neither_its_curve_nor_its_trades(
@@ -68,11 +68,11 @@ def test_each_trade_tells_how_far_prices_went_beside_it_as_the_figures_do(
     client, path = api(alice), f"{PATH}/{completed['id']}/trades?limit=100"
     trades, performance = client.get(path).json()["data"], completed["performance"]
     for name in ("AdverseExcursion", "FavorableExcursion"):
-        told = [trade["max" + name] for trade in trades]
-        assert sum(told) / len(told) == pytest.approx(performance["average" + name])
-        assert max(told) == performance["largest" + name] > 0
-    some = client.get(f"{path.partition('?')[0]}?limit=2&page=2").json()["data"]
-    assert some == trades[2:4]
+        excursions = [trade["max" + name] for trade in trades]
+        assert sum(excursions) / len(excursions) == pytest.approx(performance["average" + name])
+        assert max(excursions) == performance["largest" + name] > 0
+    second_page = client.get(f"{path.partition('?')[0]}?limit=2&page=2").json()["data"]
+    assert second_page == trades[2:4]
     TradeBlock.objects.update(excursions=None)  # as results were stored before
     older = client.get(path).json()["data"]
     nothing = {"maxAdverseExcursion": None, "maxFavorableExcursion": None}
@@ -132,17 +132,17 @@ def test_a_table_says_how_many_there_are_and_where_its_neighbours_stand(
 ) -> None:
     client, path = api(alice), f"{PATH}/{completed['id']}/trades"
     listed = client.get(f"{path}?limit=100").json()
-    address, lines, found = f"{path}?limit=3", 0, []
+    address, lines, links = f"{path}?limit=3", 0, []
     while address:
         answer = client.get(address, headers={"Accept": "text/csv"})
         assert answer["X-Total-Count"] == str(listed["pagination"]["total"])
         lines += len(answer.text.splitlines()) - 1
-        found.append({name: address for address, name in LINK.findall(answer.get("Link", ""))})
-        address = found[-1].get("next", "")
+        links.append({name: address for address, name in LINK.findall(answer.get("Link", ""))})
+        address = links[-1].get("next", "")
     assert lines == len(listed["data"])
-    assert len(found) == -(-lines // 3)
-    assert found[0] == {"next": f"{path}?limit=3&page=2"}
-    assert found[1]["prev"] == f"{path}?limit=3&page=1"
+    assert len(links) == -(-lines // 3)
+    assert links[0] == {"next": f"{path}?limit=3&page=2"}
+    assert links[1]["prev"] == f"{path}?limit=3&page=1"
 
 
 def test_trades_of_one_symbol_have_pages_of_their_own(

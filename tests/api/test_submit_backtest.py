@@ -45,10 +45,10 @@ def test_a_year_whose_holidays_nobody_knows_is_refused_where_positions_end_with_
 ) -> None:
     store_candles("MCX:GOLD", "15m", waves("2019-01-01", 45))
     client = api(alice)
-    asked = {
+    body = {
         **body, "symbols": ["MCX:GOLD"], "startDate": "2019-02-01", "endDate": "2019-02-28",
     }  # fmt: skip
-    id = client.post(PATH, asked).json()["id"]
+    id = client.post(PATH, body).json()["id"]
     assert run_queued() == 1
     assert client.get(f"{PATH}/{id}").json()["error"] == {
         "code": "UNPROCESSABLE_ENTITY",
@@ -106,8 +106,8 @@ def test_each_sale_of_shares_of_an_earlier_day_pays_the_brokers_depository_charg
         alice, **make.steps(executionSettings=settings, entryConditions=entries)
     )
     client = api(alice)
-    asked = {"algorithmId": algorithm.pk, **RANGE, "symbols": ["NSE:SBIN"]}
-    id = client.post(PATH, asked).json()["id"]
+    body = {"algorithmId": algorithm.pk, **RANGE, "symbols": ["NSE:SBIN"]}
+    id = client.post(PATH, body).json()["id"]
     assert run_queued() == 1
     paid = client.get(f"{PATH}/{id}").json()["performance"]["chargesByKind"]
     trades = client.get(f"{PATH}/{id}/trades?limit=100").json()["data"]
@@ -314,8 +314,8 @@ def test_a_timeframe_that_indicators_are_not_longer_than_is_the_requests_fault(
     api: Api, alice: User, others: dict[str, Any]
 ) -> None:
     algorithm = make.algorithm(alice, **make.steps(entryConditions=hourly())).pk
-    asked = {"algorithmId": algorithm, **RANGE, **others, "timeframe": "1d"}
-    response = api(alice).post(PATH, asked)
+    body = {"algorithmId": algorithm, **RANGE, **others, "timeframe": "1d"}
+    response = api(alice).post(PATH, body)
     error = assert_error(response, 400, "VALIDATION_ERROR", field="timeframe", value="1d")
     assert "must be longer than basicInfo.timeframe, which is 1d" in error["message"]
     assert "errors" not in error["details"]
@@ -329,9 +329,9 @@ def test_an_indicator_that_was_not_longer_before_is_the_algorithms_fault(
     algorithm.entry_conditions = hourly()
     algorithm.basic_info |= {"timeframe": "4h"}
     algorithm.save()
-    asked = {"algorithmId": algorithm.pk, **RANGE, "timeframe": "1d"}
+    body = {"algorithmId": algorithm.pk, **RANGE, "timeframe": "1d"}
     missing = {"missingFields": ["entryConditions"]}
-    assert_error(api(alice).post(PATH, asked), 422, "ALGORITHM_INCOMPLETE", **missing)
+    assert_error(api(alice).post(PATH, body), 422, "ALGORITHM_INCOMPLETE", **missing)
 
 
 def test_a_mistyped_key_is_refused(api: Api, alice: User, body: dict[str, Any]) -> None:

@@ -48,9 +48,9 @@ def completed(client: APIClient, body: dict[str, Any]) -> Any:
     assert created.status_code == 201, created.json()
     assert created.json()["results"] is None
     run_queued()
-    found = client.get(f"{PATH}/{created.json()['id']}").json()
-    assert found["status"] == "completed", found["error"]
-    return found
+    backtest = client.get(f"{PATH}/{created.json()['id']}").json()
+    assert backtest["status"] == "completed", backtest["error"]
+    return backtest
 
 
 def test_a_walk_forward_tells_each_window_and_is_kept_with_its_algorithm(
@@ -58,21 +58,21 @@ def test_a_walk_forward_tells_each_window_and_is_kept_with_its_algorithm(
 ) -> None:
     """21 session days in 3 windows of 0.7: floor(6.3 / 1.6) = 3 days each."""
     config = {"windows": 3, "parameters": PARAMETERS, "objective": "netProfit"}
-    found = completed(client, {**body, "kind": "walk_forward", "walkForwardConfig": config})
-    assert found["config"] == {**config, "trainRatio": 0.7, "anchored": False}
-    windows = found["results"]["windows"]
+    backtest = completed(client, {**body, "kind": "walk_forward", "walkForwardConfig": config})
+    assert backtest["config"] == {**config, "trainRatio": 0.7, "anchored": False}
+    windows = backtest["results"]["windows"]
     assert len(windows) == 3
     assert set(windows[0]["parameters"]) == {FAST, STOP}
     assert windows[0]["outOfSample"]["from"].startswith("2024-02-19")  # after twelve days
     profit = sum(window["outOfSample"]["performance"]["netProfit"] for window in windows)
-    assert found["performance"]["netProfit"] == pytest.approx(profit)
-    curve = client.get(f"{PATH}/{found['id']}/equity?points=5000").json()["points"]
+    assert backtest["performance"]["netProfit"] == pytest.approx(profit)
+    curve = client.get(f"{PATH}/{backtest['id']}/equity?points=5000").json()["points"]
     assert len(curve) == 3 * 3 * 25
-    assert curve[-1]["equity"] == found["results"]["equity"][-1]["equity"]
-    assert len(found["receipt"]["study"]) == 64
+    assert curve[-1]["equity"] == backtest["results"]["equity"][-1]["equity"]
+    assert len(backtest["receipt"]["study"]) == 64
     algorithm = client.get(f"/api/trading/algorithms/{body['algorithmId']}").json()
     [kept] = algorithm["walkForwardResults"]
-    assert kept["backtestId"] == found["id"]
+    assert kept["backtestId"] == backtest["id"]
     assert kept["windows"] == windows
 
 
@@ -92,28 +92,30 @@ def test_a_monte_carlo_tells_the_spread_of_what_the_trades_add_up_to(
 ) -> None:
     tag = client.get(f"/api/trading/algorithms/{body['algorithmId']}")["ETag"]
     config = {"runs": 500, "method": "block_bootstrap", "seed": 7}
-    asked = {**body, "kind": "monte_carlo", "monteCarloConfig": config}
-    found = completed(client, asked)
-    told = found["results"]
-    assert told["finalEquity"]["p5"] < told["finalEquity"]["p95"]
-    assert told["asTraded"]["finalEquity"] == pytest.approx(found["performance"]["finalEquity"])
-    assert (told["seed"], found["receipt"]["seed"]) == (7, 7)
+    request_body = {**body, "kind": "monte_carlo", "monteCarloConfig": config}
+    backtest = completed(client, request_body)
+    study = backtest["results"]
+    assert study["finalEquity"]["p5"] < study["finalEquity"]["p95"]
+    assert study["asTraded"]["finalEquity"] == pytest.approx(backtest["performance"]["finalEquity"])
+    assert (study["seed"], backtest["receipt"]["seed"]) == (7, 7)
     algorithm = client.get(f"/api/trading/algorithms/{body['algorithmId']}")
-    assert algorithm.json()["monteCarloResults"]["finalEquity"] == told["finalEquity"]
+    assert algorithm.json()["monteCarloResults"]["finalEquity"] == study["finalEquity"]
     assert algorithm["ETag"] != tag
-    again = completed(client, asked)
-    assert again["receipt"] == found["receipt"]
-    shuffled = completed(client, {**asked, "monteCarloConfig": {"method": "shuffle", "runs": 9}})
+    again = completed(client, request_body)
+    assert again["receipt"] == backtest["receipt"]
+    shuffled = completed(
+        client, {**request_body, "monteCarloConfig": {"method": "shuffle", "runs": 9}}
+    )
     assert shuffled["results"]["finalEquity"] is None
     algorithm = client.get(f"/api/trading/algorithms/{body['algorithmId']}")
     assert algorithm.json()["monteCarloResults"]["method"] == "shuffle"
 
 
 def test_a_seed_that_was_drawn_can_be_sent_back(client: APIClient, body: dict[str, Any]) -> None:
-    asked = {**body, "kind": "monte_carlo"}
-    drawn = completed(client, {**asked, "monteCarloConfig": {"runs": 50}})
+    request_body = {**body, "kind": "monte_carlo"}
+    drawn = completed(client, {**request_body, "monteCarloConfig": {"runs": 50}})
     config = {"runs": 50, "seed": drawn["results"]["seed"]}
-    again = completed(client, {**asked, "monteCarloConfig": config})
+    again = completed(client, {**request_body, "monteCarloConfig": config})
     assert again["results"] == drawn["results"]
 
 
@@ -121,18 +123,21 @@ def test_an_optimization_ranks_what_it_tried_and_is_the_best_of_it(
     client: APIClient, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = {"parameters": PARAMETERS, "objective": "netProfit"}
-    asked = {**body, "kind": "optimization", "optimizationConfig": config}
-    found = completed(client, asked)
-    told = found["results"]
-    assert (told["sets"], told["tried"], told["invalid"]) == (6, 6, 0)
-    assert [row["rank"] for row in told["ranking"]] == [1, 2, 3, 4, 5, 6]
-    assert told["ranking"][0]["objective"] == found["performance"]["netProfit"]
-    assert 0 <= told["deflation"]["deflatedSharpeRatio"] <= 1
-    trades = client.get(f"{PATH}/{found['id']}/trades").json()["pagination"]["total"]
-    assert trades == found["performance"]["totalTrades"] + found["performance"]["breakevenTrades"]
+    request_body = {**body, "kind": "optimization", "optimizationConfig": config}
+    backtest = completed(client, request_body)
+    study = backtest["results"]
+    assert (study["sets"], study["tried"], study["invalid"]) == (6, 6, 0)
+    assert [row["rank"] for row in study["ranking"]] == [1, 2, 3, 4, 5, 6]
+    assert study["ranking"][0]["objective"] == backtest["performance"]["netProfit"]
+    assert 0 <= study["deflation"]["deflatedSharpeRatio"] <= 1
+    trades = client.get(f"{PATH}/{backtest['id']}/trades").json()["pagination"]["total"]
+    assert (
+        trades
+        == backtest["performance"]["totalTrades"] + backtest["performance"]["breakevenTrades"]
+    )
     monkeypatch.setattr(studies, "THREADS", 3)
-    again = completed(client, asked)
-    assert again["receipt"]["result"] == found["receipt"]["result"]
+    again = completed(client, request_body)
+    assert again["receipt"]["result"] == backtest["receipt"]["result"]
 
 
 CONFIGS = {
@@ -256,11 +261,11 @@ def test_a_search_that_is_cancelled_ends_at_its_next_report(
     created = client.post(PATH, sent).json()
     running = queue.begin_next(now=make.NOW)
     assert running is not None
-    told: list[bool] = []
+    answers: list[bool] = []
 
     def cancelled() -> bool:
-        told.append(len(told) > 2)  # while it searches: it has read, and set its stage
-        return told[-1]
+        answers.append(len(answers) > 2)  # while it searches: it has read, and set its stage
+        return answers[-1]
 
     with pytest.raises(execution.StaleAttempt):
         execution.run(running, is_stopping=never, is_stale=cancelled)

@@ -49,13 +49,13 @@ def reading(own: str, longer: str, candles: int) -> dict[str, Any]:
     )
 
 
-def outcome(api: Api, alice: User, asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
+def outcome(api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
     """What is said to the request, held against what its run comes to. Any: JSON."""
     client = api(alice)
-    answer = client.post(PATH, asked)
+    answer = client.post(PATH, body)
     with monkeypatch.context() as patched:
         patched.setattr(sufficient_history, "require_bars", lambda *facts: None)
-        unseen = client.post(PATH, asked).json()
+        unseen = client.post(PATH, body).json()
     run_queued()
     error = client.get(f"{PATH}/{unseen['id']}").json()["error"]
     came_of = answer.status_code, error and error["code"]
@@ -113,8 +113,8 @@ def test_what_is_refused_is_what_would_fail(
         candles = resample(known, case.own, case.longer, sessions_of("NSE:NIFTY"))
         store_candles("NSE:NIFTY", case.longer, candles)
     algorithm = make.algorithm(alice, **reading(case.own, case.longer, case.candles)).pk
-    asked = {"algorithmId": algorithm, "startDate": case.start, "endDate": "2024-12-31"}
-    answer = outcome(api, alice, asked, monkeypatch)
+    body = {"algorithmId": algorithm, "startDate": case.start, "endDate": "2024-12-31"}
+    answer = outcome(api, alice, body, monkeypatch)
     if case.usable >= 2:
         assert answer.status_code == 201
     else:
@@ -129,10 +129,10 @@ def test_the_first_symbol_that_has_too_little_is_named(
     for symbol, count in (("NSE:NIFTY", 500), ("NSE:TCS", 202), ("NSE:INFY", 201)):
         store_candles(symbol, "15m", bars("15m", count))
     algorithm = make.algorithm(alice, **reading("15m", "1d", 8)).pk
-    asked = {"algorithmId": algorithm, "startDate": MONDAY, "endDate": "2024-12-31"}
-    both = asked | {"symbols": ["NSE:NIFTY", "NSE:TCS"]}
+    body = {"algorithmId": algorithm, "startDate": MONDAY, "endDate": "2024-12-31"}
+    both = body | {"symbols": ["NSE:NIFTY", "NSE:TCS"]}
     assert outcome(api, alice, both, monkeypatch).status_code == 201
-    answer = outcome(api, alice, asked | {"symbols": [*both["symbols"], "NSE:INFY"]}, monkeypatch)
+    answer = outcome(api, alice, body | {"symbols": [*both["symbols"], "NSE:INFY"]}, monkeypatch)
     assert_error(answer, 422, "INSUFFICIENT_DATA", symbol="NSE:INFY", barsInRange=1)
 
 
@@ -146,10 +146,10 @@ def test_a_candle_that_has_begun_before_the_range_is_not_over_in_it(
     store_candles(
         "NSE:NIFTY", "1h", resample(day, "5m", "1h", sessions_of("NSE:NIFTY")).slice(0, 4)
     )
-    asked = {"startDate": f"{MONDAY}T12:30:00+05:30", "endDate": MONDAY}
+    body = {"startDate": f"{MONDAY}T12:30:00+05:30", "endDate": MONDAY}
     for candles, status in ((3, 201), (4, 422)):
         algorithm = make.algorithm(alice, **reading("5m", "1h", candles)).pk
-        answer = outcome(api, alice, asked | {"algorithmId": algorithm}, monkeypatch)
+        answer = outcome(api, alice, body | {"algorithmId": algorithm}, monkeypatch)
         assert answer.status_code == status
 
 

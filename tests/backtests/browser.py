@@ -21,7 +21,7 @@ DOMAINS = ("Page", "Runtime", "Log", "Network")
 
 def program() -> str | None:
     """The browser of this machine, if it has one."""
-    return next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    return next((params for name in PROGRAMS if (params := shutil.which(name))), None)
 
 
 class Tab:
@@ -109,16 +109,16 @@ class Tab:
         """Every error of a script, and every line on the console."""
         named = {"Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"}
         return [
-            f"{method}: {json.dumps(found)}" for method, found in self.events if method in named
+            f"{method}: {json.dumps(params)}" for method, params in self.events if method in named
         ]
 
     def requests(self) -> list[str]:
         """Every address that was asked for over a network."""
         return [
-            found["request"]["url"]
-            for method, found in self.events
+            params["request"]["url"]
+            for method, params in self.events
             if method == "Network.requestWillBeSent"
-            and found["request"]["url"].startswith(("http", "ws"))
+            and params["request"]["url"].startswith(("http", "ws"))
         ]
 
 

@@ -46,15 +46,15 @@ def backtest(*arguments: object, **options: Any) -> str:
     return out.getvalue()
 
 
-def test_the_summary_names_symbol_range_and_figures(tmp_path: Path, candles: Path) -> None:
-    told = backtest(described(tmp_path), candles=candles)
-    first, *lines = told.splitlines()
+def test_the_summary_names_symbol_range_and_metrics(tmp_path: Path, candles: Path) -> None:
+    output = backtest(described(tmp_path), candles=candles)
+    first, *lines = output.splitlines()
     assert first == "NSE:ABC: 1,075 bars, 2024-01-01T03:45:00.000Z to 2024-03-01T09:45:00.000Z"
     assert any(line.startswith("  Net profit ") for line in lines)
     assert any(line.startswith("  Charges ") and not line.endswith(" 0.00") for line in lines)
     free = make.steps()["executionSettings"] | {"charges": "none"}
-    told = backtest(described(tmp_path, executionSettings=free), candles=candles)
-    assert told.splitlines()[-1] == "Note: No charges are included for NSE:ABC."
+    output = backtest(described(tmp_path, executionSettings=free), candles=candles)
+    assert output.splitlines()[-1] == "Note: No charges are included for NSE:ABC."
 
 
 def test_prices_that_look_split_are_noted(tmp_path: Path) -> None:
@@ -62,9 +62,9 @@ def test_prices_that_look_split_are_noted(tmp_path: Path) -> None:
     factor = np.where(bars.time < at("2024-02-15 00:00"), 10.0, 1.0)
     prices = {name: getattr(bars, name) * factor for name in ("open", "high", "low", "close")}
     split = Candles.build(bars.time, volume=bars.volume, **prices)
-    told = backtest(described(tmp_path), candles=written(tmp_path / "ABC_15m.csv", split))
+    output = backtest(described(tmp_path), candles=written(tmp_path / "ABC_15m.csv", split))
     note = "Note: Prices of NSE:ABC look split and are not adjusted for it: 10:1 on 2024-02-15."
-    assert note in told.splitlines()
+    assert note in output.splitlines()
 
 
 @pytest.mark.parametrize("timeframe", ["15m", "30m", "1h"])
@@ -87,15 +87,15 @@ def test_it_is_the_simulation_of_the_service(
     run_queued()
     path = f"/api/backtests/{created['id']}"
     config = described(tmp_path, **steps)
-    told = json.loads(backtest(config, candles=candles, json=True))
-    assert long_numbers(told) == []
+    output = json.loads(backtest(config, candles=candles, json=True))
+    assert long_numbers(output) == []
     completed = client.get(path).json()
-    assert told["performance"] == completed["performance"]
-    assert told["receipt"]["candles"] == completed["receipt"]["candles"]
-    assert told["receipt"]["coverage"] == completed["receipt"]["coverage"]
-    assert told["notes"] == told["receipt"]["notes"]
-    assert told["trades"][:100] == client.get(path + "/trades?limit=100").json()["data"]
-    assert told["equity"] == client.get(path + "/equity").json()["points"]
+    assert output["performance"] == completed["performance"]
+    assert output["receipt"]["candles"] == completed["receipt"]["candles"]
+    assert output["receipt"]["coverage"] == completed["receipt"]["coverage"]
+    assert output["notes"] == output["receipt"]["notes"]
+    assert output["trades"][:100] == client.get(path + "/trades?limit=100").json()["data"]
+    assert output["equity"] == client.get(path + "/equity").json()["points"]
 
 
 def scattered(count: int, *, every: int) -> Candles:
@@ -119,9 +119,9 @@ def test_little_history_leads_the_notes_and_too_little_is_refused(tmp_path: Path
         positionSizing={"method": "fixed_quantity", "quantity": 1},
     )  # fmt: skip
     candles = written(tmp_path / "ABC_1d.csv", scattered(60, every=14))
-    told = json.loads(backtest(config, candles=candles, json=True))
-    assert told["notes"][0]["code"] == "low_coverage"
-    (coverage,) = told["receipt"]["coverage"]
+    output = json.loads(backtest(config, candles=candles, json=True))
+    assert output["notes"][0]["code"] == "low_coverage"
+    (coverage,) = output["receipt"]["coverage"]
     assert coverage["percentage"] < 25
     candles = written(tmp_path / "ABC_1d.csv", scattered(60, every=98))
     with pytest.raises(CommandError, match="of this range since 2015-01-01"):
@@ -135,7 +135,7 @@ def test_bars_that_finish_no_longer_one_are_too_few(tmp_path: Path) -> None:
         backtest(described(tmp_path, basicInfo=basic), candles=candles)
 
 
-def test_a_fault_is_told_once(tmp_path: Path, candles: Path) -> None:
+def test_an_error_is_printed_once(tmp_path: Path, candles: Path) -> None:
     config = described(tmp_path, exitConditions={"stopLos": {"type": "points", "points": 5}})
     with pytest.raises(CommandError) as refused:
         backtest(config, candles=candles)
@@ -145,20 +145,20 @@ def test_a_fault_is_told_once(tmp_path: Path, candles: Path) -> None:
 def test_what_an_algorithm_lacks_is_listed(tmp_path: Path, candles: Path) -> None:
     with pytest.raises(CommandError) as refused:
         backtest(described(tmp_path, positionSizing={}, exitConditions={}), candles=candles)
-    told = str(refused.value).splitlines()
-    assert told[0] == "These steps are not complete: positionSizing, exitConditions."
-    assert "  positionSizing.method is required." in told
+    output = str(refused.value).splitlines()
+    assert output[0] == "These steps are not complete: positionSizing, exitConditions."
+    assert "  positionSizing.method is required." in output
 
 
 @pytest.mark.parametrize(
-    ("text", "told"), [("{", "not valid JSON"), ("[]", "must hold a JSON object"), ("", "JSON")]
+    ("text", "output"), [("{", "not valid JSON"), ("[]", "must hold a JSON object"), ("", "JSON")]
 )
 def test_a_file_that_is_no_algorithm_is_refused(
-    tmp_path: Path, candles: Path, text: str, told: str
+    tmp_path: Path, candles: Path, text: str, output: str
 ) -> None:
     path = tmp_path / "algorithm.json"
     path.write_text(text)
-    with pytest.raises(CommandError, match=told):
+    with pytest.raises(CommandError, match=output):
         backtest(path, candles=candles)
 
 

@@ -1,4 +1,4 @@
-"""What a backtest comes to is told, once, with the change itself."""
+"""The end of a backtest writes one event, in the same transaction."""
 
 import pytest
 
@@ -15,14 +15,14 @@ from tests.backtests.workers import never, run_queued
 pytestmark = pytest.mark.usefixtures("history")
 
 
-def begun(owner: User) -> Backtest:
+def begin(owner: User) -> Backtest:
     submit(owner)
     backtest = queue.begin_next(now=make.NOW)
     assert backtest is not None
     return backtest
 
 
-def test_a_completed_one_is_told_in_the_sequence_of_its_algorithm(alice: User) -> None:
+def test_a_completed_backtest_writes_an_event_in_the_sequence_of_its_algorithm(alice: User) -> None:
     first = submit(alice)
     second = submit(alice, first.algorithm_id)
     run_queued()
@@ -30,16 +30,16 @@ def test_a_completed_one_is_told_in_the_sequence_of_its_algorithm(alice: User) -
     assert [event.type for event in events] == ["backtest.completed"] * 2
     assert [event.sequence for event in events] == [1, 2]
     assert {event.backtest_id for event in events} == {first.pk, second.pk}
-    told = next(event for event in events if event.backtest_id == first.pk)
-    assert (told.owner, told.algorithm_id) == (alice, first.algorithm_id)
-    assert told.data == {
+    event = next(event for event in events if event.backtest_id == first.pk)
+    assert (event.owner, event.algorithm_id) == (alice, first.algorithm_id)
+    assert event.data == {
         "backtestId": first.pk, "algorithmId": first.algorithm_id, "status": "completed",
         "algorithmName": first.algorithm.name, "error": None,
     }  # fmt: skip
 
 
-def test_a_failed_one_is_told_with_the_reason(alice: User) -> None:
-    backtest = begun(alice)
+def test_the_event_of_a_failed_backtest_has_the_reason(alice: User) -> None:
+    backtest = begin(alice)
     execution.fail(
         backtest=backtest, code=Code.INSUFFICIENT_DATA, message="too few bars", now=make.NOW
     )
@@ -48,8 +48,8 @@ def test_a_failed_one_is_told_with_the_reason(alice: User) -> None:
     assert event.data["error"] == {"code": "INSUFFICIENT_DATA", "message": "too few bars"}
 
 
-def test_one_that_is_given_up_is_told_as_failed(alice: User) -> None:
-    backtest = begun(alice)
+def test_a_backtest_that_lost_too_many_workers_writes_an_event(alice: User) -> None:
+    backtest = begin(alice)
     Backtest.objects.update(losses=queue.MAX_LOST_WORKERS - 1)
     queue.requeue_stalled(now=LATER)
     event = Event.objects.get()
@@ -57,8 +57,8 @@ def test_one_that_is_given_up_is_told_as_failed(alice: User) -> None:
     assert "5 workers were lost" in event.data["error"]["message"]
 
 
-def test_an_attempt_that_was_superseded_tells_nothing(alice: User) -> None:
-    backtest = begun(alice)
+def test_a_stale_attempt_writes_no_event(alice: User) -> None:
+    backtest = begin(alice)
     output = execution.run(backtest, is_stopping=never, is_stale=never)
     services.cancel(owner=alice, backtest_id=backtest.pk, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):

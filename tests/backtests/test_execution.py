@@ -1,4 +1,4 @@
-"""Running a backtest: once, by whoever has taken it, and never half recorded."""
+"""A backtest is run by one worker, and its result is recorded as a whole."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -28,28 +28,28 @@ def run(backtest: Backtest) -> BacktestOutput:
     return execution.run(backtest, is_stopping=never, is_stale=never)
 
 
-def taken() -> Backtest:
+def begin() -> Backtest:
     backtest = queue.begin_next(now=make.NOW)
     assert backtest is not None
     return backtest
 
 
-def test_only_one_worker_takes_it(queued: Backtest) -> None:
-    backtest = taken()
+def test_only_one_worker_begins_a_backtest(queued: Backtest) -> None:
+    backtest = begin()
     backtest.refresh_from_db()
     assert (backtest.status, backtest.attempt) == (BacktestStatus.RUNNING, 1)
     assert queue.begin_next(now=make.NOW) is None
 
 
-def test_a_turn_too_many_does_nothing(queued: Backtest) -> None:
+def test_a_superfluous_slot_does_nothing(queued: Backtest) -> None:
     queue.enqueue(2)
     assert run_queued() == 3
     assert Backtest.objects.get().attempt == 1
     assert BacktestResult.objects.count() == 1
 
 
-def test_an_attempt_that_was_given_up_on_writes_nothing(queued: Backtest) -> None:
-    old = taken()
+def test_a_stale_attempt_writes_nothing(queued: Backtest) -> None:
+    old = begin()
     output = run(old)
     Backtest.objects.update(attempt=2)  # somebody else runs it now
     with pytest.raises(execution.StaleAttempt):
@@ -65,7 +65,7 @@ def test_an_attempt_that_was_given_up_on_writes_nothing(queued: Backtest) -> Non
 
 
 def test_a_result_is_written_once(queued: Backtest) -> None:
-    backtest = taken()
+    backtest = begin()
     output = run(backtest)
     execution.complete(backtest=backtest, output=output, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):
@@ -75,7 +75,7 @@ def test_a_result_is_written_once(queued: Backtest) -> None:
 
 
 def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> None:
-    backtest = taken()
+    backtest = begin()
     raw = run(backtest).result
     row = ActionRow("NSE:NIFTY", date(2024, 2, 15), "bonus", 1, 2, "a test")
     later = replace(row, ex_date=date(2024, 3, 15))
@@ -88,29 +88,29 @@ def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> 
 
 
 def half_seconds() -> Callable[[], float]:
-    """A clock that is half a second further at each look."""
+    """Return a clock that advances half a second at each reading."""
     moments = iter(range(10**6))
     return lambda: next(moments) / 2
 
 
-def test_progress_is_told_and_counts_as_a_beat(queued: Backtest) -> None:
-    backtest = taken()
-    told: list[int] = []
+def test_progress_is_reported_and_counts_as_a_heartbeat(queued: Backtest) -> None:
+    backtest = begin()
+    reported: list[int] = []
 
-    def look() -> bool:
-        told.append(Backtest.objects.get().progress)
+    def record_progress() -> bool:
+        reported.append(Backtest.objects.get().progress)
         return False
 
-    execution.run(backtest, is_stopping=look, is_stale=never, clock=half_seconds())
-    assert set(told) == {0, 30}  # nothing yet, and read
+    execution.run(backtest, is_stopping=record_progress, is_stale=never, clock=half_seconds())
+    assert set(reported) == {0, 30}  # nothing yet, and read
     now = Backtest.objects.get()
     assert now.progress == 99
     assert now.heartbeat_at is not None
     assert now.heartbeat_at > make.NOW
 
 
-def test_one_that_was_cancelled_stops_at_its_next_report(queued: Backtest, alice: User) -> None:
-    backtest = taken()
+def test_a_cancelled_backtest_stops_at_its_next_report(queued: Backtest, alice: User) -> None:
+    backtest = begin()
     services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
     with pytest.raises(execution.StaleAttempt):
         execution.run(backtest, is_stopping=never, is_stale=never, clock=half_seconds())
@@ -119,39 +119,39 @@ def test_one_that_was_cancelled_stops_at_its_next_report(queued: Backtest, alice
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_busy_worker_beats_and_learns_that_it_was_superseded(
+def test_a_busy_worker_has_a_heartbeat_and_learns_that_its_attempt_is_stale(
     queued: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(execution, "HEARTBEAT_SECONDS", 0.01)
-    backtest = taken()
+    backtest = begin()
     begun = Backtest.objects.get().heartbeat_at
-    with execution.heartbeat(backtest) as superseded:
+    with execution.heartbeat(backtest) as is_stale:
         while Backtest.objects.get().heartbeat_at == begun:
-            assert not superseded()
+            assert not is_stale()
         Backtest.objects.update(attempt=2)
-        while not superseded():
+        while not is_stale():
             pass
 
 
-def test_a_worker_that_stops_gives_it_back_to_be_begun_anew(queued: Backtest) -> None:
+def test_a_worker_that_stops_requeues_its_backtest(queued: Backtest) -> None:
     tasks.run_next(is_stopping=lambda: True)
-    given_back = Backtest.objects.get()
-    assert (given_back.status, given_back.progress) == (BacktestStatus.QUEUED, 0)
-    assert given_back.losses == 0
+    requeued = Backtest.objects.get()
+    assert (requeued.status, requeued.progress) == (BacktestStatus.QUEUED, 0)
+    assert requeued.losses == 0
     assert count_slots() == 2  # the one that was taken, and a new one
     run_queued()
     done = Backtest.objects.get()
     assert (done.status, done.attempt) == (BacktestStatus.COMPLETED, 2)
 
 
-def test_one_that_is_cancelled_while_its_worker_stops_stays_cancelled(
+def test_a_backtest_cancelled_while_its_worker_stops_stays_cancelled(
     queued: Backtest, alice: User
 ) -> None:
-    def cancelled_just_then() -> bool:
+    def cancel_and_stop() -> bool:
         services.cancel(owner=alice, backtest_id=queued.pk, now=make.NOW)
         return True
 
-    tasks.run_next(is_stopping=cancelled_just_then)
+    tasks.run_next(is_stopping=cancel_and_stop)
     assert Backtest.objects.get().status == BacktestStatus.CANCELLED
     assert count_slots() == 1  # the one that was taken, and no other
 
@@ -163,7 +163,7 @@ def broken_by(error: Exception) -> Callable[..., BacktestOutput]:
     return broken
 
 
-def test_what_nobody_foresaw_fails_it_and_is_raised(
+def test_an_unexpected_error_fails_the_backtest_and_is_raised(
     history: None, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request_id.begin("quoted")
@@ -185,10 +185,12 @@ def test_a_lost_database_is_not_the_backtests_fault(
         tasks.run_next(is_stopping=never)
     assert (
         Backtest.objects.get().status == BacktestStatus.RUNNING
-    )  # until the sweep finds it silent
+    )  # until the reaper finds it stalled
 
 
-def test_trades_without_end_fail_it(queued: Backtest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_trades_fail_the_backtest(
+    queued: Backtest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
     run_queued()
     failed = Backtest.objects.get()
@@ -196,7 +198,7 @@ def test_trades_without_end_fail_it(queued: Backtest, monkeypatch: pytest.Monkey
     assert "more than 2 trades" in failed.error["message"]
 
 
-def test_a_turn_exists_only_with_its_backtest(queued: Backtest, alice: User) -> None:
+def test_a_slot_exists_only_with_its_backtest(queued: Backtest, alice: User) -> None:
     def submit_and_break() -> None:
         with transaction.atomic():
             submit(alice)

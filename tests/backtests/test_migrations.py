@@ -62,8 +62,8 @@ def test_results_in_one_piece_become_blocks_and_what_runs_is_given_to_others() -
     migrate(*newest())
     backtest = Backtest.objects.get(pk=done.pk)
     last = len(trades) - 1
-    found, total = results.trades_page(backtest, slice(last - 10, last + 5))
-    assert [one["quantity"] for one in found] == list(range(last - 10, last + 1))
+    page, total = results.trades_page(backtest, slice(last - 10, last + 5))
+    assert [trade["quantity"] for trade in page] == list(range(last - 10, last + 1))
     assert total == len(trades)
     assert len(results.equity_points(backtest, points=3)) == 3
     assert Backtest.objects.get(pk=busy.pk).heartbeat_at == make.NOW

@@ -1,4 +1,4 @@
-"""Prefer: wait, its reading and its bounds."""
+"""How `Prefer: wait` is parsed, and what it waits for."""
 
 import json
 
@@ -34,14 +34,14 @@ def queued(history: None, alice: User) -> Backtest:
     return submit(alice)
 
 
-def held(backtest: Backtest) -> tuple[HttpResponse, LongPoll | None]:
+def delayed(backtest: Backtest) -> tuple[HttpResponse, LongPoll | None]:
     response = HttpResponse()
     prefer_wait.delay_until_ended(response, backtest, seconds=7)
     return response, long_poll.attached(response)
 
 
-def test_an_answer_about_one_that_is_unfinished_waits_for_its_end(queued: Backtest) -> None:
-    response, poll = held(queued)
+def test_the_answer_of_an_unfinished_backtest_waits_for_its_end(queued: Backtest) -> None:
+    response, poll = delayed(queued)
     assert poll is not None
     assert (poll.channel, poll.payload, poll.seconds) == (
         prefer_wait.BACKTEST_ENDED_CHANNEL,
@@ -56,15 +56,15 @@ def test_an_answer_about_one_that_is_unfinished_waits_for_its_end(queued: Backte
     assert poll.headers == {"Preference-Applied": "wait=7"}
 
 
-def test_an_answer_about_one_that_has_ended_does_not_wait(queued: Backtest) -> None:
+def test_the_answer_of_an_ended_backtest_does_not_wait(queued: Backtest) -> None:
     queued.status = BacktestStatus.COMPLETED
-    response, poll = held(queued)
+    response, poll = delayed(queued)
     assert poll is None
     assert response["Preference-Applied"] == "wait=7"
 
 
-def test_the_end_of_a_backtest_that_is_deleted_is_what_was_known_of_it(queued: Backtest) -> None:
-    _, poll = held(queued)
+def test_a_deleted_backtest_is_answered_as_it_was_last_known(queued: Backtest) -> None:
+    _, poll = delayed(queued)
     assert poll is not None
     Backtest.objects.all().delete()
     assert poll.is_over()

@@ -1,4 +1,4 @@
-"""Whose backtest is next: nobody waits for more than one backtest of somebody else."""
+"""Which backtest is next: no user waits for more than one backtest of another."""
 
 from datetime import timedelta
 
@@ -21,7 +21,7 @@ def submit_many(owner: User, count: int, *, after: int = 0) -> list[Backtest]:
     return [submit(owner, algorithm, now=moment) for moment in moments]
 
 
-def take(seconds: int) -> Backtest:
+def begin(seconds: int) -> Backtest:
     backtest = queue.begin_next(now=make.NOW + timedelta(seconds=seconds))
     assert backtest is not None
     return backtest
@@ -31,51 +31,53 @@ def end(backtest: Backtest) -> None:
     Backtest.objects.filter(pk=backtest.pk).update(status=BacktestStatus.CANCELLED)
 
 
-def test_ones_own_run_in_the_order_they_were_asked_for(alice: User) -> None:
-    asked = submit_many(alice, 3)
-    assert [take(n).pk for n in range(3)] == [one.pk for one in asked]
+def test_backtests_of_one_user_run_in_the_order_of_submission(alice: User) -> None:
+    submitted = submit_many(alice, 3)
+    assert [begin(n).pk for n in range(3)] == [backtest.pk for backtest in submitted]
 
 
-def test_many_of_one_user_delay_the_one_of_another_by_at_most_one(alice: User, bob: User) -> None:
+def test_many_backtests_of_one_user_delay_another_user_by_at_most_one(
+    alice: User, bob: User
+) -> None:
     many = submit_many(alice, services.MAX_QUEUED_PER_USER)
-    running = take(0)
+    running = begin(0)
     assert running.pk == many[0].pk
     late = submit(bob, now=make.NOW + timedelta(hours=1))
     end(running)
-    assert take(1).pk == late.pk
+    assert begin(1).pk == late.pk
 
 
-def test_with_two_workers_one_users_many_leave_room_for_another(alice: User, bob: User) -> None:
+def test_with_two_workers_a_user_with_many_leaves_one_to_others(alice: User, bob: User) -> None:
     submit_many(alice, 5)
-    first, second = take(0), take(1)
+    first, second = begin(0), begin(1)
     late = submit(bob, now=make.NOW + timedelta(hours=1))
     end(first)
-    assert take(2).pk == late.pk  # although one of alice's still runs beside it
+    assert begin(2).pk == late.pk  # although one of alice's still runs beside it
     end(second)
-    assert {take(3).owner_id, take(4).owner_id} == {alice.pk}
+    assert {begin(3).owner_id, begin(4).owner_id} == {alice.pk}
 
 
-def test_users_with_many_are_served_in_turn(alice: User, bob: User) -> None:
+def test_users_with_many_backtests_alternate(alice: User, bob: User) -> None:
     submit_many(alice, 4)
     submit_many(bob, 4, after=10)
     served = []
     for n in range(8):
-        backtest = take(n)
+        backtest = begin(n)
         served.append(backtest.owner_id)
         end(backtest)
     assert served == [alice.pk, bob.pk] * 4
 
 
-def test_deleting_what_has_ended_wins_nobody_a_turn(alice: User, bob: User) -> None:
+def test_deleting_an_ended_backtest_does_not_move_its_owner_forward(alice: User, bob: User) -> None:
     submit_many(alice, 3)
     submit_many(bob, 3, after=10)
-    first = take(0)
+    first = begin(0)
     end(first)
     services.delete(owner=alice, backtest_id=first.pk, now=make.NOW)
-    assert take(1).owner_id == bob.pk
+    assert begin(1).owner_id == bob.pk
 
 
-def test_turns_that_were_lost_are_missed(alice: User) -> None:
+def test_lost_slots_are_a_shortfall(alice: User) -> None:
     submit_many(alice, 2)
     assert (count_slots(), queue.shortfall()) == (2, 0)
     algorithm = make.algorithm(alice, **make.steps())

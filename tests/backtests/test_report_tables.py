@@ -29,11 +29,11 @@ def trade(entry: str, exit_: str, gross: float, **more: float) -> dict[str, floa
 
 
 def trades(*rows: dict[str, float]) -> Array:
-    found = np.zeros(len(rows), TRADE)
-    for place, row in enumerate(rows):
+    records = np.zeros(len(rows), TRADE)
+    for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
-            found[place][name] = value
-    return found
+            record[name] = value
+    return records
 
 
 def curve(*points: tuple[str, float]) -> Array:
@@ -47,10 +47,10 @@ THREE = trades(
 )
 
 
-def test_shares_are_measured_by_the_largest_profit_or_loss() -> None:
+def test_bars_are_measured_by_the_largest_profit_or_loss() -> None:
     groups = breakdowns.by_symbol(THREE, ["NSE:A", "NSE:B", "NSE:C"])
-    found = tables.group_bars(groups)
-    assert [(one.group.name, one.percent, one.width) for one in found] == [
+    rows = tables.group_bars(groups)
+    assert [(row.group.name, row.percent, row.width) for row in rows] == [
         ("NSE:A", -100.0, 100.0), ("NSE:B", -25.0, 25.0),
     ]  # fmt: skip
     assert tables.group_bars([]) == []
@@ -68,21 +68,21 @@ def test_months_stand_in_the_row_of_their_year() -> None:
     assert first.total == pytest.approx(-1)
 
 
-def test_every_figure_is_told_in_its_unit_with_what_it_means() -> None:
-    found = tables.all_metrics(
+def test_every_metric_has_its_unit_and_its_meaning() -> None:
+    rows = tables.all_metrics(
         {"netProfit": -1234.5, "winRate": 50.0, "totalTrades": 3, "profitFactor": None, "cagr": 1.5}
     )
-    assert [(one.name, one.value) for one in found["Trades"]] == [
+    assert [(row.name, row.value) for row in rows["Trades"]] == [
         ("Total trades", "3"), ("Net profit", "\N{MINUS SIGN}₹1,234.50"), ("Win rate", "50.00%"),
         ("Profit factor", "\N{EN DASH}"),
     ]  # fmt: skip
-    assert found["Equity"] == [tables.MetricRow("CAGR", "1.50%", "Growth a year, compounded.")]
-    assert found["Benchmark"] == []
+    assert rows["Equity"] == [tables.MetricRow("CAGR", "1.50%", "Growth a year, compounded.")]
+    assert rows["Benchmark"] == []
     assert formats.format_metric(12, Unit.DAYS) == "12 days"
     assert formats.format_metric(1.25, Unit.HOURS) == "1.2 hours"
 
 
-def test_the_largest_are_told_largest_first_and_never_on_the_wrong_side() -> None:
+def test_the_largest_trades_are_listed_largest_first_and_never_on_the_wrong_side() -> None:
     symbols = ["NSE:A", "NSE:B"]
     prices = Excursions(np.array([0.01, 0.02, 0.03]), np.array([0.04, 0.05, 0.06]))
     (win,) = tables.largest_wins(Trades(THREE, prices), symbols)
@@ -145,7 +145,7 @@ def test_rupees_are_grouped_as_in_india(amount: float, text: str) -> None:
     assert formats.format_rupees(amount) == text
 
 
-def test_moments_are_indias_and_midnights_are_dates() -> None:
+def test_times_are_those_of_india_and_midnights_are_dates() -> None:
     assert formats.format_time(at("2024-02-05 09:15")) == "05 Feb 2024, 09:15"
     assert formats.format_time(at("2024-02-05 00:00")) == "05 Feb 2024"
     assert [formats.humanize(word) for word in ("stop_loss", "exchangeFee", "ipft")] == [

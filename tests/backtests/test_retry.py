@@ -1,4 +1,4 @@
-"""What operators do with anybody's backtest."""
+"""The actions of operators on the backtest of any user."""
 
 import pytest
 
@@ -43,20 +43,20 @@ def failed(history: None, alice: User) -> Backtest:
     return backtest
 
 
-def test_a_failed_one_is_queued_anew_and_forgiven_its_losses(failed: Backtest) -> None:
-    again = retry(failed)
-    assert (again.status, again.progress, again.losses) == (BacktestStatus.QUEUED, 0, 0)
-    assert (again.error, again.started_at, again.completed_at) == (None, None, None)
+def test_a_retry_queues_a_failed_backtest_and_forgets_its_lost_workers(failed: Backtest) -> None:
+    retried = retry(failed)
+    assert (retried.status, retried.progress, retried.losses) == (BacktestStatus.QUEUED, 0, 0)
+    assert (retried.error, retried.started_at, retried.completed_at) == (None, None, None)
 
 
-def test_its_attempts_count_on_so_that_no_old_worker_writes(failed: Backtest) -> None:
+def test_attempts_go_on_counting_so_that_no_old_worker_writes(failed: Backtest) -> None:
     assert retry(failed).attempt == 5
     run_queued()
     failed.refresh_from_db()
     assert (failed.status, failed.attempt) == (BacktestStatus.COMPLETED, 6)
 
 
-def test_it_gets_a_turn_of_its_own(failed: Backtest) -> None:
+def test_a_retry_adds_a_slot(failed: Backtest) -> None:
     before = count_slots()
     retry(failed)
     assert count_slots() == before + 1
@@ -65,7 +65,7 @@ def test_it_gets_a_turn_of_its_own(failed: Backtest) -> None:
 @pytest.mark.parametrize(
     "status", sorted(set(BacktestStatus) - BACKTEST_TRANSITIONS[BacktestTransition.RETRY][0])
 )
-def test_only_a_failed_one_can_be_tried_again(alice: User, status: BacktestStatus) -> None:
+def test_only_a_failed_backtest_can_be_retried(alice: User, status: BacktestStatus) -> None:
     backtest = submit(alice)
     performance = {} if status is BacktestStatus.COMPLETED else None
     Backtest.objects.update(status=status, performance=performance, heartbeat_at=make.NOW)
@@ -91,7 +91,7 @@ def test_a_retry_is_on_record_with_its_reason_and_what_had_gone_wrong(failed: Ba
     assert record.details["before"]["error"]["message"] == "It broke."
 
 
-def test_an_operator_cancels_anybodys(alice: User) -> None:
+def test_an_operator_cancels_the_backtest_of_any_user(alice: User) -> None:
     backtest = submit(alice)
     order = {"backtest_id": backtest.pk, "operator": OLGA, "reason": "too large"}
     assert services.cancel_for_operator(**order, now=make.NOW).status == BacktestStatus.CANCELLED
@@ -101,6 +101,6 @@ def test_an_operator_cancels_anybodys(alice: User) -> None:
         services.cancel_for_operator(**order, now=make.NOW)
 
 
-def test_an_unknown_one_is_not_found() -> None:
+def test_an_unknown_backtest_is_not_found() -> None:
     with pytest.raises(BacktestNotFound):
         services.retry(backtest_id="0" * 24, operator=OLGA, reason="", now=make.NOW)

@@ -1,4 +1,4 @@
-"""A worker, for one turn after another, in the test's own process."""
+"""A worker in the test's own process, for one slot after another."""
 
 from unittest.mock import patch
 
@@ -9,7 +9,7 @@ from apps.backtests import execution, queue, tasks
 
 
 def never() -> bool:
-    """This worker does not stop, and nothing supersedes it."""
+    """Return False: this worker does not stop, and its attempt is not stale."""
     return False
 
 
@@ -19,9 +19,9 @@ def count_slots() -> int:
 
 
 def run_queued() -> int:
-    """Take every waiting turn; returns how many there were.
+    """Use every waiting slot; return how many there were.
 
-    A beat has a connection of its own, which does not see what the test has not committed.
+    A heartbeat has a connection of its own, which does not see what the test has not committed.
     """
     waiting = count_slots()
     with patch.object(execution, "HEARTBEAT_SECONDS", 3600):
