@@ -21,7 +21,6 @@ from apps.core.errors import Code
 from apps.core.openapi import (
     COUNT,
     INTEGER,
-    JSON,
     OBJECT,
     TABLE,
     TEXT,
@@ -259,7 +258,6 @@ def _schemas() -> dict[str, Schema]:
     found: dict[str, Schema] = {
         "Error": ERROR,
         "Pagination": PAGINATION,
-        "Json": JSON,
         "Nothing": body_schema(EmptyBody),
     }
     for app in APPS:

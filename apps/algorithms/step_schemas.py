@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from apps.algorithms.steps import STEPS
-from apps.core.api.schema import NO_CONTROL, NO_FORMAT, Schema, ref
+from apps.core.api.schema import Schema, ref, text_pattern
 from apps.engine.language.strategy import Strategy
 from apps.symbols.openapi import SYMBOL
 
@@ -59,7 +59,7 @@ def schemas() -> dict[str, Schema]:
     found = {name: _with_indicator(one) for name, one in found.items()}
     found |= {_INDICATOR: indicator, "PositionSizing": made["properties"]["positionSizing"]}
     found["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
-    found["ExecutionSettings"]["properties"]["broker"] |= NO_CONTROL | {"allOf": [NO_FORMAT]}
+    found["ExecutionSettings"]["properties"]["broker"] |= {"pattern": text_pattern(joiners=False)}
     drafts = {
         _DRAFT + name: _draft(one, found) for name, one in found.items() if _differs(name, found)
     }

@@ -19,7 +19,6 @@ from apps.core.api.serializers import (
     NumberField,
     TextField,
 )
-from apps.core.api.strict_json import MAX_DEPTH, MAX_NUMBER
 from apps.core.errors import Code
 
 Schema = dict[str, Any]
@@ -85,22 +84,9 @@ def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-ANY: Final = ref("Json")
+ANY: Final[Schema] = {"description": "Any JSON value."}
 """Whatever may be sent where nothing is known of it."""
-FREE: Final[Schema] = {
-    "type": "object", "propertyNames": STRING, "additionalProperties": ANY,
-}  # fmt: skip
-"""An object with any keys."""
-JSON: Final[Schema] = {
-    "description": f"Any value; with all around it at most {MAX_DEPTH} levels deep.",
-    "anyOf": [
-        {"type": ["boolean", "null"]},
-        {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER},
-        STRING,
-        {"type": "array", "items": ANY},
-        FREE,
-    ],
-}
+FREE: Final[Schema] = {"type": "object", "additionalProperties": True}
 
 
 def record(fields: Mapping[str, Schema], *, optional: Sequence[str] = ()) -> Schema:

@@ -37,7 +37,6 @@ from apps.core.api.serializers import (
     StrictSerializer,
     TextField,
 )
-from apps.core.api.strict_json import MAX_DEPTH, MAX_NUMBER
 from apps.core.errors import Code, NotFound, ServiceError
 
 Schema = dict[str, Any]  # a JSON Schema of draft 2020-12, or another object of the document
@@ -207,32 +206,32 @@ TABLE: Final = "text/csv; charset=utf-8"
 
 # Any text that is sent; in UTF-8, so that it holds no half of a surrogate pair either.
 STRING: Final[Schema] = {"type": "string", "pattern": r"^[^\u0000]*$"}
-NO_CONTROL: Final[Schema] = {"pattern": r"^[^\u0000-\u001f\u007f-\u009f]*$"}
-# Format characters only steer how text is shown: a mark that reverses it, say.
-NO_FORMAT: Final[Schema] = {"pattern": r"^\P{Cf}*$"}
-NOT_BLANK: Final[Schema] = {"pattern": r"\S"}
-_LINES: Final[Schema] = {"pattern": r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"}
-_JOINERS_ONLY: Final[Schema] = {"pattern": r"^(?:\P{Cf}|[\u200c\u200d])*$"}
+_CONTROL: Final = r"\u0000-\u001f\u007f-\u009f"
+_CONTROL_BUT_LINES: Final = r"\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f"
+# Format characters only steer how text is shown: a mark that reverses it, say. They are listed,
+# as not every client's patterns know of Unicode's categories; the joiners build emoji.
+_JOINERS: Final = r"\u200c-\u200d"
+_FORMAT: Final = (
+    r"\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u180e\u200b\u200e-\u200f"
+    r"\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\ufff9-\ufffb"
+)
+
+
+def text_pattern(*, lines: bool = False, blank: bool = True, joiners: bool = True) -> str:
+    """Return the pattern of text without control and format characters."""
+    refused = (_CONTROL_BUT_LINES if lines else _CONTROL) + _FORMAT + ("" if joiners else _JOINERS)
+    return f"^[^{refused}]*$" if blank else rf"^[^{refused}]*[^{refused}\s][^{refused}]*$"
 
 
 def ref(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-# What may be sent where nothing is known of it.
-ANY: Final = ref("Json")
+# What may be sent where nothing is known of it. That its text holds no NUL, and how large its
+# numbers and how deep it may be, is not said: most clients have no type for a value that holds
+# others of its kind.
+ANY: Final[Schema] = {"description": "Any JSON value."}
 OBJECT: Final[Schema] = {"type": "object", "additionalProperties": True}
-FREE: Final[Schema] = {"type": "object", "propertyNames": STRING, "additionalProperties": ANY}
-JSON: Final[Schema] = {
-    "description": f"Any value; with all around it at most {MAX_DEPTH} levels deep.",
-    "anyOf": [
-        {"type": ["boolean", "null"]},
-        {"type": "number", "minimum": -MAX_NUMBER, "maximum": MAX_NUMBER},
-        STRING,
-        {"type": "array", "items": ANY},
-        FREE,
-    ],
-}
 # The body of a call that has no fields of its own, for `extend_schema(request=...)`.
 NO_FIELDS: Final = {
     "application/json": OpenApiRequest(ref("Nothing"), examples=[OpenApiExample("Example", {})])
@@ -429,6 +428,8 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
         schema: Schema = auto_schema._map_serializer(  # type: ignore[no-untyped-call]
             serializer, direction, bypass_extensions=True
         )  # as the library's own extensions do
+        if not vars(type(serializer)).get("__doc__"):
+            schema.pop("description", None)  # of the base class
         if serializer.is_answer:
             schema["required"] = list(schema.get("properties", {}))
             return schema
@@ -437,7 +438,7 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
         if serializer.refuses_unknown:
             schema["additionalProperties"] = False
         else:
-            schema |= {"propertyNames": STRING, "additionalProperties": ANY}
+            schema["additionalProperties"] = True
         return schema
 
 
@@ -457,9 +458,9 @@ class TextSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-ca
         schema["type"] = "string"  # that it may be null is added to what is returned
         if direction == "response":
             return schema
-        allowed = [_JOINERS_ONLY] if self.target.allow_blank else [_JOINERS_ONLY, NOT_BLANK]
-        schema |= {**(_LINES if self.target.lines else NO_CONTROL), "allOf": allowed}
-        return schema if self.target.allow_blank else {"minLength": 1, **schema}
+        blank = self.target.allow_blank
+        schema["pattern"] = text_pattern(lines=self.target.lines, blank=blank)
+        return schema if blank else {"minLength": 1, **schema}
 
 
 class SecretSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
@@ -490,7 +491,7 @@ class ObjectSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-
     match_subclasses = True
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        return dict(FREE if direction == "request" else OBJECT)
+        return dict(OBJECT)
 
 
 class ListSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
@@ -499,7 +500,7 @@ class ListSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-ca
     target_class = ListField
 
     def map_serializer_field(self, auto_schema: AutoSchema, direction: Direction) -> Schema:
-        return {"type": "array", "items": ANY if direction == "request" else {}}
+        return {"type": "array", "items": {}}
 
 
 class ChoiceSetSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
@@ -528,7 +529,7 @@ def add_shared_components(result: Schema, **_: object) -> Schema:
     names = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(
-        Error=ERROR, Json=JSON, Nothing={"type": "object", "additionalProperties": False}
+        Error=ERROR, Nothing={"type": "object", "additionalProperties": False}
     )
     components["responses"] = {name: _refusal(name) for name in sorted(names)}
     components["headers"] = {
