@@ -37,10 +37,6 @@ PAGES: Final = {
 }
 TOP: Final = (ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md")
 README: Final = PAGES["."]
-EXAMPLE_CANDLES: Final = "\n".join(
-    ["date,open,high,low,close,volume"]
-    + [f"2024-01-02 09:{minute}:00+05:30,100,101,99,100,500" for minute in range(15, 60)]
-)
 
 
 def date_in_india(seconds: int) -> date:
@@ -269,9 +265,15 @@ def prepare(folder: Path) -> None:
     """Lay out the files that the examples name, and this project's commands."""
     for name in (".venv", "manage.py"):
         (folder / name).symlink_to(ROOT / name)
+    candles = waves("2024-01-02", 5, step=60)
+    rows = zip(candles.time, candles.open, candles.high, candles.low, candles.close, strict=True)
+    lines = [
+        f"{datetime.fromtimestamp(time, tz=UTC).isoformat()},{open_},{high},{low},{close},500"
+        for time, open_, high, low, close in rows
+    ]
+    text = "\n".join(["date,open,high,low,close,volume", *lines])
     for symbol in ("RELIANCE", "TATASTEEL"):
-        path = folder / f"{symbol}_1m_2024.csv.gz"
-        path.write_bytes(gzip.compress(EXAMPLE_CANDLES.encode()))
+        (folder / f"{symbol}_1m_2024.csv.gz").write_bytes(gzip.compress(text.encode()))
     (folder / "actions.csv").write_text(
         "symbol,ex_date,kind,ratio,source\nNSE:RELIANCE,2024-10-28,bonus,1:1,example\n"
     )
