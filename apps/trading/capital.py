@@ -1,7 +1,7 @@
-"""The paper account's money: opened, reserved for runs, given back, begun anew.
+"""The paper account's money: opened, reserved for runs, released, reset.
 
-Every function but `account_of` wants the account as `account_of` gives it, locked until the
-transaction ends. Whoever also locks algorithms locks the account first.
+Every function but `account_of` takes the account as `account_of` returns it, locked until the
+transaction ends. Algorithms are locked after the account.
 """
 
 from datetime import datetime
@@ -18,7 +18,7 @@ from apps.trading.money import NOTHING
 
 
 class InsufficientBalance(ServiceError):
-    """More is asked for than the account has left beside what its runs hold."""
+    """A run needs more than the account has left beside what its runs hold."""
 
     code = Code.INSUFFICIENT_BALANCE
     message = "The run needs {required} rupees; {available} of the paper account are available."
@@ -35,13 +35,13 @@ class AccountInUse(ServiceError):
 
 
 def account_of(owner: User, *, now: datetime) -> Account:
-    """The owner's account, opened when it is first asked for."""
-    found = Account.objects.locked().filter(owner=owner).first()
-    return found or _opened(owner, now)
+    """Lock and return the owner's account, opened when it is first needed."""
+    account = Account.objects.locked().filter(owner=owner).first()
+    return account or _open(owner, now)
 
 
-def _opened(owner: User, now: datetime) -> Account:
-    """The owner's row makes concurrent callers wait."""
+def _open(owner: User, now: datetime) -> Account:
+    """Open the account; the lock of the owner's row makes concurrent callers wait."""
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     balance = Decimal(settings.PAPER_ACCOUNT_BALANCE)
     account, is_new = Account.objects.locked().get_or_create(
@@ -65,17 +65,17 @@ def reserve(account: Account, required: Decimal) -> None:
 
 
 def release(account: Account, run: Run, *, now: datetime) -> None:
-    """Give back what an ended run has kept; it is stored by whoever ended it."""
+    """Release what an ended run has kept; the caller saves the run."""
     run.released_at = now
     account.reserved -= run.capital
     account.save(update_fields=["reserved"])
 
 
 def settle(account: Account, run: Run, amount: Decimal) -> None:
-    """What a run has won, or below 0 lost, is its own part's; neither row is stored here.
+    """Add what a run has won, or lost (below 0), to its capital; the caller saves both rows.
 
-    A run can lose more than its part: a short position has no bound. The rest of the account pays
-    that, and `lend_shortfall` what this lacks.
+    A run can lose more than its capital: a short position has no bound. The rest of the account
+    pays that, and `lend_shortfall` what the account lacks.
     """
     before = run.capital
     run.capital = max(before + amount, NOTHING)
@@ -84,7 +84,7 @@ def settle(account: Account, run: Run, amount: Decimal) -> None:
 
 
 def lend_shortfall(account: Account) -> NewLedgerEntry | None:
-    """Paper has no debts: the service lends what the account lacks to cover what its runs hold."""
+    """Lend what the account lacks to cover what its runs hold: a paper account has no debts."""
     missing = account.reserved - account.balance
     if missing <= 0:
         return None
@@ -94,7 +94,7 @@ def lend_shortfall(account: Account) -> NewLedgerEntry | None:
 
 
 def reset(account: Account, *, now: datetime) -> None:
-    """As much as a new account has. Raises AccountInUse."""
+    """Give the account the balance of a new one. Raises AccountInUse."""
     holding = account.runs.holding().values_list("algorithm_id", flat=True)
     if in_use := sorted(holding):
         raise AccountInUse(algorithmIds=in_use)

@@ -1,4 +1,4 @@
-"""Rupees: float64 where the engine reckons, Decimal in whole paise where they are kept."""
+"""Rupees: float64 in the engine, Decimal in whole paise in rows."""
 
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
@@ -9,10 +9,10 @@ NOTHING: Final = Decimal("0.00")
 
 
 def rupees(amount: float) -> Decimal:
-    """The amount as it is written, half a paisa rounded up."""
+    """Return the amount as it is stored, half a paisa rounded up."""
     return Decimal(repr(amount)).quantize(PAISA, ROUND_HALF_UP)
 
 
 def price(amount: float) -> Decimal:
-    """Of one unit, as it is kept: four decimals, half of the last rounded up."""
+    """Return the price of one unit as it is stored: four decimals, half of the last rounded up."""
     return Decimal(repr(amount)).quantize(TICK, ROUND_HALF_UP)

@@ -1,7 +1,7 @@
-"""What users do with what they have described: let it trade, pause it, stop it, stop everything.
+"""What users do with their algorithms: start, pause, resume and stop them, and the kill switch.
 
-Whoever locks several rows does so in this order: switches, user, account, algorithms by their ids,
-what belongs to them, events.
+Locks are taken in this order: kill switches, user, account, algorithms by their ids, what belongs
+to them, events.
 """
 
 from dataclasses import dataclass
@@ -23,14 +23,15 @@ from apps.core.errors import Code, Fault, ServiceError
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
 from apps.market import clock
-from apps.trading import bar_streams, capital, kill_switches, start_checks, status_changes
+from apps.trading import bar_streams, capital, kill_switches, start_checks
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import NOTHING, rupees
 from apps.trading.start_checks import StartRequest
+from apps.trading.status_changes import change_status
 
 
 class AlreadyActive(ServiceError):
-    """It trades already."""
+    """The algorithm trades already."""
 
     code = Code.ALGORITHM_ALREADY_ACTIVE
     message = "The algorithm is active already."
@@ -38,7 +39,7 @@ class AlreadyActive(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class StartResult:
-    """An algorithm that trades from now on, and what is worth a second look."""
+    """An algorithm that trades from now on, with warnings."""
 
     algorithm: Algorithm
     warnings: tuple[Fault, ...]
@@ -46,27 +47,27 @@ class StartResult:
 
 @transaction.atomic
 def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
-    """Let it trade by its steps as they are now, on its part of the account.
+    """Start a run of the algorithm's present steps, on its part of the account.
 
     Raises AlgorithmNotFound, AlreadyActive, WrongStatus, AlgorithmIncomplete, then what the kill
-    switches, `admission` and `capital` refuse.
+    switches, `start_checks` and `capital` refuse.
     """
-    switched = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
+    kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     account = capital.account_of(owner, now=now)
     algorithm = _locked(owner, algorithm_id)
     _require_startable(algorithm)
-    candidate = StartRequest(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
-    kill_switches.require_off(*switched)
+    request = StartRequest(algorithm, _strategy_of(configuration(algorithm)), resumed=None)
+    kill_switches.require_off(*kill_switch_rows)
     market_now = clock.market_moment(now=now)
-    warnings = start_checks.check_symbols(candidate, now=market_now)
-    start_checks.check_loss(candidate, now=market_now)
-    start_checks.check_positions(candidate)
-    required = rupees(candidate.strategy.executionSettings.initialCapital)
+    warnings = start_checks.check_symbols(request, now=market_now)
+    start_checks.check_loss(request, now=market_now)
+    start_checks.check_positions(request)
+    required = rupees(request.strategy.executionSettings.initialCapital)
     capital.reserve(account, required)
-    start_checks.check_broker(candidate)
-    run = _begin_run(candidate, account, required, now)
-    bar_streams.subscribe(run, candidate.strategy, since=int(market_now.timestamp()))
-    status_changes.make(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
+    start_checks.check_broker(request)
+    run = _begin_run(request, account, required, now)
+    bar_streams.subscribe(run, request.strategy, since=int(market_now.timestamp()))
+    change_status(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
     return StartResult(algorithm, warnings)
 
 
@@ -83,7 +84,7 @@ def _require_startable(algorithm: Algorithm) -> None:
 
 
 def _wrong_status(algorithm: Algorithm, move: Move, **details: object) -> WrongStatus:
-    """What the move itself would refuse, where more is asked before it is made."""
+    """Return what the transition would raise, for checks that come before it."""
     return WrongStatus(
         algorithmId=algorithm.pk,
         currentStatus=algorithm.status,
@@ -93,21 +94,21 @@ def _wrong_status(algorithm: Algorithm, move: Move, **details: object) -> WrongS
 
 
 def _strategy_of(configuration: Configuration) -> Strategy:
-    """What was valid when it was stored may be so no longer. Raises AlgorithmIncomplete."""
+    """Read the steps, which may be valid no longer. Raises AlgorithmIncomplete."""
     reading = engine.read(configuration)
     if reading.strategy is None:
         raise AlgorithmIncomplete(missingFields=unfinished(reading))
     return reading.strategy
 
 
-def _begin_run(candidate: StartRequest, account: Account, required: Decimal, now: datetime) -> Run:
-    algorithm = candidate.algorithm
+def _begin_run(request: StartRequest, account: Account, required: Decimal, now: datetime) -> Run:
+    algorithm = request.algorithm
     return Run.objects.create(
         algorithm=algorithm,
         account=account,
         algorithm_version=algorithm.version,
         configuration=configuration(algorithm),
-        mode=candidate.strategy.executionSettings.mode,
+        mode=request.strategy.executionSettings.mode,
         capital=required,
         started_at=now,
     )
@@ -115,42 +116,43 @@ def _begin_run(candidate: StartRequest, account: Account, required: Decimal, now
 
 @transaction.atomic
 def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
-    """Let a paused one go on, with the capital and the positions that it has kept.
+    """Resume a paused algorithm, with the capital and the positions that it has kept.
 
-    Raises AlgorithmNotFound, WrongStatus, then what the kill switches and `admission` refuse.
+    Raises AlgorithmNotFound, WrongStatus, then what the kill switches and `start_checks` refuse.
     """
-    switched = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
+    kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     algorithm = _locked(owner, algorithm_id)
     if algorithm.status not in MOVES[Move.RESUME][0]:
         raise _wrong_status(algorithm, Move.RESUME)
     run = algorithm.runs.live().get()
-    kill_switches.require_off(*switched)
-    candidate = StartRequest(algorithm, _strategy_of(run.configuration), resumed=run)
+    kill_switches.require_off(*kill_switch_rows)
+    request = StartRequest(algorithm, _strategy_of(run.configuration), resumed=run)
     market_now = clock.market_moment(now=now)
-    warnings = start_checks.check_symbols(candidate, now=market_now)
-    start_checks.check_loss(candidate, now=market_now)
-    start_checks.check_positions(candidate)
-    start_checks.check_broker(candidate)
+    warnings = start_checks.check_symbols(request, now=market_now)
+    start_checks.check_loss(request, now=market_now)
+    start_checks.check_positions(request)
+    start_checks.check_broker(request)
     run.close_requested_at = None
     run.save(update_fields=["close_requested_at"])
-    status_changes.make(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
+    change_status(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
     return StartResult(algorithm, warnings)
 
 
 @transaction.atomic
 def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
-    """No new entries; positions stay, and so do their exits. Raises AlgorithmNotFound,
-    WrongStatus.
+    """Let the algorithm enter nothing; its positions keep their exits.
+
+    Raises AlgorithmNotFound, WrongStatus.
     """
     algorithm = _locked(owner, algorithm_id)
     run = algorithm.runs.live().first()
-    status_changes.make(Move.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now)
+    change_status(Move.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now)
     return algorithm
 
 
 @transaction.atomic
 def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime) -> Algorithm:
-    """It trades no more. Its capital is free again when it holds nothing: at once, after its
+    """End the algorithm's run. Its capital is released when it holds nothing: at once, after its
     positions are closed or, without `close_positions`, when their exits have closed them.
 
     Raises AlgorithmNotFound, WrongStatus.
@@ -161,19 +163,19 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
     if run is not None:
         run.close_requested_at = (run.close_requested_at or now) if close_positions else None
         _end(run, EndReason.STOPPED, account, now)
-    status_changes.make(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
+    change_status(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
     return algorithm
 
 
 @transaction.atomic
 def fail(*, algorithm: Algorithm, reason: str, now: datetime) -> Algorithm:
-    """The service gives it up; what it holds stays, with its exits. Raises WrongStatus."""
+    """Put the algorithm in error; its positions keep their exits. Raises WrongStatus."""
     account = capital.account_of(algorithm.owner, now=now)
     locked = _locked(algorithm.owner, algorithm.pk)
     run = locked.runs.live().first()
     if run is not None:
         _end(run, EndReason.ERROR, account, now)
-    status_changes.make(Move.FAIL, locked, run=run, actor=None, reason=reason, now=now)
+    change_status(Move.FAIL, locked, run=run, actor=None, reason=reason, now=now)
     return locked
 
 
@@ -186,7 +188,7 @@ def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
 
 
 def release(*, run: Run, now: datetime) -> None:
-    """What has ended holds nothing any more: its capital is free. The account is locked."""
+    """Release the capital of an ended run that holds nothing. The caller has locked the account."""
     capital.release(run.account, run, now=now)
     bar_streams.unsubscribe(run, now=now)
     run.save(update_fields=["released_at"])
@@ -214,7 +216,7 @@ class Statement:
 
 @transaction.atomic
 def read_account(*, owner: User, now: datetime) -> Statement:
-    """Opens it when it is first asked for; does not wait for whoever has locked it."""
+    """Return the account, opened when it is first read; do not wait for its lock."""
     if not Account.objects.filter(owner=owner).exists():
         capital.account_of(owner, now=now)
     return _statement(owner)
@@ -222,7 +224,7 @@ def read_account(*, owner: User, now: datetime) -> Statement:
 
 @transaction.atomic
 def reset_account(*, owner: User, now: datetime) -> Statement:
-    """As a new one. Raises AccountInUse."""
+    """Give the account the balance of a new one. Raises AccountInUse."""
     account = capital.account_of(owner, now=now)
     before = account.balance
     capital.reset(account, now=now)
@@ -232,19 +234,19 @@ def reset_account(*, owner: User, now: datetime) -> Statement:
 
 
 def _statement(owner: User) -> Statement:
-    """All as it was at one moment, by one query."""
+    """Read the account as it was at one moment, by one query."""
     held = Position.objects.open().filter(run__account=OuterRef("pk")).order_by()
     totals = held.values("run__account").annotate(total=Sum("unrealised"))
     unrealised = Coalesce(Subquery(totals.values("total")), NOTHING)
-    mine = Account.objects.filter(owner=owner).annotate(equity=F("balance") + unrealised)
-    return Statement(*mine.values_list("balance", "reserved", "equity").get())
+    accounts = Account.objects.filter(owner=owner).annotate(equity=F("balance") + unrealised)
+    return Statement(*accounts.values_list("balance", "reserved", "equity").get())
 
 
 # ----------------------------------------------------------------------------- the kill switches
 
 
 def read_switch(*, owner: User) -> KillSwitch:
-    """One that was never touched is off."""
+    """Return the owner's switch; one that was never used is off."""
     return KillSwitch.objects.filter(owner=owner).first() or KillSwitch(owner=owner)
 
 
@@ -257,9 +259,10 @@ def engage_kill_switch(
     now: datetime,
     operator: audit.Actor | None = None,
 ) -> KillSwitch:
-    """Turn the owner's switch on, and pause all that is active; with `close_positions`, ask also
-    for all positions to be closed. One that is on stays as it was turned on; each use is on
-    record. `operator`: who does it in the place of the owner.
+    """Turn the owner's switch on, and pause all active algorithms.
+
+    With `close_positions` the close of all positions is requested too. A switch that is on keeps
+    its reason and time; each use is audited. `operator` is who does it in the owner's place.
     """
     switch = kill_switches.lock_user_switch(owner)
     if not switch.active:
@@ -277,9 +280,7 @@ def engage_kill_switch(
     active = Algorithm.objects.owned_by(owner).filter(status=Status.ACTIVE)
     for algorithm in list(active.order_by("pk").locked()):
         run = algorithm.runs.live().first()
-        status_changes.make(
-            Move.PAUSE, algorithm, run=run, actor=actor, reason="kill switch", now=now
-        )
+        change_status(Move.PAUSE, algorithm, run=run, actor=actor, reason="kill switch", now=now)
     if close_positions:
         holding = Run.objects.holding().filter(account__owner=owner, close_requested_at=None)
         holding.update(close_requested_at=now)
@@ -298,7 +299,7 @@ def release_kill_switch(*, owner: User, now: datetime) -> KillSwitch:
 
 
 class GlobalSwitchOff(ServiceError):
-    """The operators' switch is off: there is nothing to lift."""
+    """The operators' switch is off already."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The global kill switch is off already."
@@ -306,7 +307,7 @@ class GlobalSwitchOff(ServiceError):
 
 @transaction.atomic
 def read_global_switch() -> GlobalSwitch:
-    """There from the first look at it on."""
+    """Return the operators' switch, created when it is first read."""
     return kill_switches.share_global_switch()
 
 
@@ -326,7 +327,7 @@ def engage_global_switch(*, operator: audit.Actor, reason: str, now: datetime) -
 
 @transaction.atomic
 def release_global_switch(*, operator: audit.Actor, reason: str, now: datetime) -> GlobalSwitch:
-    """Let trading go on for everybody. Raises GlobalSwitchOff."""
+    """Let everybody trade again. Raises GlobalSwitchOff."""
     switch = kill_switches.lock_global_switch()
     if not switch.active:
         raise GlobalSwitchOff

@@ -1,4 +1,4 @@
-"""Whether an algorithm may trade now: what is asked at every start, and again when it resumes."""
+"""The checks before an algorithm trades: at every start, and again when it resumes."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ class NoBroker(ServiceError):
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """An algorithm that is to trade: its steps as they are read, and the run that it resumes."""
+    """An algorithm that is to trade, its parsed steps, and the run that it resumes."""
 
     algorithm: Algorithm
     strategy: Strategy
@@ -84,11 +84,11 @@ class StartRequest:
         return self.strategy.executionSettings.mode == "live"
 
 
-def check_symbols(candidate: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
-    """What is worth a second look; on paper an index trades. Raises SymbolNotTradable."""
-    verdicts = symbols.check_all(symbols=candidate.strategy.basicInfo.symbols, now=now)
+def check_symbols(request: StartRequest, *, now: datetime) -> tuple[Fault, ...]:
+    """Return warnings; on paper an index may be traded. Raises SymbolNotTradable."""
+    verdicts = symbols.check_all(symbols=request.strategy.basicInfo.symbols, now=now)
     for verdict in verdicts:
-        if obstacle := _obstacle(verdict, live=candidate.is_live):
+        if obstacle := _obstacle(verdict, live=request.is_live):
             raise SymbolNotTradable(symbol=verdict.symbol, reason=obstacle)
     return tuple(_warnings(verdicts))
 
@@ -106,39 +106,39 @@ def _warnings(verdicts: Iterable[SymbolCheck]) -> Iterable[Fault]:
             yield Fault(f"basicInfo.symbols[{index}]", message)
 
 
-def check_loss(candidate: StartRequest, *, now: datetime) -> None:
+def check_loss(request: StartRequest, *, now: datetime) -> None:
     """A breach cursors until the day ends, whatever the limit is changed to since. Raises
     DailyLossReached.
     """
     today = now.astimezone(INDIA).date()
-    lost = DailyLoss.objects.filter(algorithm=candidate.algorithm, day=today).first()
+    lost = DailyLoss.objects.filter(algorithm=request.algorithm, day=today).first()
     if lost is None:
         return
-    limit = rupees(candidate.strategy.riskParameters.maxDailyLoss)
+    limit = rupees(request.strategy.riskParameters.maxDailyLoss)
     if lost.breached_at is not None:
         raise DailyLossReached(dailyLoss=lost.loss, limit=lost.limit)
     if lost.loss >= limit:
         raise DailyLossReached(dailyLoss=lost.loss, limit=limit)
 
 
-def check_positions(candidate: StartRequest) -> None:
-    """What the resumed run holds is its own. Raises PositionLimitReached, PositionsStillOpen."""
-    earlier = Run.objects.holding().filter(algorithm=candidate.algorithm)
-    if candidate.resumed is not None:
-        earlier = earlier.exclude(pk=candidate.resumed.pk)
+def check_positions(request: StartRequest) -> None:
+    """Check what earlier runs still hold. Raises PositionLimitReached, PositionsStillOpen."""
+    earlier = Run.objects.holding().filter(algorithm=request.algorithm)
+    if request.resumed is not None:
+        earlier = earlier.exclude(pk=request.resumed.pk)
     if not earlier.exists():
         return
     left = Position.objects.open().filter(run__in=earlier).count()
-    most = candidate.strategy.riskParameters.maxOpenPositions
+    most = request.strategy.riskParameters.maxOpenPositions
     if left >= most:
         raise PositionLimitReached(openPositions=left, maxOpenPositions=most)
     raise PositionsStillOpen(openPositions=left, reason="positions_open")
 
 
-def check_broker(candidate: StartRequest) -> None:
+def check_broker(request: StartRequest) -> None:
     """Raises NoBroker, BrokerUnreachable, BrokerBusy."""
-    if candidate.is_live:
-        broker = candidate.strategy.executionSettings.broker
+    if request.is_live:
+        broker = request.strategy.executionSettings.broker
         raise NoBroker(broker=broker, retryAfter=RETRY_SECONDS)
     match PaperBroker().health().state:
         case BrokerState.UNREACHABLE:

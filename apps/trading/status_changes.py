@@ -1,4 +1,4 @@
-"""A change of an algorithm's status, and the event that tells of it, both or neither."""
+"""Changes of an algorithm's status, each with its event."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,19 +13,17 @@ from apps.webhooks import outbox
 from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
 
-TOLD: Final[Mapping[Move, EventType]] = {
+# There is no event type for resuming: `previousStatus` says that the algorithm was paused.
+EVENT_TYPES: Final[Mapping[Move, EventType]] = {
     Move.START: EventType.ALGORITHM_STARTED,
     Move.RESUME: EventType.ALGORITHM_STARTED,
     Move.PAUSE: EventType.ALGORITHM_PAUSED,
     Move.STOP: EventType.ALGORITHM_STOPPED,
     Move.FAIL: EventType.ALGORITHM_ERROR,
 }
-"""The set of types knows no resuming: whoever listens hears that it trades again, and from
-`previousStatus` that it was paused.
-"""
 
 
-def make(
+def change_status(
     move: Move,
     algorithm: Algorithm,
     *,
@@ -34,14 +32,15 @@ def make(
     reason: str,
     now: datetime,
 ) -> None:
-    """`run` is the one that starts, goes on or ends with it. The event is the last of what is
-    locked here, so this comes last. Raises WrongStatus.
+    """Change the status and write the event; `run` is the one that starts, goes on or ends with it.
+
+    Events are locked last, so this call comes last in its transaction. Raises WrongStatus.
     """
-    told = change(move, algorithm, run=run, actor=actor, reason=reason, now=now)
-    outbox.write_all([told], now=now)
+    payload = prepare_change(move, algorithm, run=run, actor=actor, reason=reason, now=now)
+    outbox.write_all([payload], now=now)
 
 
-def change(
+def prepare_change(
     move: Move,
     algorithm: Algorithm,
     *,
@@ -50,11 +49,11 @@ def change(
     reason: str,
     now: datetime,
 ) -> EventPayload:
-    """As `make`, for whoever writes several events: the one that is still to be written."""
+    """Change the status and return the event that is to be written. Raises WrongStatus."""
     before = algorithm.status
     algorithms.move(algorithm=algorithm, move=move, actor=actor, reason=reason, now=now)
     return EventPayload(
-        TOLD[move],
+        EVENT_TYPES[move],
         owner_id=algorithm.owner_id,
         algorithm_id=algorithm.pk,
         data={

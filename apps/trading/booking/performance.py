@@ -208,7 +208,7 @@ def _raise_alerts(
         yield _alert_event(algorithm, metric, value, alert)
         if alert["action"] == "pause_algorithm" and algorithm.status == Status.ACTIVE:
             reason = f"alert: {metric} is {value:.4g}"
-            yield status_changes.change(
+            yield status_changes.prepare_change(
                 Move.PAUSE, algorithm, run=run, actor=None, reason=reason, now=now
             )
 

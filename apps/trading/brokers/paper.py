@@ -1,4 +1,4 @@
-"""The broker on paper. Its book is our own: orders and fills as they are stored.
+"""The paper broker. Its order book is the database: orders and fills as they are stored.
 
 Whether an order is filled, at what price and of what size, the engine's rules decide at the next
 bar. What an exchange would say before that is said here: prices far off are refused, and orders
@@ -7,7 +7,7 @@ that come too fast wait.
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from zlib import crc32
 
@@ -16,21 +16,24 @@ from django.db.models import Count
 from django.db.models.functions import TruncSecond
 
 from apps.market.dates import day_in_india
+from apps.trading import queries
 from apps.trading.brokers import bands
-from apps.trading.brokers.pace import paced
 from apps.trading.brokers.protocol import FillReport, Health, Receipt
 from apps.trading.models import BrokerHealth, BrokerState, Fill, Intent, Order, OrderStatus
 
 PAPER: Final = "paper"
 PRICE_BAND: Final = "price_band"
+# NSE and BSE, orders a second of one client and exchange without an algorithm's own registration
+# (SEBI's circular of 2025-02-04 on retail algorithms).
+MAX_PER_SECOND: Final = 10
+_SECOND: Final = timedelta(seconds=1)
 
-_LOCK: Final = "SELECT pg_advisory_xact_lock(%s, bucket) FROM unnest(%s::int[]) AS bucket"
 _LOCKS_OF_PACE: Final = 0x0BA0CE
 _BUCKETS: Final = 256
 
 
 class PaperBroker:
-    """In the caller's transaction, if there is one: an order is there when what made it is."""
+    """Places orders in the caller's transaction, so that an order commits with what made it."""
 
     name = PAPER
 
@@ -70,7 +73,7 @@ def _receipt(order: Order) -> Receipt:
 
 
 def _check(order: Order, last: Mapping[str, float]) -> None:
-    """An order at market has no price that could be far off."""
+    """Reject an order whose price is too far from the last one; market orders have none."""
     if order.price is None or order.intent == Intent.EXIT or order.symbol not in last:
         return
     day = day_in_india(int(order.bar_time.timestamp()))
@@ -80,7 +83,7 @@ def _check(order: Order, last: Mapping[str, float]) -> None:
 
 
 def _pace(orders: Sequence[Order]) -> None:
-    """Say from when they count."""
+    """Set from when the orders count."""
     by_account: dict[str, list[Order]] = defaultdict(list)
     for order in sorted(orders, key=lambda order: order.intent != Intent.EXIT):
         by_account[order.run.account_id].append(order)
@@ -88,9 +91,25 @@ def _pace(orders: Sequence[Order]) -> None:
         return
     taken = _taken(by_account, since=min(order.placed_at for order in orders))
     for account, waiting in by_account.items():
-        times = paced([order.placed_at for order in waiting], taken[account])
+        times = spread_by_second([order.placed_at for order in waiting], taken[account])
         for order, time in zip(waiting, times, strict=True):
             order.placed_at = time
+
+
+def spread_by_second(placed: Iterable[datetime], taken: Counter[datetime]) -> list[datetime]:
+    """Return from when each order counts, in order: no second gets more than MAX_PER_SECOND.
+
+    An order above that counts from the next second that has room. `taken` are orders by calendar
+    second, and is updated.
+    """
+    times = []
+    for moment in placed:
+        second = moment.replace(microsecond=0)
+        while taken[second] >= MAX_PER_SECOND:
+            second += _SECOND
+        taken[second] += 1
+        times.append(max(moment, second))
+    return times
 
 
 def _taken(accounts: Iterable[str], *, since: datetime) -> Mapping[str, Counter[datetime]]:
@@ -99,7 +118,7 @@ def _taken(accounts: Iterable[str], *, since: datetime) -> Mapping[str, Counter[
     """
     buckets = sorted({crc32(account.encode()) % _BUCKETS for account in accounts})
     with connection.cursor() as cursor:
-        cursor.execute(_LOCK, [_LOCKS_OF_PACE, buckets])
+        cursor.execute(queries.LOCK_ORDER_PACE, [_LOCKS_OF_PACE, buckets])
     recent = Order.objects.filter(
         placed_at__gte=since.replace(microsecond=0), run__account__in=list(accounts)
     ).order_by()

@@ -11,7 +11,7 @@ from decimal import Decimal
 import pytest
 
 from apps.trading.brokers import bands
-from apps.trading.brokers.pace import paced
+from apps.trading.brokers.paper import spread_by_second
 from apps.trading.brokers.protocol import (
     ATTEMPTS,
     FillReport,
@@ -56,7 +56,7 @@ class Exchange:
         ):
             self.book[order.pk] = Receipt(order.pk, OrderStatus.REJECTED, now, "price_band")
             return
-        (placed_at,) = paced([now], self.taken[order.run.account_id])
+        (placed_at,) = spread_by_second([now], self.taken[order.run.account_id])
         self.book[order.pk] = Receipt(order.pk, OrderStatus.OPEN, placed_at)
 
     def cancel(self, order_id: str, *, now: datetime) -> bool:
