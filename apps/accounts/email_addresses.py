@@ -10,7 +10,7 @@ from typing import Final
 
 from django.core.exceptions import ValidationError
 
-MAX_LENGTH: Final = 254
+MAX_ADDRESS_LENGTH: Final = 254
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _TOP_LEVEL = r"[A-Za-z](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])"
@@ -18,10 +18,10 @@ _ADDRESS = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(?:\.{_ATOM})*@(?:{_LABEL}\.)+{
 
 
 def is_valid(text: str) -> bool:
-    return len(text) <= MAX_LENGTH and _ADDRESS.fullmatch(text) is not None
+    return len(text) <= MAX_ADDRESS_LENGTH and _ADDRESS.fullmatch(text) is not None
 
 
-def validate(text: str) -> None:
+def validate_address(text: str) -> None:
     """Validate a model field, for the command line and the admin."""
     if not is_valid(text):
         raise ValidationError("Enter a valid e-mail address.")

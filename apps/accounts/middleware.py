@@ -1,6 +1,5 @@
 """Rate limits and the refusal of forms, before the body of a request is read."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from django.http import HttpRequest, QueryDict
@@ -10,17 +9,15 @@ from apps.accounts.authentication import identify
 from apps.core import request_origin
 from apps.core.api import exceptions, limits
 from apps.core.api.limits import Usage
-from apps.core.api.middleware import declared_length, is_under_api
+from apps.core.api.middleware import Handler, declared_length, is_under_api
 from apps.core.errors import ServiceError
 
-Handler = Callable[[HttpRequest], HttpResponseBase]
-
+# What a page of another site can make a browser send without asking.
 FORMS: Final = frozenset({"multipart/form-data", "application/x-www-form-urlencoded"})
-"""What a page of another site can make a browser send without asking."""
 
 
 class LimitMiddleware:
-    """Counts each request, refuses what is over its limit, and tells on every answer under /api how
+    """Count each request, refuse what is over its limit, and tell on every answer under /api how
     much is left.
     """
 
@@ -55,7 +52,7 @@ class LimitMiddleware:
 
 
 class FormMiddleware:
-    """Refuses a form under /api before a view, or the check of a CSRF token, reads or acts on it.
+    """Refuse a form under /api before a view, or the check of a CSRF token, reads or acts on it.
 
     An empty form passes. Where a token is needed and missing, the view refuses the call without
     reading its body.

@@ -68,9 +68,9 @@ class User(AbstractBaseUser):
 
     id = IdField()
     email = models.CharField(
-        max_length=email_addresses.MAX_LENGTH,
+        max_length=email_addresses.MAX_ADDRESS_LENGTH,
         unique=True,
-        validators=[email_addresses.validate],
+        validators=[email_addresses.validate_address],
     )
     name = models.CharField(max_length=100)
     email_verified = models.BooleanField(default=False)

@@ -8,19 +8,19 @@ from typing import Final
 from django.contrib.auth.hashers import Argon2PasswordHasher
 from django.core.exceptions import ValidationError
 
-MIN_LENGTH: Final = 8
-MAX_LENGTH: Final = 128
+MIN_PASSWORD_LENGTH: Final = 8
+MAX_PASSWORD_LENGTH: Final = 128
 
 
 class LengthValidator:
     """A validator for Django's list, so that the admin and its commands apply it too."""
 
     def validate(self, password: str, user: object = None) -> None:
-        if not MIN_LENGTH <= len(password) <= MAX_LENGTH:
+        if not MIN_PASSWORD_LENGTH <= len(password) <= MAX_PASSWORD_LENGTH:
             raise ValidationError(self.get_help_text())
 
     def get_help_text(self) -> str:
-        return f"A password has {MIN_LENGTH} to {MAX_LENGTH} characters."
+        return f"A password has {MIN_PASSWORD_LENGTH} to {MAX_PASSWORD_LENGTH} characters."
 
 
 class OwaspArgon2PasswordHasher(Argon2PasswordHasher):

@@ -49,7 +49,7 @@ _KEY: Final = {
         "type": "string",
         "format": "email",
         "pattern": "^[!-~]*$",
-        "maxLength": email_addresses.MAX_LENGTH,
+        "maxLength": email_addresses.MAX_ADDRESS_LENGTH,
     }
 )
 class AddressField(serializers.Field[str, str, str, Any]):
@@ -71,8 +71,8 @@ class AccountSerializer(StrictSerializer):
 class SignUpSerializer(AccountSerializer):
     email = AddressField(help_text="Without a quoted name or a bare IP address.")
     password = SecretField(
-        min_length=passwords.MIN_LENGTH,
-        max_length=passwords.MAX_LENGTH,
+        min_length=passwords.MIN_PASSWORD_LENGTH,
+        max_length=passwords.MAX_PASSWORD_LENGTH,
         help_text="Chosen by the user.",
     )
     name = TextField(max_length=_MAX_NAME, help_text="What to call the user.")
@@ -98,8 +98,8 @@ class ProfileChangeSerializer(AccountSerializer):
 class PasswordChangeSerializer(AccountSerializer):
     currentPassword = SecretField(help_text="The password until now.")
     newPassword = SecretField(
-        min_length=passwords.MIN_LENGTH,
-        max_length=passwords.MAX_LENGTH,
+        min_length=passwords.MIN_PASSWORD_LENGTH,
+        max_length=passwords.MAX_PASSWORD_LENGTH,
         help_text="The password from now on.",
     )
 

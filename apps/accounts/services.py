@@ -37,7 +37,7 @@ MOST_KEYS: Final = 20  # usable keys of a user
 ROTATED_AFTER: Final = timedelta(hours=1)
 # For so long the replaced token still leads to its successor: answers get lost, and tabs refresh at
 # once.
-GRACE_PERIOD: Final = timedelta(seconds=60)
+REUSE_GRACE_PERIOD: Final = timedelta(seconds=60)
 # The precision of `last_used_at`: more would cost every call a write.
 LAST_USED_PRECISION: Final = timedelta(minutes=1)
 
@@ -190,7 +190,10 @@ def _refuse_reuse(session: LoginSession, claims: tokens.Claims, *, now: datetime
     """
     if claims.token_id == session.token_id:
         return
-    if claims.token_id == session.previous_token_id and now - session.rotated_at <= GRACE_PERIOD:
+    if (
+        claims.token_id == session.previous_token_id
+        and now - session.rotated_at <= REUSE_GRACE_PERIOD
+    ):
         return
     log.warning("an old refresh token of session %s came back: the session is ended", session.pk)
     row = LoginSession.objects.filter(pk=session.pk)

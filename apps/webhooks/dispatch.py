@@ -61,7 +61,7 @@ class SenderPool:
             Thread(target=self._run, name="webhook sender", daemon=True).start()
         self.inbox.put(claimed)
 
-    def shut_down(self) -> None:
+    def stop(self) -> None:
         for _ in range(self.started):
             self.inbox.put(None)
 
@@ -98,7 +98,7 @@ class Dispatcher:
                     break
         finally:
             for pool in self._pools.values():
-                pool.shut_down()
+                pool.stop()
         return recorded
 
     def _submit(self) -> int:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.accounts import services, tokens
 from apps.accounts.models import LoginSession, SessionEndReason, User
-from apps.accounts.services import GRACE_PERIOD, ROTATED_AFTER
+from apps.accounts.services import REUSE_GRACE_PERIOD, ROTATED_AFTER
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -60,7 +60,7 @@ def test_for_a_minute_its_predecessor_leads_to_the_same_successor(holder: Holder
     second = holder.successor(holder.first, DUE)
     assert holder.refresh(holder.first, DUE + 30 * SECOND) == second
     assert holder.refresh(second, DUE + 40 * SECOND) is None
-    assert holder.refresh(holder.first, DUE + GRACE_PERIOD) == second
+    assert holder.refresh(holder.first, DUE + REUSE_GRACE_PERIOD) == second
 
 
 def test_a_clock_that_is_behind_finds_the_successor_too(holder: Holder) -> None:
@@ -71,10 +71,10 @@ def test_a_clock_that_is_behind_finds_the_successor_too(holder: Holder) -> None:
 def test_after_the_minute_the_predecessor_ends_the_session(holder: Holder) -> None:
     second = holder.successor(holder.first, DUE)
     with pytest.raises(services.RefreshRefused):
-        holder.refresh(holder.first, DUE + GRACE_PERIOD + SECOND)
+        holder.refresh(holder.first, DUE + REUSE_GRACE_PERIOD + SECOND)
     assert LoginSession.objects.get().end_reason == SessionEndReason.REUSE
     with pytest.raises(services.RefreshRefused):
-        holder.refresh(second, DUE + GRACE_PERIOD + SECOND)
+        holder.refresh(second, DUE + REUSE_GRACE_PERIOD + SECOND)
 
 
 def test_one_older_than_the_predecessor_ends_the_session_at_once(holder: Holder) -> None:
@@ -142,7 +142,7 @@ def test_a_new_cookie_lives_for_what_is_left(api: Api, alice: User) -> None:
 def test_a_reused_cookie_is_refused_and_cleared(api: Api, alice: User) -> None:
     first = opened(alice, ago=timedelta(hours=2)).refresh
     second = send(api, first).cookies["refreshToken"].value
-    past = timezone.now() - GRACE_PERIOD - SECOND
+    past = timezone.now() - REUSE_GRACE_PERIOD - SECOND
     LoginSession.objects.update(rotated_at=past)
     response = send(api, first)
     assert_error(response, 401, "UNAUTHORIZED")

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('password', models.CharField(max_length=128, verbose_name='password')),
                 ('id', apps.core.ids.IdField(serialize=False)),
-                ('email', models.CharField(max_length=254, unique=True, validators=[apps.accounts.email_addresses.validate])),
+                ('email', models.CharField(max_length=254, unique=True, validators=[apps.accounts.email_addresses.validate_address])),
                 ('name', models.CharField(max_length=100)),
                 ('email_verified', models.BooleanField(default=False)),
                 ('is_active', models.BooleanField(default=True)),

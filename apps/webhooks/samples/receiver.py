@@ -31,7 +31,7 @@ def verify(secret: str, headers: Mapping[str, str], body: bytes) -> None:
     expected = b"v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest())
     # There are two while you change the secret; either is enough.
     given = headers.get("webhook-signature", "").encode().split()
-    if not any(hmac.compare_digest(one, expected) for one in given):
+    if not any(hmac.compare_digest(signature, expected) for signature in given):
         raise ValueError("not signed with this secret")
 
 
