@@ -90,7 +90,7 @@ def low_coverage_notes(coverages: Sequence[SessionCoverage]) -> list[Note]:
     named = "; ".join(_describe(coverage) for coverage in low[:_MAX_NAMED])
     more = f"; and {len(low) - _MAX_NAMED} symbols more" if len(low) > _MAX_NAMED else ""
     message = (
-        f"Little of the range is held: {named}{more}. The figures speak of the held sessions alone."
+        f"Low coverage of the range: {named}{more}. The metrics describe these sessions alone."
     )
     return [Note("low_coverage", message)]
 

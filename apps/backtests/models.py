@@ -299,7 +299,7 @@ class ReportPage(models.Model):
     backtest = models.OneToOneField(
         Backtest, on_delete=models.CASCADE, primary_key=True, related_name="report_page"
     )
-    made_with = models.CharField(max_length=64, help_text="SHA-256 (see report.pages)")
+    made_with = models.CharField(max_length=64, help_text="SHA-256 (see report.page_cache)")
     html = models.BinaryField(help_text="compressed by zlib, without the script of the charts")
     size = models.PositiveIntegerField(help_text="bytes of html")
     made_at = models.DateTimeField()

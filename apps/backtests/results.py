@@ -205,7 +205,7 @@ def symbol_index(symbol: str, backtest: Backtest) -> int:
     """Return the index of the symbol in the backtest's list. Raises InvalidInput."""
     if symbol not in backtest.symbols:
         raise InvalidInput(
-            Fault("symbol", "is none of this backtest's", symbol, allowed=backtest.symbols)
+            Fault("symbol", "is not a symbol of this backtest", symbol, allowed=backtest.symbols)
         )
     return list(backtest.symbols).index(symbol)
 

@@ -253,8 +253,8 @@ class WholeBacktestSerializer(BacktestSerializer):
 
 def _warnings(backtest: Backtest) -> Iterator[dict[str, str]]:
     if ends_in_future(backtest.end, submitted_at=backtest.created_at):
-        message = f"{backtest.end_date} had not come when the backtest was asked for:"
-        yield {"field": "endDate", "message": f"{message} it ends with the last bar that is held."}
+        message = f"{backtest.end_date} was in the future when the backtest was submitted:"
+        yield {"field": "endDate", "message": f"{message} it ends with the last stored bar."}
 
 
 @example(examples.TRADE)

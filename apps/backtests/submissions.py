@@ -86,11 +86,11 @@ def read_date_range(start_text: str, end_text: str, *, now: datetime) -> DateRan
     start = read_moment("startDate", start_text, last=False)
     end = read_moment("endDate", end_text, last=True)
     if start > now.timestamp():
-        raise InvalidInput(Fault("startDate", "lies in the future", start_text))
+        raise InvalidInput(Fault("startDate", "must not be in the future", start_text))
     if start < EARLIEST.timestamp():
-        raise InvalidInput(Fault("startDate", f"lies before {EARLIEST.date()}", start_text))
+        raise InvalidInput(Fault("startDate", f"must not be before {EARLIEST.date()}", start_text))
     if end <= start:
-        raise InvalidInput(Fault("endDate", "must not lie before startDate", end_text))
+        raise InvalidInput(Fault("endDate", "must not be before startDate", end_text))
     return DateRange(start, end, start_text, end_text)
 
 

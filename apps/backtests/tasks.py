@@ -62,6 +62,7 @@ def run_attempt(backtest: Backtest, *, is_stopping: Callable[[], bool]) -> None:
         fail(Code.INSUFFICIENT_DATA if is_insufficient else Code.UNPROCESSABLE_ENTITY, str(error))
     except Exception as error:
         if not is_passing(error):
-            message = f"The simulation broke; quote {request_ids.current()} when you report it."
+            quoted = request_ids.current()
+            message = f"The simulation failed; quote {quoted} when you report it."
             fail(Code.INTERNAL_SERVER_ERROR, message)
         raise

@@ -114,8 +114,8 @@ def test_little_history_is_told_first_and_figures_of_a_year_rest_on_what_is_held
     assert "from 2026-10-01 to 2026-10-" in note["message"]
     report = api(alice).get(f"{PATH}/{done['id']}/report").content.decode()
     assert "<td>2026-10-01</td>" in report
-    assert report.index("Little of the range is held") < report.index("<main>")
-    assert report.index('<p class="note">Little of the range is held') == report.index(
+    assert report.index("Low coverage of the range") < report.index("<main>")
+    assert report.index('<p class="note">Low coverage of the range') == report.index(
         '<p class="note">'
     )
 

@@ -136,7 +136,7 @@ def test_an_end_in_the_future_is_a_warning(
     created = client.post(PATH, body | {"endDate": "2098-12-31"}).json()
     (warning,) = created["warnings"]
     assert warning["field"] == "endDate"
-    assert "2098-12-31 had not come" in warning["message"]
+    assert "2098-12-31 was in the future" in warning["message"]
     assert client.get(f"{PATH}/{created['id']}").json()["warnings"] == [warning]
 
 

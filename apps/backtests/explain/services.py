@@ -57,7 +57,7 @@ class HistoryGone(ServiceError):
     """Candles or rules that the backtest read are no longer there."""
 
     code = Code.UNPROCESSABLE_ENTITY
-    message = "This cannot be read again: {reason}"
+    message = "The history of this backtest cannot be read again: {reason}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             name='ReportPage',
             fields=[
                 ('backtest', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='report_page', serialize=False, to='backtests.backtest')),
-                ('made_with', models.CharField(help_text='SHA-256 (see report.pages)', max_length=64)),
+                ('made_with', models.CharField(help_text='SHA-256 (see report.page_cache)', max_length=64)),
                 ('html', models.BinaryField(help_text='compressed by zlib, without the script of the charts')),
                 ('size', models.PositiveIntegerField(help_text='bytes of html')),
                 ('made_at', models.DateTimeField()),
