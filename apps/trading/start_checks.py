@@ -107,8 +107,9 @@ def _warnings(verdicts: Iterable[SymbolCheck]) -> Iterable[Fault]:
 
 
 def check_loss(request: StartRequest, *, now: datetime) -> None:
-    """A breach cursors until the day ends, whatever the limit is changed to since. Raises
-    DailyLossReached.
+    """Check the loss of the day. A breach stands until the day ends, even if the limit is raised.
+
+    Raises DailyLossReached.
     """
     today = now.astimezone(INDIA).date()
     lost = DailyLoss.objects.filter(algorithm=request.algorithm, day=today).first()

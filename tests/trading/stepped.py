@@ -48,7 +48,7 @@ def steps_of(*symbols: str, **replaced: Any) -> dict[str, Any]:
 
 @dataclass
 class Stepper:
-    """One run, and where it cursors."""
+    """One run, and where it stands."""
 
     run: Run
     state: records.State
@@ -124,7 +124,7 @@ class Stepper:
         )
 
     def store(self) -> None:
-        """As whoever runs it stores where it cursors."""
+        """As whoever runs it stores where it stands."""
         equity = float(self.state.account["equity"][0])
         stored = RunState.objects.get(run=self.run)
         stored.peak = max(stored.peak, equity)

@@ -11,7 +11,7 @@ from tests.conftest import Api
 from tests.envelope import assert_error
 from tests.trading.standing import standing
 
-# Rows: where it cursors. Columns: what is asked, with the status that it has afterwards, or the
+# Rows: where it stands. Columns: what is asked, with the status that it has afterwards, or the
 # refusal.
 TABLE: Final = """
           update  delete   start     stop     pause    resume   clone   validate

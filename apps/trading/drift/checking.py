@@ -49,17 +49,19 @@ def check(
     stream: BarStream, sessions: Sequence[SessionStart], *, now: datetime, over: bool = True
 ) -> int:
     """Report on sessions of one stream and day; how many."""
-    rows = {one.run_id: rows_of(stream, one, last=_last_row(one)) for one in sessions}
-    traded = [one for one in sessions if rows[one.run_id]]
+    rows = {
+        session.run_id: rows_of(stream, session, last=_last_row(session)) for session in sessions
+    }
+    traded = [session for session in sessions if rows[session.run_id]]
     if not traded:
         return 0
     kept = {run: part for run, part in rows.items() if part}
     expected = replayed(stream, traded, kept)
     reports = []
-    for one in traded:
-        actual = recorded(one, stream, kept[one.run_id])
-        found = differences(expected[one.run_id], actual)
-        reports.append(_report(one, kept[one.run_id], found, now, over=over))
+    for session in traded:
+        actual = recorded(session, stream, kept[session.run_id])
+        difference_list = differences(expected[session.run_id], actual)
+        reports.append(_report(session, kept[session.run_id], difference_list, now, over=over))
     DriftReport.objects.bulk_create(
         reports,
         update_conflicts=True,
@@ -78,16 +80,16 @@ def _due(today: date) -> Mapping[tuple[BarStream, date], list[SessionStart]]:
 def _by_stream(
     sessions: Iterable[SessionStart],
 ) -> Mapping[tuple[BarStream, date], list[SessionStart]]:
-    found: dict[tuple[BarStream, date], list[SessionStart]] = defaultdict(list)
-    for one in sessions:
-        strategy = parse(one.run.configuration)
+    by_day: dict[tuple[BarStream, date], list[SessionStart]] = defaultdict(list)
+    for session in sessions:
+        strategy = parse(session.run.configuration)
         stream = bar_streams.get_bar_stream(
             strategy.basicInfo.symbols,
             strategy.basicInfo.timeframe,
             include_out_of_session=strategy.executionSettings.includeOutOfSession,
         )
-        found[stream, one.day].append(one)
-    return found
+        by_day[stream, session.day].append(session)
+    return by_day
 
 
 def _last_row(session: SessionStart) -> int | None:
@@ -99,7 +101,7 @@ def _last_row(session: SessionStart) -> int | None:
 def _report(
     session: SessionStart,
     rows: Sequence[BarRow],
-    found: Sequence[Difference],
+    difference_list: Sequence[Difference],
     now: datetime,
     *,
     over: bool,
@@ -108,8 +110,8 @@ def _report(
         run_id=session.run_id,
         day=session.day,
         rows=len(rows),
-        total=len(found),
-        differences=[one._asdict() for one in found[:MOST_LISTED]],
+        total=len(difference_list),
+        differences=[difference._asdict() for difference in difference_list[:MOST_LISTED]],
         checked_at=now,
         through=None if over else rows[-1].time,
     )

@@ -13,7 +13,7 @@ from apps.trading.money import NOTHING
 
 
 class OrderStatus(StrEnum):
-    """Where an order cursors; all but `open` are its end."""
+    """Where an order stands; all but `open` are its end."""
 
     OPEN = "open"
     FILLED = "filled"

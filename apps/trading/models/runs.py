@@ -168,7 +168,7 @@ class BarRow(models.Model):
 
 
 class RunState(models.Model):
-    """Where a run cursors after a row: the engine's saved state, and its way there.
+    """Where a run stands after a row: the engine's saved state, and its way there.
 
     The row is advanced by one conditional UPDATE that names the row before, so that a row is never
     taken twice (`row_time`: null before the first). A run that holds nothing any more has none.

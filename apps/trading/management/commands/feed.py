@@ -36,7 +36,7 @@ _ALWAYS: Final = 2**62
 class Command(BaseCommand):
     help = (
         "Play stored candles, or those of files, as if they came in now: whoever trades on paper"
-        " sees the market's time move. Ctrl-C stops, and the market's time cursors still; a later"
+        " sees the market's time move. Ctrl-C stops, and the market's time stands still; a later"
         " call goes on from there, --end goes back to the time as it is."
     )
 
@@ -56,7 +56,7 @@ class Command(BaseCommand):
             "--play-gap",
             action="store_true",
             help=(
-                "begin where the market's time cursors, and not at --from: without it a gap with"
+                "begin where the market's time stands, and not at --from: without it a gap with"
                 f" candles is not played, and the exit code is {GAP}"
             ),
         )
@@ -127,7 +127,7 @@ class Command(BaseCommand):
         if not counts:
             return start, series
         told = (
-            f"between {_shown(standing)}, where the market's time cursors, and {_shown(start)}"
+            f"between {_shown(standing)}, where the market's time stands, and {_shown(start)}"
             f" are stored {timeframe} candles: {', '.join(counts)}"
         )
         if not play:
@@ -191,7 +191,7 @@ def _tokens_of(symbols: Sequence[str]) -> Mapping[int, str]:
 
 # Any: the options as Django passes them.
 def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
-    """From where an earlier replay cursors, or from --from."""
+    """From where an earlier replay stands, or from --from."""
     start = options["start"]
     if start is None:
         start = clock.replayed_until()
