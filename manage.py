@@ -55,9 +55,9 @@ def main() -> None:
             errors.UndefinedTable | errors.UndefinedColumn | errors.InsufficientPrivilege,
         ):
             raise
-        said = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0]
         sys.exit(
-            f"error: the database is not set up for this version ({said}): start the service once"
+            f"error: the database is not set up for this version ({reason}): start the service once"
             " (make run), or run .venv/bin/python manage.py migrate; then try again"
         )
     except KeyboardInterrupt:

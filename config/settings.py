@@ -141,7 +141,7 @@ INSTALLED_APPS = [
     "apps.algorithms",
     "apps.backtests",
     "apps.trading",
-    "apps.ops.apps.OperatorsConfig",
+    "apps.ops.apps.OperatorAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",

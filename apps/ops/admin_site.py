@@ -1,4 +1,4 @@
-"""The admin's front door: who comes in, who is turned away and who leaves is on record."""
+"""The admin site: logins, refused logins and logouts are on the audit record."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -22,8 +22,8 @@ from apps.core.audit import Action
 
 TITLE: Final = "Algotrade operators"
 PATH: Final = "/admin/"
-LONGEST: Final = timedelta(hours=8)
-LONGEST_IDLE: Final = timedelta(minutes=30)
+MAX_AGE: Final = timedelta(hours=8)
+MAX_IDLE: Final = timedelta(minutes=30)
 _BEGAN, _USED = "admin_began", "admin_used"  # in Django's session, epoch seconds
 
 
@@ -35,10 +35,7 @@ def _count_the_address() -> None:
 
 class LoginForm(AdminAuthenticationForm):
     def clean(self) -> dict[str, Any]:
-        """No password is hashed before the limits of the address and of the account have spoken.
-
-        Any: as Django has it.
-        """
+        """Check the limits of the address and of the account before a password is hashed."""
         try:
             _count_the_address()
             with limits.failures_counted(limits.login_failures(self._email())):
@@ -59,7 +56,7 @@ class LoginForm(AdminAuthenticationForm):
         return email_addresses.normalize(self.cleaned_data.get("username") or "")
 
     def _record(self, action: Action, actor: audit.Actor) -> None:
-        """Not what was typed as the address of nobody: people type passwords there."""
+        """Record the account alone, not what was typed: people type passwords there."""
         tried = User.objects.filter(email=self._email()).first()
         audit.record(action, tried, actor=actor, now=timezone.now())
 
@@ -74,7 +71,6 @@ class OperatorSite(AdminSite):
     def login(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Any: as Django has it."""
         answer = super().login(request, extra_context)
         if request.method == "POST" and answer.status_code == 302:
             request.session[_BEGAN] = request.session[_USED] = timezone.now().timestamp()
@@ -83,7 +79,6 @@ class OperatorSite(AdminSite):
     def logout(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> TemplateResponse:
-        """Any: as Django has it."""
         if isinstance(request.user, User):
             actor = audit.operator(request.user)
             audit.record(Action.ADMIN_LOGOUT, request.user, actor=actor, now=timezone.now())
@@ -91,7 +86,7 @@ class OperatorSite(AdminSite):
 
 
 class AdminSessionMiddleware:
-    """Ends a login to the admin LONGEST after it began, and LONGEST_IDLE after its last request.
+    """Ends a login to the admin MAX_AGE after it began, and MAX_IDLE after its last request.
 
     Django's session itself goes on: the same cookie may be a login to the interface.
     """
@@ -116,10 +111,10 @@ def _reason_to_end(request: HttpRequest, *, now: datetime) -> str | None:
     A login of an earlier release has no times; they begin with its next request.
     """
     seconds = now.timestamp()
-    if seconds - request.session.setdefault(_BEGAN, seconds) >= LONGEST.total_seconds():
+    if seconds - request.session.setdefault(_BEGAN, seconds) >= MAX_AGE.total_seconds():
         return "age"
     idle = seconds - request.session.setdefault(_USED, seconds)
-    return "idle" if idle >= LONGEST_IDLE.total_seconds() else None
+    return "idle" if idle >= MAX_IDLE.total_seconds() else None
 
 
 def _end(request: HttpRequest, *, reason: str, now: datetime) -> None:

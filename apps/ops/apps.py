@@ -6,7 +6,7 @@ class OpsConfig(AppConfig):
     name = "apps.ops"
 
 
-class OperatorsConfig(AdminConfig):
-    """Django's admin with a front door of our own."""
+class OperatorAdminConfig(AdminConfig):
+    """Django's admin with the service's own admin site."""
 
     default_site = "apps.ops.admin_site.OperatorSite"

@@ -1,4 +1,4 @@
-"""Django's migrate, as the owner of the tables."""
+"""Run Django's migrate as the owner of the tables."""
 
 from typing import Any
 
@@ -8,7 +8,6 @@ from apps.ops.embedded_postgres import roles
 
 
 class Command(migrate.Command):
-    # Any: the options as Django passes them.
     def handle(self, *args: Any, **options: Any) -> None:
         with roles.as_owner():
             super().handle(*args, **options)

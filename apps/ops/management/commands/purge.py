@@ -1,4 +1,4 @@
-"""The nightly purge, at once."""
+"""Run the nightly purge now."""
 
 from typing import Any
 

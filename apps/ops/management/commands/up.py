@@ -27,7 +27,7 @@ MIGRATING = 7_305_461_019  # an advisory lock: of several machines, one migrates
 class Command(BaseCommand):
     help = "Run everything: database, web and workers. Ctrl-C stops it, a second Ctrl-C at once."
     requires_system_checks = []
-    # Who may enter where the embedded database is, beside its account.
+    # The group that may enter the folder of the embedded database, beside its account.
     group: int | None = None
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -40,14 +40,14 @@ class Command(BaseCommand):
         self.say("stopped")
 
     def say(self, line: str) -> None:
-        """The terminal may be gone; the service need not be."""
+        """Print a line; the service goes on when the terminal is gone."""
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
 
     @contextmanager
     def database(self) -> Iterator[Callable[[], None]]:
-        """The database for as long as we run, and what to call now and then to keep it running."""
+        """Attach the database; yield a function that restarts it if need be."""
         if not settings.EMBEDDED_DATABASE:
             self.say("database  DATABASE_URL")
             yield lambda: None
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         with shared_server.attached(settings.DATA_DIR) as cluster:
             self.say(f"database  PostgreSQL {cluster.binaries.major} in {cluster.data}")
             self.group = cluster.account.group
-            yield DatabaseWatch(cluster, self.say).look
+            yield DatabaseWatch(cluster, self.say).poll
             connections.close_all()
 
     def prepare(self) -> None:
@@ -94,11 +94,11 @@ class Command(BaseCommand):
         children = [web(), *workers]
         for child in children:
             child.account, child.environment = identity.account, identity.environment
-        announce = Announcement(self.say, workers)
+        announcement = Announcement(self.say, workers)
 
         def on_poll() -> None:
             keep_database()
-            announce.look()
+            announcement.poll()
 
         Supervisor([children[:1], workers], directory=settings.BASE_DIR, say=self.say).run(
             on_poll=on_poll
@@ -106,7 +106,7 @@ class Command(BaseCommand):
 
 
 class DatabaseWatch:
-    """Starts the embedded server again when it has ended."""
+    """Restarts the embedded server when it has ended."""
 
     def __init__(self, cluster: shared_server.Cluster, say: Callable[[str], None]) -> None:
         self.cluster = cluster
@@ -114,7 +114,7 @@ class DatabaseWatch:
         self.started = time.monotonic()
         self.backoff = Backoff(good_run=10.0)
 
-    def look(self) -> None:
+    def poll(self) -> None:
         now = time.monotonic()
         if now < self.backoff.due or self.cluster.process() is not None:
             return
@@ -128,7 +128,7 @@ class DatabaseWatch:
 
 
 class Announcement:
-    """Says once that the service is ready, when its own /readyz says so.
+    """Prints once that the service is ready, when its own /readyz says so.
 
     The workers start then, or soon: on a small machine web would otherwise start at half the speed.
     """
@@ -136,21 +136,21 @@ class Announcement:
     def __init__(self, say: Callable[[str], None], workers: Sequence[Child]) -> None:
         self.say = say
         self.workers = workers
-        self.said = False
+        self.is_announced = False
         for child in workers:
             child.backoff.due = time.monotonic() + SECONDS_FOR_WEB
 
-    def look(self) -> None:
-        if self.said or not is_ready():
+    def poll(self) -> None:
+        if self.is_announced or not is_ready():
             return
-        self.said = True
+        self.is_announced = True
         self.say(f"ready: {address()}")
         for child in self.workers:
             child.backoff.due = 0.0
 
 
 def share_metrics() -> None:
-    """Web processes count in files of this directory, from zero (apps/ops/metrics.py)."""
+    """Make an empty directory of the files in which web processes count (apps/ops/metrics.py)."""
     shutil.rmtree(settings.METRICS_DIR, ignore_errors=True)
     settings.METRICS_DIR.mkdir(parents=True)
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(settings.METRICS_DIR)
@@ -186,7 +186,7 @@ def port_problem(error: OSError, host: str, port: int) -> str:
 
 
 def local_host() -> str:
-    """Where this machine reaches a server that listens on HOST."""
+    """Return the address at which this machine reaches a server that listens on HOST."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.HOST, settings.HOST)
 
 

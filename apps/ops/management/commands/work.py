@@ -47,7 +47,7 @@ class Command(BaseCommand):
         return imported
 
     def say(self, line: str) -> None:
-        """The terminal may be gone; the worker need not be."""
+        """Print a line; the worker goes on when the terminal is gone."""
         with suppress(OSError):
             self.stdout.write(f"simulation  {line}")
             self.stdout.flush()
