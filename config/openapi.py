@@ -36,14 +36,13 @@ from apps.core.openapi import (
 )
 from apps.market import openapi as market
 from apps.market.feeds import openapi as feeds
-from apps.symbols import openapi as symbols
 from apps.trading.activity import openapi as activity
 from apps.trading.drift import openapi as drift
 from apps.webhooks.messages import add_messages
 
 # Those that bring components.
 APPS: Final = (
-    symbols, market, feeds, activity, drift,
+    market, feeds, activity, drift,
 )  # fmt: skip
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",

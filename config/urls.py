@@ -25,7 +25,7 @@ from apps.backtests.views import BacktestViewSet
 from apps.market.feeds.views import CandlesView
 from apps.market.views import MarketView, RulebookView
 from apps.ops import health, metrics
-from apps.symbols.views import SymbolView
+from apps.symbols.views import SymbolViewSet
 from apps.trading.activity.views import (
     OrdersView,
     OrderView,
@@ -74,9 +74,9 @@ urlpatterns = [
     path("api/auth/sessions", SessionViewSet.as_view({"get": "list", "delete": "destroy_all"})),
     path("api/auth/sessions/<str:session_id>", SessionViewSet.as_view({"delete": "destroy"})),
     # ------------------------------------------------------------------------------------ symbols
-    path("api/symbols/validate", SymbolView.as_view({"post": "validate"})),
-    path("api/symbols/search", SymbolView.as_view({"get": "search"})),
-    path("api/symbols/<str:symbol>", SymbolView.as_view({"get": "show"})),
+    path("api/symbols/validate", SymbolViewSet.as_view({"post": "validate"})),
+    path("api/symbols/search", SymbolViewSet.as_view({"get": "search"})),
+    path("api/symbols/<str:symbol>", SymbolViewSet.as_view({"get": "retrieve"})),
     # ------------------------------------------------------------------------------------- market
     path("api/market/candles", CandlesView.as_view({"get": "candles", "post": "receive"})),
     path("api/market/coverage", MarketView.as_view({"get": "coverage"})),

@@ -10,7 +10,7 @@ from typing import Any, Final
 from apps.algorithms.steps import STEPS
 from apps.core.api.schema import Schema, ref, text_pattern
 from apps.engine.language.strategy import Strategy
-from apps.symbols.openapi import SYMBOL
+from apps.symbols.serializers import SYMBOL
 
 _REF: Final = "#/components/schemas/"
 _TAGS: Final = frozenset({"type", "method"})

@@ -30,7 +30,7 @@ from apps.engine.figures.fields import round_for_wire
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
 from apps.market.openapi import RANGE_END
-from apps.symbols.openapi import SYMBOL
+from apps.symbols.serializers import SYMBOL
 
 BACKTEST_KINDS: Final = tuple(kind.value for kind in BacktestKind)
 BACKTEST_STATUSES: Final = tuple(status.value for status in BacktestStatus)

@@ -28,7 +28,7 @@ from apps.market.coverage import MOST_GAPS, MOST_INSPECTED
 from apps.market.rulebook.charges import DEFAULT_BROKER, INSTRUMENT_KINDS, PRODUCTS, SIDES
 from apps.market.rulebook.rows import ChargeItem, Market, Phase, Product, Segment
 from apps.market.rulebook.sessions import MARKETS, SessionKind
-from apps.symbols.openapi import SYMBOL
+from apps.symbols.serializers import SYMBOL
 
 COVERAGE_SHOWN: Final = {
     "symbol": "NSE:RELIANCE",

@@ -1,17 +1,39 @@
-"""Symbols on the wire."""
+"""Symbols and instruments on the wire."""
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
 
-from apps.core.api.serializers import Body
-from apps.symbols.models import Instrument
-from apps.symbols.services import InstrumentDetails, SymbolCheck
+from apps.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT
+from apps.core.api.schema import NOT_BLANK, STRING, Schema, example
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    NumberField,
+    QueryIntegerField,
+    StrictSerializer,
+)
+from apps.engine.symbols import EXCHANGES, MAX_LENGTH
+from apps.symbols.models import Instrument, OptionType, Source, Type
+from apps.symbols.services import InstrumentDetails
+
+LONGEST_QUERY: Final = 100
+
+# The form of a symbol. One that names a month also has to be a whole contract.
+SYMBOL: Final[Schema] = {
+    "type": "string",
+    "pattern": f"^({'|'.join(EXCHANGES)}):[A-Z0-9]+$",
+    "maxLength": MAX_LENGTH,
+}
+
+_EQUITY: Final = {"symbol": "NSE:RELIANCE", "type": "equity", "exchange": "NSE"}
 
 
+@extend_schema_field(STRING)
 class VerbatimField(serializers.Field[str, str, str, Any]):
-    """Any string, exactly as sent: a blank too many is what the client wants to hear about."""
+    """Any string, exactly as sent: the client wants to hear about a superfluous blank."""
 
     def to_internal_value(self, data: object) -> str:
         if not isinstance(data, str):
@@ -19,58 +41,175 @@ class VerbatimField(serializers.Field[str, str, str, Any]):
         return data
 
 
-class SymbolBody(Body):
-    symbol = VerbatimField()
+@extend_schema_field({**STRING, "minLength": 1, "maxLength": LONGEST_QUERY, "allOf": [NOT_BLANK]})
+class SearchTextField(serializers.Field[str, str, str, Any]):
+    """What somebody types into a search, without surrounding blanks."""
+
+    def to_internal_value(self, data: object) -> str:
+        text = str(data).strip()
+        if not str(data):
+            raise serializers.ValidationError("is required")
+        if not text or len(text) > LONGEST_QUERY:
+            raise serializers.ValidationError(f"must hold 1 to {LONGEST_QUERY} characters")
+        return text
 
 
-def verdict_out(verdict: SymbolCheck, suggestions: Sequence[str]) -> dict[str, object]:
-    """`reason` and `suggestions` are left out where there are none."""
-    out: dict[str, object] = {
-        "valid": verdict.valid,
-        "exchange": verdict.exchange,
-        "symbol": verdict.symbol,
-        "type": verdict.type,
-        "tradable": verdict.tradable,
+@extend_schema_field(SYMBOL)
+class SymbolField(CharField):
+    """An EXCHANGE:SYMBOL in an answer."""
+
+
+@example({"symbol": "NSE:RELIANCE"})
+class SymbolToValidateSerializer(StrictSerializer):
+    refuses_unknown = False
+
+    symbol = VerbatimField(help_text="The text to check, such as NSE:RELIANCE.")
+
+
+@example({**_EQUITY, "valid": True, "tradable": True})
+class VerdictSerializer(AnswerSerializer):
+    """Whether a symbol is well formed and can be traded; `reason` says what is wrong, `suggestions`
+    what may have been meant.
+    """
+
+    may_be_absent = ("reason", "suggestions")
+
+    valid = BooleanField(help_text="Whether it is well formed.")
+    exchange = CharField(allow_null=True)
+    symbol = CharField()
+    type = ChoiceField(choices=Type.values, allow_null=True)
+    tradable = BooleanField(help_text="Whether it can be traded.")
+    reason = CharField(help_text="Why it cannot be traded.")
+    suggestions = serializers.ListField(child=CharField(), help_text="The likeliest first.")
+
+    def to_representation(self, instance: Any) -> dict[str, Any]:
+        check, suggestions = instance
+        answer = {
+            "valid": check.valid,
+            "exchange": check.exchange,
+            "symbol": check.symbol,
+            "type": check.type,
+            "tradable": check.tradable,
+        }
+        if check.reason:
+            answer["reason"] = check.reason
+        if suggestions:
+            answer["suggestions"] = list(suggestions)
+        return answer
+
+
+@example({"query": "reliance"})
+class SearchQuery(StrictSerializer):
+    query = SearchTextField(
+        help_text="A part of a symbol, a name, or what an exchange or a broker calls it; an ISIN;"
+        " words that describe a contract, such as `NIFTY 24350 CE` or `reliance aug fut`."
+    )
+    exchange = ChoiceField(choices=EXCHANGES, required=False, help_text="Of this exchange alone.")
+    type = ChoiceField(choices=Type.values, required=False, help_text="Of this type alone.")
+    limit = QueryIntegerField(
+        max_value=MAX_LIMIT, default=DEFAULT_LIMIT, help_text="How many at most."
+    )
+
+
+class MatchSerializer(AnswerSerializer):
+    """An instrument that matches a search; a contract has an `expiry`."""
+
+    may_be_absent = ("expiry",)
+
+    symbol = CharField()
+    name = CharField()
+    type = ChoiceField(choices=Type.values)
+    exchange = ChoiceField(choices=EXCHANGES)
+    expiry = DateField()
+
+    def to_representation(self, instance: Instrument) -> dict[str, Any]:
+        answer = {
+            "symbol": instance.symbol,
+            "name": instance.name,
+            "type": instance.type,
+            "exchange": instance.exchange,
+        }
+        return answer | {"expiry": instance.expiry.isoformat()} if instance.expiry else answer
+
+
+@example({"results": [{**_EQUITY, "name": "Reliance Industries Limited"}]})
+class MatchesSerializer(AnswerSerializer):
+    """What matches, the best match first."""
+
+    results = MatchSerializer(many=True)
+
+
+class AliasSerializer(AnswerSerializer):
+    """What a broker or an exchange calls an instrument."""
+
+    source = ChoiceField(choices=Source.values)  # type: ignore[assignment]  # the wire's name
+    name = CharField()
+    token = CharField(allow_null=True)
+
+
+@example(
+    {
+        **_EQUITY,
+        "exchangeName": "RELIANCE",
+        "name": "Reliance Industries Limited",
+        "isin": "INE002A01018",
+        "underlying": None,
+        "expiry": None,
+        "strike": None,
+        "optionType": None,
+        "lotSize": 1,
+        "tickSize": 0.05,
+        "multiplier": 1,
+        "freezeQuantity": None,
+        "tradable": True,
+        "nextExpiries": ["2026-11-24", "2026-12-29"],
+        "aliases": [{"source": "kite", "name": "RELIANCE", "token": "738561"}],
     }
-    if verdict.reason:
-        out["reason"] = verdict.reason
-    if suggestions:
-        out["suggestions"] = list(suggestions)
-    return out
+)
+class InstrumentSerializer(AnswerSerializer):
+    """An instrument; null where a field does not apply or is not known."""
 
+    symbol = CharField()
+    exchange = ChoiceField(choices=EXCHANGES)
+    exchangeName = CharField(help_text="As the exchange writes it.")
+    name = CharField()
+    type = ChoiceField(choices=Type.values)
+    isin = CharField(allow_null=True)
+    underlying = CharField(allow_null=True)
+    expiry = DateField(allow_null=True)
+    strike = NumberField(allow_null=True)
+    optionType = ChoiceField(choices=OptionType.values, allow_null=True)
+    lotSize = IntegerField()
+    tickSize = NumberField(allow_null=True)
+    multiplier = NumberField(allow_null=True, help_text="Rupees a lot gains per rupee of price.")
+    freezeQuantity = IntegerField(allow_null=True)
+    tradable = BooleanField()
+    nextExpiries = serializers.ListField(
+        child=DateField(), help_text="Of contracts of it, or of what it is derived from."
+    )
+    aliases = AliasSerializer(many=True, help_text="What brokers and exchanges call it.")
 
-def match_out(row: Instrument) -> dict[str, object]:
-    out: dict[str, object] = {
-        "symbol": row.symbol,
-        "name": row.name,
-        "type": row.type,
-        "exchange": row.exchange,
-    }
-    return out | {"expiry": row.expiry.isoformat()} if row.expiry else out
-
-
-def profile_out(profile: InstrumentDetails) -> dict[str, object]:
-    """Everything that is known of an instrument; null where a field does not apply."""
-    row = profile.instrument
-    return {
-        "symbol": row.symbol,
-        "exchange": row.exchange,
-        "exchangeName": row.exchange_name,
-        "name": row.name,
-        "type": row.type,
-        "isin": row.isin or None,
-        "underlying": row.underlying or None,
-        "expiry": row.expiry.isoformat() if row.expiry else None,
-        "strike": row.strike,
-        "optionType": row.option_type or None,
-        "lotSize": row.lot_size,
-        "tickSize": row.tick_size,
-        "multiplier": row.multiplier,
-        "freezeQuantity": row.freeze_quantity,
-        "tradable": profile.verdict.tradable,
-        "nextExpiries": [day.isoformat() for day in profile.next_expiries],
-        "aliases": [
-            {"source": alias.source, "name": alias.name, "token": alias.token or None}
-            for alias in profile.aliases
-        ],
-    }
+    def to_representation(self, instance: InstrumentDetails) -> dict[str, Any]:
+        row = instance.instrument
+        return {
+            "symbol": row.symbol,
+            "exchange": row.exchange,
+            "exchangeName": row.exchange_name,
+            "name": row.name,
+            "type": row.type,
+            "isin": row.isin or None,
+            "underlying": row.underlying or None,
+            "expiry": row.expiry.isoformat() if row.expiry else None,
+            "strike": row.strike,
+            "optionType": row.option_type or None,
+            "lotSize": row.lot_size,
+            "tickSize": row.tick_size,
+            "multiplier": row.multiplier,
+            "freezeQuantity": row.freeze_quantity,
+            "tradable": instance.check.tradable,
+            "nextExpiries": [day.isoformat() for day in instance.next_expiries],
+            "aliases": [
+                {"source": alias.source, "name": alias.name, "token": alias.token or None}
+                for alias in instance.aliases
+            ],
+        }

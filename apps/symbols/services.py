@@ -137,7 +137,7 @@ class InstrumentDetails:
     """An instrument with its aliases, and the next expiries of contracts of its underlying."""
 
     instrument: Instrument
-    verdict: SymbolCheck
+    check: SymbolCheck
     aliases: list[InstrumentAlias]
     next_expiries: list[date]
 
@@ -231,7 +231,12 @@ def terms_from(row: Instrument | InstrumentTerms, valid_from: date) -> DatedTerm
 
 
 def search(
-    *, query: str, exchange: str | None, type: str | None, limit: int, now: datetime
+    *,
+    query: str,
+    exchange: str | None = None,
+    type: str | None = None,
+    limit: int,
+    now: datetime,
 ) -> list[Instrument]:
     """Return at most `limit` instruments that match the query, the best match first."""
     among = Instrument.objects.filter(enabled=True)

@@ -1,46 +1,62 @@
-from django.utils import timezone
+"""What can be traded."""
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, Query
-from apps.core.errors import Fault, InvalidInput
-from apps.core.openapi import documented
-from apps.engine.symbols import EXCHANGES
-from apps.symbols import openapi, services
-from apps.symbols.models import Type
-from apps.symbols.serializers import SymbolBody, match_out, profile_out, verdict_out
+from apps.core.api.schema import refuses
+from apps.core.api.views import OwnedViewSet
+from apps.core.errors import NotFound
+from apps.symbols import services
+from apps.symbols.serializers import (
+    SYMBOL,
+    InstrumentSerializer,
+    MatchesSerializer,
+    SearchQuery,
+    SymbolToValidateSerializer,
+    VerdictSerializer,
+)
+
+_SYMBOL_IN_PATH = OpenApiParameter(
+    "symbol",
+    {**SYMBOL, "examples": ["NSE:RELIANCE"]},
+    OpenApiParameter.PATH,
+    required=True,
+    description="EXCHANGE:SYMBOL",
+)
 
 
-class SymbolView(ViewSet):
-    @documented(openapi.VALIDATE_SYMBOL)
+@extend_schema(tags=["symbols"])
+class SymbolViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="validateSymbol",
+        request=SymbolToValidateSerializer,
+        responses={200: VerdictSerializer},
+    )
     @idempotent
     def validate(self, request: Request) -> Response:
-        symbol = SymbolBody.read(request.data)["symbol"]
-        verdict, suggestions = services.check_with_suggestions(symbol=symbol, now=timezone.now())
-        return Response(verdict_out(verdict, suggestions))
-
-    @documented(openapi.SEARCH_SYMBOLS)
-    def search(self, request: Request) -> Response:
-        query = Query(request.query_params)
-        found = services.search(
-            query=_typed(query),
-            exchange=query.choice("exchange", EXCHANGES),
-            type=query.choice("type", Type.values),
-            limit=query.integer("limit", default=DEFAULT_LIMIT, most=MAX_LIMIT),
-            now=timezone.now(),
+        """Whether a symbol is well formed, and whether it can be traded."""
+        check = services.check_with_suggestions(
+            now=self.now, **self.read(SymbolToValidateSerializer)
         )
-        return Response({"results": [match_out(row) for row in found]})
+        return Response(VerdictSerializer.render(check))
 
-    @documented(openapi.READ_SYMBOL)
-    def show(self, request: Request, symbol: str) -> Response:
-        return Response(profile_out(services.read_details(symbol=symbol, now=timezone.now())))
+    @extend_schema(
+        operation_id="searchSymbols", parameters=[SearchQuery], responses={200: MatchesSerializer}
+    )
+    def search(self, request: Request) -> Response:
+        """Instruments that match what was typed, the best match first."""
+        results = services.search(now=self.now, **self.query(SearchQuery))
+        return Response(MatchesSerializer.render({"results": results}))
 
-
-def _typed(query: Query) -> str:
-    text = query.required("query").strip()
-    if not text or len(text) > openapi.LONGEST_QUERY:
-        message = f"must hold 1 to {openapi.LONGEST_QUERY} characters"
-        raise InvalidInput(Fault("query", message, text))
-    return text
+    @extend_schema(
+        operation_id="readSymbol",
+        parameters=[_SYMBOL_IN_PATH],
+        responses={200: InstrumentSerializer},
+    )
+    @refuses(NotFound)
+    def retrieve(self, request: Request, symbol: str) -> Response:
+        """What is known of an instrument."""
+        details = services.read_details(symbol=symbol, now=self.now)
+        return Response(InstrumentSerializer.render(details))

@@ -431,7 +431,8 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
         if not vars(type(serializer)).get("__doc__"):
             schema.pop("description", None)  # of the base class
         if serializer.is_answer:
-            schema["required"] = list(schema.get("properties", {}))
+            properties = schema.get("properties", {})
+            schema["required"] = [n for n in properties if n not in serializer.may_be_absent]
             return schema
         for name in ignored:
             schema["properties"][name] = {**ANY, "description": "Ignored."}

@@ -227,6 +227,8 @@ class StrictSerializer(serializers.Serializer[Any]):
     refuses_unknown: ClassVar[bool] = True
     # An answer has all of its fields, whichever of them a body of its kind may lack.
     is_answer: ClassVar[bool] = False
+    # The fields of an answer that some answers lack.
+    may_be_absent: ClassVar[tuple[str, ...]] = ()
     # Whether values are attributes (or keys) in snake case; a JSON document has the wire's names.
     has_snake_case_sources: ClassVar[bool] = True
     default_error_messages = {"invalid": "must be an object"}

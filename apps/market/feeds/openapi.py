@@ -22,7 +22,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.market.feeds.serializers import MOST_CANDLES, MOST_RUPEES, MOST_SERIES, MOST_VOLUME
 from apps.market.feeds.validation import SKEW, RejectReason
 from apps.market.openapi import RANGE_END
-from apps.symbols.openapi import SYMBOL
+from apps.symbols.serializers import SYMBOL
 
 _PRICE: Final[Schema] = {**NUMBER, "exclusiveMinimum": 0, "maximum": MOST_RUPEES}
 _VOLUME: Final[Schema] = {**NUMBER, "minimum": 0, "maximum": MOST_VOLUME}

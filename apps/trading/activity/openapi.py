@@ -36,7 +36,7 @@ from apps.core.openapi import (
     sorted_by,
 )
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
-from apps.symbols.openapi import SYMBOL
+from apps.symbols.serializers import SYMBOL
 from apps.trading.activity.serializers import (
     ORDER_COLUMNS,
     ORDER_SORTS,
