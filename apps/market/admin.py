@@ -1,4 +1,4 @@
-"""What history is held, from which files, and by what it is adjusted: loaded, never written."""
+"""Stored history, its files and corporate actions, for operators to read."""
 
 from datetime import datetime
 

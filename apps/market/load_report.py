@@ -1,4 +1,4 @@
-"""What became of a candle file, in lines to read."""
+"""The report of an imported candle file, in lines to read."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
@@ -18,14 +18,14 @@ from apps.market.quality import JUMP, LONG_RUN, SPIKE, Quality, inspect
 
 _INDIA: Final = timezone(timedelta(seconds=IST))
 _SHOWN: Final = 5
-MOST_INSPECTED: Final = 8
-"""Instruments of one file that are looked at each; a bhavcopy has thousands, of one bar each."""
+# Instruments of one file that are inspected; a bhavcopy has thousands, of one bar each.
+MOST_INSTRUMENTS: Final = 8
 
 
 def lines_of(loaded: CandleImport) -> list[str]:
-    """The file's lines, then those of each instrument while they are few."""
+    """Return the file's lines, then those of each instrument while they are few."""
     lines = [_title(loaded), _rows(loaded.report), *_notes(loaded.report)]
-    if len(loaded.instruments) > MOST_INSPECTED:
+    if len(loaded.instruments) > MOST_INSTRUMENTS:
         return [*lines, _all_of(loaded.instruments)]
     for part in loaded.instruments:
         lines += _lines_of_part(part, loaded.timeframe)
@@ -46,7 +46,7 @@ def _title(loaded: CandleImport) -> str:
 
 
 def _rows(report: ImportReport) -> str:
-    """Where each row went: the sum is the number of rows."""
+    """Return what became of the rows: the sum is their number."""
     parts = [f"{report.bars} bars"]
     if report.untraded:
         parts.append(f"{report.untraded} without a trade")
@@ -90,7 +90,7 @@ def _lines_of_part(part: InstrumentBars, timeframe: str) -> list[str]:
 
 
 def _suggested(part: InstrumentBars, timeframe: str) -> list[str]:
-    """Days of a share that look like a split; whether they are loaded is not asked here."""
+    """Return the days of a share that look like a split, known or not."""
     if timeframe == "1w" or parse(part.symbol).type != "equity":
         return []
     found = find_split_candidates(part.candles)
@@ -125,7 +125,7 @@ def _lines_of_quality(found: Quality) -> list[str]:
 
 
 def _first(values: NDArray[np.int64] | NDArray[np.int32], told: Callable[[int], str]) -> str:
-    """How many, and the first few of them."""
+    """Return how many there are, and the first few of them."""
     shown = ", ".join(told(value) for value in values[:_SHOWN].tolist())
     return f"{len(values)} ({shown}{', …' if len(values) > _SHOWN else ''})"
 

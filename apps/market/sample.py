@@ -1,7 +1,7 @@
-"""Generated bars in the shape of a market, to try things out on. They are no market's history.
+"""Generated bars in the shape of a market, to try things out on. They are not a market's history.
 
-Five years of days, the last `SESSIONS` of them also as minutes; those days are the sum of their
-minutes. Always the same bars for the same symbol.
+There are five years of days, the last `SESSIONS` of them also as minutes; those days are the sum of
+their minutes. A symbol always has the same bars.
 """
 
 import zlib
@@ -38,8 +38,7 @@ class Sample:
 class _Recipe:
     symbol: str
     price: float
-    volume: float
-    """Shares of an average day; 0 for an index."""
+    volume: float  # shares of an average day; 0 for an index
 
 
 _RECIPES: Final = (
@@ -50,7 +49,7 @@ _RECIPES: Final = (
 
 
 def samples() -> Iterator[Sample]:
-    """Days and minutes of each symbol of the sample."""
+    """Return days and minutes of each symbol of the sample."""
     for recipe in _RECIPES:
         yield from _samples_of(recipe)
 
@@ -87,7 +86,7 @@ def _bars(
     *,
     parts: int,
 ) -> Candles:
-    """A random walk of `parts` bars a day, with drifts that turn, livelier near open and close.
+    """Return a random walk of `parts` bars a day, with drifts that turn, livelier near open and close.
 
     It ends at the price where it began, so that years of it stay plausible.
     """
@@ -111,14 +110,14 @@ def _bars(
 
 
 def _liveliness(count: int, parts: int) -> NDArray[np.float64]:
-    """More at both ends of a day than in its middle; 1 on average."""
-    place = (np.arange(count) % parts + 0.5) / parts
-    shape = 0.7 + 1.8 * (2 * place - 1) ** 4
+    """Return weights, higher at both ends of a day than in its middle; 1 on average."""
+    position = (np.arange(count) % parts + 0.5) / parts
+    shape = 0.7 + 1.8 * (2 * position - 1) ** 4
     return np.asarray(shape / shape.mean())
 
 
 def _turning(rng: np.random.Generator, count: int, *, span: int) -> NDArray[np.float64]:
-    """A direction, kept for `span` bars on average, then drawn anew."""
+    """Return a direction, kept for `span` bars on average, then drawn anew."""
     turns = np.cumsum(rng.random(count) < 1 / span)
     return np.asarray(rng.normal(0.0, 1.0, int(turns[-1]) + 1)[turns])
 

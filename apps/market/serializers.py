@@ -21,10 +21,10 @@ from apps.market.rulebook.rule_set import RuleSet, file_of
 from apps.market.rulebook.sessions import MARKETS, day_of
 from apps.market.store import AdjustedCandles
 
+# Timeframes whose candles start at midnight in India, the day before in UTC.
 DATED: Final = ("1d", "1w")
-"""Timeframes whose candles start at midnight in India, the day before in UTC."""
+# Days or times of one kind that a report of quality lists.
 MOST_SHOWN: Final = 20
-"""Days or times of one kind that a report of quality lists."""
 
 
 def candles_out(

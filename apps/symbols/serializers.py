@@ -7,7 +7,7 @@ from rest_framework import serializers
 from rest_framework.serializers import BooleanField, CharField, DateField, IntegerField
 
 from apps.core.api.pagination import DEFAULT_LIMIT, MAX_LIMIT
-from apps.core.api.schema import NOT_BLANK, STRING, Schema, example
+from apps.core.api.schema import STRING, Schema, example
 from apps.core.api.serializers import (
     AnswerSerializer,
     ChoiceField,
@@ -41,7 +41,9 @@ class VerbatimField(serializers.Field[str, str, str, Any]):
         return data
 
 
-@extend_schema_field({**STRING, "minLength": 1, "maxLength": LONGEST_QUERY, "allOf": [NOT_BLANK]})
+@extend_schema_field(
+    {**STRING, "minLength": 1, "maxLength": LONGEST_QUERY, "allOf": [{"pattern": r"\S"}]}
+)
 class SearchTextField(serializers.Field[str, str, str, Any]):
     """What somebody types into a search, without surrounding blanks."""
 
