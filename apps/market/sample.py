@@ -86,7 +86,7 @@ def _bars(
     *,
     parts: int,
 ) -> Candles:
-    """Return a random walk of `parts` bars a day, with drifts that turn, livelier near open and close.
+    """Return a random walk of `parts` bars a day, whose drifts turn, livelier near open and close.
 
     It ends at the price where it began, so that years of it stay plausible.
     """
