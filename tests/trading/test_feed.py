@@ -113,7 +113,7 @@ def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) 
     assert refused.value.returncode == 3
     assert len(seen()) == 3
     told = feed(*later, "--play-gap")
-    assert "2026-10-29 09:18:00 Thu, where the market's time cursors" in told
+    assert "2026-10-29 09:18:00 Thu, where the market's time stands" in told
     assert len(seen()) == 10
 
 
