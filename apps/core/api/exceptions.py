@@ -86,12 +86,12 @@ DATABASE: Final[Mapping[Meaning, tuple[Code, int, str]]] = {
     ),
 }
 
-Body: TypeAlias = dict[str, dict[str, object]]
+ErrorBody: TypeAlias = dict[str, dict[str, object]]
 
 
 def body_of(
     code: Code, message: str, *, status: int, details: Mapping[str, object] | None = None
-) -> Body:
+) -> ErrorBody:
     """`retryAfter` (seconds) among the details also stands in the error itself."""
     error: dict[str, object] = {"message": message, "code": code.value, "status": status}
     if details:
@@ -102,7 +102,7 @@ def body_of(
     return {"error": error}
 
 
-def refusal_of_http(status: int) -> Body:
+def refusal_of_http(status: int) -> ErrorBody:
     """The envelope of a status that HTTP itself gives: an unknown address, a wrong method, a
     crash.
     """
@@ -118,14 +118,14 @@ def refusal_of_http(status: int) -> Body:
     return body_of(code, message, status=status, details={"reason": reason})
 
 
-def refusal_of_database(meaning: Meaning) -> Body:
+def refusal_of_database(meaning: Meaning) -> ErrorBody:
     code, _, message = DATABASE[meaning]
     status = STATUS[code]
     details = {"retryAfter": RETRY_AFTER_SECONDS} if status in RETRIED else None
     return body_of(code, message, status=status, details=details)
 
 
-def http_response(body: Body, headers: Mapping[str, str] | None = None) -> HttpResponse:
+def http_response(body: ErrorBody, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """The envelope as a plain Django response, for what never reaches a view."""
     return HttpResponse(
         wire_json.dumps(body),
@@ -135,11 +135,11 @@ def http_response(body: Body, headers: Mapping[str, str] | None = None) -> HttpR
     )
 
 
-def _status_of(body: Body) -> int:
+def _status_of(body: ErrorBody) -> int:
     return int(str(body["error"]["status"]))
 
 
-def _headers(body: Body, more: Mapping[str, str] | None = None) -> dict[str, str]:
+def _headers(body: ErrorBody, more: Mapping[str, str] | None = None) -> dict[str, str]:
     headers = dict(more or {})
     status = _status_of(body)
     if status == 401:
@@ -149,12 +149,12 @@ def _headers(body: Body, more: Mapping[str, str] | None = None) -> dict[str, str
     return headers
 
 
-def render_service_error(error: ServiceError) -> Body:
+def render_service_error(error: ServiceError) -> ErrorBody:
     status = OWN_STATUS.get(type(error), STATUS[error.code])
     return body_of(error.code, str(error), status=status, details=error.details)
 
 
-def for_exception(error: Exception) -> Body:
+def for_exception(error: Exception) -> ErrorBody:
     """The envelope that answers this exception; what nobody foresaw is logged and is a
     500.
     """

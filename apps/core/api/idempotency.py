@@ -45,9 +45,9 @@ CLAIM = """
     RETURNING id
 """
 
-View = TypeVar("View")
+ViewType = TypeVar("ViewType")
 Place = ParamSpec("Place")
-Handler = Callable[Concatenate[View, Request, Place], Response]
+ViewMethod = Callable[Concatenate[ViewType, Request, Place], Response]
 
 
 class KeyReused(ServiceError):
@@ -72,8 +72,8 @@ class AnswerLost(ServiceError):
 
 
 def idempotent(
-    method: Handler[View, Place],
-) -> Callable[Concatenate[View, Request, Place], Response | HttpResponse]:
+    method: ViewMethod[ViewType, Place],
+) -> Callable[Concatenate[ViewType, Request, Place], Response | HttpResponse]:
     """Wrap a view's POST method.
 
     What it answers with 2xx, 403, 404 or 422 is stored and replayed for 24 hours; anything else
@@ -83,8 +83,8 @@ def idempotent(
 
 
 def idempotent_with_secret(
-    method: Handler[View, Place],
-) -> Callable[Concatenate[View, Request, Place], Response | HttpResponse]:
+    method: ViewMethod[ViewType, Place],
+) -> Callable[Concatenate[ViewType, Request, Place], Response | HttpResponse]:
     """Wrap a view's POST method whose answer holds a secret: it is replayed only to the session or
     the API key that it was given to.
     """
@@ -92,11 +92,11 @@ def idempotent_with_secret(
 
 
 def _wrapped(
-    method: Handler[View, Place], *, holds_secret: bool
-) -> Callable[Concatenate[View, Request, Place], Response | HttpResponse]:
+    method: ViewMethod[ViewType, Place], *, holds_secret: bool
+) -> Callable[Concatenate[ViewType, Request, Place], Response | HttpResponse]:
     @wraps(method)
     def keyed(
-        view: View, request: Request, /, *args: Place.args, **kwargs: Place.kwargs
+        view: ViewType, request: Request, /, *args: Place.args, **kwargs: Place.kwargs
     ) -> Response | HttpResponse:
         key = _key_of(request)
         if key is None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from apps.accounts.models import User
 
-Page = TypeVar("Page", bound=Callable[..., HttpResponseBase])
+PageView = TypeVar("PageView", bound=Callable[..., HttpResponseBase])
 
 
 class OwnedViewSet(GenericViewSet[Any]):
@@ -68,7 +68,7 @@ class OwnedViewSet(GenericViewSet[Any]):
         return self.get_paginated_response(data)
 
 
-def public_page(view: Page) -> Page:
+def public_page(view: PageView) -> PageView:
     """Let a page outside of /api take GET and HEAD; any other method is a 405. It asks for no CSRF
     token first, which would make it a 403.
     """

@@ -64,7 +64,7 @@ class TooManyDocuments(Exception):
     """The client's address has not read the documents that it was sent."""
 
 
-class Body(NamedTuple):
+class RequestBody(NamedTuple):
     """The body of a request; one that is too large is discarded as it arrives."""
 
     content: bytes = b""
@@ -158,13 +158,13 @@ class Application:
 
     # ------------------------------------------------------------------------------------ reading
 
-    async def _read(self, scope: Scope, receive: Receive) -> Body | None:
+    async def _read(self, scope: Scope, receive: Receive) -> RequestBody | None:
         """Read the body; None when the client has gone. Raises TimeoutError."""
         length = _declared_length(scope["headers"])
         if length == 0:
             return await _read_whole(receive)
         if length > MAX_DRAINED:
-            return Body(is_read=False)
+            return RequestBody(is_read=False)
         try:
             async with asyncio.timeout(seconds_for(length)) as timeout:
                 with self._transfers.counted(scope, length if length <= MAX_BODY else 0, timeout):
@@ -172,11 +172,11 @@ class Application:
         except TimeoutError:
             if length <= MAX_BODY:
                 raise
-            return Body(is_read=False)
+            return RequestBody(is_read=False)
 
     # ---------------------------------------------------------------------------------- answering
 
-    async def _answer(self, scope: Scope, receive: Receive, body: Body) -> RawResponse:
+    async def _answer(self, scope: Scope, receive: Receive, body: RequestBody) -> RawResponse:
         environ = environ_of(scope, body.content)
         try:
             first = await self._run(self._call, environ)
@@ -320,7 +320,7 @@ def seconds_for(size: int) -> float:
     return SECONDS_TO_TRANSFER + size / SLOWEST_RATE
 
 
-async def _read_whole(receive: Receive) -> Body | None:
+async def _read_whole(receive: Receive) -> RequestBody | None:
     chunks: list[bytes] = []
     total = 0
     while True:
@@ -334,9 +334,9 @@ async def _read_whole(receive: Receive) -> Body | None:
         else:
             chunks.clear()
         if not message.get("more_body", False):
-            return Body(b"".join(chunks))
+            return RequestBody(b"".join(chunks))
         if total > MAX_DRAINED:
-            return Body(is_read=False)
+            return RequestBody(is_read=False)
 
 
 def _declared_length(headers: Headers) -> int:

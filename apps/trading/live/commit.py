@@ -43,7 +43,7 @@ from apps.trading.step_result import BarStep
 ATTEMPTS: Final = 5
 
 
-class ConcurrentUpdate(Exception):
+class RunsChanged(Exception):
     """A run was stopped, paused or resumed while its step was being computed."""
 
 
@@ -94,7 +94,7 @@ def commit_batches(batches: Sequence[BarStreamBatch], *, now: datetime) -> Batch
 
 def _commit_with_retries(batches: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
     for _ in range(ATTEMPTS - 1):
-        with suppress(ConcurrentUpdate):
+        with suppress(RunsChanged):
             return _commit(batches, now)
     return _commit(batches, now)
 
@@ -198,7 +198,7 @@ def _is_eventful(step: BarStep) -> bool:
 
 
 def _lock(eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot]) -> None:
-    """Lock the accounts whose money moves, then the algorithms. Raises ConcurrentUpdate."""
+    """Lock the accounts whose money moves, then the algorithms. Raises RunsChanged."""
     moving = [step.run.account_id for step in eventful if _moves_money(step, snapshots)]
     accounts = Account.objects.locked().filter(pk__in=set(moving)).order_by("pk")
     list(accounts.values_list("pk"))
@@ -210,7 +210,7 @@ def _lock(eventful: Sequence[BarStep], snapshots: Mapping[str, RunSnapshot]) -> 
         "pk", "algorithm_id", "ended_at", "close_requested_at", "capital"
     ):
         if (statuses[algorithm_id], ended_at, close) != snapshots[run_id].preconditions:
-            raise ConcurrentUpdate
+            raise RunsChanged
         # The context's capital is of the last row that this runner took the run through.
         snapshots[run_id].context.run.capital = capital
 
