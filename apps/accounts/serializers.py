@@ -61,14 +61,14 @@ class AddressField(serializers.Field[str, str, str, Any]):
         return data
 
 
-class AccountSerializer(StrictSerializer):
+class AccountBodySerializer(StrictSerializer):
     """The base of the account's bodies, which ignore keys that they do not know."""
 
     refuses_unknown = False
 
 
 @example({**_CREDENTIALS, "name": "A Trader"})
-class SignUpSerializer(AccountSerializer):
+class SignUpSerializer(AccountBodySerializer):
     email = AddressField(help_text="Without a quoted name or a bare IP address.")
     password = SecretField(
         min_length=passwords.MIN_PASSWORD_LENGTH,
@@ -79,7 +79,7 @@ class SignUpSerializer(AccountSerializer):
 
 
 @example(_CREDENTIALS)
-class LogInSerializer(AccountSerializer):
+class LogInSerializer(AccountBodySerializer):
     """Any two strings that are not empty: a pair that cannot be right is wrong, not malformed."""
 
     email = SecretField(help_text="As at sign-up; case does not count.")
@@ -90,12 +90,12 @@ class LogInSerializer(AccountSerializer):
 
 
 @example({"name": "A Trader"})
-class ProfileChangeSerializer(AccountSerializer):
+class ProfileChangeSerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, required=False, help_text="What to call the user.")
 
 
 @example({"currentPassword": _PASSWORD, "newPassword": "a longer password"})
-class PasswordChangeSerializer(AccountSerializer):
+class PasswordChangeSerializer(AccountBodySerializer):
     currentPassword = SecretField(help_text="The password until now.")
     newPassword = SecretField(
         min_length=passwords.MIN_PASSWORD_LENGTH,
@@ -105,7 +105,7 @@ class PasswordChangeSerializer(AccountSerializer):
 
 
 @example({"name": "Night runner", "scopes": ["read"]})
-class NewKeySerializer(AccountSerializer):
+class NewKeySerializer(AccountBodySerializer):
     name = TextField(max_length=_MAX_NAME, help_text="For its owner to tell it from others.")
     scopes = ChoiceSetField(choices=_SCOPES, help_text="What it allows; no scope includes another.")
     expiresAt = MomentField(

@@ -5,7 +5,7 @@ from typing import Any, Final
 from apps.algorithms import performance
 from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE
 
-STEPS: Final[dict[str, Any]] = {
+EXAMPLE_STEPS: Final[dict[str, Any]] = {
     "basicInfo": {"strategyType": "momentum", "timeframe": "5m", "symbols": ["NSE:RELIANCE"]},
     "positionSizing": {"method": "risk_based", "riskPercentage": 1},
     "entryConditions": {
@@ -29,7 +29,7 @@ STEPS: Final[dict[str, Any]] = {
 CHANGES: Final = {
     "name": "Crossing averages",
     "description": "The short average crosses the long one.",
-    **STEPS,
+    **EXAMPLE_STEPS,
     "walkForwardConfig": {"windows": 5},
     "monteCarloConfig": {"simulations": 1000},
     "isTemplate": False,
@@ -43,7 +43,7 @@ ALGORITHM: Final[dict[str, Any]] = {
     "status": "stopped",
     "active": False,
     "version": 1,
-    **STEPS,
+    **EXAMPLE_STEPS,
     "performance": performance.new(),
     "walkForwardConfig": None,
     "walkForwardResults": [],

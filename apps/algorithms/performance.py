@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-Record = dict[str, float | None]
+PerformanceValues = dict[str, float | None]
 
 BEFORE_THE_FIRST_TRADE: Final[Mapping[str, float]] = {
     "totalTrades": 0,
@@ -30,11 +30,11 @@ BEFORE_THE_FIRST_TRADE: Final[Mapping[str, float]] = {
 }
 
 
-def new() -> Record:
+def new() -> PerformanceValues:
     return dict(BEFORE_THE_FIRST_TRADE)
 
 
-def in_order(record: Mapping[str, float | None]) -> Record:
+def in_order(record: Mapping[str, float | None]) -> PerformanceValues:
     """As said above, whatever order the database keeps it in."""
     return {name: record[name] for name in BEFORE_THE_FIRST_TRADE}
 
@@ -58,9 +58,12 @@ class Achieved:
     fall: float
 
 
-def of(achieved: Achieved) -> Record:
+def of(achieved: Achieved) -> PerformanceValues:
     """The record, by the formulas of the interface."""
-    falls: Record = {"maxDrawdown": achieved.drawdown, "maxDrawdownAmount": achieved.fall}
+    falls: PerformanceValues = {
+        "maxDrawdown": achieved.drawdown,
+        "maxDrawdownAmount": achieved.fall,
+    }
     if not achieved.trades:
         return in_order(new() | falls)
     won, lost, profit, loss = achieved.won, achieved.lost, achieved.profit, achieved.loss

@@ -77,7 +77,7 @@ class MetricsField(ObjectField):
 
 
 @extend_schema_field({"type": "array", "items": OBJECT})
-class StudyResultsField(MetricsField):
+class StudyHistoryField(MetricsField):
     """Results of studies, newest last."""
 
 
@@ -119,7 +119,7 @@ class AlgorithmSerializer(AnswerSerializer):
     walkForwardConfig = FreeField(
         required=False, allow_null=True, help_text="Any keys, up to 16 KiB as JSON."
     )
-    walkForwardResults = StudyResultsField(
+    walkForwardResults = StudyHistoryField(
         read_only=True,
         help_text=f"As of its backtest, newest last; {MOST_WALK_FORWARDS} are kept.",
     )
@@ -227,7 +227,7 @@ def _stored_step() -> ObjectField:
         "description": "",
         "owner": "A Trader",
         "isPublic": True,
-        **examples.STEPS,
+        **examples.EXAMPLE_STEPS,
     }
 )
 class TemplateSerializer(AlgorithmItemSerializer):
@@ -244,7 +244,7 @@ class TemplateSerializer(AlgorithmItemSerializer):
     executionSettings = _stored_step()
 
 
-@example({"version": 1, "current": True, **examples.STEPS, "createdAt": MOMENT_EXAMPLE})
+@example({"version": 1, "current": True, **examples.EXAMPLE_STEPS, "createdAt": MOMENT_EXAMPLE})
 class VersionSerializer(AnswerSerializer):
     """One configuration that an algorithm has had."""
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from apps.algorithms.examples import STEPS
+from apps.algorithms.examples import EXAMPLE_STEPS
 from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE
 
 DATE: Final = "2026-11-20"
@@ -23,8 +23,8 @@ BACKTEST: Final[dict[str, Any]] = {
     "progress": 0,
     "startDate": "2024-01-01",
     "endDate": "2024-12-31",
-    "symbols": STEPS["basicInfo"]["symbols"],
-    "timeframe": STEPS["basicInfo"]["timeframe"],
+    "symbols": EXAMPLE_STEPS["basicInfo"]["symbols"],
+    "timeframe": EXAMPLE_STEPS["basicInfo"]["timeframe"],
     "initialCapital": 1_000_000,
     "config": None,
     "performance": None,

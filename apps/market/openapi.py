@@ -26,7 +26,7 @@ from apps.core.openapi import (
 from apps.engine.candles import TIMEFRAMES
 from apps.market.coverage import MOST_GAPS, MOST_INSPECTED
 from apps.market.rulebook.charges import DEFAULT_BROKER, INSTRUMENT_KINDS, PRODUCTS, SIDES
-from apps.market.rulebook.rows import ChargeItem, Market, Phase, Product, Segment
+from apps.market.rulebook.rows import ChargeItem, ChargeSegment, Market, Phase, Product
 from apps.market.rulebook.sessions import MARKETS, SessionKind
 from apps.symbols.serializers import SYMBOL
 
@@ -106,7 +106,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
             "price": NUMBER,
             "multiplier": described(NUMBER, "Rupees a unit gains per rupee of price."),
             "value": described(NUMBER, "Rupees: quantity x price x multiplier."),
-            "segment": one_of(get_args(Segment)),
+            "segment": one_of(get_args(ChargeSegment)),
             "instrument": described(
                 one_of(INSTRUMENT_KINDS),
                 "ETFs are taxed by what they hold; nothing is charged on an index, which cannot be"

@@ -65,7 +65,7 @@ class InstrumentAdmin(OperatorAdmin):
         """By the tiers of the interface's search, the best first."""
         if not search_term.strip():
             return queryset, False
-        today = timezone.now().astimezone(services.INDIA).date()
+        today = timezone.now().astimezone(services.KOLKATA).date()
         found = search(queryset, query=search_term, today=today, limit=MOST_FOUND)
         place = Case(*(When(pk=row.pk, then=at) for at, row in enumerate(found)), default=0)
         return queryset.filter(pk__in=[row.pk for row in found]).order_by(place), False

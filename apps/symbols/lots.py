@@ -37,7 +37,7 @@ def known() -> dict[tuple[str, str], Lot]:
         }
 
 
-def lot_of(row: InstrumentRow) -> Lot:
+def lot_of_row(row: InstrumentRow) -> Lot:
     """Return the lot of a row: the master takes precedence over what is known of the underlying."""
     if row.segment in (Segment.CASH, Segment.DERIVATIVES):
         return _plain(row.lot)

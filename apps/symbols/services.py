@@ -23,7 +23,7 @@ from apps.symbols.search import search as search_among
 from apps.symbols.search import suggest
 from apps.symbols.terms import DatedTerms, within
 
-INDIA: Final = ZoneInfo("Asia/Kolkata")
+KOLKATA: Final = ZoneInfo("Asia/Kolkata")
 MOST_SUGGESTED: Final = 5
 MOST_EXPIRIES: Final = 12
 # All but the key and the operator's switch.
@@ -259,7 +259,7 @@ def _next_expiries(instrument: Instrument, today: date) -> list[date]:
 
 
 def _today(now: datetime) -> date:
-    return now.astimezone(INDIA).date()
+    return now.astimezone(KOLKATA).date()
 
 
 @transaction.atomic

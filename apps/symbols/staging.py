@@ -20,7 +20,7 @@ from django.db.backends.utils import CursorWrapper
 from apps.symbols import queries
 from apps.symbols.importers import Master
 from apps.symbols.importers.shares import NO_ISIN
-from apps.symbols.lots import lot_of
+from apps.symbols.lots import lot_of_row
 from apps.symbols.models import MasterLoad, Source
 from apps.symbols.naming import NamedRow
 
@@ -143,7 +143,7 @@ def record_load(master: Master, named: Sequence[NamedRow], now: datetime) -> Non
 
 def _line(named: NamedRow) -> str:
     """Return the row as COPY reads it: separated by tabs, special characters escaped."""
-    row, lot = named.row, lot_of(named.row)
+    row, lot = named.row, lot_of_row(named.row)
     fields = (
         named.symbol, row.exchange, row.segment.value, named.code, named.exchange_name, named.name,
         row.type.value, named.underlying, _format(row.expiry), _format(row.strike),

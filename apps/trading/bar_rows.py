@@ -24,7 +24,7 @@ _DAYS_AHEAD: Final = 10
 # Each week has a session, and so a bar of every timeframe; the first may be half over.
 _WEEKS_AHEAD: Final = MAX_MISSING_BARS + 1
 
-PRICES: Final = ("open", "high", "low", "close", "volume")
+BAR_COLUMNS: Final = ("open", "high", "low", "close", "volume")
 
 
 class BarSnapshot(NamedTuple):
@@ -48,7 +48,7 @@ class BarSnapshot(NamedTuple):
 
 
 def empty_row(time: int, closes: int, *, symbols: int) -> BarSnapshot:
-    return BarSnapshot(time, closes, np.full((symbols, len(PRICES)), np.nan))
+    return BarSnapshot(time, closes, np.full((symbols, len(BAR_COLUMNS)), np.nan))
 
 
 def visible_bars(
@@ -188,11 +188,11 @@ def _session_days(moment: int, count: int, calendar: Sessions) -> NDArray[np.int
 
 
 def _bars_at(series: Sequence[Candles], time: int) -> NDArray[np.float64]:
-    row = np.full((len(series), len(PRICES)), np.nan)
+    row = np.full((len(series), len(BAR_COLUMNS)), np.nan)
     for symbol, bars in enumerate(series):
         index = int(np.searchsorted(bars.time, time))
         if index < len(bars) and bars.time[index] == time:
-            row[symbol] = [getattr(bars, name)[index] for name in PRICES]
+            row[symbol] = [getattr(bars, name)[index] for name in BAR_COLUMNS]
     return row
 
 
@@ -201,4 +201,4 @@ def pack_bars(row: BarSnapshot) -> bytes:
 
 
 def unpack_bars(data: bytes, symbols: int) -> NDArray[np.float64]:
-    return np.frombuffer(data, np.float64).reshape(symbols, len(PRICES))
+    return np.frombuffer(data, np.float64).reshape(symbols, len(BAR_COLUMNS))

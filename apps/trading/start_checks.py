@@ -10,7 +10,7 @@ from apps.core.errors import Code, Fault, ServiceError
 from apps.engine.language.strategy import Strategy
 from apps.symbols import services as symbols
 from apps.symbols.models import Type
-from apps.symbols.services import INDIA, SymbolCheck
+from apps.symbols.services import KOLKATA, SymbolCheck
 from apps.trading.brokers.paper import PAPER, PaperBroker
 from apps.trading.models import BrokerState, DailyLoss, Position, Run
 from apps.trading.money import rupees
@@ -111,7 +111,7 @@ def check_loss(request: StartRequest, *, now: datetime) -> None:
 
     Raises DailyLossReached.
     """
-    today = now.astimezone(INDIA).date()
+    today = now.astimezone(KOLKATA).date()
     lost = DailyLoss.objects.filter(algorithm=request.algorithm, day=today).first()
     if lost is None:
         return

@@ -96,7 +96,7 @@ def stored() -> Rows:
 
 
 @dataclass
-class Tally:
+class Counts:
     """What came of the mutants so far."""
 
     answers: dict[int, int] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Sender:
     """Sends raw bodies, and times the answers."""
 
     client: APIClient
-    tally: Tally = field(default_factory=Tally)
+    counts: Counts = field(default_factory=Counts)
     rows: Rows = field(default_factory=list)
 
     def settle(self) -> None:
@@ -130,10 +130,10 @@ class Sender:
         begun = time.process_time()
         response = self.client.generic(verb, path, mutant.raw, content_type="application/json")
         seconds = time.process_time() - begun
-        tally = self.tally
-        tally.slowest = max(tally.slowest, (seconds, mutant.told))
-        tally.largest = max(tally.largest, len(response.content))
-        tally.answers[response.status_code] = tally.answers.get(response.status_code, 0) + 1
+        counts = self.counts
+        counts.slowest = max(counts.slowest, (seconds, mutant.told))
+        counts.largest = max(counts.largest, len(response.content))
+        counts.answers[response.status_code] = counts.answers.get(response.status_code, 0) + 1
         assert seconds < SLOWEST, f"took {seconds:.2f} s"
         assert len(response.content) < LARGEST, f"answered {len(response.content)} bytes"
         return response
@@ -145,11 +145,11 @@ def run(sender: Sender, some: Iterator[Mutant], judge: Callable[[Mutant], None])
         try:
             judge(mutant)
         except AssertionError as surprise:
-            sender.tally.surprises.append(f"{number}: {mutant.told}\n    {str(surprise)[:600]}")
+            sender.counts.surprises.append(f"{number}: {mutant.told}\n    {str(surprise)[:600]}")
             sender.settle()
-    print(f"\n{sender.tally}")
-    told = "\n".join(sender.tally.surprises[:10])
-    assert not sender.tally.surprises, f"{len(sender.tally.surprises)} surprises\n{told}"
+    print(f"\n{sender.counts}")
+    told = "\n".join(sender.counts.surprises[:10])
+    assert not sender.counts.surprises, f"{len(sender.counts.surprises)} surprises\n{told}"
 
 
 @pytest.fixture(autouse=True)
@@ -216,9 +216,9 @@ class AlgorithmJudge(Sender):
         assert {error["field"].partition(".")[0] for error in review["errors"]} == set(missing)
         assert {step for step in STEPS if found[step] == {}} <= set(missing)
         if not missing:
-            self.tally.complete += 1
-            if self.tally.complete % EVERY == 1:
-                self.tally.simulated += simulated({step: found[step] for step in STEPS})
+            self.counts.complete += 1
+            if self.counts.complete % EVERY == 1:
+                self.counts.simulated += simulated({step: found[step] for step in STEPS})
 
 
 def assert_reads_back(found: dict[str, Any], sent: dict[str, Json], held: dict[str, Any]) -> None:
@@ -282,9 +282,9 @@ class BacktestJudge(Sender):
             for name in sent.keys() & found.keys():
                 wanted = as_kept(name, sent[name])
                 assert same(found[name], wanted), (name, found[name], wanted)
-            self.tally.complete += 1
-            if self.tally.complete % EVERY == 1:
-                self.tally.simulated += simulated(made.get().configuration)
+            self.counts.complete += 1
+            if self.counts.complete % EVERY == 1:
+                self.counts.simulated += simulated(made.get().configuration)
         finally:
             made.delete()
             jobs.delete()
@@ -311,7 +311,7 @@ def good_backtests(backtests: BacktestJudge, alice: User) -> list[Json]:
     for body in good:
         backtests(Mutant(json.dumps(body).encode(), "nothing"))
     backtests.settle()
-    assert backtests.tally.answers == {201: 2}
+    assert backtests.counts.answers == {201: 2}
     return good
 
 

@@ -27,7 +27,7 @@ from tests.market.bars import store_candles
 from tests.symbols import lists
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-# The examples run in this order; the masters of the last one list few shares, and delist the others.
+# The examples run in this order; the masters of the last one list few shares and delist the others.
 FOLDERS: Final = (
     "apps/accounts", "apps/algorithms", "apps/backtests", "apps/trading", "apps/webhooks",
     "config", "apps/market", "apps/symbols",

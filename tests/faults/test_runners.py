@@ -22,7 +22,7 @@ pytestmark = [
 ]
 
 KILLS, LENGTH = 50, 900
-LANES = [["NSE:WALKA"], ["NSE:WALKB"], ["NSE:WALKC", "NSE:WALKA"], ["NSE:WALKD"]]
+STREAMS = [["NSE:WALKA"], ["NSE:WALKB"], ["NSE:WALKC", "NSE:WALKA"], ["NSE:WALKD"]]
 
 
 def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
@@ -34,7 +34,7 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
         for n, symbol in enumerate(["NSE:WALKA", "NSE:WALKB", "NSE:WALKC", "NSE:WALKD"])
     }
     hold(series, "15m")
-    runs = [started(alice, steps(symbols, "15m")) for symbols in LANES for _ in range(2)]
+    runs = [started(alice, steps(symbols, "15m")) for symbols in STREAMS for _ in range(2)]
     moments = sorted(rng.sample(range(len(starts)), KILLS))
     with working(2, tmp_path, queue="trading") as workers:
         for n, start in enumerate(starts):
@@ -52,7 +52,7 @@ def test_runners_killed_at_fifty_moments_trade_as_if_nothing_had_happened(
     for run in runs:
         result = backtested(run, start=FIRST, end=starts[-1] + 1)
         assert trades_of(run) == expected_of(result)
-    assert BarRow.objects.count() == len(LANES) * len(starts)
+    assert BarRow.objects.count() == len(STREAMS) * len(starts)
     assert sum(Posting.objects.values_list("amount", flat=True)) == 0
 
 

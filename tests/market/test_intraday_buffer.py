@@ -12,7 +12,7 @@ from apps.engine.candles import Candles
 from apps.market import coverage, intraday_buffer, store
 from apps.market.candle_writer import CandleKind, OtherPriceKind
 from apps.market.feeds import services
-from apps.market.feeds.validation import IntakeCounts, RejectReason
+from apps.market.feeds.validation import BarRejectReason, IntakeCounts
 from apps.market.intraday_buffer import CandleRow
 from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.services import append
@@ -93,9 +93,9 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
     now = moment(f"{DAY} 09:29")
     done = services.receive(timeframe="5m", series={SBIN: rows}, now=now)[SBIN]
     assert [(one.index, one.reason) for one in done.rejected] == [
-        (1, RejectReason.UNALIGNED),
-        (3, RejectReason.NOT_CLOSED),
-        (4, RejectReason.NOT_CLOSED),
+        (1, BarRejectReason.UNALIGNED),
+        (3, BarRejectReason.NOT_CLOSED),
+        (4, BarRejectReason.NOT_CLOSED),
     ]
     assert (done.added, done.repeated, done.out_of_order) == (2, 1, 3)
     assert everything("5m").time.tolist() == [good[0][0], good[1][0]]
@@ -113,7 +113,7 @@ def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_thr
     hour = minutes("2026-08-03 15:15", 1)
     now = moment("2026-08-03 15:30")
     assert [one.reason for one in receive(hour, "1h", now=now).rejected] == [
-        RejectReason.NOT_CLOSED
+        BarRejectReason.NOT_CLOSED
     ]
     master_of_derivatives()
     assert receive(hour, "1h", now=now).added == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apps.symbols.importers import InvalidMaster, Master, RejectReason, read_master
-from apps.symbols.lots import lot_of
+from apps.symbols.lots import lot_of_row
 from apps.symbols.models import Source
 from apps.symbols.naming import NamedRow, last_expiries, name_all
 from tests.symbols import lists
@@ -26,7 +26,7 @@ def name(master: Master) -> list[NamedRow]:
 
 
 def told(named: NamedRow) -> str:
-    lot = lot_of(named.row)
+    lot = lot_of_row(named.row)
     values = (lot.size, lot.multiplier, named.row.tick, named.row.freeze)
     written = ("-" if one is None else f"{one:f}".removesuffix(".000000") for one in values)
     return " ".join([named.symbol, *written])

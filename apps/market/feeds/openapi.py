@@ -20,7 +20,7 @@ from apps.core.openapi import (
 )
 from apps.engine.candles import TIMEFRAMES
 from apps.market.feeds.serializers import MOST_CANDLES, MOST_RUPEES, MOST_SERIES, MOST_VOLUME
-from apps.market.feeds.validation import SKEW, RejectReason
+from apps.market.feeds.validation import SKEW, BarRejectReason
 from apps.market.openapi import RANGE_END
 from apps.symbols.serializers import SYMBOL
 
@@ -77,7 +77,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
                     {
                         "index": described(COUNT, "Among those sent, from 0."),
                         "time": MOMENT,
-                        "reason": one_of([flaw.value for flaw in RejectReason]),
+                        "reason": one_of([flaw.value for flaw in BarRejectReason]),
                     }
                 )
             ),

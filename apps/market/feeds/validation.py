@@ -21,7 +21,7 @@ from apps.market.intraday_buffer import CandleRow, candles_of
 SKEW: Final = 5
 
 
-class RejectReason(StrEnum):
+class BarRejectReason(StrEnum):
     """Why a bar is rejected."""
 
     UNALIGNED = "unaligned"
@@ -34,7 +34,7 @@ class RejectedBar:
 
     index: int
     time: int
-    reason: RejectReason
+    reason: BarRejectReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,10 @@ def _rejected(
     times: NDArray[np.int64], timeframe: str, sessions: Sessions, now: int
 ) -> tuple[RejectedBar, ...]:
     starts, ends = buckets(times, TIMEFRAMES[timeframe], sessions)
-    reasons = {RejectReason.UNALIGNED: starts != times, RejectReason.NOT_CLOSED: ends > now + SKEW}
+    reasons = {
+        BarRejectReason.UNALIGNED: starts != times,
+        BarRejectReason.NOT_CLOSED: ends > now + SKEW,
+    }
     rejected = {
         index: RejectedBar(index, int(times[index]), reason)
         for reason, which in reasons.items()

@@ -71,7 +71,7 @@ def seconds_of(table: FileTable, layout: Layout) -> NDArray[np.int64]:
     return _plausible(table, stamp, seconds)
 
 
-def day_of(table: FileTable, text: str) -> date:
+def expiry_day(table: FileTable, text: str) -> date:
     """Return a day of expiry as exchanges write it; refuse the file for anything else."""
     day = day_from(text)
     if day is None:

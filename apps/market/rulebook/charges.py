@@ -22,10 +22,10 @@ from apps.market.rulebook.rows import (
     BrokerRow,
     ChargeItem,
     ChargeRate,
+    ChargeSegment,
     DepositoryRow,
     EtfKind,
     Product,
-    Segment,
     Side,
 )
 from apps.market.rulebook.rule_set import RuleSet
@@ -56,7 +56,7 @@ class ChargeBasis(NamedTuple):
     """
 
     exchange: str
-    segment: Segment
+    segment: ChargeSegment
     root: str
     product: Product
     broker: str
@@ -152,7 +152,7 @@ def _roots_by_expiry(rule_set: RuleSet) -> frozenset[tuple[str, str]]:
     )
 
 
-def _segment(rule_set: RuleSet, symbol: Symbol) -> Segment:
+def _segment(rule_set: RuleSet, symbol: Symbol) -> ChargeSegment:
     """Return a symbol's segment; the bare name of a commodity is its continuous future."""
     if symbol.exchange in ("NSE", "BSE"):
         return symbol.type

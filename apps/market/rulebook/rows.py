@@ -14,14 +14,14 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 Exchange: TypeAlias = Literal["NSE", "BSE", "MCX", "NCDEX"]
-Segment: TypeAlias = Literal["equity", "futures", "options", "agri_futures", "agri_options"]
+ChargeSegment: TypeAlias = Literal["equity", "futures", "options", "agri_futures", "agri_options"]
 # Exchange-traded funds by what they hold: `equity_etf` holds shares of Indian companies.
 EtfKind: TypeAlias = Literal[
     "equity_etf", "gold_etf", "silver_etf", "debt_etf", "liquid_etf", "overseas_etf"
 ]  # fmt: skip
 # What a rate is given for: the rates of a kind of ETF, or of options of the nearest expiry, take
 # precedence over those of the whole segment.
-RateScope: TypeAlias = Segment | EtfKind | Literal["nearest_options"]
+RateScope: TypeAlias = ChargeSegment | EtfKind | Literal["nearest_options"]
 # Commodities of one group keep the same hours, so a group is a market too.
 CommodityGroup: TypeAlias = Literal["non_agri", "agri_global", "agri"]
 
@@ -98,7 +98,7 @@ class BrokerRow(RuleRow):
     """A broker's price of one order: `flat` rupees, and percent of the value up to `cap` rupees."""
 
     broker: Annotated[str, Field(pattern=r"^[a-z0-9_]{1,50}$")]
-    segments: OneOrMore[Segment]
+    segments: OneOrMore[ChargeSegment]
     products: ZeroOrMore[Product]
     first_date: date
     flat: Amount

@@ -43,10 +43,10 @@ SECONDS_TO_CATCH_UP: Final = 120.0  # the first runner of all waits for the comp
 SECONDS_WITHOUT_SIGNALS: Final = 3.0
 
 # Replays a symbol's stored candles of a timeframe from a date on, as if they came in now.
-Replay = Callable[[str, str, date], None]
+PlayCandles = Callable[[str, str, date], None]
 
 
-def run(client: Client, *, password: str, feed: Replay, receiver: WebhookReceiver) -> None:
+def run(client: Client, *, password: str, feed: PlayCandles, receiver: WebhookReceiver) -> None:
     """Go through every step. Raises DemoFailed at the first unexpected response."""
     _sign_up(client, password)
     _look_up_symbols(client)
@@ -130,7 +130,7 @@ def _show_result(client: Client, backtest: Any) -> None:
 
 
 def _trade_on_paper(
-    client: Client, algorithm: str, last: date, *, feed: Replay, receiver: WebhookReceiver
+    client: Client, algorithm: str, last: date, *, feed: PlayCandles, receiver: WebhookReceiver
 ) -> None:
     """Start the algorithm, replay its last days, stop it."""
     client.say("Trade it on paper")

@@ -27,7 +27,7 @@ from apps.core.client_address import client_address, is_trusted, network_of
 from apps.core.long_poll import LongPoll
 from apps.ops.web.http_protocol import CONNECTION
 from apps.ops.web.notifications import Notifications
-from apps.ops.web.responses import CLOSE, Headers, RawResponse, error_response
+from apps.ops.web.responses import CLOSE_HEADER, Headers, RawResponse, error_response
 
 # A body may take so long to arrive, and each chunk of a response to be read,
 SECONDS_TO_TRANSFER: Final = 10.0
@@ -186,7 +186,11 @@ class Application:
         response = first.response
         if first.poll is not None and first.context is not None:
             response = await self._long_poll(first, first.poll, first.context, receive)
-        return response if body.is_read else response._replace(headers=[*response.headers, CLOSE])
+        return (
+            response
+            if body.is_read
+            else response._replace(headers=[*response.headers, CLOSE_HEADER])
+        )
 
     async def _run(
         self,

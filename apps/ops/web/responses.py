@@ -9,7 +9,7 @@ from apps.core.api import exceptions, middleware
 
 Headers = list[tuple[bytes, bytes]]
 
-CLOSE: Final = (b"connection", b"close")
+CLOSE_HEADER: Final = (b"connection", b"close")
 
 
 class RawResponse(NamedTuple):
@@ -38,4 +38,4 @@ def _error_response(status: int) -> RawResponse:
     headers = {**response.headers, request_id.HEADER: new_id, **middleware.API_HEADERS}
     headers["Content-Length"] = str(len(response.content))
     encoded = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    return RawResponse(status, [*encoded, CLOSE], response.content)
+    return RawResponse(status, [*encoded, CLOSE_HEADER], response.content)

@@ -14,7 +14,7 @@ from apps.algorithms import alerts, performance
 from apps.algorithms.alerts import Alert
 from apps.algorithms.lifecycle import Move, Status
 from apps.algorithms.models import Algorithm
-from apps.algorithms.performance import Achieved, Record
+from apps.algorithms.performance import Achieved, PerformanceValues
 from apps.core.errors import Code
 from apps.core.times import moment, wire_time
 from apps.trading import queries, status_changes
@@ -145,7 +145,7 @@ def _execution(outcome: StepOutcome) -> dict[str, object] | None:
 
 def _records(
     algorithms: Iterable[Algorithm], updates: Mapping[str, AlgorithmUpdate]
-) -> dict[str, Record]:
+) -> dict[str, PerformanceValues]:
     """Return by id the new performance of each algorithm whose performance changes."""
     changed = [algorithm for algorithm in algorithms if updates[algorithm.pk].changes_performance]
     totals = PerformanceTotals.objects.in_bulk([algorithm.pk for algorithm in changed])
@@ -167,7 +167,9 @@ def _records(
     return records
 
 
-def _record(total: PerformanceTotals, update: AlgorithmUpdate, before: Record) -> Record:
+def _record(
+    total: PerformanceTotals, update: AlgorithmUpdate, before: PerformanceValues
+) -> PerformanceValues:
     drawdown = update.drawdown or Drawdown(0, 0)
     deviation = sqrt(total.return_squares / (total.trades - 1)) if total.trades > 1 else None
     return performance.of(
@@ -187,7 +189,7 @@ def _record(total: PerformanceTotals, update: AlgorithmUpdate, before: Record) -
 
 
 def _write(
-    updates: Mapping[str, AlgorithmUpdate], records: Mapping[str, Record], now: datetime
+    updates: Mapping[str, AlgorithmUpdate], records: Mapping[str, PerformanceValues], now: datetime
 ) -> None:
     rows = [
         {"id": key, "performance": records.get(key), "last_execution": update.execution}
@@ -201,7 +203,7 @@ def _write(
 
 
 def _raise_alerts(
-    algorithm: Algorithm, record: Record, run: Run, now: datetime
+    algorithm: Algorithm, record: PerformanceValues, run: Run, now: datetime
 ) -> Iterator[EventPayload]:
     raised = alerts.raised(algorithm.alerts, algorithm.performance, record)
     for metric, value, alert in raised:

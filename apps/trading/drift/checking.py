@@ -11,7 +11,7 @@ from apps.engine.language.strategy import parse
 from apps.market.dates import day_in_india
 from apps.trading import bar_streams
 from apps.trading.drift.facts import Difference, differences
-from apps.trading.drift.recorded import recorded, rows_of
+from apps.trading.drift.recorded import recorded, rows_used
 from apps.trading.drift.replayed import replayed
 from apps.trading.models import BarRow, BarStream, DriftReport, RunState, SessionStart
 
@@ -50,7 +50,7 @@ def check(
 ) -> int:
     """Report on sessions of one stream and day; how many."""
     rows = {
-        session.run_id: rows_of(stream, session, last=_last_row(session)) for session in sessions
+        session.run_id: rows_used(stream, session, last=_last_row(session)) for session in sessions
     }
     traded = [session for session in sessions if rows[session.run_id]]
     if not traded:

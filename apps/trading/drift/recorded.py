@@ -19,7 +19,7 @@ from apps.trading.models import BarRow, BarStream, Fill, Intent, SessionStart, S
 _DAY = 86_400
 
 
-def rows_of(stream: BarStream, session: SessionStart, *, last: int | None) -> Sequence[BarRow]:
+def rows_used(stream: BarStream, session: SessionStart, *, last: int | None) -> Sequence[BarRow]:
     """The rows that the run went through, up to `last`, in order."""
     ends = midnight(session.day) + _DAY
     rows = stream.rows.filter(time__gte=session.first_row, time__lt=ends)

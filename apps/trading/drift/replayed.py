@@ -12,7 +12,7 @@ from apps.engine.kernel.records import save
 from apps.market import rule_sets, store
 from apps.market.calendars import calendars_of
 from apps.market.dates import day_in_india, midnight
-from apps.trading.bar_rows import PRICES, BarSnapshot, nominal_end, unpack_bars, visible_bars
+from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, nominal_end, unpack_bars, visible_bars
 from apps.trading.booking.interpret import StepOutcome, interpret_step
 from apps.trading.booking.record import POSITION_SIDES
 from apps.trading.drift.facts import (
@@ -112,11 +112,11 @@ def _stored(
         for symbol, calendar in zip(stream.symbols, cache.calendars, strict=True)
     ]
     for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
-        bars = np.full((len(series), len(PRICES)), np.nan)
+        bars = np.full((len(series), len(BAR_COLUMNS)), np.nan)
         for symbol, candles in enumerate(series):
             found = candles.between(time, time + 1)
             if len(found):
-                bars[symbol] = [getattr(found, name)[0] for name in PRICES]
+                bars[symbol] = [getattr(found, name)[0] for name in BAR_COLUMNS]
         yield BarSnapshot(time, nominal_end(time, timeframe, cache.calendars), bars)
 
 

@@ -36,7 +36,7 @@ from apps.market.candle_chunks import join
 from apps.market.dates import day_in_india, day_number
 from apps.market.history import ratio_change_of
 from apps.market.models import CandleChunk, CorporateAction
-from apps.trading.bar_rows import PRICES, BarSnapshot, unpack_bars, visible_bars
+from apps.trading.bar_rows import BAR_COLUMNS, BarSnapshot, unpack_bars, visible_bars
 from apps.trading.models import BarRow, BarStream
 
 # Rows read for a window at first; all are read if a symbol was missing in many of these.
@@ -190,7 +190,7 @@ class _Reader:
         newest = list(rows.order_by("-time").values_list("time", "bars")[:most])[::-1]
         count = len(self.stream.symbols)
         bars = unpack_bars(b"".join(data for _, data in newest), len(newest) * count)
-        shaped = bars.reshape(len(newest), count, len(PRICES))
+        shaped = bars.reshape(len(newest), count, len(BAR_COLUMNS))
         return UsedRows(np.array([time for time, _ in newest], np.int64), shaped)
 
 
@@ -217,7 +217,7 @@ def _first_moment(time: int, *, weekly: bool) -> int:
 
 
 def _extended(bars: Candles, time: int, bar: NDArray[np.float64]) -> Candles:
-    columns = zip(PRICES, bar.tolist(), strict=True)
+    columns = zip(BAR_COLUMNS, bar.tolist(), strict=True)
     return Candles(
         frozen(np.append(bars.time, time)),
         *(frozen(np.append(getattr(bars, name), value)) for name, value in columns),

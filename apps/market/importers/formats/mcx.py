@@ -19,7 +19,7 @@ from apps.market.importers.instrument_names import (
 )
 from apps.market.importers.layout import COMMON, Layout
 from apps.market.importers.tables import FileTable
-from apps.market.importers.timestamps import day_of
+from apps.market.importers.timestamps import expiry_day
 
 _KEY: Final = ("symbol", "expirydate", "strikeprice", "optiontype")
 
@@ -33,7 +33,7 @@ def by_expiry(table: FileTable, layout: Layout) -> FileInstruments:
 
 def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     root, expiry, strike, option_type = key
-    day, name_in_file = day_of(table, expiry), " ".join(filter(None, key))
+    day, name_in_file = expiry_day(table, expiry), " ".join(filter(None, key))
     if option_type not in ("CE", "PE"):
         return FileContract(name_in_file, "MCX", root, day)
     return FileContract(name_in_file, "MCX", root, day, strike_of(table, strike), option_type)

@@ -16,7 +16,7 @@ from apps.market.importers.instrument_names import (
 )
 from apps.market.importers.layout import Layout
 from apps.market.importers.tables import FileTable
-from apps.market.importers.timestamps import day_of
+from apps.market.importers.timestamps import expiry_day
 
 _KEY: Final = ("symbol", "expirydt", "strikepr", "optiontyp")
 _FUTURE: Final = "XX"
@@ -31,7 +31,7 @@ def by_contract(table: FileTable, layout: Layout) -> FileInstruments:
 
 def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     root, expiry, strike, option_type = key
-    day, name_in_file = day_of(table, expiry), " ".join(key)
+    day, name_in_file = expiry_day(table, expiry), " ".join(key)
     if option_type == _FUTURE:
         return FileContract(name_in_file, "NSE", root, day)
     return FileContract(name_in_file, "NSE", root, day, strike_of(table, strike), option_type)

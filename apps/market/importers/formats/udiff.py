@@ -24,7 +24,7 @@ from apps.market.importers.instrument_names import (
 )
 from apps.market.importers.layout import Layout, column_index
 from apps.market.importers.tables import Column, FileTable
-from apps.market.importers.timestamps import day_of
+from apps.market.importers.timestamps import expiry_day
 
 _KEY: Final = (
     "src", "fininstrmtp", "tckrsymb", "sctysrs", "xprydt", "strkpric", "optntp",
@@ -56,7 +56,7 @@ def _cash(key: tuple[str, ...]) -> InstrumentName | None:
 
 def _contract(table: FileTable, key: tuple[str, ...]) -> FileContract:
     source, kind, root, _, expiry, strike, option_type = key
-    day, name_in_file = day_of(table, expiry), " ".join(filter(None, key[2:]))
+    day, name_in_file = expiry_day(table, expiry), " ".join(filter(None, key[2:]))
     if kind in _FUTURES:
         return FileContract(name_in_file, _EXCHANGES[source], root, day)
     return FileContract(

@@ -20,7 +20,7 @@ from apps.symbols.importers import RejectReason, read_master
 from apps.symbols.importers.master_file import NumberedRecord
 from apps.symbols.master_import import MasterImport, SuspiciousMaster
 from apps.symbols.models import Source
-from apps.symbols.services import INDIA
+from apps.symbols.services import KOLKATA
 
 _AUTO = "auto"
 # Rows left out by rule are counted; rows that may be a fault of the file are shown with their line.
@@ -84,7 +84,7 @@ class Command(BaseCommand):
         now = clock.now()
         master = read_master(
             path,
-            today=now.astimezone(INDIA).date(),
+            today=now.astimezone(KOLKATA).date(),
             source=None if format == _AUTO else Source(format),
             as_of=as_of,
             progress=_with_progress,
@@ -110,7 +110,7 @@ def _day(text: str) -> date:
         day = date.fromisoformat(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no date like 2026-11-21") from None
-    if day > clock.now().astimezone(INDIA).date():
+    if day > clock.now().astimezone(KOLKATA).date():
         raise argparse.ArgumentTypeError(f"{text} is in the future")
     return day
 
