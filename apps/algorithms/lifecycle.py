@@ -1,11 +1,13 @@
-"""The states of an algorithm and the moves between them: one table."""
+"""The statuses of an algorithm and the transitions between them: one table."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
 
+from apps.core.transitions import Transition
 
-class Status(StrEnum):
+
+class AlgorithmStatus(StrEnum):
     """Where an algorithm stands."""
 
     DRAFT = "draft"
@@ -16,7 +18,7 @@ class Status(StrEnum):
     ARCHIVED = "archived"
 
 
-class Move(StrEnum):
+class AlgorithmTransition(StrEnum):
     """What changes a status."""
 
     COMPLETE = "complete"
@@ -29,28 +31,41 @@ class Move(StrEnum):
     FAIL = "fail"
 
 
-LISTED: Final = tuple(status.value for status in Status if status is not Status.ARCHIVED)
-"""What a list may be filtered by: an archived algorithm is gone for everybody."""
+# What a list may be filtered by: an archived algorithm is gone for everybody.
+LISTED: Final = tuple(
+    status.value for status in AlgorithmStatus if status is not AlgorithmStatus.ARCHIVED
+)
 
-MOVES: Final[Mapping[Move, tuple[tuple[Status, ...], Status]]] = {
-    Move.COMPLETE: ((Status.DRAFT,), Status.STOPPED),
-    Move.REOPEN: ((Status.STOPPED,), Status.DRAFT),
-    Move.ARCHIVE: ((Status.STOPPED, Status.DRAFT, Status.ERROR), Status.ARCHIVED),
-    Move.START: ((Status.STOPPED, Status.ERROR), Status.ACTIVE),
-    Move.STOP: ((Status.ACTIVE, Status.PAUSED, Status.ERROR), Status.STOPPED),
-    Move.PAUSE: ((Status.ACTIVE,), Status.PAUSED),
-    Move.RESUME: ((Status.PAUSED,), Status.ACTIVE),
-    Move.FAIL: ((Status.ACTIVE, Status.PAUSED), Status.ERROR),
+ALGORITHM_TRANSITIONS: Final[Mapping[AlgorithmTransition, Transition]] = {
+    AlgorithmTransition.COMPLETE: Transition((AlgorithmStatus.DRAFT,), AlgorithmStatus.STOPPED),
+    AlgorithmTransition.REOPEN: Transition((AlgorithmStatus.STOPPED,), AlgorithmStatus.DRAFT),
+    AlgorithmTransition.ARCHIVE: Transition(
+        (AlgorithmStatus.STOPPED, AlgorithmStatus.DRAFT, AlgorithmStatus.ERROR),
+        AlgorithmStatus.ARCHIVED,
+    ),
+    AlgorithmTransition.START: Transition(
+        (AlgorithmStatus.STOPPED, AlgorithmStatus.ERROR), AlgorithmStatus.ACTIVE
+    ),
+    AlgorithmTransition.STOP: Transition(
+        (AlgorithmStatus.ACTIVE, AlgorithmStatus.PAUSED, AlgorithmStatus.ERROR),
+        AlgorithmStatus.STOPPED,
+    ),
+    AlgorithmTransition.PAUSE: Transition((AlgorithmStatus.ACTIVE,), AlgorithmStatus.PAUSED),
+    AlgorithmTransition.RESUME: Transition((AlgorithmStatus.PAUSED,), AlgorithmStatus.ACTIVE),
+    AlgorithmTransition.FAIL: Transition(
+        (AlgorithmStatus.ACTIVE, AlgorithmStatus.PAUSED), AlgorithmStatus.ERROR
+    ),
 }
-"""From where each move leads where. The first source is the ordinary one: a refusal names it."""
 
 
-def is_editable(status: Status) -> bool:
+def is_editable(status: AlgorithmStatus) -> bool:
     """What may be archived may be edited, and the other way round."""
-    return status in MOVES[Move.ARCHIVE][0]
+    return status in ALGORITHM_TRANSITIONS[AlgorithmTransition.ARCHIVE].sources
 
 
-def after_save(status: Status, *, complete: bool) -> Move | None:
-    """The move that a saved configuration makes; one that had an error stays where it is."""
-    move = Move.COMPLETE if complete else Move.REOPEN
-    return move if status in MOVES[move][0] else None
+def after_save(status: AlgorithmStatus, *, complete: bool) -> AlgorithmTransition | None:
+    """Return the transition that a saved configuration makes; an algorithm that had an error stays
+    where it is.
+    """
+    transition = AlgorithmTransition.COMPLETE if complete else AlgorithmTransition.REOPEN
+    return transition if status in ALGORITHM_TRANSITIONS[transition].sources else None

@@ -10,7 +10,7 @@ from django.db.models.fields.json import KT, KeyTransform
 from django.db.models.functions import Cast
 
 from apps.algorithms import performance
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
@@ -26,11 +26,11 @@ class AlgorithmNotFound(ServiceError):
 class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
     def owned_by(self, owner: models.Model) -> Self:
         """The owner's algorithms; archived ones are nobody's."""
-        return self.exclude(status=Status.ARCHIVED).filter(owner_id=owner.pk)
+        return self.exclude(status=AlgorithmStatus.ARCHIVED).filter(owner_id=owner.pk)
 
     def open_to(self, user: models.Model) -> Self:
         """What the user may copy: their own, and every public template."""
-        return self.exclude(status=Status.ARCHIVED).filter(
+        return self.exclude(status=AlgorithmStatus.ARCHIVED).filter(
             Q(owner_id=user.pk) | Q(is_template=True, is_public=True)
         )
 
@@ -79,7 +79,9 @@ class Algorithm(models.Model):
     )
     description = models.TextField(blank=True)
     status = models.CharField(
-        max_length=8, default=Status.DRAFT.value, choices=[(s.value, s.value) for s in Status]
+        max_length=8,
+        default=AlgorithmStatus.DRAFT.value,
+        choices=[(s.value, s.value) for s in AlgorithmStatus],
     )
     active = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1)
@@ -128,12 +130,12 @@ class Algorithm(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=Q(status__in=[status.value for status in Status]),
+                condition=Q(status__in=[status.value for status in AlgorithmStatus]),
                 name="algorithm_status_is_known",
             ),
             models.CheckConstraint(
-                condition=Q(status=Status.ACTIVE.value, active=True)
-                | ~Q(status=Status.ACTIVE.value) & Q(active=False),
+                condition=Q(status=AlgorithmStatus.ACTIVE.value, active=True)
+                | ~Q(status=AlgorithmStatus.ACTIVE.value) & Q(active=False),
                 name="active_flag_follows_status",
             ),
             models.CheckConstraint(
@@ -147,13 +149,13 @@ class Algorithm(models.Model):
                 F("created_at").desc(nulls_last=True),  # as `in_order` sorts
                 F("id").desc(nulls_last=True),
                 name="algorithms_newest_first",
-                condition=~Q(status=Status.ARCHIVED.value),
+                condition=~Q(status=AlgorithmStatus.ARCHIVED.value),
             ),
             models.Index(
                 F("created_at").desc(nulls_last=True),
                 F("id").desc(nulls_last=True),
                 name="templates_newest_first",
-                condition=Q(is_template=True) & ~Q(status=Status.ARCHIVED.value),
+                condition=Q(is_template=True) & ~Q(status=AlgorithmStatus.ARCHIVED.value),
             ),
         ]
 

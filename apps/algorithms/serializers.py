@@ -15,7 +15,7 @@ from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.algorithms import examples, performance
 from apps.algorithms.alerts import ACTIONS
-from apps.algorithms.lifecycle import LISTED, Status
+from apps.algorithms.lifecycle import LISTED, AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.steps import STEPS, STRATEGY_TYPES
 from apps.algorithms.study_results import MOST_WALK_FORWARDS
@@ -106,7 +106,7 @@ class AlgorithmSerializer(AnswerSerializer):
     userId = IdField(read_only=True, source="owner_id")
     name = TextField(required=False, max_length=MAX_NAME, help_text="Unique among the owner's.")
     description = CharField(help_text="Free text.")
-    status = ChoiceField(read_only=True, choices=[status.value for status in Status])
+    status = ChoiceField(read_only=True, choices=[status.value for status in AlgorithmStatus])
     active = BooleanField(read_only=True, help_text="Whether it trades.")
     version = IntegerField(read_only=True, help_text="Counts changes of its steps.")
     basicInfo = _step("basicInfo")
@@ -204,7 +204,7 @@ class AlgorithmItemSerializer(AnswerSerializer):
 
     id = IdField()
     name = CharField()
-    status = ChoiceField(choices=[status.value for status in Status])
+    status = ChoiceField(choices=[status.value for status in AlgorithmStatus])
     active = BooleanField(help_text="Whether it trades.")
     strategyType = CharField(allow_null=True)
     timeframe = CharField(allow_null=True)
@@ -271,7 +271,7 @@ class VersionSerializer(AnswerSerializer):
 class StatusChangeSerializer(AnswerSerializer):
     """One change of an algorithm's status."""
 
-    to = ChoiceField(choices=[status.value for status in Status], source="after")
+    to = ChoiceField(choices=[status.value for status in AlgorithmStatus], source="after")
     by = CharField(source="actor", help_text="The user's id, or system.")
     reason = CharField()
     at = MomentField()
@@ -279,7 +279,7 @@ class StatusChangeSerializer(AnswerSerializer):
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """`from` is a word of Python's."""
         before = ChoiceField(
-            choices=[status.value for status in Status], allow_null=True, source="before"
+            choices=[status.value for status in AlgorithmStatus], allow_null=True, source="before"
         )
         return {"from": before, **super().get_fields()}
 

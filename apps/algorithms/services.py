@@ -11,7 +11,7 @@ from django.db.models import Max, QuerySet
 from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.alerts import Alerts
-from apps.algorithms.lifecycle import Move, Status
+from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
@@ -34,17 +34,17 @@ CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_c
 SYSTEM: Final = "system"
 """Who changed a status when no user did."""
 RECORDED: Final = {
-    Move.ARCHIVE: Action.ALGORITHM_ARCHIVED,
-    Move.START: Action.ALGORITHM_STARTED,
-    Move.STOP: Action.ALGORITHM_STOPPED,
-    Move.PAUSE: Action.ALGORITHM_PAUSED,
-    Move.RESUME: Action.ALGORITHM_RESUMED,
-    Move.FAIL: Action.ALGORITHM_FAILED,
+    AlgorithmTransition.ARCHIVE: Action.ALGORITHM_ARCHIVED,
+    AlgorithmTransition.START: Action.ALGORITHM_STARTED,
+    AlgorithmTransition.STOP: Action.ALGORITHM_STOPPED,
+    AlgorithmTransition.PAUSE: Action.ALGORITHM_PAUSED,
+    AlgorithmTransition.RESUME: Action.ALGORITHM_RESUMED,
+    AlgorithmTransition.FAIL: Action.ALGORITHM_FAILED,
 }
-"""What a move is on record as; a save that makes one is on record itself."""
+"""What a transition is on record as; a save that makes one is on record itself."""
 AFTER_SAVE: Final = {
-    Move.COMPLETE: "all steps are complete",
-    Move.REOPEN: "a step is incomplete",
+    AlgorithmTransition.COMPLETE: "all steps are complete",
+    AlgorithmTransition.REOPEN: "a step is incomplete",
 }
 """Why a save changes the status."""
 
@@ -121,16 +121,23 @@ def clone(*, owner: User, algorithm_id: str, name: str | None, now: datetime) ->
     algorithm = Algorithm(owner=owner, cloned_from=source, created_at=now, updated_at=now, **copied)
     algorithm.name = name or copy_of(source.name)
     algorithm.number = number_in(algorithm.name) or None
-    _begin(algorithm, _move_of_save(algorithm, sent=()), reason=f"cloned from {source.pk}", now=now)
+    _begin(
+        algorithm,
+        _transition_of_save(algorithm, sent=()),
+        reason=f"cloned from {source.pk}",
+        now=now,
+    )
     details = {"name": algorithm.name, "from": source.pk}
     audit.record(Action.ALGORITHM_CLONED, algorithm, actor=audit.user(owner), now=now, **details)
     return algorithm
 
 
-def _begin(algorithm: Algorithm, move: Move | None, *, reason: str, now: datetime) -> None:
-    """Store a draft that this move may have completed already, with its version and history."""
-    if move is not None:
-        algorithm.status = lifecycle.MOVES[move][1]
+def _begin(
+    algorithm: Algorithm, transition: AlgorithmTransition | None, *, reason: str, now: datetime
+) -> None:
+    """Store a draft, which this transition may have completed, with its version and history."""
+    if transition is not None:
+        algorithm.status = lifecycle.ALGORITHM_TRANSITIONS[transition][1]
     algorithm.save(force_insert=True)
     _keep_version(algorithm, now=now)
     _keep_change(algorithm, before=None, actor=algorithm.owner, reason=reason, now=now)
@@ -156,11 +163,11 @@ def update(
     """
     algorithm = _editable(owner, algorithm_id, expected)
     before, called = configuration(algorithm), algorithm.name
-    move = _apply(algorithm, changes)
+    transition = _apply(algorithm, changes)
     is_new_version = configuration(algorithm) != before
     algorithm.version += is_new_version
-    if move is not None:
-        _turn(algorithm, move, actor=owner, reason=AFTER_SAVE[move], now=now)
+    if transition is not None:
+        _change_status(algorithm, transition, actor=owner, reason=AFTER_SAVE[transition], now=now)
     _write(algorithm, [*changes, "number", "version", "status"], now=now)
     if is_new_version:
         _keep_version(algorithm, now=now)
@@ -179,51 +186,67 @@ def archive(
     Raises AlgorithmNotFound, AlgorithmBusy, PreconditionFailed.
     """
     algorithm = _editable(owner, algorithm_id, expected)
-    move(algorithm=algorithm, move=Move.ARCHIVE, actor=owner, reason="deleted", now=now)
+    change_status(
+        algorithm=algorithm,
+        transition=AlgorithmTransition.ARCHIVE,
+        actor=owner,
+        reason="deleted",
+        now=now,
+    )
 
 
 @transaction.atomic
-def move(
-    *, algorithm: Algorithm, move: Move, actor: User | None, reason: str, now: datetime
+def change_status(
+    *,
+    algorithm: Algorithm,
+    transition: AlgorithmTransition,
+    actor: User | None,
+    reason: str,
+    now: datetime,
 ) -> None:
-    """Change the status by the table of moves and say so in the history, both or neither.
+    """Change the status by the table of transitions and say so in the history, both or neither.
 
     `algorithm` is as the caller read it in this transaction, `locked()`; without an `actor` it is
     the service itself that moves it. Raises WrongStatus, ConcurrentUpdate.
     """
     before = algorithm.status
-    _turn(algorithm, move, actor=actor, reason=reason, now=now)
+    _change_status(algorithm, transition, actor=actor, reason=reason, now=now)
     _write(algorithm, ["status", "active"], now=now)
     by = audit.SYSTEM
     if actor is not None:
         # Whoever acts on another's algorithm does so as an operator.
         by = audit.user(actor) if actor.pk == algorithm.owner_id else audit.operator(actor)
-    action = RECORDED.get(move, Action.ALGORITHM_UPDATED)
+    action = RECORDED.get(transition, Action.ALGORITHM_UPDATED)
     status = [before, algorithm.status]
     audit.record(action, algorithm, actor=by, now=now, status=status, reason=reason)
 
 
-def _turn(
-    algorithm: Algorithm, move: Move, *, actor: User | None, reason: str, now: datetime
+def _change_status(
+    algorithm: Algorithm,
+    transition: AlgorithmTransition,
+    *,
+    actor: User | None,
+    reason: str,
+    now: datetime,
 ) -> None:
     """Put the new status on the instance, and the change into the history."""
-    sources, target = lifecycle.MOVES[move]
-    before = Status(algorithm.status)
+    sources, target = lifecycle.ALGORITHM_TRANSITIONS[transition]
+    before = AlgorithmStatus(algorithm.status)
     if before not in sources:
         raise WrongStatus(algorithmId=algorithm.pk, currentStatus=before, requiredStatus=sources[0])
-    algorithm.status, algorithm.active = target, target is Status.ACTIVE
+    algorithm.status, algorithm.active = target, target is AlgorithmStatus.ACTIVE
     _keep_change(algorithm, before=before, actor=actor, reason=reason, now=now)
 
 
 def _editable(owner: User, algorithm_id: str, expected: Expectation) -> Algorithm:
     algorithm = Algorithm.objects.owned_by(owner).locked().fetch(algorithm_id)
-    if not lifecycle.is_editable(Status(algorithm.status)):
+    if not lifecycle.is_editable(AlgorithmStatus(algorithm.status)):
         raise AlgorithmBusy(algorithmId=algorithm.pk, status=algorithm.status)
     expected.check(algorithm.rev)
     return algorithm
 
 
-def _apply(algorithm: Algorithm, changes: Changes) -> Move | None:
+def _apply(algorithm: Algorithm, changes: Changes) -> AlgorithmTransition | None:
     """Put the changes on the instance; what its status has to do about them."""
     for column, value in changes.items():
         setattr(algorithm, column, value)
@@ -231,13 +254,15 @@ def _apply(algorithm: Algorithm, changes: Changes) -> Move | None:
     if algorithm.is_public and not algorithm.is_template:
         raise InvalidInput(Fault("isPublic", "needs isTemplate to be true", value=True))
     sent = [wire for wire, column in STEPS.items() if column in changes]
-    return _move_of_save(algorithm, sent=sent) if sent else None
+    return _transition_of_save(algorithm, sent=sent) if sent else None
 
 
-def _move_of_save(algorithm: Algorithm, *, sent: Collection[str]) -> Move | None:
+def _transition_of_save(
+    algorithm: Algorithm, *, sent: Collection[str]
+) -> AlgorithmTransition | None:
     """Raises InvalidInput for what is wrong in the steps that were `sent`."""
     complete = steps.is_complete(configuration(algorithm), sent=sent)
-    return lifecycle.after_save(Status(algorithm.status), complete=complete)
+    return lifecycle.after_save(AlgorithmStatus(algorithm.status), complete=complete)
 
 
 def _write(algorithm: Algorithm, columns: Iterable[str], *, now: datetime) -> None:
@@ -256,7 +281,12 @@ def _keep_version(algorithm: Algorithm, *, now: datetime) -> None:
 
 
 def _keep_change(
-    algorithm: Algorithm, *, before: Status | None, actor: User | None, reason: str, now: datetime
+    algorithm: Algorithm,
+    *,
+    before: AlgorithmStatus | None,
+    actor: User | None,
+    reason: str,
+    now: datetime,
 ) -> None:
     algorithm.status_changes.create(
         before=before,

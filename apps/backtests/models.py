@@ -10,6 +10,7 @@ from django.db.models import Count, F, Min, OuterRef, Q, Subquery
 
 from apps.core.errors import Code, ServiceError
 from apps.core.ids import IdField, is_id
+from apps.core.transitions import StatusQuerySet, Transition
 
 
 class BacktestKind(StrEnum):
@@ -43,18 +44,15 @@ class BacktestTransition(StrEnum):
 
 
 # The states that each transition starts from, and the one that it leads to.
-BACKTEST_TRANSITIONS: Final[
-    Mapping[BacktestTransition, tuple[frozenset[BacktestStatus], BacktestStatus]]
-] = {
-    BacktestTransition.BEGIN: (frozenset({BacktestStatus.QUEUED}), BacktestStatus.RUNNING),
-    BacktestTransition.COMPLETE: (frozenset({BacktestStatus.RUNNING}), BacktestStatus.COMPLETED),
-    BacktestTransition.FAIL: (frozenset({BacktestStatus.RUNNING}), BacktestStatus.FAILED),
-    BacktestTransition.REQUEUE: (frozenset({BacktestStatus.RUNNING}), BacktestStatus.QUEUED),
-    BacktestTransition.CANCEL: (
-        frozenset({BacktestStatus.QUEUED, BacktestStatus.RUNNING}),
-        BacktestStatus.CANCELLED,
+BACKTEST_TRANSITIONS: Final[Mapping[BacktestTransition, Transition]] = {
+    BacktestTransition.BEGIN: Transition((BacktestStatus.QUEUED,), BacktestStatus.RUNNING),
+    BacktestTransition.COMPLETE: Transition((BacktestStatus.RUNNING,), BacktestStatus.COMPLETED),
+    BacktestTransition.FAIL: Transition((BacktestStatus.RUNNING,), BacktestStatus.FAILED),
+    BacktestTransition.REQUEUE: Transition((BacktestStatus.RUNNING,), BacktestStatus.QUEUED),
+    BacktestTransition.CANCEL: Transition(
+        (BacktestStatus.QUEUED, BacktestStatus.RUNNING), BacktestStatus.CANCELLED
     ),
-    BacktestTransition.RETRY: (frozenset({BacktestStatus.FAILED}), BacktestStatus.QUEUED),
+    BacktestTransition.RETRY: Transition((BacktestStatus.FAILED,), BacktestStatus.QUEUED),
 }
 
 # A backtest that has ended may be renamed and deleted; only an operator can retry a failed one.
@@ -70,8 +68,10 @@ class BacktestNotFound(ServiceError):
     message = "There is no such backtest."
 
 
-class BacktestQuerySet(models.QuerySet["Backtest"]):
+class BacktestQuerySet(StatusQuerySet["Backtest"]):
     """Reads of backtests, and `transition`, the only way in which their status changes."""
+
+    transitions = BACKTEST_TRANSITIONS
 
     def owned_by(self, owner: models.Model) -> Self:
         return self.filter(owner_id=owner.pk)
@@ -103,13 +103,6 @@ class BacktestQuerySet(models.QuerySet["Backtest"]):
     def attempt(self, backtest: "Backtest") -> Self:
         """Select the backtest only while this attempt is its current one."""
         return self.filter(pk=backtest.pk, attempt=backtest.attempt)
-
-    def transition(self, transition: BacktestTransition, **changes: object) -> bool:
-        """Change the status in one conditional UPDATE; return whether a row was in a state that
-        the transition starts from.
-        """
-        sources, target = BACKTEST_TRANSITIONS[transition]
-        return bool(self.filter(status__in=sources).update(status=target, **changes))
 
     def next_in_queue(self) -> "Backtest | None":
         """Return the oldest backtest of the user who has the fewest running and, among equals, was

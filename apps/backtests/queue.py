@@ -124,8 +124,11 @@ def _requeue_or_fail(backtest: Backtest, now: datetime) -> bool:
     stalled = Backtest.objects.attempt(backtest).filter(heartbeat_at=backtest.heartbeat_at)
     if backtest.losses + 1 >= MAX_LOST_WORKERS:
         return _fail_stalled(backtest, stalled, now)
-    requeued = stalled.transition(
-        BacktestTransition.REQUEUE, progress=0, started_at=None, losses=F("losses") + 1
+    requeued = (
+        stalled.transition(
+            BacktestTransition.REQUEUE, progress=0, started_at=None, losses=F("losses") + 1
+        )
+        > 0
     )
     if requeued:
         log.warning("backtest %s: its worker was lost in attempt %d", backtest.pk, backtest.attempt)
@@ -136,8 +139,11 @@ def _requeue_or_fail(backtest: Backtest, now: datetime) -> bool:
 def _fail_stalled(backtest: Backtest, stalled: BacktestQuerySet, now: datetime) -> bool:
     message = f"It was given up: {MAX_LOST_WORKERS} workers were lost while they ran it."
     error = {"code": Code.INTERNAL_SERVER_ERROR.value, "message": message}
-    failed = stalled.transition(
-        BacktestTransition.FAIL, error=error, completed_at=now, losses=F("losses") + 1
+    failed = (
+        stalled.transition(
+            BacktestTransition.FAIL, error=error, completed_at=now, losses=F("losses") + 1
+        )
+        > 0
     )
     if failed:
         write_end_event(backtest, BacktestStatus.FAILED, error=error, now=now)

@@ -13,7 +13,7 @@ from django.db.models import F, OuterRef, Subquery, Sum
 from django.db.models.functions import Coalesce
 
 from apps.accounts.models import User
-from apps.algorithms.lifecycle import MOVES, Move, Status
+from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import WrongStatus, configuration
 from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished
@@ -67,7 +67,9 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     start_checks.check_broker(request)
     run = _begin_run(request, account, required, now)
     bar_streams.subscribe(run, request.strategy, since=int(market_now.timestamp()))
-    change_status(Move.START, algorithm, run=run, actor=owner, reason="started", now=now)
+    change_status(
+        AlgorithmTransition.START, algorithm, run=run, actor=owner, reason="started", now=now
+    )
     return StartResult(algorithm, warnings)
 
 
@@ -76,19 +78,21 @@ def _locked(owner: User, algorithm_id: str) -> Algorithm:
 
 
 def _require_startable(algorithm: Algorithm) -> None:
-    if algorithm.status == Status.ACTIVE:
+    if algorithm.status == AlgorithmStatus.ACTIVE:
         raise AlreadyActive(algorithmId=algorithm.pk, currentStatus=algorithm.status)
-    if algorithm.status not in MOVES[Move.START][0]:
+    if algorithm.status not in ALGORITHM_TRANSITIONS[AlgorithmTransition.START][0]:
         missing = unfinished(engine.read(configuration(algorithm)))
-        raise _wrong_status(algorithm, Move.START, missingFields=missing)
+        raise _wrong_status(algorithm, AlgorithmTransition.START, missingFields=missing)
 
 
-def _wrong_status(algorithm: Algorithm, move: Move, **details: object) -> WrongStatus:
+def _wrong_status(
+    algorithm: Algorithm, transition: AlgorithmTransition, **details: object
+) -> WrongStatus:
     """Return what the transition would raise, for checks that come before it."""
     return WrongStatus(
         algorithmId=algorithm.pk,
         currentStatus=algorithm.status,
-        requiredStatus=MOVES[move][0][0],
+        requiredStatus=ALGORITHM_TRANSITIONS[transition][0][0],
         **details,
     )
 
@@ -122,8 +126,8 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     """
     kill_switch_rows = kill_switches.share_user_switch(owner), kill_switches.share_global_switch()
     algorithm = _locked(owner, algorithm_id)
-    if algorithm.status not in MOVES[Move.RESUME][0]:
-        raise _wrong_status(algorithm, Move.RESUME)
+    if algorithm.status not in ALGORITHM_TRANSITIONS[AlgorithmTransition.RESUME][0]:
+        raise _wrong_status(algorithm, AlgorithmTransition.RESUME)
     run = algorithm.runs.live().get()
     kill_switches.require_off(*kill_switch_rows)
     request = StartRequest(algorithm, _strategy_of(run.configuration), resumed=run)
@@ -134,7 +138,9 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     start_checks.check_broker(request)
     run.close_requested_at = None
     run.save(update_fields=["close_requested_at"])
-    change_status(Move.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now)
+    change_status(
+        AlgorithmTransition.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now
+    )
     return StartResult(algorithm, warnings)
 
 
@@ -146,7 +152,9 @@ def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
     """
     algorithm = _locked(owner, algorithm_id)
     run = algorithm.runs.live().first()
-    change_status(Move.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now)
+    change_status(
+        AlgorithmTransition.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now
+    )
     return algorithm
 
 
@@ -163,7 +171,9 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
     if run is not None:
         run.close_requested_at = (run.close_requested_at or now) if close_positions else None
         _end(run, EndReason.STOPPED, account, now)
-    change_status(Move.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now)
+    change_status(
+        AlgorithmTransition.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now
+    )
     return algorithm
 
 
@@ -175,7 +185,7 @@ def fail(*, algorithm: Algorithm, reason: str, now: datetime) -> Algorithm:
     run = locked.runs.live().first()
     if run is not None:
         _end(run, EndReason.ERROR, account, now)
-    change_status(Move.FAIL, locked, run=run, actor=None, reason=reason, now=now)
+    change_status(AlgorithmTransition.FAIL, locked, run=run, actor=None, reason=reason, now=now)
     return locked
 
 
@@ -277,10 +287,17 @@ def engage_kill_switch(
         closePositions=close_positions,
     )
     actor = None if operator else owner
-    active = Algorithm.objects.owned_by(owner).filter(status=Status.ACTIVE)
+    active = Algorithm.objects.owned_by(owner).filter(status=AlgorithmStatus.ACTIVE)
     for algorithm in list(active.order_by("pk").locked()):
         run = algorithm.runs.live().first()
-        change_status(Move.PAUSE, algorithm, run=run, actor=actor, reason="kill switch", now=now)
+        change_status(
+            AlgorithmTransition.PAUSE,
+            algorithm,
+            run=run,
+            actor=actor,
+            reason="kill switch",
+            now=now,
+        )
     if close_positions:
         holding = Run.objects.holding().filter(account__owner=owner, close_requested_at=None)
         holding.update(close_requested_at=now)

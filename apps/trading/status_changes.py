@@ -6,7 +6,7 @@ from typing import Final
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
-from apps.algorithms.lifecycle import Move
+from apps.algorithms.lifecycle import AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.trading.models import Run
 from apps.webhooks import outbox
@@ -14,17 +14,17 @@ from apps.webhooks.event_types import EventType
 from apps.webhooks.outbox import EventPayload
 
 # There is no event type for resuming: `previousStatus` says that the algorithm was paused.
-EVENT_TYPES: Final[Mapping[Move, EventType]] = {
-    Move.START: EventType.ALGORITHM_STARTED,
-    Move.RESUME: EventType.ALGORITHM_STARTED,
-    Move.PAUSE: EventType.ALGORITHM_PAUSED,
-    Move.STOP: EventType.ALGORITHM_STOPPED,
-    Move.FAIL: EventType.ALGORITHM_ERROR,
+EVENT_TYPES: Final[Mapping[AlgorithmTransition, EventType]] = {
+    AlgorithmTransition.START: EventType.ALGORITHM_STARTED,
+    AlgorithmTransition.RESUME: EventType.ALGORITHM_STARTED,
+    AlgorithmTransition.PAUSE: EventType.ALGORITHM_PAUSED,
+    AlgorithmTransition.STOP: EventType.ALGORITHM_STOPPED,
+    AlgorithmTransition.FAIL: EventType.ALGORITHM_ERROR,
 }
 
 
 def change_status(
-    move: Move,
+    transition: AlgorithmTransition,
     algorithm: Algorithm,
     *,
     run: Run | None,
@@ -36,12 +36,12 @@ def change_status(
 
     Events are locked last, so this call comes last in its transaction. Raises WrongStatus.
     """
-    payload = prepare_change(move, algorithm, run=run, actor=actor, reason=reason, now=now)
+    payload = prepare_change(transition, algorithm, run=run, actor=actor, reason=reason, now=now)
     outbox.write_all([payload], now=now)
 
 
 def prepare_change(
-    move: Move,
+    transition: AlgorithmTransition,
     algorithm: Algorithm,
     *,
     run: Run | None,
@@ -51,9 +51,11 @@ def prepare_change(
 ) -> EventPayload:
     """Change the status and return the event that is to be written. Raises WrongStatus."""
     before = algorithm.status
-    algorithms.move(algorithm=algorithm, move=move, actor=actor, reason=reason, now=now)
+    algorithms.change_status(
+        algorithm=algorithm, transition=transition, actor=actor, reason=reason, now=now
+    )
     return EventPayload(
-        EVENT_TYPES[move],
+        EVENT_TYPES[transition],
         owner_id=algorithm.owner_id,
         algorithm_id=algorithm.pk,
         data={

@@ -5,6 +5,8 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
+from apps.core.transitions import Transition
+
 
 class EndpointStatus(StrEnum):
     """The states on the wire; a deleted endpoint is no longer visible to anybody."""
@@ -29,14 +31,11 @@ class EndpointTransition(StrEnum):
     DELETE = "delete"
 
 
-ENDPOINT_TRANSITIONS: Final[
-    Mapping[EndpointTransition, tuple[frozenset[EndpointStatus], EndpointStatus]]
-] = {
-    EndpointTransition.ENABLE: (frozenset({EndpointStatus.DISABLED}), EndpointStatus.ENABLED),
-    EndpointTransition.DISABLE: (frozenset({EndpointStatus.ENABLED}), EndpointStatus.DISABLED),
-    EndpointTransition.DELETE: (
-        frozenset({EndpointStatus.ENABLED, EndpointStatus.DISABLED}),
-        EndpointStatus.DELETED,
+ENDPOINT_TRANSITIONS: Final[Mapping[EndpointTransition, Transition]] = {
+    EndpointTransition.ENABLE: Transition((EndpointStatus.DISABLED,), EndpointStatus.ENABLED),
+    EndpointTransition.DISABLE: Transition((EndpointStatus.ENABLED,), EndpointStatus.DISABLED),
+    EndpointTransition.DELETE: Transition(
+        (EndpointStatus.ENABLED, EndpointStatus.DISABLED), EndpointStatus.DELETED
     ),
 }
 
@@ -66,17 +65,15 @@ class DeliveryTransition(StrEnum):
     REDELIVER = "redeliver"
 
 
-DELIVERY_TRANSITIONS: Final[
-    Mapping[DeliveryTransition, tuple[frozenset[DeliveryStatus], DeliveryStatus]]
-] = {
-    DeliveryTransition.CLAIM: (frozenset({DeliveryStatus.WAITING}), DeliveryStatus.SENDING),
-    DeliveryTransition.DELIVER: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.DELIVERED),
-    DeliveryTransition.RESCHEDULE: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.WAITING),
-    DeliveryTransition.GIVE_UP: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.FAILED),
-    DeliveryTransition.LOSE: (frozenset({DeliveryStatus.SENDING}), DeliveryStatus.WAITING),
-    DeliveryTransition.DROP: (frozenset({DeliveryStatus.WAITING}), DeliveryStatus.FAILED),
-    DeliveryTransition.REDELIVER: (
-        frozenset({DeliveryStatus.WAITING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED}),
+DELIVERY_TRANSITIONS: Final[Mapping[DeliveryTransition, Transition]] = {
+    DeliveryTransition.CLAIM: Transition((DeliveryStatus.WAITING,), DeliveryStatus.SENDING),
+    DeliveryTransition.DELIVER: Transition((DeliveryStatus.SENDING,), DeliveryStatus.DELIVERED),
+    DeliveryTransition.RESCHEDULE: Transition((DeliveryStatus.SENDING,), DeliveryStatus.WAITING),
+    DeliveryTransition.GIVE_UP: Transition((DeliveryStatus.SENDING,), DeliveryStatus.FAILED),
+    DeliveryTransition.LOSE: Transition((DeliveryStatus.SENDING,), DeliveryStatus.WAITING),
+    DeliveryTransition.DROP: Transition((DeliveryStatus.WAITING,), DeliveryStatus.FAILED),
+    DeliveryTransition.REDELIVER: Transition(
+        (DeliveryStatus.WAITING, DeliveryStatus.DELIVERED, DeliveryStatus.FAILED),
         DeliveryStatus.WAITING,
     ),
 }

@@ -8,6 +8,7 @@ from django.db.models import Case, F, Func, Q, When
 
 from apps.core.errors import NotFound
 from apps.core.ids import IdField, is_id
+from apps.core.transitions import StatusQuerySet
 from apps.webhooks.address_guard import MAX_URL_LENGTH
 from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import (
@@ -18,7 +19,6 @@ from apps.webhooks.lifecycle import (
     DeliveryTransition,
     DisabledReason,
     EndpointStatus,
-    EndpointTransition,
 )
 
 MAX_DESCRIPTION = 200
@@ -63,8 +63,10 @@ class Event(models.Model):
         return f"{self.type} {self.algorithm_id} {self.sequence}"
 
 
-class EndpointQuerySet(models.QuerySet["Endpoint"]):
+class EndpointQuerySet(StatusQuerySet["Endpoint"]):
     """Queries for endpoints, and the one way in which their status changes."""
+
+    transitions = ENDPOINT_TRANSITIONS
 
     def owned_by(self, owner: models.Model) -> Self:
         """Return the owner's endpoints without deleted ones."""
@@ -73,11 +75,6 @@ class EndpointQuerySet(models.QuerySet["Endpoint"]):
     def locked(self) -> Self:
         """Lock the rows against changes until the transaction ends; others may refer to them."""
         return self.select_for_update(no_key=True)
-
-    def transition(self, transition: EndpointTransition, **changes: object) -> bool:
-        """Change the status by one conditional UPDATE; return whether a row could change."""
-        sources, target = ENDPOINT_TRANSITIONS[transition]
-        return bool(self.filter(status__in=sources).update(status=target, **changes))
 
     def fetch(self, endpoint_id: str) -> "Endpoint":
         """Return the endpoint with this id. Raises NotFound."""
@@ -148,18 +145,15 @@ class Endpoint(models.Model):
         return f"{self.url} ({self.pk})"
 
 
-class DeliveryQuerySet(models.QuerySet["Delivery"]):
+class DeliveryQuerySet(StatusQuerySet["Delivery"]):
     """Queries for deliveries, and the one way in which their status changes."""
+
+    transitions = DELIVERY_TRANSITIONS
 
     def owned_by(self, owner: models.Model) -> Self:
         return self.filter(endpoint__owner_id=owner.pk).exclude(
             endpoint__status=EndpointStatus.DELETED
         )
-
-    def transition(self, transition: DeliveryTransition, **changes: object) -> int:
-        """Change the status by one conditional UPDATE; return how many were in a source state."""
-        sources, target = DELIVERY_TRANSITIONS[transition]
-        return self.filter(status__in=sources).update(status=target, **changes)
 
     def claim(self, *, until: datetime) -> int:
         """Claim for this database connection, which ends with the process, or until then."""

@@ -137,14 +137,20 @@ def change(*, owner: User, endpoint_id: str, changes: Mapping[str, Any], now: da
 
 
 def _enable(endpoint: Endpoint, now: datetime) -> bool:
-    return Endpoint.objects.filter(pk=endpoint.pk).transition(
-        EndpointTransition.ENABLE, disabled_reason="", **UNKNOWN_HEALTH, changed_at=now
+    return (
+        Endpoint.objects.filter(pk=endpoint.pk).transition(
+            EndpointTransition.ENABLE, disabled_reason="", **UNKNOWN_HEALTH, changed_at=now
+        )
+        > 0
     )
 
 
 def _disable(endpoint: Endpoint, reason: DisabledReason, now: datetime) -> bool:
-    return Endpoint.objects.filter(pk=endpoint.pk).transition(
-        EndpointTransition.DISABLE, disabled_reason=reason, changed_at=now
+    return (
+        Endpoint.objects.filter(pk=endpoint.pk).transition(
+            EndpointTransition.DISABLE, disabled_reason=reason, changed_at=now
+        )
+        > 0
     )
 
 

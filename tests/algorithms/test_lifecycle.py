@@ -2,12 +2,18 @@
 
 import pytest
 
-from apps.algorithms.lifecycle import LISTED, MOVES, Status, after_save, is_editable
+from apps.algorithms.lifecycle import (
+    ALGORITHM_TRANSITIONS,
+    LISTED,
+    AlgorithmStatus,
+    after_save,
+    is_editable,
+)
 from apps.algorithms.naming import copy_of, number_in, numbered
 
 
 @pytest.mark.parametrize(
-    ("before", "complete", "move"),
+    ("before", "complete", "transition"),
     [
         ("draft", True, "complete"),
         ("draft", False, None),
@@ -18,17 +24,23 @@ from apps.algorithms.naming import copy_of, number_in, numbered
     ],
 )
 def test_a_save_leads_where_the_configuration_says(
-    before: str, complete: bool, move: str | None
+    before: str, complete: bool, transition: str | None
 ) -> None:
-    assert after_save(Status(before), complete=complete) == move
+    assert after_save(AlgorithmStatus(before), complete=complete) == transition
 
 
 def test_only_what_does_not_trade_can_be_edited() -> None:
-    assert {status for status in Status if is_editable(status)} == {"draft", "stopped", "error"}
+    assert {status for status in AlgorithmStatus if is_editable(status)} == {
+        "draft",
+        "stopped",
+        "error",
+    }
 
 
 def test_no_move_leads_out_of_the_archive() -> None:
-    assert not any(Status.ARCHIVED in sources for sources, _ in MOVES.values())
+    assert not any(
+        AlgorithmStatus.ARCHIVED in sources for sources, _ in ALGORITHM_TRANSITIONS.values()
+    )
 
 
 def test_a_list_is_filtered_by_every_status_but_the_archive() -> None:

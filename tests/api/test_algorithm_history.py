@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from apps.accounts.models import User
 from apps.algorithms import services
-from apps.algorithms.lifecycle import Move
+from apps.algorithms.lifecycle import AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from tests import make
 from tests.conftest import Api
@@ -26,11 +26,12 @@ def history(api: Api, owner: User, algorithm_id: str, **query: object) -> list[d
 
 def test_it_tells_who_moved_it_from_where_to_where_why_and_when(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
-    for move, actor, reason, hour in (
-        (Move.START, alice, "started", 5), (Move.FAIL, None, "no bars", 6),
+    for transition, actor, reason, hour in (
+        (AlgorithmTransition.START, alice, "started", 5),
+        (AlgorithmTransition.FAIL, None, "no bars", 6),
     ):  # fmt: skip
-        services.move(
-            algorithm=algorithm, move=move, actor=actor, reason=reason,
+        services.change_status(
+            algorithm=algorithm, transition=transition, actor=actor, reason=reason,
             now=make.NOW.replace(hour=hour),
         )  # fmt: skip
     assert api(alice).get(f"{PATH}/{algorithm.pk}/history").json() == {
@@ -99,8 +100,15 @@ def test_the_last_row_is_where_it_stands(api: Api, alice: User) -> None:
 
 def test_pages(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
-    for move in (Move.START, Move.PAUSE, Move.RESUME, Move.STOP):
-        services.move(algorithm=algorithm, move=move, actor=alice, reason="", now=make.NOW)
+    for transition in (
+        AlgorithmTransition.START,
+        AlgorithmTransition.PAUSE,
+        AlgorithmTransition.RESUME,
+        AlgorithmTransition.STOP,
+    ):
+        services.change_status(
+            algorithm=algorithm, transition=transition, actor=alice, reason="", now=make.NOW
+        )
     rows = history(api, alice, algorithm.pk, limit=2, page=2)
     assert [(row["from"], row["to"]) for row in rows] == [
         ("active", "paused"), ("stopped", "active"),
@@ -125,8 +133,14 @@ def test_what_is_not_ones_own_is_not_found(
 
 def test_a_list_takes_as_many_queries_however_long(api: Api, alice: User) -> None:
     algorithm, mine = make.algorithm(alice, **make.steps()), api(alice)
-    for move in (Move.START, Move.PAUSE, Move.RESUME):
-        services.move(algorithm=algorithm, move=move, actor=alice, reason="", now=make.NOW)
+    for transition in (
+        AlgorithmTransition.START,
+        AlgorithmTransition.PAUSE,
+        AlgorithmTransition.RESUME,
+    ):
+        services.change_status(
+            algorithm=algorithm, transition=transition, actor=alice, reason="", now=make.NOW
+        )
     with CaptureQueriesContext(connection) as queries:
         mine.get(f"{PATH}/{algorithm.pk}/history")
     assert len(queries) == 3  # the session with its user, the algorithm, a page that is not full

@@ -9,7 +9,7 @@ from rest_framework.test import APIClient
 
 from apps.accounts.models import User
 from apps.algorithms import services
-from apps.algorithms.lifecycle import Move
+from apps.algorithms.lifecycle import AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from tests import make
 from tests.conftest import Api
@@ -42,7 +42,13 @@ def test_reading_changes_no_tag_and_a_move_does(api: Api, alice: User) -> None:
     before = mine.get(path)["ETag"]
     mine.post(f"{path}/validate")
     assert mine.get(path)["ETag"] == before
-    services.move(algorithm=algorithm, move=Move.START, actor=alice, reason="started", now=make.NOW)
+    services.change_status(
+        algorithm=algorithm,
+        transition=AlgorithmTransition.START,
+        actor=alice,
+        reason="started",
+        now=make.NOW,
+    )
     assert mine.get(path)["ETag"] != before
 
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from apps.accounts.models import User
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -65,7 +65,7 @@ def ask(api: Api, owner: User, algorithm_id: str, trigger: str) -> Any:
 
 def test_the_table_is_whole() -> None:
     assert len(CELLS) == 48
-    assert {status for status, *_ in CELLS} == set(Status)
+    assert {status for status, *_ in CELLS} == set(AlgorithmStatus)
 
 
 @pytest.mark.parametrize(("status", "trigger", "outcome"), CELLS)

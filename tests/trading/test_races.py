@@ -13,7 +13,7 @@ from django.db.models import Sum
 from rest_framework.test import APIClient
 
 from apps.accounts.models import User
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.core import audit
 from apps.core.api import idempotency
@@ -183,7 +183,7 @@ def test_no_start_commits_after_the_switch_has() -> None:
         if n:
             sharing.wait()
             services.engage_kill_switch(owner=owner, reason="", close_positions=False, now=NOW)
-            assert Algorithm.objects.get().status == Status.PAUSED
+            assert Algorithm.objects.get().status == AlgorithmStatus.PAUSED
         else:
             with transaction.atomic():
                 services.start(owner=owner, algorithm_id=algorithm.pk, now=NOW)

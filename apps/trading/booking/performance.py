@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from apps.algorithms import alerts, performance
 from apps.algorithms.alerts import Alert
-from apps.algorithms.lifecycle import Move, Status
+from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.algorithms.performance import Achieved, PerformanceValues
 from apps.core.errors import Code
@@ -208,10 +208,10 @@ def _raise_alerts(
     raised = alerts.raised(algorithm.alerts, algorithm.performance, record)
     for metric, value, alert in raised:
         yield _alert_event(algorithm, metric, value, alert)
-        if alert["action"] == "pause_algorithm" and algorithm.status == Status.ACTIVE:
+        if alert["action"] == "pause_algorithm" and algorithm.status == AlgorithmStatus.ACTIVE:
             reason = f"alert: {metric} is {value:.4g}"
             yield status_changes.prepare_change(
-                Move.PAUSE, algorithm, run=run, actor=None, reason=reason, now=now
+                AlgorithmTransition.PAUSE, algorithm, run=run, actor=None, reason=reason, now=now
             )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.engine.kernel.codes import ENTER, ENTER_LONG
 from apps.engine.kernel.records import save
 from apps.market import rule_sets, store
@@ -132,7 +132,8 @@ class _Playing:
         """Active, and nothing is wanted of it."""
         return RunSnapshot(
             context=context, data=self._data, row_time=None, peak=0.0, drawdown=0.0,
-            drawdown_amount=0.0, status=Status.ACTIVE, ended_at=None, close_requested_at=None,
+            drawdown_amount=0.0, status=AlgorithmStatus.ACTIVE, ended_at=None,
+            close_requested_at=None,
             kill_switch_since=None, closing={}, cancelled=(),
         )  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import (
     AT_LIMIT,
@@ -212,10 +212,10 @@ def _concatenated(before: Array, new: Array) -> Array:
 def _entry_block(snapshot: RunSnapshot, *, stale: bool) -> EntryBlock | None:
     """Return why the run may enter nothing in this row, or None."""
     if snapshot.ended_at:
-        return EntryBlock.ERROR if snapshot.status == Status.ERROR else EntryBlock.STOPPED
+        return EntryBlock.ERROR if snapshot.status == AlgorithmStatus.ERROR else EntryBlock.STOPPED
     if snapshot.kill_switch_since:
         return EntryBlock.KILL_SWITCH
-    if snapshot.status != Status.ACTIVE:
+    if snapshot.status != AlgorithmStatus.ACTIVE:
         return EntryBlock.PAUSED
     return EntryBlock.STALE_DATA if stale else None
 
@@ -242,7 +242,7 @@ def _requested_closes(
         since = min((moment for moment in requests if moment), default=None)
         if since is not None and since.timestamp() <= row.time:
             at_open.append(index)
-        elif since is not None or snapshot.status == Status.ARCHIVED:
+        elif since is not None or snapshot.status == AlgorithmStatus.ARCHIVED:
             at_next_open.append(index)
     return at_open, at_next_open
 

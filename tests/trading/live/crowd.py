@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from apps.accounts.models import User
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.engine.kernel.records import new_state, save
 from apps.trading import kill_switches
@@ -22,7 +22,7 @@ def crowd(
         Algorithm(
             owner=owners[n % len(owners)],
             name=f"Algorithm {n}",
-            status=Status.ACTIVE,
+            status=AlgorithmStatus.ACTIVE,
             active=True,
             number=n + 1,
             created_at=make.NOW,

@@ -12,7 +12,7 @@ from django.core.management import call_command
 
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.core.times import moment
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import load
@@ -228,7 +228,7 @@ def test_a_pause_and_a_kill_switch_let_nothing_enter_and_positions_go_on(alice: 
     services.engage_kill_switch(owner=alice, reason="enough", close_positions=True, now=make.NOW)
     market.go(3)
     assert Trade.objects.get().exit_reason == "stopped"
-    assert status_of(run) == Status.PAUSED
+    assert status_of(run) == AlgorithmStatus.PAUSED
     assert RunState.objects.exists()
     assert Signal.objects.latest("bar_time").reason == "kill_switch"
     services.release_kill_switch(owner=alice, now=make.NOW)
@@ -246,7 +246,7 @@ def test_a_breach_is_told_once_and_nothing_enters_that_day_again(alice: User) ->
     assert loss.breached_at is not None
     event = Event.objects.get(type=EventType.DAILY_LOSS_LIMIT_REACHED)
     assert event.data["day"] == "2026-06-01"
-    assert status_of(run) == Status.ACTIVE
+    assert status_of(run) == AlgorithmStatus.ACTIVE
     reasons = Signal.objects.filter(followed=False).values_list("reason", flat=True)
     assert set(reasons) == {"daily_loss_limit"}
     services.stop(owner=alice, algorithm_id=run.algorithm_id, close_positions=True, now=make.NOW)
@@ -265,9 +265,9 @@ def test_missing_bars_bar_entries_and_in_the_end_the_run(alice: User) -> None:
     assert Signal.objects.filter(reason="stale_data").exists()
     market.at(gap + 2 * LENGTH)
     market.at(gap + 11 * LENGTH)
-    assert status_of(run) == Status.ACTIVE
+    assert status_of(run) == AlgorithmStatus.ACTIVE
     market.at(gap + 12 * LENGTH)
-    assert status_of(run) == Status.ERROR
+    assert status_of(run) == AlgorithmStatus.ERROR
     assert (
         Event.objects.get(type=EventType.ALGORITHM_ERROR).data["reason"] == "no bars for 10 x 15m"
     )
@@ -280,9 +280,9 @@ def test_a_session_at_hours_that_nobody_knows_gives_no_run_up(alice: User) -> No
     run = started(alice, always_in(), at=friday)
     market.go(24)
     market.at(at("2026-11-08 11:46"))
-    assert status_of(run) == Status.ACTIVE
+    assert status_of(run) == AlgorithmStatus.ACTIVE
     market.at(at("2026-11-09 11:45"))
-    assert status_of(run) == Status.ERROR
+    assert status_of(run) == AlgorithmStatus.ERROR
 
 
 def test_a_last_bar_without_its_last_minute_is_looked_for(alice: User) -> None:
@@ -322,7 +322,7 @@ def test_lost_capital_is_an_error_and_holds_nothing(alice: User) -> None:
     market = Market([101, 101, 300, 300])
     run = started(alice, configuration)
     market.go(4)
-    assert status_of(run) == Status.ERROR
+    assert status_of(run) == AlgorithmStatus.ERROR
     assert run.released_at is not None
     assert not Position.objects.open().exists()
     assert not RunState.objects.exists()
@@ -522,6 +522,6 @@ def test_a_state_that_cannot_be_read_is_an_error_of_its_run_alone(alice: User, b
     broken, whole = started(alice, always_in()), started(bob, always_in())
     RunState.objects.filter(run=broken).update(data=b"of another engine")
     market.go(2)
-    assert status_of(broken) == Status.ERROR
-    assert status_of(whole) == Status.ACTIVE
+    assert status_of(broken) == AlgorithmStatus.ERROR
+    assert status_of(whole) == AlgorithmStatus.ACTIVE
     assert Position.objects.open().get().run == whole

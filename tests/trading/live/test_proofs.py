@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from apps.accounts.models import User
-from apps.algorithms.lifecycle import Status
+from apps.algorithms.lifecycle import AlgorithmStatus
 from apps.algorithms.models import Algorithm
 from apps.engine.candles import Candles, frozen, ist_day
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT, OPEN
@@ -151,7 +151,7 @@ def test_after_a_kill_switch_commits_no_order_opens_anything(alice: User) -> Non
     services.engage_kill_switch(owner=alice, reason="enough", close_positions=False, now=make.NOW)
     took = time.monotonic() - began
     entered = Fill.objects.exclude(order__intent=Intent.EXIT).count()
-    assert Algorithm.objects.filter(status=Status.ACTIVE).count() == 0
+    assert Algorithm.objects.filter(status=AlgorithmStatus.ACTIVE).count() == 0
     trading.join()
     assert Fill.objects.exclude(order__intent=Intent.EXIT).count() == entered
     assert not Order.objects.filter(status="open").exclude(intent=Intent.EXIT).exists()

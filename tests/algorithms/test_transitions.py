@@ -1,4 +1,4 @@
-"""Every status with every move: the table decides, and each change is written down."""
+"""Every status with every transition: the table decides, and each change is written down."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -8,11 +8,11 @@ from django.db import DatabaseError, connection, transaction
 
 from apps.accounts.models import User
 from apps.algorithms import services
-from apps.algorithms.lifecycle import Move, Status
+from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm, StatusChange
 from tests import make
 
-# Rows: where it stands. Columns: where each move leads from there; "-" where it is refused.
+# Rows: where it stands. Columns: where each transition leads from there; "-" where it is refused.
 TABLE = """
           complete reopen  archive  start   stop    pause  resume fail
 draft     stopped  -       archived -       -       -      -      -
@@ -22,11 +22,11 @@ stopped   -        draft   archived active  -       -      -      -
 error     -        -       archived active  stopped -      -      -
 archived  -        -       -        -       -       -      -      -
 """
-MOVES, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
+TRANSITIONS, *ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CELLS = [
-    (status, move, target)
+    (status, transition, target)
     for status, *targets in ROWS
-    for move, target in zip(MOVES, targets, strict=True)
+    for transition, target in zip(TRANSITIONS, targets, strict=True)
 ]
 # What a refusal says the status would have to be.
 REQUIRED = {
@@ -42,26 +42,37 @@ def standing(owner: User, status: str) -> Algorithm:
 
 
 def test_the_table_is_whole() -> None:
-    assert len(CELLS) == len(Status) * len(Move)
-    assert {(status, move) for status, move, _ in CELLS} == {(s, m) for s in Status for m in Move}
+    assert len(CELLS) == len(AlgorithmStatus) * len(AlgorithmTransition)
+    assert {(status, transition) for status, transition, _ in CELLS} == {
+        (s, m) for s in AlgorithmStatus for m in AlgorithmTransition
+    }
 
 
-@pytest.mark.parametrize(("status", "move", "target"), CELLS)
+@pytest.mark.parametrize(("status", "transition", "target"), CELLS)
 def test_a_move_leads_where_the_table_says(
-    alice: User, status: str, move: str, target: str
+    alice: User, status: str, transition: str, target: str
 ) -> None:
     algorithm = standing(alice, status)
     if target == "-":
         with pytest.raises(services.WrongStatus) as refusal:
-            services.move(
-                algorithm=algorithm, move=Move(move), actor=alice, reason="asked", now=make.NOW
+            services.change_status(
+                algorithm=algorithm,
+                transition=AlgorithmTransition(transition),
+                actor=alice,
+                reason="asked",
+                now=make.NOW,
             )
         assert refusal.value.details == {
-            "algorithmId": algorithm.pk, "currentStatus": status, "requiredStatus": REQUIRED[move],
+            "algorithmId": algorithm.pk, "currentStatus": status,
+            "requiredStatus": REQUIRED[transition],
         }  # fmt: skip
     else:
-        services.move(
-            algorithm=algorithm, move=Move(move), actor=alice, reason="asked", now=make.NOW
+        services.change_status(
+            algorithm=algorithm,
+            transition=AlgorithmTransition(transition),
+            actor=alice,
+            reason="asked",
+            now=make.NOW,
         )
     expected = status if target == "-" else target
     stored = Algorithm.objects.get(pk=algorithm.pk)
@@ -74,8 +85,12 @@ def test_a_move_leads_where_the_table_says(
 def test_a_move_says_who_why_and_when(alice: User) -> None:
     algorithm = standing(alice, "active")
     later = make.NOW.replace(hour=9)
-    services.move(
-        algorithm=algorithm, move=Move.FAIL, actor=None, reason="no bars for an hour", now=later
+    services.change_status(
+        algorithm=algorithm,
+        transition=AlgorithmTransition.FAIL,
+        actor=None,
+        reason="no bars for an hour",
+        now=later,
     )
     change = algorithm.status_changes.latest("id")
     assert (change.actor, change.reason, change.at) == ("system", "no bars for an hour", later)
@@ -86,9 +101,21 @@ def test_a_move_says_who_why_and_when(alice: User) -> None:
 def test_of_two_that_read_the_same_row_one_moves_it(alice: User) -> None:
     one = standing(alice, "active")
     other = Algorithm.objects.get(pk=one.pk)
-    services.move(algorithm=one, move=Move.PAUSE, actor=alice, reason="first", now=make.NOW)
+    services.change_status(
+        algorithm=one,
+        transition=AlgorithmTransition.PAUSE,
+        actor=alice,
+        reason="first",
+        now=make.NOW,
+    )
     with pytest.raises(services.ConcurrentUpdate):
-        services.move(algorithm=other, move=Move.STOP, actor=alice, reason="second", now=make.NOW)
+        services.change_status(
+            algorithm=other,
+            transition=AlgorithmTransition.STOP,
+            actor=alice,
+            reason="second",
+            now=make.NOW,
+        )
     assert Algorithm.objects.get(pk=one.pk).status == "paused"
     assert not StatusChange.objects.filter(reason="second").exists()
 
