@@ -63,7 +63,8 @@ def test_a_retry_adds_a_slot(failed: Backtest) -> None:
 
 
 @pytest.mark.parametrize(
-    "status", sorted(set(BacktestStatus) - BACKTEST_TRANSITIONS[BacktestTransition.RETRY][0])
+    "status",
+    sorted(set(BacktestStatus) - set(BACKTEST_TRANSITIONS[BacktestTransition.RETRY].sources)),
 )
 def test_only_a_failed_backtest_can_be_retried(alice: User, status: BacktestStatus) -> None:
     backtest = submit(alice)

@@ -329,7 +329,11 @@ def _faults(
             continue
         is_hidden = name not in data or isinstance(field, SecretField)
         allowed = list(field.choices) if isinstance(field, ChoiceField | ChoiceSetField) else None
-        if isinstance(value, list) and isinstance(messages, dict):
+        if (
+            isinstance(value, list)
+            and isinstance(messages, dict)
+            and "non_field_errors" not in messages
+        ):
             faults += [
                 Fault(f"{path}{name}[{index}]", _first_message(message), value[int(index)], allowed)
                 for index, message in messages.items()
