@@ -67,7 +67,7 @@ class TimeframeField(TextField):
 
 
 @extend_schema_field(SYMBOL)
-class SymbolField(TextField):
+class BacktestSymbolField(TextField):
     """A symbol of the backtest."""
 
 
@@ -135,7 +135,7 @@ class BacktestQuery(StrictSerializer):
 class TradesQuery(StrictSerializer):
     """Whose trades to list."""
 
-    symbol = SymbolField(
+    symbol = BacktestSymbolField(
         required=False, exact=True, help_text="Of this symbol of the backtest alone."
     )
 

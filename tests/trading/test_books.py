@@ -284,7 +284,7 @@ def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
     ]  # fmt: skip
 
 
-def test_entries_that_wait_are_taken_back_when_entries_are_barred(alice: User) -> None:
+def test_entries_that_wait_are_taken_back_when_entries_are_blocked(alice: User) -> None:
     one = stepper(alice)
     play(one, (row(FLAT), LONG))
     bar_entries(one.state, KILL_SWITCH)

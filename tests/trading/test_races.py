@@ -38,7 +38,7 @@ ROUNDS = [
 
 
 @pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def _longer_lock_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine fifty take longer in turn than a client is kept waiting."""
     monkeypatch.setattr(idempotency, "WAIT", "60s")
 

@@ -9,7 +9,7 @@ from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.backtests.examples import TRADE
 from apps.backtests.explain.services import ExplainedPosition, Explanation
-from apps.backtests.serializers import RangeEndField, SymbolField, TradeSerializer
+from apps.backtests.serializers import BacktestSymbolField, RangeEndField, TradeSerializer
 from apps.core.api.schema import MOMENT_EXAMPLE, example, ref
 from apps.core.api.serializers import (
     ChoiceField,
@@ -68,7 +68,7 @@ POSITION_MESSAGES: Final = {
 class ExplainQuery(StrictSerializer):
     """Which candle to explain."""
 
-    symbol = SymbolField(exact=True, help_text="One of the backtest's.")
+    symbol = BacktestSymbolField(exact=True, help_text="One of the backtest's.")
     at = RangeEndField(exact=True, help_text="A moment inside the candle.")
 
 

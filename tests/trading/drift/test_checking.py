@@ -284,12 +284,12 @@ def tamper() -> list[tuple[object, ...]]:
     Fill.objects.filter(pk=priced.pk).update(price=priced.price + 1)
     missing = Signal.objects.filter(followed=True).order_by("bar_time")[1]
     Signal.objects.filter(pk=missing.pk).delete()
-    barred = Signal.objects.filter(followed=True, action="entry").latest("bar_time")
-    Signal.objects.filter(pk=barred.pk).update(followed=False, reason="kill_switch")
+    blocked = Signal.objects.filter(followed=True, action="entry").latest("bar_time")
+    Signal.objects.filter(pk=blocked.pk).update(followed=False, reason="kill_switch")
     return [
         ("charge", charged.order.symbol, charged.order.side),
         ("fill", priced.order.symbol, priced.order.side),
-        ("risk", barred.symbol, f"entry {barred.side}"),
+        ("risk", blocked.symbol, f"entry {blocked.side}"),
         ("signal", missing.symbol, f"{missing.action} {missing.side}"),
     ]
 

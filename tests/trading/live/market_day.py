@@ -40,12 +40,12 @@ def walk(seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: floa
     kept = np.array(starts)[rng.random(len(starts)) >= missing]
     close = np.round(500 * np.exp(np.cumsum(rng.normal(0, wild, len(kept)))) * 20) / 20
     opened = np.r_[close[:1], close[:-1]]
-    stretch = np.round(rng.uniform(0, wild, len(kept)) * 500 * 20) / 20
+    wick = np.round(rng.uniform(0, wild, len(kept)) * 500 * 20) / 20
     return Candles.build(
         kept,
         open=opened,
-        high=np.maximum(opened, close) + stretch,
-        low=np.minimum(opened, close) - stretch,
+        high=np.maximum(opened, close) + wick,
+        low=np.minimum(opened, close) - wick,
         close=close,
         volume=rng.integers(1, 9_000, len(kept)),
     )

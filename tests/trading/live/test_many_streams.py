@@ -99,7 +99,7 @@ def test_rows_of_many_streams_take_as_many_statements_as_those_of_few(alice: Use
     assert statements(SYMBOLS, 4) == statements(SYMBOLS[:4], 5)
 
 
-def test_what_goes_wrong_with_one_lane_stops_no_other(
+def test_what_goes_wrong_with_one_stream_stops_no_other(
     alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     series = a_day_of(SYMBOLS[:3])

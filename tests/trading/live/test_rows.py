@@ -77,7 +77,7 @@ def look(timeframe: str, last: str, now: str) -> str:
     return f"{datetime.fromtimestamp(found - GRACE_PERIOD, INDIA):%m-%d %H:%M}"
 
 
-def test_the_next_bar_is_looked_for_when_its_patience_is_over_and_no_sooner() -> None:
+def test_the_next_bar_is_looked_for_when_its_grace_period_is_over_and_no_sooner() -> None:
     assert look("15m", "06-05 09:15", "06-05 09:30") == "06-05 09:45"
     assert look("15m", "06-05 09:15", "06-05 09:45") == "06-05 09:45"
     assert look("15m", "06-05 09:15", "06-05 09:46") == "06-05 10:00"
