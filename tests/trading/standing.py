@@ -7,6 +7,7 @@ from typing import Any
 from apps.accounts.models import User
 from apps.algorithms import services as algorithms
 from apps.algorithms.models import Algorithm
+from apps.market.dates import INDIA
 from apps.trading import services
 from apps.trading.models import DailyLoss, Order, Position, Run
 from tests import make
@@ -68,7 +69,7 @@ def place(run: Run, **fields: Any) -> Order:
 def lose(algorithm: Algorithm, loss: int, *, now: datetime, breached: bool = False) -> DailyLoss:
     """On the date of `now` in India; the limit of the day is 10,000."""
     return algorithm.daily_losses.create(
-        day=now.astimezone(services.start_checks.INDIA).date(),
+        day=now.astimezone(INDIA).date(),
         loss=loss,
         limit=10_000,
         breached_at=now if breached else None,
