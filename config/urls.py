@@ -26,13 +26,7 @@ from apps.market.feeds.views import CandlesView
 from apps.market.views import MarketView, RulebookView
 from apps.ops import health, metrics
 from apps.symbols.views import SymbolViewSet
-from apps.trading.activity.views import (
-    OrdersView,
-    OrderView,
-    PositionView,
-    SignalsView,
-    TradesView,
-)
+from apps.trading.activity.views import ActivityViewSet, OrderViewSet
 from apps.trading.drift.views import DriftView
 from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
 from apps.webhooks.views import DeliveryViewSet, NoticesViewSet, WebhookViewSet
@@ -42,6 +36,8 @@ from config import docs
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 router.register("api/trading/algorithms", AlgorithmViewSet, basename="algorithm")
 router.register("api/trading/algorithms", RunViewSet, basename="run")
+router.register("api/trading/algorithms", ActivityViewSet, basename="activity")
+router.register("api/trading/orders", OrderViewSet, basename="order")
 router.register("api/algorithms", PerformanceViewSet, basename="performance")
 router.register("api/trading/templates", TemplateViewSet, basename="template")
 router.register("api/trading/indicators", IndicatorViewSet, basename="indicator")
@@ -83,19 +79,7 @@ urlpatterns = [
     path("api/market/sessions", RulebookView.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookView.as_view({"get": "charges"})),
     # ------------------------------------------------------------------------------------ trading
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/positions",
-        PositionView.as_view({"get": "list"}),
-    ),
-    path(
-        "api/trading/algorithms/<str:algorithm_id>/positions/<str:symbol>/close",
-        PositionView.as_view({"post": "close"}),
-    ),
-    path("api/trading/algorithms/<str:algorithm_id>/orders", OrdersView.as_view({"get": "list"})),
-    path("api/trading/algorithms/<str:algorithm_id>/trades", TradesView.as_view({"get": "list"})),
-    path("api/trading/algorithms/<str:algorithm_id>/signals", SignalsView.as_view({"get": "list"})),
     path("api/trading/algorithms/<str:algorithm_id>/drift", DriftView.as_view({"get": "show"})),
-    path("api/trading/orders/<str:order_id>/cancel", OrderView.as_view({"post": "cancel"})),
     path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),
     path("api/trading/account/reset", AccountViewSet.as_view({"post": "reset"})),
     path(

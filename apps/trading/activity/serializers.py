@@ -1,120 +1,314 @@
 """Positions, orders, trades and signals on the wire; prices and money in rupees."""
 
+from collections.abc import Mapping
 from datetime import datetime
-from decimal import Decimal
-from typing import Final
+from typing import Any, Final, Literal
 
-from apps.core.times import wire_time
-from apps.engine.kernel.reasons import CHARGE_KINDS
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+from rest_framework.serializers import BooleanField, CharField, FloatField, IntegerField
+
+from apps.core.api.renderers import TableRenderer
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    IdField,
+    MomentField,
+    StrictSerializer,
+)
+from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS
+from apps.engine.symbols import InvalidSymbol, parse
 from apps.engine.units import Unit, rounded
 from apps.market.dates import INDIA
-from apps.trading.models import Order, Position, Signal, Trade
+from apps.symbols.serializers import SYMBOL
+from apps.trading.models import Intent, Order, OrderStatus, Position, Signal, Trade
 
+SIDES: Final = ("long", "short")
+# What each list can be sorted by, the first by default; and the column of each.
 POSITION_SORTS: Final = {
     "openedAt": "opened_at", "symbol": "symbol", "unrealisedProfit": "unrealised",
 }  # fmt: skip
 ORDER_SORTS: Final = {"placedAt": "placed_at", "symbol": "symbol"}
 TRADE_SORTS: Final = {"exitTime": "exit_time", "symbol": "symbol", "profit": "profit"}
 SIGNAL_SORTS: Final = {"time": "bar_time", "symbol": "symbol"}
-"""What each list can be sorted by, the first unless said; and the column of each."""
 
-ORDER_COLUMNS: Final = (
-    "id", "runId", "symbol", "side", "intent", "type", "price", "quantity", "status", "reason",
-    "barTime", "placedAt", "endedAt", "fillPrice", "charges",
-)  # fmt: skip
-TRADE_COLUMNS: Final = (
-    "id", "runId", "symbol", "side", "quantity", "entryTime", "entryDate", "entryPrice", "exitTime",
-    "exitDate", "exitPrice", "exitReason", "grossProfit", "charges", "profit", "returnPercentage",
-    "bars",
-)  # fmt: skip
-"""Of the tables, by the names of the JSON."""
+# --------------------------------------------------------------------------------------- queries
 
 
-def position_out(position: Position) -> dict[str, object]:
-    closed, asked = position.closed_at, position.close_requested_at
-    return {
-        "runId": position.run_id,
-        "symbol": position.symbol,
-        "status": "closed" if closed else "open",
-        "side": "long" if position.quantity > 0 else "short",
-        "quantity": abs(position.quantity),
-        "entryPrice": float(position.entry_price),
-        "lastPrice": _number(position.mark),
-        "unrealisedProfit": float(position.unrealised),
-        "stopLoss": _number(position.stop),
-        "takeProfit": _number(position.target),
-        "openedAt": wire_time(position.opened_at),
-        "closedAt": wire_time(closed) if closed else None,
-        "closeRequestedAt": wire_time(asked) if asked else None,
+@extend_schema_field(SYMBOL)
+class SymbolFilterField(serializers.Field[str, str, str, Any]):
+    """A well-formed symbol."""
+
+    def to_internal_value(self, data: str) -> str:
+        try:
+            return str(parse(data))
+        except InvalidSymbol as error:
+            raise serializers.ValidationError(error.reason) from None
+
+
+def _sort_field(sorts: Mapping[str, str]) -> ChoiceField:
+    return ChoiceField(
+        choices=list(sorts), default=next(iter(sorts)), help_text="The field to sort by."
+    )
+
+
+class ActivityQuery(StrictSerializer):
+    """What all of the lists can be asked for."""
+
+    symbol = SymbolFilterField(required=False, help_text="Of this symbol alone.")
+    order = ChoiceField(choices=("asc", "desc"), default="desc", help_text="The direction.")
+
+
+class PositionsQuery(ActivityQuery):
+    """Which positions to list, and in which order."""
+
+    status = ChoiceField(
+        choices=("open", "closed"), required=False, help_text="Of this status alone."
+    )
+    sort = _sort_field(POSITION_SORTS)
+
+
+class OrdersQuery(ActivityQuery):
+    """Which orders to list, and in which order."""
+
+    status = ChoiceField(
+        choices=[status.value for status in OrderStatus],
+        required=False,
+        help_text="Of this status alone.",
+    )
+    sort = _sort_field(ORDER_SORTS)
+
+
+class ExecutedTradesQuery(ActivityQuery):
+    """Which trades to list, and in which order."""
+
+    sort = _sort_field(TRADE_SORTS)
+
+
+class SignalsQuery(ActivityQuery):
+    """Which signals to list, and in which order."""
+
+    followed = ChoiceField(
+        choices=("true", "false"), required=False, help_text="Those that were, or were not."
+    )
+    sort = _sort_field(SIGNAL_SORTS)
+
+
+# --------------------------------------------------------------------------------------- answers
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "properties": {kind: {"type": "number"} for kind in CHARGE_KINDS},
+        "required": list(CHARGE_KINDS),
     }
+)
+class ChargesByKindField(serializers.Field[Any, Any, Any, Any]):
+    """What a fill was charged, by kind; 0 for kinds that an earlier release did not know."""
+
+    def to_representation(self, value: Mapping[str, str]) -> dict[str, float]:
+        return {kind: float(value.get(kind, 0)) for kind in CHARGE_KINDS}
 
 
-def order_out(order: Order) -> dict[str, object]:
-    """An order is filled at once or not at all: it has one fill at most."""
-    fill = next(iter(order.fills.all()), None)
-    ended, asked = order.ended_at, order.cancel_requested_at
-    return {
-        "id": order.pk,
-        "runId": order.run_id,
-        "symbol": order.symbol,
-        "side": order.side,
-        "intent": order.intent,
-        "type": order.type,
-        "price": _number(order.price),
-        "quantity": order.quantity,
-        "status": order.status,
-        "reason": order.reason or None,
-        "barTime": wire_time(order.bar_time),
-        "placedAt": wire_time(order.placed_at),
-        "endedAt": wire_time(ended) if ended else None,
-        "cancelRequestedAt": wire_time(asked) if asked else None,
-        "fillPrice": float(fill.price) if fill else None,
-        "charges": float(fill.charges) if fill else None,
-        "chargesByKind": (
-            {kind: float(fill.charges_by_kind.get(kind, 0)) for kind in CHARGE_KINDS}
-            if fill
-            else None
-        ),
+class IndiaDateField(serializers.DateField):
+    """The date in Asia/Kolkata of a moment."""
+
+    def to_representation(self, value: Any) -> str:
+        moment: datetime = value
+        return moment.astimezone(INDIA).date().isoformat()
+
+
+@example(
+    {
+        "runId": ID_EXAMPLE,
+        "symbol": "NSE:RELIANCE",
+        "status": "open",
+        "side": "long",
+        "quantity": 100,
+        "entryPrice": 1400.5,
+        "lastPrice": 1404,
+        "unrealisedProfit": 350,
+        "stopLoss": 1393.5,
+        "takeProfit": 1414.55,
+        "openedAt": MOMENT_EXAMPLE,
+        "closedAt": None,
+        "closeRequestedAt": None,
     }
+)
+class PositionSerializer(AnswerSerializer):
+    """What a run holds, or held, of one symbol."""
+
+    runId = IdField()
+    symbol = CharField()
+    status = serializers.SerializerMethodField()
+    side = serializers.SerializerMethodField()
+    quantity = serializers.SerializerMethodField(help_text="Of either side above 0.")
+    entryPrice = FloatField(help_text="The average of its entries.")
+    lastPrice = FloatField(
+        source="mark", allow_null=True, help_text="The last close; of a closed one, its exit."
+    )
+    unrealisedProfit = FloatField(
+        source="unrealised", help_text="At the last price, before charges."
+    )
+    stopLoss = FloatField(source="stop", allow_null=True)
+    takeProfit = FloatField(source="target", allow_null=True)
+    openedAt = MomentField(help_text="Start of the bar.")
+    closedAt = MomentField(allow_null=True)
+    closeRequestedAt = MomentField(
+        allow_null=True, help_text="When its owner asked for it to be closed."
+    )
+
+    def get_status(self, position: Position) -> Literal["open", "closed"]:
+        return "closed" if position.closed_at else "open"
+
+    def get_side(self, position: Position) -> Literal["long", "short"]:
+        return "long" if position.quantity > 0 else "short"
+
+    def get_quantity(self, position: Position) -> int:
+        return abs(position.quantity)
 
 
-def trade_out(trade: Trade) -> dict[str, object]:
-    return {
-        "id": trade.pk,
-        "runId": trade.run_id,
-        "symbol": trade.symbol,
-        "side": trade.side,
-        "quantity": trade.quantity,
-        "entryTime": wire_time(trade.entry_time),
-        "entryDate": _date_in_india(trade.entry_time),
-        "entryPrice": float(trade.entry_price),
-        "exitTime": wire_time(trade.exit_time),
-        "exitDate": _date_in_india(trade.exit_time),
-        "exitPrice": float(trade.exit_price),
-        "exitReason": trade.exit_reason,
-        "grossProfit": float(trade.gross_profit),
-        "charges": float(trade.charges),
-        "profit": float(trade.profit),
-        "returnPercentage": rounded(trade.return_percentage, Unit.PERCENT),
-        "bars": trade.bars,
+@example(
+    {
+        "id": ID_EXAMPLE,
+        "runId": ID_EXAMPLE,
+        "symbol": "NSE:RELIANCE",
+        "side": "buy",
+        "intent": "entry",
+        "type": "market",
+        "price": None,
+        "quantity": None,
+        "status": "open",
+        "reason": None,
+        "barTime": MOMENT_EXAMPLE,
+        "placedAt": MOMENT_EXAMPLE,
+        "endedAt": None,
+        "cancelRequestedAt": None,
+        "fillPrice": None,
+        "charges": None,
+        "chargesByKind": None,
     }
+)
+class OrderSerializer(AnswerSerializer):
+    """An order, with its fill if it was filled."""
+
+    id = IdField(help_text="The client order id.")
+    runId = IdField()
+    symbol = CharField()
+    side = ChoiceField(choices=("buy", "sell"))
+    intent = ChoiceField(choices=[intent.value for intent in Intent])
+    type = ChoiceField(choices=("market", "limit", "stop"))
+    price = FloatField(allow_null=True)
+    quantity = IntegerField(allow_null=True, help_text="An entry is sized when it is filled.")
+    status = ChoiceField(choices=[status.value for status in OrderStatus])
+    reason = CharField(allow_null=True, help_text="Of an exit, or why it was not filled.")
+    barTime = MomentField(help_text="Start of the bar that made it.")
+    placedAt = MomentField(
+        help_text="By the market's time: the close of that bar, or later where many came."
+    )
+    endedAt = MomentField(
+        allow_null=True, help_text="By the market's time: the close of the bar that ended it."
+    )
+    cancelRequestedAt = MomentField(
+        allow_null=True, help_text="When its owner asked for it to be cancelled."
+    )
+    fillPrice = FloatField(source="fill.price", allow_null=True)
+    charges = FloatField(source="fill.charges", allow_null=True)
+    chargesByKind = ChargesByKindField(source="fill.charges_by_kind", allow_null=True)
+
+    def to_representation(self, instance: Order) -> dict[str, Any]:
+        return {**super().to_representation(instance), "reason": instance.reason or None}
 
 
-def signal_out(signal: Signal) -> dict[str, object]:
-    return {
-        "runId": signal.run_id,
-        "symbol": signal.symbol,
-        "time": wire_time(signal.bar_time),
-        "side": signal.side,
-        "action": signal.action,
-        "followed": signal.followed,
-        "reason": signal.reason or None,
+@example(
+    {
+        "id": ID_EXAMPLE,
+        "runId": ID_EXAMPLE,
+        "symbol": "NSE:RELIANCE",
+        "side": "long",
+        "quantity": 100,
+        "entryTime": MOMENT_EXAMPLE,
+        "entryDate": MOMENT_EXAMPLE[:10],
+        "entryPrice": 1400.5,
+        "exitTime": MOMENT_EXAMPLE,
+        "exitDate": MOMENT_EXAMPLE[:10],
+        "exitPrice": 1414.5,
+        "exitReason": "take_profit",
+        "grossProfit": 1400,
+        "charges": 94.2,
+        "profit": 1305.8,
+        "returnPercentage": 0.93,
+        "bars": 7,
     }
+)
+class ExecutedTradeSerializer(AnswerSerializer):
+    """A position from its entry to its exit."""
+
+    id = IdField()
+    runId = IdField()
+    symbol = CharField()
+    side = ChoiceField(choices=SIDES)
+    quantity = IntegerField()
+    entryTime = MomentField()
+    entryDate = IndiaDateField(source="entry_time", help_text="The date in Asia/Kolkata.")
+    entryPrice = FloatField()
+    exitTime = MomentField()
+    exitDate = IndiaDateField(source="exit_time", help_text="The date in Asia/Kolkata.")
+    exitPrice = FloatField()
+    exitReason = ChoiceField(choices=[reason for reason in EXIT_REASONS if reason])
+    grossProfit = FloatField(
+        help_text="With what a split left over of its shares, settled in cash, won or lost."
+    )
+    charges = FloatField()
+    profit = FloatField(help_text="Net of charges.")
+    returnPercentage = FloatField()
+    bars = IntegerField(min_value=0, help_text="How many bars it was held.")
+
+    def to_representation(self, instance: Trade) -> dict[str, Any]:
+        percentage = rounded(instance.return_percentage, Unit.PERCENT)
+        return {**super().to_representation(instance), "returnPercentage": percentage}
 
 
-def _date_in_india(moment: datetime) -> str:
-    return moment.astimezone(INDIA).date().isoformat()
+@example(
+    {
+        "runId": ID_EXAMPLE,
+        "symbol": "NSE:RELIANCE",
+        "time": MOMENT_EXAMPLE,
+        "side": "long",
+        "action": "entry",
+        "followed": False,
+        "reason": "position_limit",
+    }
+)
+class SignalSerializer(AnswerSerializer):
+    """What the conditions of a run said at the close of a bar."""
+
+    runId = IdField()
+    symbol = CharField()
+    time = MomentField(source="bar_time", help_text="Start of the bar at whose close it was known.")
+    side = ChoiceField(choices=SIDES)
+    action = ChoiceField(choices=("entry", "exit"))
+    followed = BooleanField()
+    reason = CharField(allow_null=True, help_text="Why it was not followed.")
+
+    def to_representation(self, instance: Signal) -> dict[str, Any]:
+        return {**super().to_representation(instance), "reason": instance.reason or None}
 
 
-def _number(amount: Decimal | None) -> float | None:
-    return None if amount is None else float(amount)
+class OrderTable(TableRenderer):
+    """Orders as CSV."""
+
+    columns = {
+        "data": (
+            "id", "runId", "symbol", "side", "intent", "type", "price", "quantity", "status",
+            "reason", "barTime", "placedAt", "endedAt", "fillPrice", "charges",
+        )
+    }  # fmt: skip
+
+
+class TradeTable(TableRenderer):
+    """Trades as CSV."""
+
+    columns = {"data": tuple(ExecutedTradeSerializer().fields)}

@@ -1,126 +1,157 @@
-"""/api/trading/algorithms/<id>/positions, orders, trades and signals; /api/trading/orders/<id>."""
+"""What an algorithm's runs held, ordered, traded and signalled; closing and cancelling by hand."""
 
-from django.utils import timezone
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
+from apps.algorithms.models import AlgorithmNotFound
 from apps.core.api.idempotency import idempotent
-from apps.core.api.pagination import Query, page_of
-from apps.core.api.renderers import JsonRenderer, TableRenderer
+from apps.core.api.pagination import ordering
+from apps.core.api.renderers import JsonRenderer
+from apps.core.api.schema import NO_FIELDS, refuses
 from apps.core.api.serializers import EmptyBody
-from apps.core.errors import Fault, InvalidInput
-from apps.core.openapi import documented
-from apps.engine.symbols import InvalidSymbol, parse
-from apps.trading.activity import openapi, services
+from apps.core.api.views import OwnedViewSet
+from apps.core.errors import NotFound
+from apps.symbols.serializers import SYMBOL
+from apps.trading.activity import services
 from apps.trading.activity.serializers import (
-    ORDER_COLUMNS,
     ORDER_SORTS,
     POSITION_SORTS,
     SIGNAL_SORTS,
-    TRADE_COLUMNS,
     TRADE_SORTS,
-    order_out,
-    position_out,
-    signal_out,
-    trade_out,
+    ExecutedTradeSerializer,
+    ExecutedTradesQuery,
+    OrderSerializer,
+    OrdersQuery,
+    OrderTable,
+    PositionSerializer,
+    PositionsQuery,
+    SignalSerializer,
+    SignalsQuery,
+    TradeTable,
 )
-from apps.trading.models import OrderStatus
+from apps.trading.activity.services import ExitGoesOn, OrderEnded
 
 
-class OrderTable(TableRenderer):
-    columns = {"data": ORDER_COLUMNS}
+@extend_schema(tags=["trading"])
+class ActivityViewSet(OwnedViewSet):
+    not_found = AlgorithmNotFound
+    lookup_url_kwarg = "algorithm_id"
 
-
-class TradeTable(TableRenderer):
-    columns = {"data": TRADE_COLUMNS}
-
-
-class PositionView(ViewSet):
-    @documented(openapi.POSITIONS)
-    def list(self, request: Request, algorithm_id: str) -> Response:
-        query = Query(request.query_params)
-        status = query.choice("status", openapi.POSITION_STATUSES)
+    @extend_schema(
+        operation_id="listPositions",
+        parameters=[PositionsQuery],
+        responses=PositionSerializer(many=True),
+    )
+    @action(detail=True)
+    def positions(self, request: Request, algorithm_id: str) -> Response:
+        """What its runs hold and held."""
+        query = self.query(PositionsQuery)
         rows = services.positions(
-            owner=caller(request),
+            owner=self.owner,
             algorithm_id=algorithm_id,
-            symbol=_symbol(query),
-            is_open=None if status is None else status == "open",
+            symbol=query.get("symbol"),
+            is_open=query["status"] == "open" if "status" in query else None,
         )
-        rows = rows.order_by(*query.ordering(POSITION_SORTS, default="openedAt"))
-        return Response(page_of(rows, query.page(), position_out))
+        return self.page(rows.order_by(*ordering(query, POSITION_SORTS)), PositionSerializer)
 
-    @documented(openapi.CLOSE)
+    @extend_schema(
+        operation_id="closePosition",
+        parameters=[
+            OpenApiParameter(
+                "symbol",
+                {**SYMBOL, "examples": ["NSE:RELIANCE"]},
+                OpenApiParameter.PATH,
+                required=True,
+                description="The symbol.",
+            )
+        ],
+        request=NO_FIELDS,
+        responses={200: PositionSerializer},
+    )
+    @refuses(NotFound)
+    @action(detail=True, methods=["post"], url_path="positions/<str:symbol>/close")
     @idempotent
     def close(self, request: Request, algorithm_id: str, symbol: str) -> Response:
-        EmptyBody.read(request.data)
+        """Close one position at its symbol's next open.
+
+        It is open until that bar has come.
+        """
+        self.read(EmptyBody)
         position = services.close_position(
-            owner=caller(request), algorithm_id=algorithm_id, symbol=symbol, now=timezone.now()
+            owner=self.owner, algorithm_id=algorithm_id, symbol=symbol, now=self.now
         )
-        return Response(position_out(position))
+        return Response(PositionSerializer.render(position))
 
+    @extend_schema(
+        operation_id="listOrders",
+        parameters=[OrdersQuery],
+        responses=OrderSerializer(many=True),
+    )
+    @action(detail=True, renderer_classes=[JsonRenderer, OrderTable])
+    def orders(self, request: Request, algorithm_id: str) -> Response:
+        """The orders of its runs.
 
-class OrdersView(ViewSet):
-    """All of an algorithm, also as a table."""
-
-    renderer_classes = [JsonRenderer, OrderTable]
-
-    @documented(openapi.ORDERS)
-    def list(self, request: Request, algorithm_id: str) -> Response:
-        query = Query(request.query_params)
+        With `Accept: text/csv` the same page as a table; headers tell of the others.
+        """
+        query = self.query(OrdersQuery)
         rows = services.orders(
-            owner=caller(request),
+            owner=self.owner,
             algorithm_id=algorithm_id,
-            symbol=_symbol(query),
-            status=query.choice("status", tuple(OrderStatus)),
+            symbol=query.get("symbol"),
+            status=query.get("status"),
         )
-        rows = rows.order_by(*query.ordering(ORDER_SORTS, default="placedAt"))
-        return Response(page_of(rows, query.page(), order_out))
+        return self.page(rows.order_by(*ordering(query, ORDER_SORTS)), OrderSerializer)
+
+    @extend_schema(
+        operation_id="listExecutedTrades",
+        parameters=[ExecutedTradesQuery],
+        responses=ExecutedTradeSerializer(many=True),
+    )
+    @action(detail=True, renderer_classes=[JsonRenderer, TradeTable])
+    def trades(self, request: Request, algorithm_id: str) -> Response:
+        """The trades of its runs.
+
+        With `Accept: text/csv` the same page as a table; headers tell of the others.
+        """
+        query = self.query(ExecutedTradesQuery)
+        rows = services.trades(
+            owner=self.owner, algorithm_id=algorithm_id, symbol=query.get("symbol")
+        )
+        return self.page(rows.order_by(*ordering(query, TRADE_SORTS)), ExecutedTradeSerializer)
+
+    @extend_schema(
+        operation_id="listSignals",
+        parameters=[SignalsQuery],
+        responses=SignalSerializer(many=True),
+    )
+    @action(detail=True)
+    def signals(self, request: Request, algorithm_id: str) -> Response:
+        """What its conditions said, and whether it was followed."""
+        query = self.query(SignalsQuery)
+        rows = services.signals(
+            owner=self.owner,
+            algorithm_id=algorithm_id,
+            symbol=query.get("symbol"),
+            followed=query["followed"] == "true" if "followed" in query else None,
+        )
+        return self.page(rows.order_by(*ordering(query, SIGNAL_SORTS)), SignalSerializer)
 
 
-class OrderView(ViewSet):
-    @documented(openapi.CANCEL)
+@extend_schema(tags=["trading"])
+class OrderViewSet(OwnedViewSet):
+    lookup_url_kwarg = "order_id"
+
+    @extend_schema(operation_id="cancelOrder", request=NO_FIELDS, responses={200: OrderSerializer})
+    @refuses(OrderEnded, ExitGoesOn)
+    @action(detail=True, methods=["post"])
     @idempotent
     def cancel(self, request: Request, order_id: str) -> Response:
-        EmptyBody.read(request.data)
-        order = services.cancel_order(owner=caller(request), order_id=order_id, now=timezone.now())
-        return Response(order_out(order))
+        """Take back an entry that waits for the next bar.
 
-
-class TradesView(ViewSet):
-    """All of an algorithm, also as a table."""
-
-    renderer_classes = [JsonRenderer, TradeTable]
-
-    @documented(openapi.TRADES)
-    def list(self, request: Request, algorithm_id: str) -> Response:
-        query = Query(request.query_params)
-        rows = services.trades(
-            owner=caller(request), algorithm_id=algorithm_id, symbol=_symbol(query)
-        )
-        rows = rows.order_by(*query.ordering(TRADE_SORTS, default="exitTime"))
-        return Response(page_of(rows, query.page(), trade_out))
-
-
-class SignalsView(ViewSet):
-    @documented(openapi.SIGNALS)
-    def list(self, request: Request, algorithm_id: str) -> Response:
-        query = Query(request.query_params)
-        followed = query.choice("followed", openapi.FLAGS)
-        rows = services.signals(
-            owner=caller(request),
-            algorithm_id=algorithm_id,
-            symbol=_symbol(query),
-            followed=None if followed is None else followed == "true",
-        )
-        rows = rows.order_by(*query.ordering(SIGNAL_SORTS, default="time"))
-        return Response(page_of(rows, query.page(), signal_out))
-
-
-def _symbol(query: Query) -> str | None:
-    text = query.text("symbol")
-    try:
-        return None if text is None else str(parse(text))
-    except InvalidSymbol as error:
-        raise InvalidInput(Fault("symbol", error.reason, text)) from None
+        It is cancelled when that bar has come, and not traded.
+        """
+        self.read(EmptyBody)
+        order = services.cancel_order(owner=self.owner, order_id=order_id, now=self.now)
+        return Response(OrderSerializer.render(order))

@@ -5,6 +5,7 @@ from typing import Self
 
 from django.db import models
 from django.db.models import F, Q
+from django.utils.functional import cached_property
 
 from apps.core.ids import IdField
 from apps.engine.symbols import MAX_LENGTH
@@ -86,6 +87,11 @@ class Order(models.Model):
 
     def __str__(self) -> str:
         return f"{self.side} {self.symbol} {self.status}"
+
+    @cached_property
+    def fill(self) -> "Fill | None":
+        """An order is filled at once or not at all: it has one fill at most."""
+        return next(iter(self.fills.all()), None)
 
 
 class Fill(models.Model):
