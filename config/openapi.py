@@ -36,12 +36,11 @@ from apps.core.openapi import (
 )
 from apps.market import openapi as market
 from apps.market.feeds import openapi as feeds
-from apps.trading.drift import openapi as drift
 from apps.webhooks.messages import add_messages
 
 # Those that bring components.
 APPS: Final = (
-    market, feeds, drift,
+    market, feeds,
 )  # fmt: skip
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",

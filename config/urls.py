@@ -27,7 +27,7 @@ from apps.market.views import MarketView, RulebookView
 from apps.ops import health, metrics
 from apps.symbols.views import SymbolViewSet
 from apps.trading.activity.views import ActivityViewSet, OrderViewSet
-from apps.trading.drift.views import DriftView
+from apps.trading.drift.views import DriftViewSet
 from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
 from apps.webhooks.views import DeliveryViewSet, NoticesViewSet, WebhookViewSet
 from config import docs
@@ -37,6 +37,7 @@ router = SimpleRouter(trailing_slash=False, use_regex_path=False)
 router.register("api/trading/algorithms", AlgorithmViewSet, basename="algorithm")
 router.register("api/trading/algorithms", RunViewSet, basename="run")
 router.register("api/trading/algorithms", ActivityViewSet, basename="activity")
+router.register("api/trading/algorithms", DriftViewSet, basename="drift")
 router.register("api/trading/orders", OrderViewSet, basename="order")
 router.register("api/algorithms", PerformanceViewSet, basename="performance")
 router.register("api/trading/templates", TemplateViewSet, basename="template")
@@ -79,7 +80,6 @@ urlpatterns = [
     path("api/market/sessions", RulebookView.as_view({"get": "sessions"})),
     path("api/market/charges", RulebookView.as_view({"get": "charges"})),
     # ------------------------------------------------------------------------------------ trading
-    path("api/trading/algorithms/<str:algorithm_id>/drift", DriftView.as_view({"get": "show"})),
     path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),
     path("api/trading/account/reset", AccountViewSet.as_view({"post": "reset"})),
     path(

@@ -1,45 +1,116 @@
-"""Differences on the wire."""
+"""Drift on the wire: how a session's paper trading differs from its backtest."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from typing import Any
 
+from rest_framework.serializers import CharField, DateField, IntegerField
+
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, example
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    DocumentSerializer,
+    IdField,
+    MomentField,
+    ObjectField,
+    QueryDateField,
+    StrictSerializer,
+)
 from apps.core.times import moment, wire_time
 from apps.engine.figures.fields import round_for_wire
+from apps.trading.drift.facts import DifferenceKind
 from apps.trading.drift.services import Drift
-from apps.trading.models import DriftReport
 
 
-def drift_out(drift: Drift) -> dict[str, object]:
-    return {
-        "date": drift.day.isoformat() if drift.day else None,
-        "status": _status(drift),
-        "through": _through(drift),
-        "rows": sum(report.rows for report in drift.reports),
-        "total": sum(report.total for report in drift.reports),
-        "differences": [one for report in drift.reports for one in _differences(report)],
+class DriftQuery(StrictSerializer):
+    """Which session to read the drift of."""
+
+    date = QueryDateField(
+        required=False, help_text="The session in Asia/Kolkata; without it the last one."
+    )
+
+
+class DifferenceSerializer(DocumentSerializer):
+    """A difference between the backtester and the paper trading."""
+
+    kind = ChoiceField(choices=[kind.value for kind in DifferenceKind])
+    time = MomentField(help_text="Start of the candle.")
+    symbol = CharField()
+    what = CharField(help_text="Of what: a candle, a signal, a side of a fill.")
+    expected = ObjectField(allow_null=True, help_text="By the backtester; null where nothing is.")
+    actual = ObjectField(allow_null=True, help_text="On paper; null where nothing is.")
+    reason = CharField(
+        allow_null=True,
+        help_text="Of `risk`: how somebody stepped in, here or earlier in the session.",
+    )
+    runId = IdField()
+    checkedAt = MomentField()
+
+
+@example(
+    {
+        "date": "2026-11-20",
+        "status": "checked",
+        "through": None,
+        "rows": 75,
+        "total": 1,
+        "differences": [
+            {
+                "kind": "fill",
+                "time": MOMENT_EXAMPLE,
+                "symbol": "NSE:RELIANCE",
+                "what": "buy",
+                "expected": {"quantity": 100, "price": "1400.5", "reason": "", "charges": "47.1"},
+                "actual": None,
+                "reason": None,
+                "runId": ID_EXAMPLE,
+                "checkedAt": "2026-11-20T20:30:00.000Z",
+            }
+        ],
     }
+)
+class DriftSerializer(AnswerSerializer):
+    """Whether an algorithm's paper trading did in a session what the backtester does."""
 
+    date = DateField(allow_null=True, help_text="Null where the algorithm has not traded yet.")
+    status = ChoiceField(
+        choices=("checked", "waiting", "no_session"),
+        help_text="`waiting`: it is being compared, or again with the candles since `through`: ask"
+        " again in a moment.",
+    )
+    through = MomentField(
+        allow_null=True,
+        help_text="Start of the last candle that was compared of a session under way; null where it"
+        " is over.",
+    )
+    rows = IntegerField(min_value=0, help_text="Rows of candles that were played again.")
+    total = IntegerField(
+        min_value=0, help_text="Differences, of which the first 1,000 of a run are listed."
+    )
+    differences = DifferenceSerializer(many=True)
 
-def _status(drift: Drift) -> str:
-    if drift.waiting:
-        return "waiting"
-    return "checked" if drift.reports else "no_session"
-
-
-def _through(drift: Drift) -> str | None:
-    """Of the run that has come least far."""
-    times = [report.through for report in drift.reports if report.through is not None]
-    return wire_time(moment(min(times))) if times else None
-
-
-def _differences(report: DriftReport) -> list[dict[str, object]]:
-    checked = wire_time(report.checked_at)
-    return [
-        {
-            **round_for_wire(one),
-            "reason": one.get("reason"),  # reports of before it was told have none
-            "runId": report.run_id,
-            "time": wire_time(datetime.fromtimestamp(one["time"], tz=UTC)),
-            "checkedAt": checked,
+    def to_representation(self, instance: Drift) -> dict[str, Any]:
+        reports = instance.reports
+        status = "checked" if reports else "no_session"
+        # Of the run that has come least far.
+        through = min((r.through for r in reports if r.through is not None), default=None)
+        return {
+            "date": instance.day.isoformat() if instance.day else None,
+            "status": "waiting" if instance.waiting else status,
+            "through": None if through is None else wire_time(moment(through)),
+            "rows": sum(report.rows for report in reports),
+            "total": sum(report.total for report in reports),
+            "differences": list(_differences(instance)),
         }
-        for one in report.differences
-    ]
+
+
+def _differences(drift: Drift) -> Iterator[dict[str, Any]]:
+    for report in drift.reports:
+        for difference in report.differences:
+            yield {
+                **round_for_wire(difference),
+                "reason": difference.get("reason"),  # absent in reports of earlier releases
+                "runId": report.run_id,
+                "time": wire_time(moment(difference["time"])),
+                "checkedAt": wire_time(report.checked_at),
+            }

@@ -1,20 +1,34 @@
-"""/api/trading/algorithms/<id>/drift"""
+"""How a session's paper trading compares with its backtest."""
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.accounts.authentication import caller
-from apps.core.api.pagination import Query
-from apps.core.openapi import documented
-from apps.trading.drift import openapi, services
-from apps.trading.drift.serializers import drift_out
+from apps.algorithms.models import AlgorithmNotFound
+from apps.core.api.views import OwnedViewSet
+from apps.trading.drift import services
+from apps.trading.drift.serializers import DriftQuery, DriftSerializer
 
 
-class DriftView(ViewSet):
-    @documented(openapi.READ)
-    def show(self, request: Request, algorithm_id: str) -> Response:
-        query = Query(request.query_params)
-        day = None if query.text("date") is None else query.date("date")
-        drift = services.read(owner=caller(request), algorithm_id=algorithm_id, day=day)
-        return Response(drift_out(drift))
+@extend_schema(tags=["trading"])
+class DriftViewSet(OwnedViewSet):
+    not_found = AlgorithmNotFound
+    lookup_url_kwarg = "algorithm_id"
+
+    @extend_schema(
+        operation_id="readDrift", parameters=[DriftQuery], responses={200: DriftSerializer}
+    )
+    @action(detail=True)
+    def drift(self, request: Request, algorithm_id: str) -> Response:
+        """Whether paper trading did what the backtester does.
+
+        Each session is played again over the candles that are stored by then, from the state in
+        which it began: in the night after it, and when it is asked for, be it under way.
+        Differences are of candles that came late or were changed (`data`), of signals, fills and
+        charges, and of what an owner, an operator or a limit did (`risk`), with what followed from
+        it until the end of the session.
+        """
+        day = self.query(DriftQuery).get("date")
+        drift = services.read(owner=self.owner, algorithm_id=algorithm_id, day=day)
+        return Response(DriftSerializer.render(drift))
