@@ -1,6 +1,6 @@
 """Reading what an algorithm's runs did; asking for a position to be closed, an order cancelled.
 
-Whoever asks leaves a mark; the next row of the run acts on it.
+A request is stored on its position or order; the next bar row of the run acts on it.
 """
 
 from datetime import datetime
@@ -20,14 +20,14 @@ from apps.trading.models import Fill, Intent, Order, OrderStatus, Position, Sign
 
 
 class OrderEnded(ServiceError):
-    """It was filled, cancelled or rejected before."""
+    """The order was filled, cancelled or rejected before."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The order is {currentStatus}; it would have to be {requiredStatus}."
 
 
 class ExitGoesOn(ServiceError):
-    """Only entries may be taken back by hand."""
+    """The order is an exit; only entries may be cancelled by hand."""
 
     code = Code.UNPROCESSABLE_ENTITY
     message = "The order closes a position; only entries can be cancelled."
@@ -36,7 +36,7 @@ class ExitGoesOn(ServiceError):
 def positions(
     *, owner: User, algorithm_id: str, symbol: str | None, is_open: bool | None
 ) -> QuerySet[Position]:
-    """Raises AlgorithmNotFound."""
+    """Return the positions of an algorithm's runs. Raises AlgorithmNotFound."""
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     rows = Position.objects.filter(run__algorithm=algorithm)
     if is_open is not None:
@@ -47,19 +47,16 @@ def positions(
 def orders(
     *, owner: User, algorithm_id: str, symbol: str | None, status: str | None
 ) -> QuerySet[Order]:
-    """Each with its fills. Raises AlgorithmNotFound."""
+    """Return the orders of an algorithm, with their fills. Raises AlgorithmNotFound."""
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
-    rows = _with_fills(Order.objects.filter(algorithm=algorithm))
+    fills = Prefetch("fills", Fill.objects.order_by("number"))
+    rows = Order.objects.filter(algorithm=algorithm).prefetch_related(fills)
     rows = rows.filter(status=status) if status else rows
     return rows.filter(symbol=symbol) if symbol else rows
 
 
-def _with_fills(rows: QuerySet[Order]) -> QuerySet[Order]:
-    return rows.prefetch_related(Prefetch("fills", Fill.objects.order_by("number")))
-
-
 def trades(*, owner: User, algorithm_id: str, symbol: str | None) -> QuerySet[Trade]:
-    """Raises AlgorithmNotFound."""
+    """Return the trades of an algorithm. Raises AlgorithmNotFound."""
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     rows = Trade.objects.filter(algorithm=algorithm)
     return rows.filter(symbol=symbol) if symbol else rows
@@ -68,7 +65,7 @@ def trades(*, owner: User, algorithm_id: str, symbol: str | None) -> QuerySet[Tr
 def signals(
     *, owner: User, algorithm_id: str, symbol: str | None, followed: bool | None
 ) -> QuerySet[Signal]:
-    """Raises AlgorithmNotFound."""
+    """Return the signals of an algorithm. Raises AlgorithmNotFound."""
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     rows = Signal.objects.filter(algorithm=algorithm)
     if followed is not None:
@@ -78,9 +75,11 @@ def signals(
 
 @transaction.atomic
 def close_position(*, owner: User, algorithm_id: str, symbol: str, now: datetime) -> Position:
-    """At its symbol's next open. Raises AlgorithmNotFound, NotFound."""
+    """Ask for a position to be closed at its symbol's next open. Raises AlgorithmNotFound,
+    NotFound.
+    """
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
-    position = _held(algorithm, symbol)
+    position = _lock_open_position(algorithm, symbol)
     if position.close_requested_at is None:
         position.close_requested_at = now
         position.save(update_fields=["close_requested_at"])
@@ -95,14 +94,14 @@ def close_position(*, owner: User, algorithm_id: str, symbol: str, now: datetime
     return position
 
 
-def _held(algorithm: Algorithm, symbol: str) -> Position:
-    """Locked; what is no symbol is not held either."""
+def _lock_open_position(algorithm: Algorithm, symbol: str) -> Position:
+    """Return the open position, locked. Raises NotFound, also of what is no symbol."""
     try:
         parse(symbol)
     except InvalidSymbol:
         raise NotFound from None
-    held = Position.objects.open().filter(run__algorithm=algorithm, symbol=symbol)
-    position = held.select_for_update(no_key=True, of=("self",)).first()
+    positions = Position.objects.open().filter(run__algorithm=algorithm, symbol=symbol)
+    position = positions.select_for_update(no_key=True, of=("self",)).first()
     if position is None:
         raise NotFound
     return position
@@ -110,8 +109,10 @@ def _held(algorithm: Algorithm, symbol: str) -> Position:
 
 @transaction.atomic
 def cancel_order(*, owner: User, order_id: str, now: datetime) -> Order:
-    """An entry that waits for its symbol's next bar. Raises NotFound, OrderEnded, ExitGoesOn."""
-    order = _locked(owner, order_id)
+    """Ask for an entry that waits for its symbol's next bar to be cancelled. Raises NotFound,
+    OrderEnded, ExitGoesOn.
+    """
+    order = _lock_order(owner, order_id)
     if order.status != OrderStatus.OPEN:
         raise OrderEnded(
             orderId=order.pk, currentStatus=order.status, requiredStatus=OrderStatus.OPEN
@@ -125,9 +126,10 @@ def cancel_order(*, owner: User, order_id: str, now: datetime) -> Order:
     return order
 
 
-def _locked(owner: User, order_id: str) -> Order:
-    mine = Order.objects.filter(pk=order_id, run__account_id=owner.pk)
-    found = mine.select_for_update(no_key=True, of=("self",)).first() if is_id(order_id) else None
-    if found is None:
+def _lock_order(owner: User, order_id: str) -> Order:
+    """Return the order, locked. Raises NotFound."""
+    orders = Order.objects.filter(pk=order_id, run__account_id=owner.pk)
+    order = orders.select_for_update(no_key=True, of=("self",)).first() if is_id(order_id) else None
+    if order is None:
         raise NotFound
-    return found
+    return order

@@ -38,7 +38,7 @@ def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool])
 
 
 def check_day(*, algorithm_id: str, day: date, now: datetime, market_now: int) -> int:
-    """Check an algorithm's sessions of one day, so far if it is not over; how many."""
+    """Check an algorithm's sessions of one day, so far if it is not over; return their number."""
     sessions = SessionStart.objects.filter(run__algorithm=algorithm_id, day=day)
     over = day < day_in_india(market_now)
     by_stream = _by_stream(sessions.select_related("run").order_by("run"))
@@ -48,7 +48,7 @@ def check_day(*, algorithm_id: str, day: date, now: datetime, market_now: int) -
 def check(
     stream: BarStream, sessions: Sequence[SessionStart], *, now: datetime, over: bool = True
 ) -> int:
-    """Report on sessions of one stream and day; how many."""
+    """Store reports on sessions of one stream and day; return their number."""
     rows = {
         session.run_id: rows_used(stream, session, last=_last_row(session)) for session in sessions
     }
@@ -93,7 +93,7 @@ def _by_stream(
 
 
 def _last_row(session: SessionStart) -> int | None:
-    """None of a run that is done: its last row is told by the time."""
+    """Return None for a run that is done: its last row follows from the time of its release."""
     state = RunState.objects.filter(run=session.run_id).first()
     return state.row_time if state else None
 

@@ -1,4 +1,4 @@
-"""What happened to a run in a session, as facts that two tellings of it can be compared by."""
+"""What happened to a run in a session, and how its backtest and its paper trading differ."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from apps.trading.step_result import EntryBlock
 
 
 class DifferenceKind(StrEnum):
-    """What a difference is of.
+    """What differs.
 
     `data`: a candle came late, was changed, or never came. `risk`: the owner, an operator or a
     limit stepped in, which nobody does in a backtest, or had done so earlier in the session.
@@ -52,7 +52,7 @@ class SignalOutcome(NamedTuple):
 
 
 class FillKey(NamedTuple):
-    """`number` tells those of one bar, symbol and side apart, in their order."""
+    """`number` tells the fills of one bar, symbol and side apart, in their order."""
 
     time: int
     symbol: str
@@ -61,7 +61,7 @@ class FillKey(NamedTuple):
 
 
 class FillRecord(NamedTuple):
-    """One fill; `reason` of an exit."""
+    """One fill; only that of an exit has a `reason`."""
 
     quantity: int
     price: Decimal
@@ -71,7 +71,7 @@ class FillRecord(NamedTuple):
 
 @dataclass(slots=True)
 class SessionRecord:
-    """Of one run and session. Times are starts of bars, epoch seconds.
+    """What one run did in one session. Times are starts of bars, epoch seconds.
 
     `undecided` are entry signals of a last close that what was held then ignores, unless the next
     session's open closes that: only that session tells whether there was a signal (engine rule 7).
@@ -84,7 +84,7 @@ class SessionRecord:
     _seen: Counter[tuple[int, str, str]] = field(default_factory=Counter)
 
     def add_fill(self, time: int, symbol: str, side: str, execution: FillRecord) -> None:
-        """The next one of its bar, symbol and side."""
+        """Add the next fill of its bar, symbol and side."""
         self._seen[time, symbol, side] += 1
         self.fills[FillKey(time, symbol, side, self._seen[time, symbol, side])] = execution
 
@@ -104,76 +104,89 @@ class Difference(NamedTuple):
 
 
 def differences(expected: SessionRecord, actual: SessionRecord) -> list[Difference]:
-    """All of them, in the order of time.
+    """Return all differences, in the order of time.
 
     Once somebody has stepped in, the run goes on with other positions and other money than its
-    backtest: signals and fills that differ from there on are told with that reason.
+    backtest: signals and fills that differ from there on are given that reason.
     """
-    found = [*_of_bars(expected, actual), *_of_signals(expected, actual)]
-    found += _of_fills(expected, actual)
-    found.sort(key=lambda one: (one.time, list(DifferenceKind).index(one.kind), one.symbol))
-    first = next((one for one in found if one.kind is DifferenceKind.RISK), None)
-    return [one if first is None else _after(first, one) for one in found]
+    unordered = [
+        *_bar_differences(expected, actual),
+        *_signal_differences(expected, actual),
+        *_fill_differences(expected, actual),
+    ]
+    kinds = list(DifferenceKind)
+    ordered = sorted(unordered, key=lambda d: (d.time, kinds.index(d.kind), d.symbol))
+    first_risk = next((d for d in ordered if d.kind is DifferenceKind.RISK), None)
+    if first_risk is None:
+        return ordered
+    return [_attribute(difference, to=first_risk) for difference in ordered]
 
 
-def _after(first: Difference, one: Difference) -> Difference:
-    """As it is to be told when somebody has stepped in with `first`."""
-    follows = one.time >= first.time and one.kind in (DifferenceKind.SIGNAL, DifferenceKind.FILL)
-    return one._replace(kind=DifferenceKind.RISK, reason=first.reason) if follows else one
+def _attribute(difference: Difference, *, to: Difference) -> Difference:
+    """Return the difference as a consequence of the intervention `to`, if it can be one."""
+    follows = difference.time >= to.time
+    if follows and difference.kind in (DifferenceKind.SIGNAL, DifferenceKind.FILL):
+        return difference._replace(kind=DifferenceKind.RISK, reason=to.reason)
+    return difference
 
 
-def _of_bars(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
+def _bar_differences(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
     for time, symbol in sorted({*expected.bars, *actual.bars}):
-        one, other = expected.bars.get((time, symbol)), actual.bars.get((time, symbol))
-        if one != other:
+        stored, used = expected.bars.get((time, symbol)), actual.bars.get((time, symbol))
+        if stored != used:
             yield Difference(
-                DifferenceKind.DATA, time, symbol, "candle", _shown(one), _shown(other)
+                DifferenceKind.DATA, time, symbol, "candle", _to_json(stored), _to_json(used)
             )
 
 
-def _of_signals(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
+def _signal_differences(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
     for key in sorted({*expected.signals, *actual.signals} - expected.undecided):
-        one, other = expected.signals.get(key), actual.signals.get(key)
-        settled = one is None or other is None or one.followed is not None
-        if settled and one != other:
-            reason = _intervention(one, other)
-            kind, what = (
+        simulated, paper = expected.signals.get(key), actual.signals.get(key)
+        is_open = simulated is not None and paper is not None and simulated.followed is None
+        if not is_open and simulated != paper:
+            reason = _intervention(simulated, paper)
+            yield Difference(
                 DifferenceKind.RISK if reason else DifferenceKind.SIGNAL,
+                key.time,
+                key.symbol,
                 f"{key.action} {key.side}",
+                _to_json(simulated),
+                _to_json(paper),
+                reason,
             )
-            yield Difference(kind, key.time, key.symbol, what, _shown(one), _shown(other), reason)
 
 
-def _of_fills(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
+def _fill_differences(expected: SessionRecord, actual: SessionRecord) -> Iterator[Difference]:
     for key in sorted({*expected.fills, *actual.fills}):
-        one, other = expected.fills.get(key), actual.fills.get(key)
-        if one != other:
-            kind, reason = _kind_of(one, other)
-            what = key.side
-            yield Difference(kind, key.time, key.symbol, what, _shown(one), _shown(other), reason)
-
-
-def _kind_of(one: FillRecord | None, other: FillRecord | None) -> tuple[DifferenceKind, str | None]:
-    """And how somebody stepped in, if it is that."""
-    if one is not None and other is not None and one._replace(charges=other.charges) == other:
-        return DifferenceKind.CHARGE, None
-    reason = _intervention(one, other)
-    return (DifferenceKind.RISK if reason else DifferenceKind.FILL), reason
+        simulated, paper = expected.fills.get(key), actual.fills.get(key)
+        if simulated == paper:
+            continue
+        reason = None
+        if simulated and paper and simulated._replace(charges=paper.charges) == paper:
+            kind = DifferenceKind.CHARGE
+        else:
+            reason = _intervention(simulated, paper)
+            kind = DifferenceKind.RISK if reason else DifferenceKind.FILL
+        yield Difference(
+            kind, key.time, key.symbol, key.side, _to_json(simulated), _to_json(paper), reason
+        )
 
 
 def _intervention(
-    one: SignalOutcome | FillRecord | None, other: SignalOutcome | FillRecord | None
+    simulated: SignalOutcome | FillRecord | None, paper: SignalOutcome | FillRecord | None
 ) -> str | None:
-    """What the paper's telling says of it counts before the backtest's."""
-    reasons = [fact.reason for fact in (other, one) if fact is not None]
+    """Return how somebody stepped in, by the paper's reason before the backtest's."""
+    reasons = [outcome.reason for outcome in (paper, simulated) if outcome is not None]
     return next((reason for reason in reasons if reason in INTERVENTIONS), None)
 
 
-def _shown(fact: CandleRecord | SignalOutcome | FillRecord | None) -> Mapping[str, object] | None:
-    """As JSON; rupees as text."""
-    if fact is None:
+def _to_json(
+    value: CandleRecord | SignalOutcome | FillRecord | None,
+) -> Mapping[str, object] | None:
+    """Return a record as JSON, with rupees as text."""
+    if value is None:
         return None
     return {
-        name: str(value) if isinstance(value, Decimal) else value
-        for name, value in fact._asdict().items()
+        name: str(content) if isinstance(content, Decimal) else content
+        for name, content in value._asdict().items()
     }

@@ -20,7 +20,7 @@ _DAY = 86_400
 
 
 def rows_used(stream: BarStream, session: SessionStart, *, last: int | None) -> Sequence[BarRow]:
-    """The rows that the run went through, up to `last`, in order."""
+    """Return the rows that the run went through, up to `last`, in order."""
     ends = midnight(session.day) + _DAY
     rows = stream.rows.filter(time__gte=session.first_row, time__lt=ends)
     if last is not None:

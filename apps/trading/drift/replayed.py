@@ -32,15 +32,17 @@ from apps.trading.step_result import BarStep
 def replayed(
     stream: BarStream, sessions: Sequence[SessionStart], rows: Mapping[str, Sequence[BarRow]]
 ) -> Mapping[str, SessionRecord]:
-    """By run: of each the rows that it went through are played. The sessions are of one day."""
+    """Return what the backtester does in sessions of one day, by run, over the rows that the run
+    went through.
+    """
     first = min(session.first_row for session in sessions)
-    goes_on = _goes_on([one for one in sessions if one.first_row == first])
+    goes_on = _goes_on([session for session in sessions if session.first_row == first])
     last = max(part[-1].time for part in rows.values())
     begun, rule_set = _from(stream, first, goes_on=goes_on), rule_sets.current_rule_set()
     hours = calendars_of(stream.symbols, rule_set=rule_set)
     cache = BarStreamCache.create(begun, rule_set, hours)
     terms_cache = BarStreamCache.create(stream, rule_set, hours)
-    playing = {one.run_id: _Playing(one) for one in sessions}
+    replays = {session.run_id: _SessionReplay(session) for session in sessions}
     for row in _stored(stream, cache, first, last, without=_without_bars(stream, rows)):
         due = [
             session.run_id
@@ -50,11 +52,11 @@ def replayed(
         cache.open_window(row)
         evaluation = cache.evaluate(due, row)
         for context in evaluation.contexts:
-            one, terms = playing[context.run.pk], terms_cache.terms_on(context, row)
-            one.went(
+            replay, terms = replays[context.run.pk], terms_cache.terms_on(context, row)
+            replay.add_step(
                 row,
                 step_bar(
-                    one.snapshot(context),
+                    replay.snapshot(context),
                     row,
                     evaluation.signals[context.signal_key],
                     terms,
@@ -62,13 +64,13 @@ def replayed(
                 ),
             )
         cache.stream.row_time = row.time
-    return {run: one.facts for run, one in playing.items()}
+    return {run: replay.facts for run, replay in replays.items()}
 
 
 def _goes_on(sessions: Sequence[SessionStart]) -> bool:
-    """Whether the stream had rows before this day: one of these runs has been through some."""
+    """Whether the stream had rows before this day, which one of these runs went through."""
     earlier = SessionStart.objects.filter(day__lt=sessions[0].day)
-    return earlier.filter(run__in=[one.run_id for one in sessions]).exists()
+    return earlier.filter(run__in=[session.run_id for session in sessions]).exists()
 
 
 def _from(stream: BarStream, first: int, *, goes_on: bool) -> BarStream:
@@ -114,14 +116,14 @@ def _stored(
     for time in np.unique(np.concatenate([times, *(bars.time for bars in series)])).tolist():
         bars = np.full((len(series), len(BAR_COLUMNS)), np.nan)
         for symbol, candles in enumerate(series):
-            found = candles.between(time, time + 1)
-            if len(found):
-                bars[symbol] = [getattr(found, name)[0] for name in BAR_COLUMNS]
+            candle = candles.between(time, time + 1)
+            if len(candle):
+                bars[symbol] = [getattr(candle, name)[0] for name in BAR_COLUMNS]
         yield BarSnapshot(time, nominal_end(time, timeframe, cache.calendars), bars)
 
 
-class _Playing:
-    """A run on its way through the session."""
+class _SessionReplay:
+    """A run on its way through the session, by the backtester."""
 
     def __init__(self, session: SessionStart) -> None:
         self.facts = SessionRecord()
@@ -129,7 +131,7 @@ class _Playing:
         self._waiting: dict[str, SignalKey] = {}
 
     def snapshot(self, context: RunContext) -> RunSnapshot:
-        """Active, and nothing is wanted of it."""
+        """Return the run as active, with no pending requests."""
         return RunSnapshot(
             context=context, data=self._data, row_time=None, peak=0.0, drawdown=0.0,
             drawdown_amount=0.0, status=AlgorithmStatus.ACTIVE, ended_at=None,
@@ -137,14 +139,14 @@ class _Playing:
             kill_switch_since=None, closing={}, cancelled=(),
         )  # fmt: skip
 
-    def went(self, row: BarSnapshot, step: BarStep) -> None:
+    def add_step(self, row: BarSnapshot, step: BarStep) -> None:
         self._data = save(step.state)
         outcome, symbols = interpret_step(step), step.strategy.basicInfo.symbols
         for at in filter(row.has, range(len(symbols))):
             self.facts.bars[row.time, symbols[at]] = CandleRecord(*row.bars[at].tolist())
-        self._fills(outcome)
-        self._verdicts(outcome)
-        self._signals(outcome, row.time)
+        self._add_fills(outcome)
+        self._settle_entries(outcome)
+        self._add_signals(outcome, row.time)
         self.facts.undecided = frozenset(self._ignored_so_far(step))
 
     def _ignored_so_far(self, step: BarStep) -> Iterator[SignalKey]:
@@ -158,17 +160,17 @@ class _Playing:
                 side = "long" if position["pending"] & ENTER_LONG else "short"
                 yield SignalKey(int(position["time"]), symbol, "entry", side)
 
-    def _fills(self, outcome: StepOutcome) -> None:
-        for one in outcome.executions:
-            reason = one.reason if one.intent is Intent.EXIT else ""
-            execution = FillRecord(one.quantity, price(one.price), reason, one.charges)
-            self.facts.add_fill(one.time, one.symbol, one.side, execution)
+    def _add_fills(self, outcome: StepOutcome) -> None:
+        for execution in outcome.executions:
+            reason = execution.reason if execution.intent is Intent.EXIT else ""
+            fill = FillRecord(execution.quantity, price(execution.price), reason, execution.charges)
+            self.facts.add_fill(execution.time, execution.symbol, execution.side, fill)
 
-    def _verdicts(self, outcome: StepOutcome) -> None:
-        """What became of the entries that waited."""
-        for one in outcome.rejected:
-            late = SignalKey(one.held_since, one.symbol, "entry", one.side)
-            self._settle(late, SignalOutcome(False, one.reason))
+    def _settle_entries(self, outcome: StepOutcome) -> None:
+        """Record what became of the entries that waited."""
+        for rejected in outcome.rejected:
+            late = SignalKey(rejected.held_since, rejected.symbol, "entry", rejected.side)
+            self._settle(late, SignalOutcome(False, rejected.reason))
         for execution in outcome.executions:
             if execution.intent is not Intent.EXIT:
                 side, since = POSITION_SIDES[execution.side], execution.held_since
@@ -176,20 +178,19 @@ class _Playing:
                 self._settle(late, SignalOutcome(True, ""))
 
     def _settle(self, late: SignalKey, verdict: SignalOutcome) -> None:
-        """Of what waited since it was heard; else beside a position, and then since the last bar at
-        whose close that was held. What waited since the session before is told of that one.
+        """Record the outcome of an entry at the bar of its signal; of one that waited beside a
+        position (`late`), at the last bar at whose close that was held. An entry that waited since
+        the session before belongs to that one.
         """
         key = self._waiting.pop(late.symbol, late)
         if key.time >= self._first_row:
             self.facts.signals[key] = verdict
 
-    def _signals(self, outcome: StepOutcome, time: int) -> None:
-        for one in outcome.signals:
-            key = SignalKey(time, one.symbol, one.action, one.side)
-            is_open = one.action == "entry" and not one.reason
-            if is_open:
-                self._waiting[one.symbol] = key
-            verdict = (
-                SignalOutcome(None, None) if is_open else SignalOutcome(not one.reason, one.reason)
-            )
-            self.facts.signals[key] = verdict
+    def _add_signals(self, outcome: StepOutcome, time: int) -> None:
+        for signal in outcome.signals:
+            key = SignalKey(time, signal.symbol, signal.action, signal.side)
+            if signal.action == "entry" and not signal.reason:
+                self._waiting[signal.symbol] = key
+                self.facts.signals[key] = SignalOutcome(None, None)
+            else:
+                self.facts.signals[key] = SignalOutcome(not signal.reason, signal.reason)

@@ -1,4 +1,4 @@
-"""Reading what was found; `checking` finds it, in workers: each night, and when it is asked for."""
+"""Reading drift reports; `checking` makes them in workers, each night and on request."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,16 @@ from apps.core import jobs
 from apps.trading.models import DriftReport, Run, RunState, SessionStart
 
 CHECK_JOB: Final = "trading.drift_of_day"
+# Of the workers that have the compiler.
 CHECK_QUEUE: Final = "backtests"
-"""The workers that have the compiler."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Of an algorithm on one day, which is None where it has traded on none. More than one run may
-    have been there; those that are `waiting` are being compared, or are again with later rows.
+    """The drift of an algorithm on one day, which is None where it has traded on none.
+
+    Several runs may have traded on it; the `waiting` ones are being compared, or compared again
+    with later rows.
     """
 
     day: date | None
@@ -27,7 +29,9 @@ class Drift:
 
 
 def read(*, owner: User, algorithm_id: str, day: date | None) -> Drift:
-    """Of the day, or of the last one that the algorithm traded on. Raises AlgorithmNotFound."""
+    """Return the drift of the day, or of the last one that the algorithm traded on; sessions that
+    lack a current report are submitted to be checked. Raises AlgorithmNotFound.
+    """
     algorithm = algorithms.read(owner=owner, algorithm_id=algorithm_id)
     sessions = SessionStart.objects.filter(run__algorithm=algorithm)
     if day is None:

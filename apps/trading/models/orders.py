@@ -90,7 +90,7 @@ class Order(models.Model):
 
     @cached_property
     def fill(self) -> "Fill | None":
-        """An order is filled at once or not at all: it has one fill at most."""
+        """The only fill: an order is filled at once or not at all."""
         return next(iter(self.fills.all()), None)
 
 
