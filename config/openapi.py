@@ -34,14 +34,8 @@ from apps.core.openapi import (
     record,
     ref,
 )
-from apps.market import openapi as market
-from apps.market.feeds import openapi as feeds
 from apps.webhooks.messages import add_messages
 
-# Those that bring components.
-APPS: Final = (
-    market, feeds,
-)  # fmt: skip
 TAGS: Final = {
     "account": "Signing up, in and out; one's profile, password, sessions and keys.",
     "algorithms": "What an algorithm is made of, and how it does.",
@@ -250,27 +244,18 @@ def _example(code: str, status: int) -> Schema:
     return {"error": {**error, "requestId": "01993c2f7a5b4c6d8e9f0a1b2c3d4e5f"}}
 
 
-def _schemas() -> dict[str, Schema]:
-    """Every component by its name; raises ValueError where two have the same."""
-    found: dict[str, Schema] = {
-        "Error": ERROR,
-        "Pagination": PAGINATION,
-        "Nothing": body_schema(EmptyBody),
-    }
-    for app in APPS:
-        if twice := found.keys() & app.SCHEMAS.keys():
-            raise ValueError(f"two components are called {', '.join(sorted(twice))}")
-        found |= app.SCHEMAS
-    return found
-
-
 def complete(result: Schema, **_: object) -> Schema:
     """drf-spectacular's hook at the end: the components that the operations refer to."""
     named = set(re.findall(r"#/components/responses/([\w.]+)", orjson.dumps(result).decode()))
     result["tags"] = [{"name": name, "description": text} for name, text in TAGS.items()]
     made = result.get("components", {}).get("schemas", {})
     result["components"] = {
-        "schemas": {**_schemas(), **made},
+        "schemas": {
+            "Error": ERROR,
+            "Pagination": PAGINATION,
+            "Nothing": body_schema(EmptyBody),
+            **made,
+        },
         "responses": {name: _refusal(name) for name in sorted(named)},
         "headers": {
             name: {"schema": schema, "description": text, "required": name in ALWAYS_SENT}

@@ -22,8 +22,8 @@ from apps.algorithms.views import (
 from apps.backtests.explain.views import ExplanationViewSet
 from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared_report
 from apps.backtests.views import BacktestViewSet
-from apps.market.feeds.views import CandlesView
-from apps.market.views import MarketView, RulebookView
+from apps.market.feeds.views import CandlesViewSet
+from apps.market.views import MarketViewSet, RulebookViewSet
 from apps.ops import health, metrics
 from apps.symbols.views import SymbolViewSet
 from apps.trading.activity.views import ActivityViewSet, OrderViewSet
@@ -75,10 +75,10 @@ urlpatterns = [
     path("api/symbols/search", SymbolViewSet.as_view({"get": "search"})),
     path("api/symbols/<str:symbol>", SymbolViewSet.as_view({"get": "retrieve"})),
     # ------------------------------------------------------------------------------------- market
-    path("api/market/candles", CandlesView.as_view({"get": "candles", "post": "receive"})),
-    path("api/market/coverage", MarketView.as_view({"get": "coverage"})),
-    path("api/market/sessions", RulebookView.as_view({"get": "sessions"})),
-    path("api/market/charges", RulebookView.as_view({"get": "charges"})),
+    path("api/market/candles", CandlesViewSet.as_view({"get": "candles", "post": "receive"})),
+    path("api/market/coverage", MarketViewSet.as_view({"get": "coverage"})),
+    path("api/market/sessions", RulebookViewSet.as_view({"get": "sessions"})),
+    path("api/market/charges", RulebookViewSet.as_view({"get": "charges"})),
     # ------------------------------------------------------------------------------------ trading
     path("api/trading/account", AccountViewSet.as_view({"get": "retrieve"})),
     path("api/trading/account/reset", AccountViewSet.as_view({"post": "reset"})),

@@ -20,7 +20,7 @@ from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.steps import STEPS, STRATEGY_TYPES
 from apps.algorithms.study_results import MOST_WALK_FORWARDS
 from apps.core.api.pagination import PaginationSerializer
-from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, OBJECT, example, ref
+from apps.core.api.schema import ID_EXAMPLE, MOMENT_EXAMPLE, OBJECT, example
 from apps.core.api.serializers import (
     AnswerSerializer,
     ChoiceField,
@@ -45,6 +45,7 @@ from apps.engine.indicators.indicator import (
 )
 from apps.engine.indicators.patterns import BOTH, PATTERNS
 from apps.engine.language.fields import LARGEST
+from apps.market.serializers import SessionCoverageSerializer
 
 MAX_FREE_OBJECT: Final = 16 * 1024
 # What a list can be sorted by, and the column of each.
@@ -321,26 +322,16 @@ class AlertsSerializer(StrictSerializer):
     alerts = MetricAlertsSerializer(help_text="By metric; one that is absent has no alert.")
 
 
-_VALIDATED: Final = {
-    "type": "array",
-    "items": ref("SessionCoverage"),
-    "description": "History that is held of each symbol, from its first day to yesterday; empty"
-    " where the algorithm is not valid.",
-}
-
-
-@extend_schema_field(_VALIDATED)
-class CoverageField(serializers.Field[Any, Any, Any, Any]):
-    def to_representation(self, value: Any) -> list[dict[str, object]]:
-        return [coverage.to_wire() for coverage in value]
-
-
 @example(examples.REVIEW)
 class ReviewSerializer(RemarksSerializer):
     """What stands in the way of running an algorithm, and what is worth a second look."""
 
     valid = BooleanField()
-    coverage = CoverageField()
+    coverage = SessionCoverageSerializer(
+        many=True,
+        help_text="History that is held of each symbol, from its first day to yesterday; empty"
+        " where the algorithm is not valid.",
+    )
 
 
 _PARAMETER: Final = {

@@ -29,7 +29,7 @@ from apps.engine.candles import TIMEFRAMES
 from apps.engine.figures.fields import round_for_wire
 from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
-from apps.market.openapi import RANGE_END
+from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 
 BACKTEST_KINDS: Final = tuple(kind.value for kind in BacktestKind)

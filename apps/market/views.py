@@ -1,83 +1,103 @@
+"""History, sessions and charges."""
+
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
-from rest_framework.viewsets import ViewSet
 
-from apps.core.api.pagination import Query
-from apps.core.errors import Fault, InvalidInput
-from apps.core.openapi import documented
-from apps.engine.candles import TIMEFRAMES
-from apps.engine.symbols import InvalidSymbol, parse
-from apps.market import contract_notes, coverage, openapi, rule_sets, store
-from apps.market.dates import read_moment
-from apps.market.rulebook import charges, sessions
-from apps.market.serializers import candles_out, coverage_out, note_out, sessions_out
+from apps.core.api.views import OwnedViewSet
+from apps.market import contract_notes, coverage, rule_sets, store
+from apps.market.coverage import MOST_INSPECTED
+from apps.market.serializers import (
+    CandlesQuery,
+    CandlesSerializer,
+    ChargesQuery,
+    ContractNoteSerializer,
+    CoverageQuery,
+    CoverageSerializer,
+    SessionsQuery,
+    SessionsSerializer,
+)
 
 
-class MarketView(ViewSet):
-    @documented(openapi.READ_CANDLES)
+@extend_schema(tags=["market"])
+class MarketViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="readCandles", parameters=[CandlesQuery], responses={200: CandlesSerializer}
+    )
     def candles(self, request: Request) -> Response:
-        query = Query(request.query_params)
-        symbol, timeframe = _symbol(query), _timeframe(query)
-        start, end = _moment(query, "from", last=False), _moment(query, "to", last=True)
-        if start is not None and end is not None and end < start:
-            raise InvalidInput(Fault("to", "lies before from", query.text("to")))
-        limit = query.integer("limit", default=openapi.DEFAULT_CANDLES, most=openapi.MAX_CANDLES)
-        adjusted = query.choice("adjusted", openapi.YES_OR_NO) != "false"
-        found = store.read_page(
-            symbol, timeframe, start=start, end=end, limit=limit, adjusted=adjusted
+        """Candles of one symbol.
+
+        The first `limit` candles from `from` on; without `from` the last ones. Prices and volumes
+        are adjusted for the splits and bonuses that are known, into the terms of the newest day
+        held; `adjustedFor` lists those that changed any of them.
+        """
+        query = self.query(CandlesQuery)
+        symbol, timeframe = query["symbol"], query["timeframe"]
+        priced = store.read_page(
+            symbol,
+            timeframe,
+            start=query.get("start"),
+            end=query.get("end"),
+            limit=query["limit"],
+            adjusted=query["adjusted"] == "true",
         )
         synthetic = bool(store.synthetic_symbols([symbol]))
-        return Response(candles_out(symbol, timeframe, found, synthetic=synthetic))
+        answer = {
+            "symbol": symbol, "timeframe": timeframe, "priced": priced, "synthetic": synthetic,
+        }  # fmt: skip
+        return Response(CandlesSerializer.render(answer))
 
-    @documented(openapi.READ_COVERAGE)
+    @extend_schema(
+        operation_id="readCoverage",
+        description="Each timeframe with the sessions between its first and last bar that the"
+        " calendar has and the history has not; not of weeks. With `timeframe` also the quality of"
+        f" its bars, of the newest {MOST_INSPECTED:,}, adjusted for the splits that are known;"
+        " jumps and spikes not of options, which move so by nature.",
+        parameters=[CoverageQuery],
+        responses={200: CoverageSerializer},
+    )
     def coverage(self, request: Request) -> Response:
-        query = Query(request.query_params)
-        symbol, timeframe = _symbol(query), query.choice("timeframe", list(TIMEFRAMES))
-        held, gaps = store.stored_timeframes(symbol), coverage.gaps_of(symbol)
-        quality = coverage.quality_of(symbol, timeframe) if timeframe else None
-        return Response(coverage_out(symbol, held, gaps, timeframe, quality))
+        """What history is held of a symbol, and how complete."""
+        query = self.query(CoverageQuery)
+        symbol, timeframe = query["symbol"], query.get("timeframe")
+        answer = {
+            "symbol": symbol,
+            "timeframe": timeframe,
+            "held": store.stored_timeframes(symbol),
+            "gaps": coverage.gaps_of(symbol),
+            "quality": coverage.quality_of(symbol, timeframe) if timeframe else None,
+        }
+        return Response(CoverageSerializer.render(answer))
 
 
-class RulebookView(ViewSet):
-    @documented(openapi.READ_SESSIONS)
+@extend_schema(tags=["market"])
+class RulebookViewSet(OwnedViewSet):
+    @extend_schema(
+        operation_id="readSessions", parameters=[SessionsQuery], responses={200: SessionsSerializer}
+    )
     def sessions(self, request: Request) -> Response:
-        query, rule_set = Query(request.query_params), rule_sets.current_rule_set()
-        exchange, day = query.one_of("exchange", list(sessions.MARKETS)), query.date("date")
-        return Response(sessions_out(rule_set, exchange, day))
+        """What an exchange does on a date, and why.
 
-    @documented(openapi.READ_CHARGES)
+        By segment: the phases of the session in Asia/Kolkata. `special` sessions may have hours
+        that nobody has notified yet, then there are no phases; `unknown` is a day of a year whose
+        holidays are not loaded.
+        """
+        query = self.query(SessionsQuery)
+        rule_set = rule_sets.current_rule_set()
+        return Response(SessionsSerializer.render((rule_set, query["exchange"], query["day"])))
+
+    @extend_schema(
+        operation_id="readCharges",
+        parameters=[ChargesQuery],
+        responses={200: ContractNoteSerializer},
+    )
     def charges(self, request: Request) -> Response:
-        query, rule_set = Query(request.query_params), rule_sets.current_rule_set()
-        note = contract_notes.make_contract_note(
-            rule_set,
-            symbol=_symbol(query),
-            side=query.one_of("side", charges.SIDES),
-            quantity=_units(query),
-            price=query.amount("price", most=openapi.MOST_RUPEES),
-            day=query.date("date"),
-            product=query.choice("product", charges.PRODUCTS) or openapi.DEFAULT_PRODUCT,
-            broker=query.choice("broker", charges.broker_names(rule_set)),
-        )
-        return Response(note_out(note))
+        """What a fill costs: a virtual contract note.
 
-
-def _moment(query: Query, name: str, *, last: bool) -> int | None:
-    text = query.text(name)
-    return None if text is None else read_moment(name, text, last=last)
-
-
-def _symbol(query: Query) -> str:
-    text = query.required("symbol")
-    try:
-        return str(parse(text))
-    except InvalidSymbol as error:
-        raise InvalidInput(Fault("symbol", error.reason, text)) from None
-
-
-def _timeframe(query: Query) -> str:
-    return query.one_of("timeframe", list(TIMEFRAMES))
-
-
-def _units(query: Query) -> int:
-    query.required("quantity")
-    return query.integer("quantity", default=1, most=openapi.MOST_UNITS)
+        By the rates of its date, item by item, each with the row of the rulebook it comes from. A
+        sale in delivery is taken to be of shares bought on an earlier day, and the first of its
+        day.
+        """
+        query = {"broker": None, **self.query(ChargesQuery)}
+        note = contract_notes.make_contract_note(rule_sets.current_rule_set(), **query)
+        return Response(ContractNoteSerializer.render(note))

@@ -21,6 +21,7 @@ from drf_spectacular.utils import (
     OpenApiExample,
     OpenApiParameter,
     OpenApiRequest,
+    PolymorphicProxySerializer,
     extend_schema_serializer,
 )
 from rest_framework import serializers
@@ -337,6 +338,15 @@ class ApiSchema(AutoSchema):
 
     def get_auth(self) -> list[Schema]:
         return [dict(way) for way in BEARER] if self.view.get_authenticators() else []
+
+    def _get_request_for_media_type(
+        self, serializer: Any, direction: Direction = "request"
+    ) -> tuple[Schema | None, bool]:
+        """A body of one of several kinds may not be absent, whichever its kind."""
+        schema, is_required = super()._get_request_for_media_type(  # type: ignore[no-untyped-call]
+            serializer, direction
+        )
+        return schema, is_required or isinstance(serializer, PolymorphicProxySerializer)
 
     def get_override_parameters(self) -> list[Any]:
         """The ids in the path."""

@@ -6,15 +6,30 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final
 
-from apps.core.api.serializers import Body, ChoiceField, ListField, TextField
+from drf_spectacular.utils import (
+    OpenApiExample,
+    PolymorphicProxySerializer,
+    extend_schema_field,
+)
+from rest_framework.serializers import CharField, IntegerField
+
+from apps.core.api.schema import Schema
+from apps.core.api.serializers import (
+    AnswerSerializer,
+    ChoiceField,
+    ListField,
+    MomentField,
+    StrictSerializer,
+)
 from apps.core.api.strict_json import MAX_NUMBER
 from apps.core.errors import Fault, InvalidInput
 from apps.core.times import wire_time
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.symbols import InvalidSymbol, parse
 from apps.market.dates import EARLIEST, read_moment
-from apps.market.feeds.validation import IntakeCounts, RejectedBar
+from apps.market.feeds.validation import BarRejectReason, IntakeCounts
 from apps.market.intraday_buffer import CandleRow
+from apps.market.serializers import RANGE_END, ParsedSymbolField
+from apps.symbols.serializers import SYMBOL
 
 MOST_CANDLES: Final = 5000
 MOST_SERIES: Final = 100
@@ -23,24 +38,110 @@ MOST_VOLUME: Final = MAX_NUMBER
 _MOST_FAULTS: Final = 100
 _NUMBERS: Final = ("open", "high", "low", "close", "volume")
 
+_PRICE: Final[Schema] = {"type": "number", "exclusiveMinimum": 0, "maximum": MOST_RUPEES}
+_VOLUME: Final[Schema] = {"type": "number", "minimum": 0, "maximum": MOST_VOLUME}
+_CANDLES: Final[Schema] = {
+    "type": "array",
+    "items": {
+        "type": "array",
+        "description": "[time, open, high, low, close, volume]; the time is the start of the bar.",
+        "prefixItems": [RANGE_END, _PRICE, _PRICE, _PRICE, _PRICE, _VOLUME],
+        "items": {"anyOf": [{"type": "string"}, {"type": "number"}]},
+        "minItems": 6,
+        "maxItems": 6,
+    },
+    "minItems": 1,
+    "maxItems": MOST_CANDLES,
+}
+_SERIES: Final[Schema] = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["symbol", "candles"],
+        "properties": {"symbol": SYMBOL, "candles": _CANDLES},
+        "additionalProperties": False,
+    },
+    "minItems": 1,
+    "maxItems": MOST_SERIES,
+}
 
-class CandlesBody(Body):
-    refuses_unknown = True
-    symbol = TextField()
-    timeframe = ChoiceField(choices=tuple(TIMEFRAMES))
-    candles = ListField()
+
+@extend_schema_field(_CANDLES)
+class ClosedCandlesField(ListField):
+    """Candles, which are read when the rest of the body is."""
 
 
-class SeriesBody(Body):
-    refuses_unknown = True
-    timeframe = ChoiceField(choices=tuple(TIMEFRAMES))
-    series = ListField()
+@extend_schema_field(_SERIES)
+class SeriesField(ListField):
+    """Candles by symbol, which are read when the rest of the body is."""
 
 
-class OneOfSeriesBody(Body):
-    refuses_unknown = True
-    symbol = TextField()
-    candles = ListField()
+class SymbolCandlesSerializer(StrictSerializer):
+    """Closed candles of one symbol."""
+
+    symbol = ParsedSymbolField(help_text="EXCHANGE:SYMBOL")
+    candles = ClosedCandlesField(help_text="In any order.")
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """Return the body with its candles as rows. Raises InvalidInput: then no bar is taken."""
+        body = super().read(data)
+        items = body["candles"]
+        _check_count("candles", items, len(items), MOST_CANDLES)
+        return {**body, "candles": _rows("candles", items)}
+
+
+_CANDLES_EXAMPLE: Final = {
+    "symbol": "NSE:RELIANCE",
+    "timeframe": "5m",
+    "candles": [["2024-02-05T03:45:00Z", 2915, 2921.5, 2912.05, 2920, 184211]],
+}
+
+
+class ClosedCandlesSerializer(SymbolCandlesSerializer):
+    """Closed candles of one symbol."""
+
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+
+
+class ClosedCandlesOfManySerializer(StrictSerializer):
+    """Closed candles of several symbols."""
+
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+    series = SeriesField(help_text=f"Of each symbol once; {MOST_CANDLES:,} candles in all at most.")
+
+    @classmethod
+    def read(cls, data: Any) -> dict[str, Any]:
+        """Return the body with its rows by symbol. Raises InvalidInput: then no bar is taken."""
+        body = super().read(data)
+        items: list[object] = body["series"]
+        _check_count("series", items, len(items), MOST_SERIES)
+        series: dict[str, Sequence[CandleRow]] = {}
+        faults: list[Fault] = []
+        for index, item in enumerate(items):
+            path = f"series[{index}]"
+            if not isinstance(item, dict):
+                faults.append(Fault(path, "must be an object", item))
+                continue
+            try:
+                candles = SymbolCandlesSerializer.read(item)
+            except InvalidInput as error:
+                faults += [replace(fault, field=f"{path}.{fault.field}") for fault in error.faults]
+                continue
+            if candles["symbol"] in series:
+                faults.append(Fault(f"{path}.symbol", "is there already", candles["symbol"]))
+            series[candles["symbol"]] = candles["candles"]
+        if faults:
+            raise InvalidInput(*faults[:_MOST_FAULTS])
+        _check_count("series", items, sum(map(len, series.values())), MOST_CANDLES, of="candles")
+        return {**body, "series": series}
+
+
+CANDLES_TO_RECEIVE: Final = PolymorphicProxySerializer(
+    component_name="CandlesToReceive",
+    serializers=[ClosedCandlesSerializer, ClosedCandlesOfManySerializer],
+    resource_type_field_name=None,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,46 +154,14 @@ class CandleBatch:
     series: Mapping[str, Sequence[CandleRow]]
     many: bool
 
-
-def candles_in(data: Any) -> CandleBatch:
-    """Any: as of `Body.read`. Raises InvalidInput: then no bar is taken."""
-    if "series" in data:
-        return _many(SeriesBody.read(data))
-    read = CandlesBody.read(data)
-    _check_count("candles", read["candles"], len(read["candles"]), MOST_CANDLES)
-    rows = _rows("candles", read["candles"])
-    return CandleBatch(read["timeframe"], {_symbol(read["symbol"]): rows}, many=False)
-
-
-def _many(read: Mapping[str, Any]) -> CandleBatch:
-    """Any: as of `Body.read`."""
-    items: list[object] = read["series"]
-    _check_count("series", items, len(items), MOST_SERIES)
-    series: dict[str, Sequence[CandleRow]] = {}
-    faults: list[Fault] = []
-    for index, item in enumerate(items):
-        if not isinstance(item, dict):
-            faults.append(Fault(f"series[{index}]", "must be an object", item))
-            continue
-        try:
-            symbol, rows = _one(item)
-        except InvalidInput as error:
-            faults += [replace(one, field=f"series[{index}].{one.field}") for one in error.faults]
-            continue
-        if symbol in series:
-            faults.append(Fault(f"series[{index}].symbol", "is there already", symbol))
-        series[symbol] = rows
-    if faults:
-        raise InvalidInput(*faults[:_MOST_FAULTS])
-    _check_count("series", items, sum(map(len, series.values())), MOST_CANDLES, of="candles")
-    return CandleBatch(read["timeframe"], series, many=True)
-
-
-def _one(item: Mapping[str, object]) -> tuple[str, Sequence[CandleRow]]:
-    """Raises InvalidInput."""
-    read = OneOfSeriesBody.read(item)
-    _check_count("candles", read["candles"], len(read["candles"]), MOST_CANDLES)
-    return _symbol(read["symbol"]), _rows("candles", read["candles"])
+    @classmethod
+    def read(cls, data: Any) -> "CandleBatch":
+        """Return the batch that a body holds. Raises InvalidInput: then no bar is taken."""
+        if "series" in data:
+            body = ClosedCandlesOfManySerializer.read(data)
+            return cls(body["timeframe"], body["series"], many=True)
+        body = ClosedCandlesSerializer.read(data)
+        return cls(body["timeframe"], {body["symbol"]: body["candles"]}, many=False)
 
 
 def _check_count(field: str, sent: list[object], count: int, most: int, *, of: str = "") -> None:
@@ -112,13 +181,6 @@ def _rows(place: str, items: Sequence[object]) -> Sequence[CandleRow]:
     if faults:
         raise InvalidInput(*faults[:_MOST_FAULTS])
     return rows
-
-
-def _symbol(text: str) -> str:
-    try:
-        return str(parse(text))
-    except InvalidSymbol as error:
-        raise InvalidInput(Fault("symbol", error.reason, text)) from None
 
 
 def _row(place: str, item: object) -> CandleRow:
@@ -154,30 +216,96 @@ def _time(place: str, value: object) -> int:
     return time
 
 
-def sent_out(sent: CandleBatch, received: Mapping[str, IntakeCounts]) -> dict[str, object]:
-    shown = [_received(symbol, sent, each) for symbol, each in received.items()]
-    return {"timeframe": sent.timeframe, "series": shown} if sent.many else shown[0]
+class RefusedCandleSerializer(AnswerSerializer):
+    """A candle that was not taken."""
+
+    index = IntegerField(min_value=0, help_text="Among those sent, from 0.")
+    time = MomentField(help_text="Its start.")
+    reason = ChoiceField(
+        choices=[reason.value for reason in BarRejectReason], help_text="Why it was not taken."
+    )
 
 
-def _received(symbol: str, sent: CandleBatch, received: IntakeCounts) -> dict[str, object]:
-    return {
-        "symbol": symbol,
-        "timeframe": sent.timeframe,
-        "received": len(sent.series[symbol]),
-        "added": received.added,
-        "repeated": received.repeated,
-        "changed": received.changed,
-        "late": received.late,
-        "outOfOrder": received.out_of_order,
-        "offSession": received.off_session,
-        "sampleDropped": received.dropped,
-        "refused": [_refused(each) for each in received.rejected],
-    }
+_RECEIVED_EXAMPLE: Final = {
+    "symbol": "NSE:RELIANCE",
+    "timeframe": "5m",
+    "received": 1,
+    "added": 1,
+    "repeated": 0,
+    "changed": 0,
+    "late": 0,
+    "outOfOrder": 0,
+    "offSession": 0,
+    "sampleDropped": 0,
+    "refused": [],
+}
 
 
-def _refused(each: RejectedBar) -> dict[str, object]:
-    return {
-        "index": each.index,
-        "time": wire_time(datetime.fromtimestamp(each.time, tz=UTC)),
-        "reason": each.reason.value,
-    }
+class ReceivedCandlesSerializer(AnswerSerializer):
+    """What became of the candles of one symbol."""
+
+    symbol = CharField(help_text="EXCHANGE:SYMBOL")
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+    received = IntegerField(min_value=0, help_text="Each is added, repeated, changed or refused.")
+    added = IntegerField(min_value=0, help_text="Not held before.")
+    repeated = IntegerField(
+        min_value=0, help_text="Held already with the same values, or sent twice."
+    )
+    changed = IntegerField(
+        min_value=0, help_text="Held already with other values; these stand now."
+    )
+    late = IntegerField(min_value=0, help_text="Added before the newest that was held.")
+    outOfOrder = IntegerField(min_value=0, help_text="Sent after one that starts later.")
+    offSession = IntegerField(min_value=0, help_text="Outside the hours of the session, and taken.")
+    sampleDropped = IntegerField(min_value=0, help_text="Bars of a generated sample that made way.")
+    refused = RefusedCandleSerializer(many=True, help_text="Those that were not taken.")
+
+    def to_representation(self, instance: tuple[str, CandleBatch, IntakeCounts]) -> dict[str, Any]:
+        symbol, batch, counts = instance
+        return {
+            "symbol": symbol,
+            "timeframe": batch.timeframe,
+            "received": len(batch.series[symbol]),
+            "added": counts.added,
+            "repeated": counts.repeated,
+            "changed": counts.changed,
+            "late": counts.late,
+            "outOfOrder": counts.out_of_order,
+            "offSession": counts.off_session,
+            "sampleDropped": counts.dropped,
+            "refused": [
+                {
+                    "index": bar.index,
+                    "time": wire_time(datetime.fromtimestamp(bar.time, tz=UTC)),
+                    "reason": bar.reason.value,
+                }
+                for bar in counts.rejected
+            ],
+        }
+
+
+class ReceivedCandlesOfManySerializer(AnswerSerializer):
+    """What became of the candles of several symbols, in the order in which they were sent."""
+
+    timeframe = ChoiceField(choices=tuple(TIMEFRAMES), help_text="How long a candle is.")
+    series = ReceivedCandlesSerializer(many=True, help_text="By symbol.")
+
+
+CANDLES_RECEIVED: Final = PolymorphicProxySerializer(
+    component_name="CandlesReceived",
+    serializers=[ReceivedCandlesSerializer, ReceivedCandlesOfManySerializer],
+    resource_type_field_name=None,
+)
+EXAMPLES: Final = [
+    OpenApiExample("Example", _CANDLES_EXAMPLE, request_only=True),
+    OpenApiExample("Example", _RECEIVED_EXAMPLE, response_only=True),
+]
+
+
+def render_received(batch: CandleBatch, received: Mapping[str, IntakeCounts]) -> dict[str, Any]:
+    """Return the answer to a batch: of several symbols in `series`."""
+    series = [
+        ReceivedCandlesSerializer.render((symbol, batch, counts))
+        for symbol, counts in received.items()
+    ]
+    return {"timeframe": batch.timeframe, "series": series} if batch.many else series[0]

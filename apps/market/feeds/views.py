@@ -1,28 +1,53 @@
-"""POST /api/market/candles. GET of the same address is `apps.market.views.MarketView.candles`."""
+"""POST /api/market/candles; GET of the same address is `MarketViewSet.candles`."""
 
-from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.accounts.authentication import operator_of
 from apps.core.api.idempotency import idempotent
-from apps.core.openapi import documented
-from apps.market.feeds import openapi, services
-from apps.market.feeds.serializers import candles_in, sent_out
-from apps.market.views import MarketView
+from apps.core.api.schema import refuses
+from apps.market.feeds import services
+from apps.market.feeds.serializers import (
+    CANDLES_RECEIVED,
+    CANDLES_TO_RECEIVE,
+    EXAMPLES,
+    MOST_SERIES,
+    CandleBatch,
+    render_received,
+)
+from apps.market.feeds.services import ReplayInProgress
+from apps.market.feeds.validation import SKEW
+from apps.market.views import MarketViewSet
 
 
-class CandlesView(MarketView):
-    @documented(openapi.RECEIVE)
+@extend_schema(tags=["market"])
+class CandlesViewSet(MarketViewSet):
+    @extend_schema(
+        operation_id="sendCandles",
+        description="For operators. In any order; of one moment sent twice the last counts. A"
+        f" candle that has not ended {SKEW} seconds from now (`not_closed`), or starts at no start"
+        " of its timeframe (`unaligned`), is refused and the others are taken; one that is no"
+        " candle refuses the call. Rows that were traded on keep the candles that they used. Of"
+        f" many symbols at once, up to {MOST_SERIES}, in `series`: it is one call to the limits,"
+        " and all or nothing.",
+        request=CANDLES_TO_RECEIVE,
+        responses={
+            200: OpenApiResponse(
+                CANDLES_RECEIVED,
+                "What became of them; of many symbols in `series`, in their order.",
+            )
+        },
+        examples=EXAMPLES,
+    )
+    @refuses(ReplayInProgress)
     @idempotent
     def receive(self, request: Request) -> Response:
+        """Bring closed candles in, as a feed does."""
         body = request.data  # what is no JSON is refused before anybody's role is looked at
         operator = operator_of(request)
-        sent = candles_in(body)
+        batch = CandleBatch.read(body)
         received = services.receive_from_operator(
-            operator=operator,
-            timeframe=sent.timeframe,
-            series=sent.series,
-            now=timezone.now(),
+            operator=operator, timeframe=batch.timeframe, series=batch.series, now=self.now
         )
-        return Response(sent_out(sent, received))
+        return Response(render_received(batch, received))
