@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import frozen
 from apps.engine.kernel import codes as c
-from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
+from apps.engine.kernel.records import Plan
 from tests.engine.cases import Case, Outside, bars_of, fills_of, rejected, run_to, twin_of
 
 SIGNALS = {
@@ -77,7 +77,7 @@ def play(
     lines = [_read(table) for table in tables]
     case = Case(
         *_market(lines, squaring or any(line.flag for own in lines for line in own)),
-        k.Plan(**{"max_positions": 50, **plan}),
+        Plan(**{"max_positions": 50, **plan}),
         _contracts(len(tables), **(contract or {})),
         rates,
         cash,

@@ -10,6 +10,7 @@ from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
 from apps.engine.kernel.reasons import REJECTIONS
+from apps.engine.kernel.records import Plan
 from tests.engine.twin import Bar, Contract, Ranges, Rate, Seen, Twin
 
 
@@ -26,7 +27,7 @@ class Case(NamedTuple):
 
     market: r.Market
     signals: NDArray[np.uint8]
-    plan: k.Plan
+    plan: Plan
     contracts: NDArray[Any]
     rates: NDArray[Any]
     cash: float
@@ -125,7 +126,7 @@ def _market(rng: np.random.Generator, there: NDArray[np.bool_]) -> r.Market:
     return r.Market(frozen(row * 60 + 1_600_000_000), day, cell, bars, atr, flags)
 
 
-def _plan(rng: np.random.Generator) -> k.Plan:
+def _plan(rng: np.random.Generator) -> Plan:
     def pick(*values: float) -> Any:
         return rng.choice(values).item()
 
@@ -133,7 +134,7 @@ def _plan(rng: np.random.Generator) -> k.Plan:
     sizes = ((1.0, 40.0), (5e3, 5e4), (0.05, 0.6, 1.0, 4.0), (0.002, 0.02), (0.002, 0.02))
     kind = int(rng.integers(0, 3))
     no_stop = size_by != c.BY_RISK and rng.random() < 0.15
-    return k.Plan(
+    return Plan(
         size_by=size_by,
         size=pick(*sizes[size_by]),
         size_atr=pick(1.0, 2.5),

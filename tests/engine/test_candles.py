@@ -84,7 +84,7 @@ def test_bars_that_are_none_are_refused_by_number(
 ) -> None:
     good = {name: [100, 100] for name in ("open", "high", "low", "close", "volume")}
     with pytest.raises(InvalidCandles, match=said):
-        Candles.build(**({"time": [60, 120]} | good | change))  # type: ignore[arg-type]
+        Candles.build(**({"time": [60, 120]} | good | change))
 
 
 def test_between_takes_the_start_and_leaves_the_end() -> None:

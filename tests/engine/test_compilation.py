@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -158,7 +158,7 @@ def test_of_processes_that_find_the_cache_cold_one_compiles(tmp_path: Path) -> N
 def test_the_cache_of_the_kernels_notices_a_change_in_any_file_they_are_made_of() -> None:
     """By a hash of all files, which Numba compares with that of what it has stored."""
     prepare(print)
-    index = kernel.run._cache._cache_file._index_path
+    index = cast(Any, kernel.run)._cache._cache_file._index_path
     files = [
         module.__file__
         for module in (kernel, phases, marks, rest, ahead, entries, fills, prices, codes)

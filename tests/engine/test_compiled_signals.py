@@ -1,6 +1,7 @@
 """Compiled passes over columns find the bits that NumPy finds."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -101,7 +102,7 @@ def test_programs_leave_what_they_leave_in_numpy(data: st.DataObject) -> None:
 
 def test_what_would_be_read_amiss_is_not_read() -> None:
     spans, column, bits = np.array([[0, 0, 0, 9, 0]]), np.zeros(9), np.zeros(9, np.uint8)
-    given = [(column[1:], bits), (np.zeros(18)[::2], bits), (column.astype("f4"), bits)]
+    given: list[Any] = [(column[1:], bits), (np.zeros(18)[::2], bits), (column.astype("f4"), bits)]
     for other, into in [*given, (column, bits[1:]), (column, column)]:
         with pytest.raises(Misfit):
             compiled.run(
@@ -159,7 +160,7 @@ def test_what_is_laid_is_of_the_kinds_that_were_compiled() -> None:
         parameters = {one.name: one.default for one in row.parameters}
         one = series(row.type, row.outputs[0].name, "close", parameters)
         for part in next(over(one, candles, [slice(100, 600)])):
-            assert (part.dtype, part.flags.c_contiguous) == (np.float64, True), row.type
+            assert (part.dtype, part.flags.c_contiguous) == (np.dtype(np.float64), True), row.type
 
 
 def test_bits_are_marked_where_each_span_is_true() -> None:

@@ -1,7 +1,7 @@
 """What conditions say at one bar is what signals are made of, told in words."""
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -146,13 +146,14 @@ def test_every_exit_is_explained_by_the_candle_and_levels_that_made_it() -> None
     met = set()
     for index, trade in enumerate(result.trades):
         entry, leave = np.searchsorted(candles.time, [trade["entry_time"], trade["exit_time"]])
-        reason, side = EXIT_REASONS[trade["reason"]], "long" if trade["side"] > 0 else "short"
+        reason = EXIT_REASONS[trade["reason"]]
+        side: Literal["long", "short"] = "long" if trade["side"] > 0 else "short"
         met.add(reason)
         for bar in range(entry, leave):
             due = reason if bar == leave - 1 else "nothing"
             said = exits_at(side, given, seen, bar).signal
             assert said is (due == "signal")
-            assert opposite_at(side, given, seen, bar) in {due == "opposite_signal", said}
+            assert opposite_at(side, given, seen, bar) in (due == "opposite_signal", said)
             assert index in lived_at(result.trades, 0, int(candles.time[bar]))
         assert index in lived_at(result.trades, 0, int(trade["exit_time"]))
         levels = levels_of(trade, given, Contract(), seen, int(leave))

@@ -23,7 +23,7 @@ EVERY_OUTPUT = [(row, output) for row in CATALOGUE.values() for output in row.ou
 
 
 def column(
-    candles: Candles, type: str, output: str = "", source: str = "close", **changes: float
+    candles: Candles, type: str, output: str = "", source: str = "close", **changes: Any
 ) -> Column:
     """An output with the defaults of the catalogue and these changes."""
     row = CATALOGUE[type]
@@ -74,6 +74,7 @@ def test_indicators_equal_talibs_own_on_eighteen_years_of_sbin(market_data: Path
     sbin = Candles.build(days * 86400 - 19800, **columns)
     with gzip.open(market_data / "oracle_talib_sbin_daily.csv.gz", "rt", newline="") as file:
         outside = list(csv.DictReader(file))
+    changes: Any
     for name, type, output, changes in (
         ("sma20", "SMA", "", {}),
         ("ema9", "EMA", "", {"period": 9}),
@@ -115,6 +116,7 @@ def test_indicators_equal_those_of_backtraders_test_suite(market_data: Path) -> 
     another way there, and has met ours by the end.
     """
     candles = backtraders_daily(market_data)
+    changes: Any
     for type, changes, middle, expected in (
         ("SMA", {"period": 30}, 141, (3644.444667, 3554.693333, 4063.463000)),
         ("EMA", {"period": 30}, 141, (3644.444667, 3581.728712, 4070.115719)),
@@ -188,7 +190,7 @@ def test_indicators_equal_another_librarys(  # noqa: PLR0917
     field: str,
     type: str,
     output: str,
-    changes: dict[str, float],
+    changes: dict[str, Any],
 ) -> None:
     candles, results = published
     expected = np.array([row[field] for row in results[theirs]], dtype=float)
@@ -221,7 +223,7 @@ def test_where_seeding_or_ties_differ_the_values_meet(  # noqa: PLR0917
     field: str,
     type: str,
     output: str,
-    changes: dict[str, float],
+    changes: dict[str, Any],
 ) -> None:
     candles, results = published
     expected = np.array([row[field] for row in results[theirs]], dtype=float)
@@ -334,7 +336,7 @@ def test_ichimoku_equals_another_librarys(
 def test_the_catalogue_has_every_function_of_talib_but_patterns_and_averages_of_any_period() -> (
     None
 ):
-    groups = talib.get_function_groups()
+    groups = talib.get_function_groups()  # type: ignore[no-untyped-call]
     patterns = groups.pop("Pattern Recognition")
     functions = {name for names in groups.values() for name in names}
     assert functions - set(CATALOGUE) == {"MAVP"}
@@ -395,7 +397,9 @@ def test_both_ends_of_every_range_are_computable() -> None:
     for row in CATALOGUE.values():
         averages = [number for _, number in AVERAGES]
         lowest = {p.name: p.low for p in row.parameters if not p.names}
-        tries = [{p.name: end} for p in row.parameters for end in (p.low, p.high) if not p.names]
+        tries: list[dict[str, Any]] = [
+            {p.name: end} for p in row.parameters for end in (p.low, p.high) if not p.names
+        ]
         kinds = [p.name for p in row.parameters if p.names]
         tries += [lowest | dict.fromkeys(kinds, number) for number in averages if kinds]
         for changes in tries:
@@ -450,7 +454,8 @@ def test_the_mirror_is_what_a_market_upside_down_shows() -> None:
         if row.type in WITHOUT_DIRECTION | UNKNOWN_OF_PRICES:
             continue
         defaults = {parameter.name: parameter.default for parameter in row.parameters}
-        there = column(turned, row.opposite, output.opposite, **row.turned(defaults))
+        mirrored: dict[str, Any] = row.turned(defaults)
+        there = column(turned, row.opposite, output.opposite, **mirrored)
         here = column(candles, row.type, output.name)
         expected = np.array([output.mirror.level(value) for value in here])
         if output.mirror is Mirror.SAME:
@@ -469,8 +474,9 @@ def test_unequal_accelerations_of_the_sides_change_places() -> None:
     candles, changes = random_candles(1500), {"accelerationLong": 0.05, "percentile": 20.0}
     for type in ("SAREXT", "PERCENTILE"):
         row = CATALOGUE[type]
-        given = {p.name: changes.get(p.name, p.default) for p in row.parameters}
-        there = column(upside_down(candles), type, **row.turned(given))
+        given: dict[str, Any] = {p.name: changes.get(p.name, p.default) for p in row.parameters}
+        mirrored: dict[str, Any] = row.turned(given)
+        there = column(upside_down(candles), type, **mirrored)
         here = column(candles, type, **given)
         assert np.corrcoef(3000 - here[600:], there[600:])[0, 1] > 0.999
         assert row.turned(row.turned(given)) == given

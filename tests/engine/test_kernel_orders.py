@@ -1,12 +1,14 @@
 """Rule 12: entries by limit and stop orders, as tables of bars."""
 
+from typing import Any
+
 import pytest
 
 from apps.engine.kernel import codes as c
 from tests.engine.bar_table import play
 
-LIMIT = {"order_by": c.AT_LIMIT, "order_offset": 0.01}
-STOP = {"order_by": c.AT_STOP, "order_offset": 0.01}
+LIMIT: dict[str, Any] = {"order_by": c.AT_LIMIT, "order_offset": 0.01}
+STOP: dict[str, Any] = {"order_by": c.AT_STOP, "order_offset": 0.01}
 
 
 def test_a_limit_buys_below_the_close_and_sells_above_it() -> None:
@@ -41,7 +43,7 @@ def test_a_stop_buys_above_the_close_and_sells_below_it() -> None:
     ("order", "bar"), [(LIMIT, "100 105 99.05 100"), (STOP, "100 100.95 90 100")]
 )
 def test_an_order_lives_for_one_bar_and_is_rejected_where_it_is_not_reached(
-    order: dict[str, float], bar: str
+    order: dict[str, Any], bar: str
 ) -> None:
     played = play(
         f"""

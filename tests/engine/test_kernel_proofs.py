@@ -207,7 +207,7 @@ def test_the_order_of_symbols_does_not_matter_where_money_is_ample(seeds: range)
         names = ["exit_time", "entry_time", "symbol"]
         assert np.sort(mine, order=names).tolist() == np.sort(theirs, order=names).tolist()
         curves = [np.frombuffer(whole(one).curve) for one in (rich, other)]
-        np.testing.assert_allclose(*curves, rtol=1e-12)
+        np.testing.assert_allclose(curves[0], curves[1], rtol=1e-12)
 
 
 def trades_of(outcome: Outcome) -> list[tuple[float, ...]]:

@@ -116,7 +116,7 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
         block = int(block_id(np.array([now]), timeframe)[0])
         cell = np.full((1, len(candles)), -1, np.int32)
         signals = np.zeros((1, len(candles)), np.uint8)
-        bars = []
+        bars: list[Any] = []
         ranges = []
         for s, own in enumerate(candles):
             begin, stop = np.searchsorted(own.time, (block_start(block, timeframe), now + 1))

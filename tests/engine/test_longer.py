@@ -33,7 +33,7 @@ def bars(times: list[int], close: list[float] | None = None) -> Candles:
 
 
 def seen(times: list[int], timeframe: str, longer: list[int], name: str) -> list[int]:
-    return longer_of(bars(times), timeframe, bars(longer), name, NSE).seen.tolist()
+    return list(longer_of(bars(times), timeframe, bars(longer), name, NSE).seen.tolist())
 
 
 def test_a_candle_counts_at_the_bar_that_ends_with_it() -> None:
@@ -96,7 +96,7 @@ def test_a_condition_reads_the_last_closed_candle(
 ) -> None:
     wanted = strategy(entryConditions={"conditions": [condition]})
     result = simulate(wanted, [history()], start=0, end=2**40, capital=1e6)
-    assert trade_dicts(result.trades, result.symbols, None)[0]["entryTime"][11:16] == entered
+    assert str(trade_dicts(result.trades, result.symbols, None)[0]["entryTime"])[11:16] == entered
 
 
 def test_a_falling_longer_candle_is_held_while_it_is_the_last() -> None:
@@ -112,7 +112,7 @@ def test_a_falling_longer_candle_is_held_while_it_is_the_last() -> None:
     )
     result = simulate(wanted, [history()], start=0, end=2**40, capital=1e6)
     times = [
-        trade["entryTime"][11:16] for trade in trade_dicts(result.trades, result.symbols, None)
+        str(trade["entryTime"])[11:16] for trade in trade_dicts(result.trades, result.symbols, None)
     ]
     assert times[0] == "04:24"
     assert len(times) == 11

@@ -75,8 +75,8 @@ def test_what_lies_in_one_table_is_not_copied() -> None:
         for name in Bars._fields:
             assert np.shares_memory(getattr(market.bars, name), getattr(one.candles, name))
         assert not one.used.volume.flags.writeable
-    one, other, later = (each.used.time for each in tracks)
-    assert are_one(one, other)
+    first, second, later = (track.used.time for track in tracks)
+    assert are_one(first, second)
     assert later.tolist() == [120, 180]
     for beside in (apart[0], tracks[0]):  # one lies elsewhere, or where another lies
         market, _ = join([*tracks, beside])
@@ -86,7 +86,9 @@ def test_what_lies_in_one_table_is_not_copied() -> None:
 def test_ranges_and_flags_lie_as_the_bars_do() -> None:
     rng = np.random.default_rng(1)
     apart = [
-        track(times, rng)._replace(flags=frozen(np.full(len(times), flag, np.uint8)))
+        track(times, rng)._replace(
+            flags=frozen(np.full(len(times), flag, np.uint8))  # type: ignore[type-var]  # bytes, too
+        )
         for flag, times in ((1, [1, 2]), (2, [2]))
     ]
     cues = [Cues(np.zeros(n, np.uint8), np.full((n, 4), float(n))) for n in (2, 1)]

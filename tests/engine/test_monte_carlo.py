@@ -31,7 +31,8 @@ def mixed(x: int) -> int:
 
 def drawn(method: str, block: int, seed: int, run: int) -> list[float]:
     """The trades of one path, by the same generator in plain Python."""
-    state, left, n = seed ^ mixed((run + 1) * GOLDEN & MASK), PROFITS.tolist(), len(PROFITS)
+    state, n = seed ^ mixed((run + 1) * GOLDEN & MASK), len(PROFITS)
+    left: list[float] = PROFITS.tolist()
 
     def below(most: int) -> int:
         nonlocal state

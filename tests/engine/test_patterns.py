@@ -63,7 +63,7 @@ def test_no_pattern_depends_on_a_later_bar_and_each_mirrors_back() -> None:
 
 
 def test_the_table_has_every_pattern_of_talib() -> None:
-    functions = talib.get_function_groups()
+    functions = talib.get_function_groups()  # type: ignore[no-untyped-call]
     assert list(PATTERNS) == functions["Pattern Recognition"]
     assert {row.opposite for row in PATTERNS.values()} <= set(PATTERNS)
 

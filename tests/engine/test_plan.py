@@ -184,7 +184,7 @@ def test_contracts_count_ticks_in_ten_thousandths_of_a_rupee() -> None:
     "terms",
     [{"lot": 0}, {"lot": -1}, {"multiplier": 0}, {"margin": 0}, {"tick": 0}, {"tick": 0.00005}],
 )
-def test_a_contract_by_which_no_stop_could_be_set_is_refused(terms: dict[str, float]) -> None:
+def test_a_contract_by_which_no_stop_could_be_set_is_refused(terms: dict[str, Any]) -> None:
     with pytest.raises(InvalidContract):
         Contract(**terms)
 

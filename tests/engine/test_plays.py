@@ -1,6 +1,7 @@
 """Many plays in one call: each is what it is alone, and days are enough for figures of days."""
 
 from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -80,7 +81,8 @@ def test_the_curve_of_every_row_knows_where_its_days_end() -> None:
 
 
 def test_a_plan_as_a_record_is_the_plan() -> None:
-    plan = Plan(*(type(value)(k + 1) for k, value in enumerate(Plan())))
+    values: list[Any] = [type(value)(k + 1) for k, value in enumerate(Plan())]
+    plan = Plan(*values)
     record = np.array([plan], PLAN)[0]
     held = SimpleNamespace(**{name: record[name] for name in Plan._fields})
-    assert plan_at.py_func(held) == plan
+    assert cast(Any, plan_at).py_func(held) == plan

@@ -94,7 +94,7 @@ def test_numbers_of_one_object_are_judged_together() -> None:
     fast, slow = (
         f"exitConditions.conditions[0].indicator1.{end}Period" for end in ("fast", "slow")
     )
-    sets = [{fast: f, slow: s} for f in (5, 20, 30) for s in (10, 20, 40)]
+    sets: list[dict[str, float]] = [{fast: f, slow: s} for f in (5, 20, 30) for s in (10, 20, 40)]
     assert agree(RICH, [fast, slow], sets) == 5
 
 

@@ -1,5 +1,6 @@
 """Conditions read bar by bar: operators, confirmation, sides, and the blocks of rule 11."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from functools import cache
 from typing import Any
@@ -43,7 +44,7 @@ KOLKATA = timezone(timedelta(hours=5, minutes=30))
 PRICE = {"type": "PRICE"}
 
 
-def bars(closes: list[float], start: str = "2024-01-02 09:15", step: int = 60) -> Candles:
+def bars(closes: Sequence[float], start: str = "2024-01-02 09:15", step: int = 60) -> Candles:
     """Bars that open and close at these prices, one volume each."""
     first = int(datetime.fromisoformat(start).replace(tzinfo=KOLKATA).timestamp())
     price = np.array(closes, dtype=float)
@@ -63,12 +64,12 @@ def price(operator: str, value: float | None = None, **more: object) -> dict[str
     return condition | ({} if value is None else {"value": value})
 
 
-def bits(closes: list[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
+def bits(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
     strategy = parse(entering(*conditions, **entry))
-    return signals_of(watch_of(strategy), bars(closes), {}, 0, len(closes)).tolist()
+    return list(signals_of(watch_of(strategy), bars(closes), {}, 0, len(closes)).tolist())
 
 
-def entries(closes: list[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
+def entries(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
     """Bars at which a long entry is signalled."""
     return [i for i, bit in enumerate(bits(closes, *conditions, **entry)) if bit & ENTER_LONG]
 
@@ -213,7 +214,7 @@ def pattern_bits(*conditions: dict[str, Any], **entry: object) -> list[int]:
     """Of the last five bars; those before them only swing."""
     candles = in_turns(SWINGS)
     strategy = parse(entering(*conditions, **entry))
-    return signals_of(watch_of(strategy), candles, {}, 0, len(candles)).tolist()[-5:]
+    return list(signals_of(watch_of(strategy), candles, {}, 0, len(candles)).tolist()[-5:])
 
 
 def test_a_pattern_is_seen_at_the_candle_that_ends_it() -> None:
@@ -331,7 +332,7 @@ def closing(*conditions: dict[str, Any], position: str, **exits: object) -> list
     steps["exitConditions"] = {"conditions": list(conditions), **exits}
     steps["riskParameters"]["stopLoss"] = 1
     found = signals_of(watch_of(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
-    return (found & (CLOSE_LONG | CLOSE_SHORT)).tolist()
+    return list((found & (CLOSE_LONG | CLOSE_SHORT)).tolist())
 
 
 def test_conditions_of_exits_are_mirrored_for_the_other_side_and_not_confirmed() -> None:

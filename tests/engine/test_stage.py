@@ -47,9 +47,9 @@ def test_a_cache_keeps_what_was_read_last_within_its_bytes() -> None:
     cache, columns = ColumnCache(2 * 80), (np.zeros(10),)
     keys = [(series, 0) for series in "abc"]
     for key in keys[:2]:
-        cache.keep(key, columns)  # type: ignore[arg-type]
-    assert cache.get(keys[0]) is columns  # type: ignore[arg-type]
-    cache.keep(keys[2], columns)  # type: ignore[arg-type]
-    assert [cache.get(key) is columns for key in keys] == [True, False, True]  # type: ignore[arg-type]
-    assert cache.keep(keys[1], (np.zeros(100),))[0].size == 100  # type: ignore[arg-type]
-    assert cache.get(keys[1]) is None  # type: ignore[arg-type]
+        cache.keep(key, columns)
+    assert cache.get(keys[0]) is columns
+    cache.keep(keys[2], columns)
+    assert [cache.get(key) is columns for key in keys] == [True, False, True]
+    assert cache.keep(keys[1], (np.zeros(100),))[0].size == 100
+    assert cache.get(keys[1]) is None

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
 from apps.engine.language import faults
+from apps.engine.language.conditions import IndicatorValue
 from apps.engine.language.strategy import (
     STEPS,
     Strategy,
@@ -46,7 +47,9 @@ def test_complete_steps_make_a_strategy_with_its_defaults() -> None:
     assert strategy.executionSettings.initialCapital == 1_000_000.0
     assert strategy.positionSizing.pyramiding.enabled is False
     assert strategy.positionSizing.pyramiding.maxEntries == 2
-    rsi = strategy.entryConditions.conditions[1].indicator
+    comparison = strategy.entryConditions.conditions[1]
+    assert isinstance(comparison, IndicatorValue)
+    rsi = comparison.indicator
     assert (rsi.parameters, rsi.source, rsi.output, rsi.offset) == (
         {"period": 14},
         "close",
@@ -58,7 +61,7 @@ def test_complete_steps_make_a_strategy_with_its_defaults() -> None:
 def test_a_strategy_cannot_be_changed() -> None:
     strategy = parse(complete())
     with pytest.raises(ValueError, match="frozen"):
-        strategy.basicInfo.timeframe = "1d"
+        strategy.basicInfo.timeframe = "1d"  # type: ignore[misc]  # the assignment is the test
 
 
 def test_equal_steps_make_equal_strategies() -> None:
@@ -337,6 +340,7 @@ def test_of_a_long_set_the_message_names_the_one_probably_meant(sent: object, as
 )
 def test_a_number_is_a_finite_number_within_reason(place: str) -> None:
     infinite = (math.nan, math.inf, -math.inf, 10**400)
+    value: object
     for value in (True, "1", None, [], {}, *infinite, 1e13, -1e13, 1e-320):
         assert only_fault(complete(**{place: value})).field == dotted(place), value
 
@@ -553,8 +557,9 @@ def test_a_timeframe_of_an_operand_is_longer_than_the_algorithms() -> None:
         message = f"{where} must be longer than basicInfo.timeframe, which is {own}."
         assert (fault.field, fault.message) == (where, message)
         assert timeframe not in (fault.allowed or ())
+    unknown: Any
     for unknown in ("1m", "2h", None, []):
-        assert only_fault(read_in("5m", unknown)).field == where  # type: ignore[arg-type]
+        assert only_fault(read_in("5m", unknown)).field == where
     draft = read_in("1h", "5m")
     del draft["riskParameters"], draft["entryConditions"]["positionType"]
     assert only_fault(draft).field == where
@@ -569,7 +574,9 @@ def test_conditions_of_exits_are_judged_as_those_of_entries() -> None:
     where = "exitConditions.conditions[0]"
     assert lacking(leaving({"type": "time_window", "from": "10:00"})) == [f"{where}.to"]
     assert only_fault(leaving(CROSS | {"operator": "over"})).field == f"{where}.operator"
-    daily = RSI_ABOVE_50 | {"indicator": {"type": "RSI", "period": 30, "timeframe": "1d"}}
+    daily: dict[str, Any] = RSI_ABOVE_50 | {
+        "indicator": {"type": "RSI", "period": 30, "timeframe": "1d"}
+    }
     assert longer_warmups(parse(leaving(daily))) == {"1d": 30}
     daily["indicator"]["timeframe"] = "5m"
     assert only_fault(leaving(daily)).field == f"{where}.indicator.timeframe"
@@ -649,7 +656,11 @@ def test_ten_thousand_unknown_keys_of_what_does_not_say_its_kind_cost_as_little(
     condition: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked_up = []
-    monkeypatch.setattr(faults, "get_close_matches", lambda *key, n: looked_up.append(key) or [])
+    monkeypatch.setattr(
+        faults,
+        "get_close_matches",
+        lambda *key, n: looked_up.append(key) or [],  # type: ignore[func-returns-value]  # for its effect
+    )
     assert len(read(entering(condition, condition)).faults) == 100
     assert len(looked_up) < 1_000
 

@@ -12,6 +12,7 @@ from apps.engine.candles import DAY, frozen
 from apps.engine.errors import TooManyTrades
 from apps.engine.figures.facts import Facts
 from apps.engine.language.strategy import parse
+from apps.engine.simulation import plays
 from apps.engine.simulation.market import join
 from apps.engine.simulation.plays import EVERY_ROW, part_of, room_for, to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History
@@ -56,7 +57,7 @@ def test_sets_that_share_ranges_are_played_together(
     histories: list[History], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, together = search_over(histories), list[int]()
-    play_all = sweeping.play_all
+    play_all = plays.play_all
 
     def noted(plans, *given, **named):  # type: ignore[no-untyped-def]
         together.append(len(plans))

@@ -3,7 +3,7 @@ itself has counted.
 """
 
 from collections import Counter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -108,7 +108,7 @@ def test_reasons_that_are_certain_add_up(changes: dict[str, Any], reasons: list[
 
 def test_an_entry_names_its_trade_and_a_position_that_was_held_names_that() -> None:
     result, found = verdicts(strategy(entryConditions=BOTH), [days("NSE:TEST", 1)])
-    entered = sorted(one.trade for one in found if one.reason == "entered")
+    entered = sorted(cast(int, one.trade) for one in found if one.reason == "entered")
     assert entered == list(range(len(result.trades)))
     held = [one for one in found if one.reason == "position_held"]
     assert held

@@ -11,8 +11,8 @@ from math import ceil, floor, inf, isnan, nan
 from typing import NamedTuple
 
 from apps.engine.kernel import codes as c
-from apps.engine.kernel import kernel as k
 from apps.engine.kernel.reasons import REJECTIONS
+from apps.engine.kernel.records import Plan
 
 DUST = 1e-6
 """What binary fractions may owe of a bound in rupees that decimals meet."""
@@ -103,7 +103,7 @@ class Exit:
 @dataclass
 class Twin:
     cash: float
-    plan: k.Plan
+    plan: Plan
     contracts: list[Contract]
     rates: list[Rate]
     squaring: bool
@@ -243,7 +243,7 @@ class Twin:
         if not held:
             return False
         if bool(signal & c.ENTER_LONG) == (held.side > 0):
-            return held.entries >= self.plan.max_entries
+            return bool(held.entries >= self.plan.max_entries)
         return not self.plan.reverse
 
     def reject(self, reason: str, s: int, signal: int, time: int) -> None:

@@ -32,7 +32,7 @@ def main(path: str) -> None:
         stop_entry_price="FillPrice", stop_exit_price="StopLimit", **common,
     )  # fmt: skip
     market = (close / close.shift(1).fillna(opened.iloc[0])) - 1
-    told = {"reversing": trades_of(reversing), "stopped": trades_of(stopped)}
+    told: dict[str, object] = {"reversing": trades_of(reversing), "stopped": trades_of(stopped)}
     told["figures"] = figures_of(reversing, market)
     json.dump(told, sys.stdout)
 

@@ -190,7 +190,7 @@ class Answer:
 
     status: int
     body: object
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] | http.client.HTTPMessage
 
     @property
     def is_good(self) -> bool:

@@ -104,7 +104,7 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
         moments = sorted(rng.sample(range(EVENTS * ENDPOINTS), KILLS))
         emitted = _emit(owner)
         for moment in moments:
-            until(lambda moment=moment: _settled() >= moment, seconds=300, every=0.2)
+            until(lambda moment=moment: _settled() >= moment, seconds=300, every=0.2)  # type: ignore[misc]  # mypy infers no lambda with a default
             victim = rng.choice(workers)
             victim.kill()
             victim.start()

@@ -82,7 +82,7 @@ def test_the_calls_of_one_user(
     limited: Service, name: str, limit: int, method: str, path: str
 ) -> None:
     caller = signed_up(limited, name, f"192.0.2.{limit}")
-    body = {} if method == "POST" else None
+    body: dict[str, object] | None = {} if method == "POST" else None
     assert passed(limit, lambda n: caller.call(method, path, body).status) == limit
 
 

@@ -17,9 +17,8 @@ from django.utils import timezone
 
 from apps.accounts.models import User
 from apps.backtests import services, tasks
-from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
-from apps.backtests.services import Submission
-from apps.backtests.submissions import read_date_range
+from apps.backtests.models import Backtest, BacktestKind, BacktestResult, BacktestStatus, TradeBlock
+from apps.backtests.submissions import Submission, read_date_range
 from tests import make
 from tests.backtests.workers import never
 from tests.faults.history import FIRST, LAST, NOW, SYMBOLS, hold_walks
@@ -64,7 +63,9 @@ class Bench:
 
     def submit(self, user: int, kind: int) -> Backtest:
         span = read_date_range(FIRST, LAST, now=NOW)
-        submission = Submission(self.algorithms[user, kind], span, "backtest", str(kind), {}, {})
+        submission = Submission(
+            self.algorithms[user, kind], span, BacktestKind.BACKTEST, str(kind), {}, {}
+        )
         return services.submit(
             owner=self.users[user], submission=submission, seed=kind, now=timezone.now()
         )
@@ -130,7 +131,7 @@ def test_two_hundred_backtests_end_once_though_fifty_workers_are_killed(
     begun = time.monotonic()
     with working(4, tmp_path) as workers:
         for moment in moments:
-            until(lambda moment=moment: completed() >= moment, seconds=120, every=0.1)
+            until(lambda moment=moment: completed() >= moment, seconds=120, every=0.1)  # type: ignore[misc]  # mypy infers no lambda with a default
             time.sleep(rng.uniform(0.0, 0.3))
             if run := _kill_one(workers, rng):
                 hit.append((run, time.time()))
@@ -185,7 +186,7 @@ def test_a_worker_that_was_frozen_for_long_writes_nothing_when_it_goes_on(
         for count in (3, 3, 3, 1):
             for number in range(8):
                 bench.submit(number, number)
-            until(lambda count=count: len(_busy(workers)) >= count, seconds=60)
+            until(lambda count=count: len(_busy(workers)) >= count, seconds=60)  # type: ignore[misc]  # mypy infers no lambda with a default
             frozen += _freeze_and_go_on(bench, _busy(workers)[:count])
         until(lambda: completed() == Backtest.objects.count(), seconds=120, every=0.1)
         given_back = sum(attempt - 1 for attempt in _attempts())

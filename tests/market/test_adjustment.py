@@ -166,7 +166,7 @@ def test_clean_ratios_between_days_in_a_row_are_suggested() -> None:
     assert find_split_candidates(apart) == find_split_candidates(bars.slice(0, 1)) == []
 
 
-REAL = {
+REAL: dict[str, list[Any]] = {
     "nse_raw_SBIN_2008-26": [("2014-11-20", 10)],
     "nse_full_TATASTEEL_2019-26": [("2022-07-28", 10)],
     "nse_full_RELIANCE_2019-26": [("2024-10-28", 2)],

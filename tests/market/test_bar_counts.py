@@ -19,7 +19,7 @@ def hold_quarter(symbol: str) -> None:
     store_candles(symbol, "1m", candle_chunks.join(minutes(f"{day} 09:15", 375) for day in days))
 
 
-def short(*symbols: str, timeframe: str, within: int, total: int) -> list[object]:
+def short(*symbols: str, timeframe: str, within: int, total: int) -> list[Any]:
     found = store.insufficient_history(
         symbols, timeframe, start=START, end=END, within=within, total=total
     )

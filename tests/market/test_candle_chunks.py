@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -99,7 +100,7 @@ def test_joining_pieces_in_any_order_sorts_them() -> None:
 
 
 @pytest.mark.parametrize("compression", ["zstd", "none"])
-def test_a_block_compressed_otherwise_is_read(compression: str) -> None:
+def test_a_block_compressed_otherwise_is_read(compression: Any) -> None:
     bars = minutes("2024-01-01 09:15", 375)
     table = pq.read_table(io.BytesIO(candle_chunks.encode(bars)))
     other = io.BytesIO()

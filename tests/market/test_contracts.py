@@ -47,8 +47,8 @@ def at(price: float) -> Callable[[date], float]:
 
 
 def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -> DatedTerms:
-    given = (Decimal(text) if text else None for text in (tick, multiplier))
-    return DatedTerms(MARCH, lot, *given, freeze_quantity=None, source="a test")
+    tick_size, unit = (Decimal(text) if text else None for text in (tick, multiplier))
+    return DatedTerms(MARCH, lot, tick_size, unit, freeze_quantity=None, source="a test")
 
 
 def test_what_nobody_knows_has_the_engines_terms() -> None:

@@ -12,6 +12,7 @@ from django.db import connection, transaction
 
 from apps.market import candle_writer, store
 from apps.market.feeds import follower
+from apps.market.feeds.services import receive
 from apps.market.intraday_buffer import CandleRow
 from tests.market.bars import at
 from tests.trading.test_races import wait_until_somebody_waits
@@ -38,7 +39,7 @@ class Outage:
     """The server ends the connection of each of the next attempts to store something."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, attempts: int) -> None:
-        self.left, self._receive = attempts, follower.receive
+        self.left, self._receive = attempts, receive
         monkeypatch.setattr(follower, "receive", self)
         monkeypatch.setattr(follower, "RETRY", 0.0)
 

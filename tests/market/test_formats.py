@@ -68,7 +68,7 @@ def test_a_udiff_file_of_shares(tmp_path: Path) -> None:
 
 
 def test_a_udiff_file_of_contracts(tmp_path: Path) -> None:
-    nifty = {"name": "NIFTY", "strike": "22500.00", "option": "CE"}
+    nifty: dict[str, Any] = {"name": "NIFTY", "strike": "22500.00", "option": "CE"}
     rows = [
         udiff("IDF", "NIFTY", expiry="2025-02-27"),
         udiff("IDO", expiry="2025-02-27", **nifty),

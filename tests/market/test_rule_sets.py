@@ -115,7 +115,7 @@ def test_an_edition_loaded_before_funds_were_known_taxes_them_as_shares_as_it_di
     basis = charge_basis_of(rule_set, "NSE:NIFTYBEES", product="delivery", broker="zerodha")
     sale = charges_of(rule_set, basis, side="sell", value=Decimal(10**5), day=date(2025, 6, 2))
     amounts = {charge.item: charge.amount for charge in sale.charges}
-    assert (amounts["transaction_tax"], amounts["depository_charge"]) == (100, 13)
+    assert (amounts["transaction_tax"], amounts["depository_charge"]) == (Decimal(100), Decimal(13))
 
 
 def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from datetime import date
 from decimal import Decimal
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -277,6 +278,8 @@ def test_a_sale_from_the_demat_account_pays_the_brokers_charge_with_gst(
 
 
 def test_nothing_else_pays_a_depository() -> None:
+    side: Any
+    product: Any
     for symbol, side, product in (
         ("NSE:SBIN", "buy", "delivery"), ("NSE:SBIN", "sell", "intraday"),
         ("NSE:NIFTY25JANFUT", "sell", "carryforward"), ("MCX:GOLD25FEBFUT", "sell", "delivery"),
@@ -291,7 +294,7 @@ def test_nothing_is_charged_on_an_index() -> None:
     )
     sale = charges_of(BOOK, basis, side="sell", value=Decimal(10**6), day=date(2025, 1, 2))
     assert basis.instrument == "index"
-    assert (sale.charges, sale.unknown, sale.total) == ((), (), 0)
+    assert (sale.charges, sale.unknown, sale.total) == ((), (), Decimal(0))
     assert schedule_of(BOOK, [basis]) == ()
     future = charge_basis_of(
         BOOK, "NSE:BANKNIFTY25JANFUT", product="delivery", broker="zerodha", is_index=True
@@ -304,8 +307,8 @@ def test_the_product_decides_tax_and_stamp_duty_of_shares_and_of_nothing_else() 
         amounts(note("NSE:SBIN", "buy", "100000", "2025-01-01", product=product))
         for product in ("carryforward", "intraday")
     )
-    assert (kept["transaction_tax"], kept["stamp_duty"]) == (100, 15)
-    assert (closed.get("transaction_tax"), closed["stamp_duty"]) == (None, 3)
+    assert (kept["transaction_tax"], kept["stamp_duty"]) == (Decimal(100), Decimal(15))
+    assert (closed.get("transaction_tax"), closed["stamp_duty"]) == (None, Decimal(3))
     futures = {
         note("NSE:NIFTY25JANFUT", "sell", "100000", "2025-01-01", product=product).total
         for product in ("carryforward", "intraday")
@@ -357,7 +360,7 @@ def test_the_kernel_charges_what_the_note_says(
     value = Decimal(paise) / 100
     told = charges_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
-    plain = fills.charges_on.py_func
+    plain = cast(Any, fills.charges_on).py_func
     buying = side == "buy"
     delivers = from_demat and not buying
     records = rates.view(np.recarray)

@@ -1,9 +1,11 @@
 """What is held, how loads change it, and what reading gives."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from apps.engine.candles import WARMUP_BARS, resample
+from apps.engine.candles import WARMUP_BARS, Candles, resample
 from apps.engine.sessions import in_session
 from apps.market import candle_chunks, store
 from apps.market.candle_writer import RealHistoryExists, WriteCounts
@@ -20,7 +22,7 @@ def days(first: str, count: int) -> list[int]:
     return [at(f"{first} 00:00") + 86400 * i for i in range(count)]
 
 
-def everything(timeframe: str) -> "store.Candles":
+def everything(timeframe: str) -> Candles:
     return store.read(SBIN, timeframe, start=0, end=2**33)
 
 
@@ -174,7 +176,7 @@ def test_count_says_what_read_would_give() -> None:
         assert store.count(SBIN, timeframe, start=start, end=end) == (len(read) - within, within)
 
 
-def page(**span: int | None) -> "store.Candles":
+def page(**span: Any) -> Candles:
     return store.read_page(SBIN, "1m", **span).candles
 
 

@@ -93,7 +93,8 @@ def test_an_account_that_cannot_run_them_is_named_with_the_reason_and_what_to_do
 ) -> None:
     monkeypatch.setattr(privileges, "PROBE", "open('/root/secret')")
     identity = privileges.choose_identity(group=None)
-    assert identity.account is identity.environment is None
+    assert identity.account is None
+    assert identity.environment is None
     assert identity.warning.startswith(
         "web and workers run as root, as daemon cannot (PermissionError: [Errno 13] Permission"
         " denied: '/root/secret'): start as an ordinary user, or let others read "

@@ -17,6 +17,7 @@ import psycopg
 import pytest
 from procrastinate import App, testing
 
+from apps.engine import memory
 from apps.ops import worker
 from apps.ops.embedded_postgres.cluster import Cluster
 from apps.ops.embedded_postgres.shared_server import attached, revive, socket_directory
@@ -111,7 +112,7 @@ def test_it_works_on_when_each_of_its_connections_is_cut(place: Place) -> None:
         place.does_a_job()
         for (pid,) in place.ask(f"SELECT pid {OTHERS}"):
             place.ask(f"SELECT pg_terminate_backend({pid})")
-            until(lambda pid=pid: (pid,) not in place.ask(f"SELECT pid {OTHERS}"))
+            until(lambda pid=pid: (pid,) not in place.ask(f"SELECT pid {OTHERS}"))  # type: ignore[misc]  # mypy infers no lambda with a default
             until(place.listeners)
             place.does_a_job()
         assert worker.poll() is None
@@ -184,7 +185,7 @@ def test_memory_is_given_back_when_no_job_has_run_for_a_while(
 ) -> None:
     done: list[object] = []
     monkeypatch.setattr(worker, "SECONDS_IDLE", 0.3)
-    monkeypatch.setattr(worker.memory, "give_back", lambda: done.append("given back"))
+    monkeypatch.setattr(memory, "give_back", lambda: done.append("given back"))
 
     async def job(seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -69,8 +69,8 @@ def test_a_row_has_its_facts_its_alias_and_its_terms(seed: Seed) -> None:
     seed(lists.KITE)
     row = Instrument.objects.get(symbol="NSE:NIFTY26AUG1824350CE")
     assert (row.name, row.exchange_name) == ("NIFTY 18 Aug 2026 24350 CE", "NIFTY26AUG1824350CE")
-    assert (row.underlying, row.expiry, row.strike) == ("NIFTY", date(2026, 8, 18), 24350)
-    assert (row.lot_size, row.multiplier, row.tick_size) == (65, 65, Decimal("0.05"))
+    assert (row.underlying, row.expiry, row.strike) == ("NIFTY", date(2026, 8, 18), Decimal(24350))
+    assert (row.lot_size, row.multiplier, row.tick_size) == (65, Decimal(65), Decimal("0.05"))
     assert list(row.aliases.values_list("source", "name", "token")) == [
         ("kite", "NIFTY2681824350CE", "58072")
     ]

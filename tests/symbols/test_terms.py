@@ -52,7 +52,7 @@ def test_a_unit_is_worth_its_part_of_the_lot() -> None:
     (gold,) = terms_on(symbol="MCX:GOLD", **YEAR)
     equity("NSE:NIFTY", lot_size=65, multiplier=Decimal(65))
     (nifty,) = terms_on(symbol="NSE:NIFTY", **YEAR)
-    assert (gold.unit_value, nifty.unit_value) == (100, 1)
+    assert (gold.unit_value, nifty.unit_value) == (Decimal(100), Decimal(1))
 
 
 def test_a_day_has_one_set_of_terms() -> None:

@@ -1,7 +1,7 @@
 """What is written of a row: orders, fills, money, positions, trades, signals."""
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -96,7 +96,7 @@ def test_a_fill_is_told_with_its_charges_and_its_money(alice: User) -> None:
     play(one, (row(FLAT), LONG), row(FLAT))
     order, fill = Order.objects.get(), Fill.objects.get()
     assert (order.status, order.quantity, order.ended_at) == ("filled", 10, moment(one.time))
-    assert (fill.quantity, fill.price, fill.charges) == (10, 100, Decimal("1.53"))
+    assert (fill.quantity, fill.price, fill.charges) == (10, Decimal(100), Decimal("1.53"))
     assert fill.charges_by_kind["gst"] == "0.23"
     assert sum(map(Decimal, fill.charges_by_kind.values())) == fill.charges
     assert balances() == {
@@ -114,20 +114,33 @@ def test_a_position_is_marked_until_it_is_closed(alice: User) -> None:
     one = stepper(alice)
     play(one, (row(FLAT), LONG), row(FLAT), row((100, 103, 100, 103)))
     position = Position.objects.get()
-    assert (position.quantity, position.entry_price, position.mark) == (10, 100, 103)
-    assert (position.stop, position.target, position.unrealised) == (98, 104, 30)
+    assert (position.quantity, position.entry_price, position.mark) == (
+        10,
+        Decimal(100),
+        Decimal(103),
+    )
+    assert (position.stop, position.target, position.unrealised) == (
+        Decimal(98),
+        Decimal(104),
+        Decimal(30),
+    )
     play(one, row((103, 105, 103, 105)))
     position.refresh_from_db()
-    assert (position.mark, position.unrealised) == (104, 0)
+    assert (position.mark, position.unrealised) == (Decimal(104), Decimal(0))
     assert position.closed_at is not None
     trade = Trade.objects.get()
     assert (trade.side, trade.exit_reason, trade.quantity, trade.bars) == (
         "long", "take_profit", 10, 3,
     )  # fmt: skip
-    assert (trade.gross_profit, trade.profit) == (40, 40 - trade.charges)
+    assert (trade.gross_profit, trade.profit) == (Decimal(40), 40 - trade.charges)
     assert trade.return_percentage == pytest.approx(float(trade.profit) / 10)
     exit = Order.objects.get(intent="exit")
-    assert (exit.type, exit.price, exit.reason, exit.side) == ("limit", 104, "take_profit", "sell")
+    assert (exit.type, exit.price, exit.reason, exit.side) == (
+        "limit",
+        Decimal(104),
+        "take_profit",
+        "sell",
+    )
 
 
 def test_what_was_locked_is_free_again_and_the_ledger_says_why(alice: User) -> None:
@@ -187,10 +200,14 @@ def test_what_is_entered_and_left_in_one_bar_is_told_whole(alice: User) -> None:
     one = stepper(alice)
     play(one, (row(FLAT), LONG), row((100, 100, 97, 99)))
     position = Position.objects.get()
-    assert (position.quantity, position.entry_price, position.mark) == (10, 100, 98)
+    assert (position.quantity, position.entry_price, position.mark) == (
+        10,
+        Decimal(100),
+        Decimal(98),
+    )
     assert position.closed_at is not None
     exit = Order.objects.get(intent="exit")
-    assert (exit.type, exit.price, exit.reason) == ("stop", 98, "stop_loss")
+    assert (exit.type, exit.price, exit.reason) == ("stop", Decimal(98), "stop_loss")
     assert balances()["locked"] == 0
 
 
@@ -269,7 +286,7 @@ def test_an_order_that_comes_to_nothing_says_why(
 def test_an_order_at_a_price_tells_it(alice: User) -> None:
     play(stepper(alice, executionSettings=at_limit(1)), (row(FLAT), LONG))
     order = Order.objects.get()
-    assert (order.type, order.price) == ("limit", 99)
+    assert (order.type, order.price) == ("limit", Decimal(99))
 
 
 def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
@@ -319,7 +336,11 @@ def test_a_contract_is_settled_when_it_expires(alice: User) -> None:
     assert balances()["locked"] == 10 * 100 * 5 * Decimal("0.2")
     book_steps([one.expire(SBIN)], now=one.now)
     trade = Trade.objects.get()
-    assert (trade.exit_reason, trade.exit_price, trade.gross_profit) == ("expiry", 102, 100)
+    assert (trade.exit_reason, trade.exit_price, trade.gross_profit) == (
+        "expiry",
+        Decimal(102),
+        Decimal(100),
+    )
     assert balances()["locked"] == 0
     assert not Position.objects.open().exists()
 
@@ -332,7 +353,7 @@ def test_what_a_run_loses_beyond_its_part_the_rest_of_the_account_pays(alice: Us
     play(one, (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT), row((400, 400, 400, 400)))
     trade, account = Trade.objects.get(), Account.objects.get()
     assert trade.profit < -2_900_000
-    assert (one.run.capital, account.reserved) == (0, 0)
+    assert (one.run.capital, account.reserved) == (Decimal(0), Decimal(0))
     assert account.balance == 10_000_000 + trade.profit
     assert sum(balances().values()) == 0
 
@@ -385,7 +406,7 @@ def test_what_waits_to_be_closed_is_read_as_the_engine_does() -> None:
                     continue
                 position["side"], position["pending"], position["asked"] = side, pending, 7
                 plan = Plan(reverse=reverse)
-                expected = EXIT_REASONS[ordered_exit.py_func(view(position), plan)]
+                expected = EXIT_REASONS[cast(Any, ordered_exit).py_func(view(position), plan)]
                 assert pending_exit_reason(position, reverse=reverse) == expected
 
 

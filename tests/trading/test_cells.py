@@ -43,7 +43,7 @@ STEPS: Final = [
 ]  # fmt: skip
 
 
-def details_of(outcome: str, algorithm_id: str, status: str) -> dict[str, object]:
+def details_of(outcome: str, algorithm_id: str, status: str) -> Any:
     missing = {"missingFields": STEPS if status == "draft" else []}
     standing = {"algorithmId": algorithm_id, "currentStatus": status}
     return {

@@ -18,7 +18,8 @@ SBIN = "NSE:SBIN"
 FLAT = {SBIN: (100.0, 101.0, 99.0, 100.0)}
 UP, DOWN = {SBIN: (100.0, 105.0, 100.0, 104.0)}, {SBIN: (100.0, 100.0, 97.0, 98.0)}
 LONG = {SBIN: ENTER_LONG}
-WIN, LOSS = [(FLAT, LONG), UP], [(FLAT, LONG), DOWN]
+WIN: list[Any] = [(FLAT, LONG), UP]
+LOSS: list[Any] = [(FLAT, LONG), DOWN]
 
 
 def algorithm_of(one: Stepper) -> Algorithm:

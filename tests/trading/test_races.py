@@ -219,7 +219,7 @@ def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
     lay_switches(owner)
     turning = Barrier(2)
 
-    def turn_on() -> None:
+    def turn_on() -> str:
         with transaction.atomic():
             if of_all:
                 services.engage_global_switch(operator=OLGA, reason="", now=NOW)
@@ -227,12 +227,13 @@ def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
                 services.engage_kill_switch(owner=owner, reason="", close_positions=False, now=NOW)
             turning.wait()
             wait_until_somebody_waits()
+        return ""
 
     def begin() -> str:
         turning.wait()
         return refusal_of(lambda: start(algorithm))
 
-    codes = at_once(lambda n: begin() if n else turn_on() or "", 2)
+    codes = at_once(lambda n: begin() if n else turn_on(), 2)
     assert codes == ["", "SERVICE_UNAVAILABLE" if of_all else "FORBIDDEN"]
     assert not Run.objects.exists()
 
@@ -250,7 +251,7 @@ def test_starts_of_one_user_do_not_wait_for_another() -> None:
                 try:
                     with connection.cursor() as cursor:
                         cursor.execute("SET lock_timeout = '1s'")
-                    return start(theirs).pk
+                    return str(start(theirs).pk)
                 finally:
                     connection.close()
 

@@ -11,7 +11,8 @@ import pytest
 
 from apps.webhooks import sending
 from apps.webhooks.address_guard import IPAddress
-from apps.webhooks.sending import Failure, SendResult, send
+from apps.webhooks.lifecycle import Failure
+from apps.webhooks.sending import SendResult, send
 from tests.webhooks.certificates import NOW, Authority
 from tests.webhooks.receiver import HERE, OK, Receiver, receiver, resets_after, says, says_nothing
 

@@ -1,6 +1,7 @@
 """The table of what events tell."""
 
 import json
+from typing import Any
 
 import pytest
 from django.core import mail
@@ -13,7 +14,8 @@ from apps.webhooks.event_types import EVENT_SCHEMAS, EventType
 from apps.webhooks.models import Event
 from tests import make
 from tests.documented import document, long_numbers
-from tests.trading.live.test_effects import Market, always_in, started
+from tests.trading.live.market_day import started
+from tests.trading.live.test_effects import Market, always_in
 from tests.trading.standing import standing
 from tests.webhooks.events import emit
 
@@ -29,6 +31,7 @@ def test_every_type_is_in_the_table_with_data_that_fits_and_in_the_document() ->
 
 def test_what_does_not_fit_is_not_written(alice: User) -> None:
     shown = EVENT_SCHEMAS[EventType.ALGORITHM_STARTED].example
+    change: Any
     for change in ({"steps": {}}, {"algorithmId": 7}, {"runId": "x"}):
         with pytest.raises(ValueError, match="1 validation error"):
             event_types.validate_data(EventType.ALGORITHM_STARTED, {**shown, **change})

@@ -133,5 +133,5 @@ def test_the_message_of_the_shell_is_signed_as_ours_are(page: str, tmp_path: Pat
         )  # fmt: skip
     assert sent.stdout == "200\n"
     head, _, body = listening.requests[0].partition(b"\r\n\r\n")
-    sent = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
-    assert Webhook(SECRET).verify(body, sent)["type"] == "webhook.test"
+    headers = dict(line.split(": ", 1) for line in head.decode().split("\r\n")[1:])
+    assert Webhook(SECRET).verify(body, headers)["type"] == "webhook.test"

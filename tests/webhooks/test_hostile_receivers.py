@@ -5,6 +5,7 @@ import random
 import threading
 import tracemalloc
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -49,10 +50,12 @@ def babble(random_one: random.Random) -> Behaviour:
     """A well-begun answer more often than not, then anything, and any end."""
     parts = [PIECES[0]] * (random_one.random() < 0.7)
     parts += random_one.choices(PIECES, k=random_one.randrange(12))
-    end = random_one.choice(
-        [says, resets_after, lambda start: goes_on_with(start, b"x", every=0.2)]
-    )
-    return end(b"".join(parts))
+    ends: list[Callable[[bytes], Behaviour]] = [
+        says,
+        resets_after,
+        lambda start: goes_on_with(start, b"x", every=0.2),
+    ]
+    return random_one.choice(ends)(b"".join(parts))
 
 
 def test_no_answer_whatsoever_breaks_the_sender(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from apps.webhooks import sending
 from apps.webhooks.address_guard import IPAddress, NotPublic
-from apps.webhooks.sending import Failure, SendResult, parse_retry_after, send
+from apps.webhooks.lifecycle import Failure
+from apps.webhooks.sending import SendResult, parse_retry_after, send
 from tests.webhooks.receiver import (
     HERE,
     OK,

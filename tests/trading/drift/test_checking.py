@@ -47,7 +47,7 @@ SYMBOLS = ("NSE:RELIANCE", "NSE:SBIN")
 DAYS = 3
 PRODUCTS = ["delivery", "intraday"]
 ABOVE = {"type": "indicator_value", "indicator": {"type": "PRICE"}, "operator": "above"}
-CLEAN = {
+CLEAN: dict[str, Any] = {
     "date": "2026-06-03",
     "status": "checked",
     "through": None,

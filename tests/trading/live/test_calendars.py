@@ -23,7 +23,7 @@ MONDAY = at("2026-08-03 09:15")
 TIMES = [MONDAY + LENGTH * n for n in range(25)]
 
 
-def entering(timeframe: str, *conditions: dict[str, Any], **execution: object) -> dict[str, Any]:
+def entering(timeframe: str, *conditions: dict[str, Any], **execution: Any) -> dict[str, Any]:
     """`always_in`, by other bars and conditions."""
     one = always_in(**execution)
     one["basicInfo"] = {**one["basicInfo"], "timeframe": timeframe}
@@ -76,7 +76,7 @@ def test_four_hours_before_the_start_are_those_that_a_backtest_reads(alice: User
     }  # fmt: skip
     early = {"type": "time_window", "from": "09:15", "to": "09:45"}
     for day in (0, 1):
-        rows = [(t + DAY * day, *[_price(t)] * 4, 1.0) for t in TIMES]
+        rows: list[Any] = [(t + DAY * day, *[_price(t)] * 4, 1.0) for t in TIMES]
         feeds.receive(timeframe="15m", series={SHARE: rows}, now=make.NOW)
     run, runner = started(alice, entering("15m", above, early), at=MONDAY + 2 * DAY), Runner()
     for time in TIMES[:5]:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from apps.engine.kernel.codes import BY_END_OF_DATA
 from apps.engine.kernel.records import load, new_state, save
 from apps.engine.language import strategy as engine
 from apps.engine.language.strategy import Strategy
-from apps.engine.sessions import session_bars
+from apps.engine.sessions import Sessions, session_bars
 from apps.engine.simulation.plan import contract_rows, rate_rows
 from apps.engine.simulation.simulate import Result, simulate
 from apps.engine.simulation.timeline import History
@@ -146,7 +147,7 @@ def stepped(
         assert cache.window is not None
         cache.window.add(row)
         terms = contract_terms_for(histories, rules, row)
-        signals = SignalEvaluator(cache.window, cache.stream.symbols, row).signals(context, terms)
+        signals = SignalEvaluator(cache.window, cache.stream.symbols, row).evaluate(context, terms)
         step = step_bar(snapshot(context, data), row, signals, terms, BarChanges({}, (), False))
         data = save(step.state)
         yield step
@@ -166,7 +167,7 @@ def cache_of(context: RunContext, histories: Sequence[History], start: int) -> B
     today = start - (start + IST) % DAY
     stored = partial(before, histories, start, today)
     window = IndicatorWindow(timeframe, tapes, today=today, stored=stored)
-    calendars = [history.sessions for history in histories]
+    calendars = [cast(Sessions, history.sessions) for history in histories]
     return BarStreamCache(stream, bundled_rule_set(), calendars, window=window)
 
 
