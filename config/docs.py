@@ -1,5 +1,5 @@
-"""/openapi.json, /docs, where it is read with a browser, /docs/webhooks, and /, which leads to the
-first two. All are public.
+"""/openapi.json, /docs, where a shorter form of it is read with a browser, /docs/webhooks, and /,
+which leads to the first two. All are public.
 """
 
 import threading
@@ -12,6 +12,7 @@ from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
+from apps.algorithms.step_schemas import without_alternatives
 from apps.core.api.views import public_page
 from apps.webhooks import guide
 from config import openapi
@@ -49,7 +50,19 @@ def document(request: HttpRequest) -> HttpResponse:
 
 # Swagger UI, whose files are the service's own; its script is a request of its own, as the policy
 # (config.content_policy) runs none that stands in a page.
-page = SpectacularSwaggerSplitView.as_view(url_name="openapi")
+@cache
+def _bytes_for_page() -> bytes:
+    return orjson.dumps(without_alternatives(orjson.loads(_bytes())))
+
+
+@public_page
+def document_for_page(request: HttpRequest) -> HttpResponse:
+    with _writing:
+        written = _bytes_for_page()
+    return HttpResponse(written, content_type=JSON)
+
+
+page = SpectacularSwaggerSplitView.as_view(url_name="openapi-for-page")
 
 
 @public_page

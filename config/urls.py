@@ -57,6 +57,7 @@ urlpatterns = [
     path("metrics", metrics.metrics),
     path("openapi.json", docs.document, name="openapi"),
     path("docs", docs.page),
+    path("docs/openapi.json", docs.document_for_page, name="openapi-for-page"),
     path("docs/webhooks", docs.webhooks),
     path("admin/", admin.site.urls),
     # ----------------------------------------------------------------------------------- accounts

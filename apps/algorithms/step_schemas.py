@@ -48,6 +48,34 @@ def add_steps(result: Schema, **_: object) -> Schema:
     return result
 
 
+def without_alternatives(document: Schema) -> Schema:
+    """Return a copy of the document in which an algorithm's body is complete, and an indicator is
+    told by its type alone.
+
+    Pages write out all that a call refers to before they show it: two million lines of all drafts
+    of all indicators, over which a browser stands still for a minute.
+    """
+    components: dict[str, Schema] = dict(document["components"]["schemas"])
+    types = [kind["$ref"].removeprefix(_REF) for kind in components[_INDICATOR]["oneOf"]]
+    components[_INDICATOR] = {
+        "type": "object",
+        "description": "One of `GET /api/trading/indicators`, with its parameters.",
+        "required": ["type"],
+        "properties": {"type": {"type": "string", "description": f"One of {', '.join(types)}."}},
+        "examples": [{"type": "EMA", "period": 9}],
+    }
+    components["AlgorithmBody"] = {
+        **components.pop("CompleteAlgorithm"),
+        "description": "Any step, or any part of one, may be missing; then it is a draft.",
+    }
+    shown = {
+        name: schema
+        for name, schema in components.items()
+        if not name.startswith(_DRAFT) and name not in {"AlgorithmDraft", *types}
+    }
+    return {**document, "components": {**document["components"], "schemas": shown}}
+
+
 def schemas() -> dict[str, Schema]:
     """Every component by its name; of what a draft may have unfinished there are two.
 

@@ -110,6 +110,26 @@ def test_the_page_is_public_and_refers_to_its_own_server_alone() -> None:
         assert b"".join(response)
 
 
+def test_the_page_reads_a_shorter_document_of_the_same_calls() -> None:
+    """A browser stands still over the whole of it: it writes out all that a call refers to."""
+    shorter = Client().get("/docs/openapi.json").json()
+    assert shorter["paths"] == document()["paths"]
+    for name in set(re.findall(r"'\$ref': '#/components/schemas/([^']+)'", str(shorter["paths"]))):
+        assert _written_out(shorter, {"$ref": f"#/components/schemas/{name}"}) < 20_000, name
+
+
+def _written_out(document: dict[str, Any], value: Any) -> int:
+    """How many values a schema is made of, with all that it refers to."""
+    if isinstance(value, list):
+        return sum(_written_out(document, item) for item in value)
+    if not isinstance(value, dict):
+        return 1
+    if isinstance(value.get("$ref"), str):
+        name = value["$ref"].rpartition("/")[2]
+        return _written_out(document, document["components"]["schemas"][name])
+    return 1 + sum(_written_out(document, inner) for inner in value.values())
+
+
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_an_operation_says_what_it_is(name: str) -> None:
     _, path, operation = OPERATIONS[name]
