@@ -362,7 +362,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["apps.core.api.renderers.JsonRenderer"],
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "apps.core.api.renderers.Negotiation",
     "EXCEPTION_HANDLER": "apps.core.api.exceptions.answer_exception",
-    "DEFAULT_SCHEMA_CLASS": "config.openapi.ViewSchema",
+    "DEFAULT_SCHEMA_CLASS": "apps.core.api.schema.ApiSchema",
     "DEFAULT_METADATA_CLASS": None,
     "URL_FORMAT_OVERRIDE": None,
     "UNAUTHENTICATED_USER": "django.contrib.auth.models.AnonymousUser",
@@ -379,8 +379,33 @@ SPECTACULAR_SETTINGS = {
     "COMPONENT_SPLIT_PATCH": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "SORT_OPERATION_PARAMETERS": False,
-    "PREPROCESSING_HOOKS": ["config.openapi.only_documented"],
-    "POSTPROCESSING_HOOKS": ["config.openapi.complete"],
+    "TAGS": [
+        {
+            "name": "account",
+            "description": "Signing up, in and out; one's profile, password, sessions and keys.",
+        },
+        {"name": "algorithms", "description": "What an algorithm is made of, and how it does."},
+        {"name": "backtests", "description": "What would have happened."},
+        {"name": "market", "description": "History, and bars as they close."},
+        {"name": "symbols", "description": "What can be traded."},
+        {
+            "name": "trading",
+            "description": "Running algorithms on paper; the account, and the switch that stops"
+            " everything.",
+        },
+        {
+            "name": "webhooks",
+            "description": "Being told of events, by signed HTTP requests or by e-mail.",
+        },
+    ],
+    "POSTPROCESSING_HOOKS": [
+        "apps.algorithms.step_schemas.add_steps",
+        "apps.backtests.result_schemas.add_results",
+        "apps.webhooks.messages.add_messages",
+        "apps.core.api.schema.add_shared_components",
+        "apps.core.api.schema.spread_examples",
+        "apps.core.api.schema.drop_enum_ids",
+    ],
     "SERVE_AUTHENTICATION": [],
     "SERVE_PERMISSIONS": [],
     # The page's own files come from the service itself, never from elsewhere.

@@ -24,13 +24,12 @@ from apps.backtests.report.views import ReportLinkViewSet, ReportViewSet, shared
 from apps.backtests.views import BacktestViewSet
 from apps.market.feeds.views import CandlesViewSet
 from apps.market.views import MarketViewSet, RulebookViewSet
-from apps.ops import health, metrics
+from apps.ops import docs, health, metrics
 from apps.symbols.views import SymbolViewSet
 from apps.trading.activity.views import ActivityViewSet, OrderViewSet
 from apps.trading.drift.views import DriftViewSet
 from apps.trading.views import AccountViewSet, KillSwitchViewSet, RunViewSet
 from apps.webhooks.views import DeliveryViewSet, NoticesViewSet, WebhookViewSet
-from config import docs
 
 # Resources, whose routes follow from what their views can do.
 router = SimpleRouter(trailing_slash=False, use_regex_path=False)

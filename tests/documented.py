@@ -10,9 +10,9 @@ import jsonschema_rs
 from django.urls import Resolver404, resolve
 
 from apps.algorithms.steps import STEPS
+from apps.core.api import schema
 from apps.engine.figures.fields import UNITS
 from apps.engine.units import DECIMALS, Unit
-from config import openapi
 
 _HERE = "urn:document"
 _UNTOLD = {
@@ -36,7 +36,7 @@ def document() -> dict[str, Any]:
 
 @cache
 def _document() -> dict[str, Any]:
-    return openapi.document()
+    return schema.document()
 
 
 def check(response: Any) -> None:

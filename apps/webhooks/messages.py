@@ -6,7 +6,7 @@ from apps.core.api.schema import ID_EXAMPLE, ID_PATTERN, MOMENT_EXAMPLE
 from apps.webhooks.event_types import EVENT_SCHEMAS, EventType, Problem
 
 
-def add_messages(result: dict[str, Any]) -> dict[str, Any]:
+def add_messages(result: dict[str, Any], **_: object) -> dict[str, Any]:
     """Add the body of each type of event, and the component that some of them refer to."""
     result["webhooks"] = {type.value: {"post": _message(type)} for type in EVENT_SCHEMAS}
     result["components"]["schemas"]["Problem"] = Problem.model_json_schema()

@@ -5,22 +5,21 @@ from typing import Any
 import pytest
 from django.http import QueryDict
 
-from apps.core.api.pagination import Page, Query
+from apps.core.api.pagination import PageQuery, ordering
 from apps.core.api.serializers import (
-    Body,
     ChoiceField,
     FlagField,
+    IdField,
     NumberField,
     SecretField,
+    StrictSerializer,
     TextField,
 )
 from apps.core.errors import InvalidInput
 
 
-class Order(Body):
-    refuses_unknown = True
-    ignored = frozenset({"id"})
-
+class Order(StrictSerializer):
+    id = IdField(read_only=True)
     name = TextField(max_length=5)
     note = TextField(lines=True, required=False)
     code = TextField(exact=True, required=False)
@@ -93,31 +92,27 @@ def test_a_page_is_a_plain_number(text: str) -> None:
     query = QueryDict(mutable=True)
     query["page"] = text
     with pytest.raises(InvalidInput) as refused:
-        Query(query).page()
+        PageQuery.read_query(query)
     assert refused.value.details["field"] == "page"
+
+
+class OrderQuery(PageQuery):
+    status = ChoiceField(choices=("active",), required=False)
+    sort = ChoiceField(choices=("name", "createdAt"), default="createdAt")
+    order = ChoiceField(choices=("asc", "desc"), default="desc")
 
 
 @pytest.mark.parametrize(
     "text", ["page=1&page=2", "limit=101", "limit=0", "sort=password", "order=ASC", "status=ACTIVE"]
 )
 def test_a_query_outside_its_set_is_refused(text: str) -> None:
-    query = Query(QueryDict(text))
     with pytest.raises(InvalidInput):
-        (
-            query.page(),
-            query.ordering({"name": "name"}, default="name"),
-            query.choice("status", ("active",)),
-        )
+        OrderQuery.read_query(QueryDict(text))
 
 
 def test_a_query_is_read() -> None:
-    query = Query(QueryDict("page=2&limit=50&sort=name&order=asc"))
-    assert query.page() == Page(2, 50)
-    assert query.ordering({"name": "name", "createdAt": "created_at"}, default="createdAt") == (
-        "name",
-        "pk",
-    )
-    assert Query(QueryDict("")).ordering({"createdAt": "created_at"}, default="createdAt") == (
-        "-created_at",
-        "-pk",
-    )
+    query = OrderQuery.read_query(QueryDict("page=2&limit=50&sort=name&order=asc"))
+    assert (query["page"], query["limit"]) == (2, 50)
+    columns = {"name": "name", "createdAt": "created_at"}
+    assert ordering(query, columns) == ("name", "pk")
+    assert ordering(OrderQuery.read_query(QueryDict("")), columns) == ("-created_at", "-pk")

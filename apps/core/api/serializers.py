@@ -302,8 +302,6 @@ def _unknown_keys(
     """Every key that a body has and its serializer does not, the nested ones too."""
     for key, value in data.items():
         field = serializer.fields.get(key)
-        if key in getattr(serializer, "ignored", ()):
-            continue
         if field is None and serializer.refuses_unknown:
             near = difflib.get_close_matches(key[:64], list(serializer.fields), n=1)
             hint = f"; did you mean {near[0]}?" if near else ""
@@ -353,15 +351,5 @@ def _first_message(messages: object) -> str:
     return re.sub(r"^(This field|Ensure this field) ", "", str(messages)).rstrip(".")
 
 
-class Body(StrictSerializer):
-    """The body of a call whose app has not been rewritten for `StrictSerializer` yet."""
-
-    refuses_unknown = False
-    has_snake_case_sources = False
-    ignored: ClassVar[frozenset[str]] = frozenset()
-
-
-class EmptyBody(Body):
-    """Of a call that has no fields of its own."""
-
-    refuses_unknown = True
+class EmptyBody(StrictSerializer):
+    """The body of a call that has no fields of its own."""

@@ -13,9 +13,9 @@ from django.utils.cache import patch_vary_headers
 from drf_spectacular.views import SpectacularSwaggerSplitView
 
 from apps.algorithms.step_schemas import without_alternatives
+from apps.core.api import schema
 from apps.core.api.views import public_page
 from apps.webhooks import guide
-from config import openapi
 
 JSON: Final = "application/json"
 _writing = threading.Lock()  # drf-spectacular cannot write two documents at once
@@ -24,7 +24,7 @@ _writing = threading.Lock()  # drf-spectacular cannot write two documents at onc
 @cache
 def _bytes() -> bytes:
     """The same for as long as the process lives."""
-    return orjson.dumps(openapi.document())
+    return orjson.dumps(schema.document())
 
 
 @public_page
