@@ -24,7 +24,7 @@ def at(moment: datetime, client: Client, path: str = "/admin/") -> int:
 
 
 def log_in(client: Client, user: User, password: str = make.PASSWORD) -> HttpResponse:
-    return client.post("/admin/login/", {"username": user.email, "password": password})
+    return client.post("/admin/login/", {"username": user.email, "password": password})  # type: ignore[return-value]  # the client adds its own attributes
 
 
 @pytest.fixture

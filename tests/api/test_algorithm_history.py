@@ -17,7 +17,7 @@ from tests.envelope import assert_error
 PATH = "/api/trading/algorithms"
 
 
-def history(api: Api, owner: User, algorithm_id: str, **query: object) -> list[dict[str, Any]]:
+def history(api: Api, owner: User, algorithm_id: str, **query: Any) -> list[dict[str, Any]]:
     response = api(owner).get(f"{PATH}/{algorithm_id}/history", query)
     assert response.status_code == 200
     data: list[dict[str, Any]] = response.json()["data"]
@@ -50,6 +50,7 @@ def test_it_tells_who_moved_it_from_where_to_where_why_and_when(api: Api, alice:
 def test_saves_that_complete_and_reopen_are_in_it_and_others_are_not(api: Api, alice: User) -> None:
     mine = api(alice)
     algorithm_id = mine.post(PATH, {}).json()["id"]
+    body: Any
     for body in (
         {"name": "Other"}, make.steps(), {"description": "text"}, make.steps(),
         {"entryConditions": {}}, {"entryConditions": {}},

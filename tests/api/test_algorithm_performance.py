@@ -80,7 +80,9 @@ def test_a_backtest_is_no_performance(api: Api, alice: User) -> None:
     assert backtest is not None
     output = execution.run(backtest, is_stopping=never, is_stale=never)
     execution.complete(backtest=backtest, output=output, now=make.NOW)
-    assert Backtest.objects.get().performance["totalTrades"] > 0
+    performance = Backtest.objects.get().performance
+    assert performance is not None
+    assert performance["totalTrades"] > 0
     assert Algorithm.objects.values().get() == before
 
 

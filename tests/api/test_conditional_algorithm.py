@@ -29,7 +29,8 @@ def test_every_answer_that_shows_it_carries_the_tag_of_what_is_shown(api: Api, a
     created = mine.post(PATH[:-1], make.steps())
     path = PATH + created.json()["id"]
     tags = [created["ETag"]]
-    for body in ({"name": "New"}, {"basicInfo": {}}, {}):
+    bodies: tuple[dict[str, Any], ...] = ({"name": "New"}, {"basicInfo": {}}, {})
+    for body in bodies:
         tags.append(mine.put(path, body)["ETag"])
         assert mine.get(path)["ETag"] == tags[-1]
     assert tags == ['"1"', '"2"', '"3"', '"4"']

@@ -29,7 +29,7 @@ from tests.market.bars import store_candles
 from tests.webhooks.events import endpoint_of
 
 PATH = "/api/backtests"
-Post = Callable[..., HttpResponse]
+Post = Callable[..., Any]
 
 
 @pytest.fixture

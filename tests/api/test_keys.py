@@ -31,7 +31,7 @@ def new_key(
     user: User, scopes: Collection[KeyScope] = tuple(KeyScope), **more: Any
 ) -> tuple[ApiKey, str]:
     arguments = {"name": "A key", "expires_at": None, "now": timezone.now()} | more
-    return services.create_key(user=user, scopes=scopes, **arguments)
+    return services.create_key(user=user, scopes=list(scopes), **arguments)
 
 
 @pytest.fixture

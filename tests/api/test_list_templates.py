@@ -24,7 +24,7 @@ def template(owner: User, name: str, *, public: bool = True, minute: int = 0) ->
     return made
 
 
-def names(api: Api, user: User, **query: object) -> list[str]:
+def names(api: Api, user: User, **query: Any) -> list[str]:
     body: dict[str, Any] = api(user).get(PATH, query).json()
     return [item["name"] for item in body["data"]]
 

@@ -148,7 +148,7 @@ def test_a_password_that_changes_meanwhile_opens_nothing(
     authenticate = auth.authenticate
 
     def authenticate_then_change(**credentials: str) -> Any:
-        user = authenticate(**credentials)
+        user = authenticate(**credentials)  # type: ignore[arg-type]  # the first parameter is the request, by position
         User.objects.update(password=make_password("another one"))
         return user
 

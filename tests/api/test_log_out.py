@@ -41,7 +41,7 @@ def log_out(api: Api) -> LogOut:
             headers["HTTP_AUTHORIZATION"] = f"Bearer {access}"
         if cookie is not None:
             headers["HTTP_COOKIE"] = f"refreshToken={cookie}"
-        response = api().post(PATH, **headers)
+        response = api().post(PATH, **headers)  # type: ignore[arg-type]  # headers are extras of the environ
         assert response.cookies["refreshToken"].OutputString() == CLEARED
         return response
 
@@ -151,5 +151,5 @@ def test_a_user_who_is_switched_off_can_still_log_out(log_out: LogOut, alice: Us
 def test_another_site_cannot_log_a_browser_out(api: Api, alice: User) -> None:
     issued = opened(alice)
     headers = {"HTTP_COOKIE": f"refreshToken={issued.refresh}", "HTTP_SEC_FETCH_SITE": "cross-site"}
-    assert_error(api().post(PATH, **headers), 403, "FORBIDDEN")
+    assert_error(api().post(PATH, **headers), 403, "FORBIDDEN")  # type: ignore[arg-type]  # headers are extras of the environ
     assert not is_over(issued)

@@ -149,7 +149,7 @@ def encoded(part: object) -> str:
 
 def signed(header: object, payload: object, *, key: str | None = None) -> str:
     """A token of any header and payload with a right HMAC-SHA256 of our key, or of another."""
-    key = key or settings.SIMPLE_JWT["SIGNING_KEY"]
+    key = key or str(settings.SIMPLE_JWT["SIGNING_KEY"])
     text = f"{encoded(header)}.{encoded(payload)}"
     return text + "." + encoded(hmac.digest(key.encode(), text.encode(), hashlib.sha256))
 

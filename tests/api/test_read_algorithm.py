@@ -1,5 +1,7 @@
 """GET /api/trading/algorithms/<id>"""
 
+from typing import Any
+
 import pytest
 
 from apps.accounts.models import User
@@ -17,7 +19,7 @@ def test_the_owner_reads_what_was_created(api: Api, alice: User) -> None:
     created = mine.post(PATH[:-1], make.steps()).json()
     response = mine.get(PATH + created["id"])
     assert response.status_code == 200
-    answer_of_the_save = {"missingFields": [], "errors": [], "warnings": []}
+    answer_of_the_save: dict[str, list[Any]] = {"missingFields": [], "errors": [], "warnings": []}
     assert response.json() | answer_of_the_save == created
 
 

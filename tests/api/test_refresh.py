@@ -29,7 +29,7 @@ def refresh(api: Api) -> Refresh:
     def send(token: str | None = None, **headers: str) -> Any:
         if token is not None:
             headers["HTTP_COOKIE"] = f"theme=dark; refreshToken={token}"
-        return api().post(PATH, **headers)
+        return api().post(PATH, **headers)  # type: ignore[arg-type]  # headers are extras of the environ
 
     return send
 

@@ -67,6 +67,8 @@ def test_a_report_is_one_page_that_loads_nothing(
     assert "&lt;script&gt;alert(1)&lt;/script&gt; &amp; more" in text
     assert "<script>alert" not in text
     performance = completed.performance
+    assert performance is not None
+    assert completed.receipt is not None
     assert f"{performance['winningTrades']} of {performance['totalTrades']}" in text
     assert completed.receipt["result"] in text
     for heading in ("Returns by month", "By weekday of the entry", "Charges", "Largest losses"):
@@ -88,6 +90,7 @@ def test_without_a_name_it_is_titled_by_the_algorithm_s(
 def test_a_few_notes_lead_and_many_are_folded(api: Api, alice: User, completed: Backtest) -> None:
     notes = [{"code": "adjusted_prices", "message": f"Note {number}."} for number in range(5)]
     for held, folded in ((notes[:3], None), (notes[:4], "1 more note<"), (notes, "2 more notes<")):
+        assert completed.receipt is not None
         completed.receipt["notes"] = held
         completed.save()
         ReportPage.objects.all().delete()  # a result changes in tests alone
@@ -201,7 +204,7 @@ def test_a_link_is_not_in_the_log(
 def test_a_result_without_trades_or_candles_has_a_report(
     api: Api, alice: User, completed: Backtest
 ) -> None:
-    completed.result.blocks.all().delete()  # type: ignore[attr-defined]  # of the reverse relation
+    completed.result.blocks.all().delete()
     Backtest.objects.filter(pk=completed.pk).update(
         symbols=["NSE:GONE"], timeframe="1d", status=BacktestStatus.COMPLETED
     )

@@ -109,12 +109,13 @@ def test_what_was_answered_can_be_sent_back(api: Api, alice: User) -> None:
 
 def test_the_number_of_queries_does_not_grow_with_the_symbols(api: Api, alice: User) -> None:
     """All that asks the database: a square-off, a fixed quantity, a broker."""
-    changes = {
+    changes: dict[str, dict[str, Any]] = {
         "positionSizing": {"method": "fixed_quantity", "quantity": 10},
         "exitConditions": {"squareOffTime": "15:00"},
         "executionSettings": {"broker": "zerodha"},
     }
-    client, counts = api(alice), []
+    client = api(alice)
+    counts: list[int] = []
     for many in (1, 50):
         symbols = [f"NSE:SHARE{index}" for index in range(many)]
         steps = steps_with({**changes, "basicInfo": {"symbols": symbols}})

@@ -25,7 +25,7 @@ def found(api: Api, alice: User) -> Any:
     option("NSE:NIFTY99JAN21500CE", expiry=date(2099, 1, 28), strike=21500, option_type="CE")
     client = api(alice)
 
-    def get(query: str, **parameters: object) -> list[str]:
+    def get(query: str, **parameters: Any) -> list[str]:
         response = client.get(PATH, {"query": query, **parameters})
         assert response.status_code == 200
         return [row["symbol"] for row in response.json()["results"]]

@@ -90,7 +90,7 @@ def test_writing_needs_the_csrf_token_too(browser: Browser) -> None:
 @pytest.mark.parametrize("token", [None, "", "x", "x" * 32, "x" * 64, "\xff"])
 def test_without_a_good_one_it_is_forbidden(browser: Browser, token: str | None) -> None:
     headers = {} if token is None else {"HTTP_X_CSRFTOKEN": token}
-    assert_error(browser.post(ALGORITHMS, {}, **headers), 403, "FORBIDDEN")
+    assert_error(browser.post(ALGORITHMS, {}, **headers), 403, "FORBIDDEN")  # type: ignore[arg-type]  # headers are extras of the environ
 
 
 def test_without_the_csrf_cookie_it_is_forbidden(browser: Browser) -> None:
@@ -110,7 +110,7 @@ def test_origins_are_those_of_the_service_and_its_applications(
     browser: Browser, origin: str, status: int
 ) -> None:
     headers = {"HTTP_X_CSRFTOKEN": browser.token, "HTTP_ORIGIN": origin}
-    assert browser.post(ALGORITHMS, {}, **headers).status_code == status
+    assert browser.post(ALGORITHMS, {}, **headers).status_code == status  # type: ignore[arg-type]  # headers are extras of the environ
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_with_a_token_no_csrf_is_asked(alice: User) -> None:
 @pytest.mark.django_db
 def test_what_is_no_session_cookie_is_nothing(cookie: str) -> None:
     headers = {"HTTP_COOKIE": f"sessionid={cookie}"}
-    assert_error(Browser().get("/api/auth/profile", **headers), 401, "UNAUTHORIZED")
+    assert_error(Browser().get("/api/auth/profile", **headers), 401, "UNAUTHORIZED")  # type: ignore[arg-type]  # headers are extras of the environ
 
 
 @pytest.mark.parametrize("cookie", ["x", "x" * 32, '"\\000bcdefgh"'])

@@ -160,7 +160,7 @@ def test_logins_at_the_same_moment_count_each_other() -> None:
     def open_session(number: int) -> str:
         ready.wait()
         try:
-            return log_in(user).pk
+            return str(log_in(user).pk)
         finally:
             connection.close()
 

@@ -114,7 +114,7 @@ def test_a_body_that_may_mean_something_else_is_refused(
 def test_an_empty_body_may_be_of_any_type(api: Api, alice: User) -> None:
     algorithm = standing(alice, "active")
     path = f"{PATH}/{algorithm.pk}/stop"
-    assert api(alice).generic("POST", path, b"", content_type="text/plain").status_code == 200
+    assert api(alice).generic("POST", path, "", content_type="text/plain").status_code == 200
 
 
 def test_a_stop_that_is_repeated_is_done_once(api: Api, alice: User) -> None:

@@ -215,6 +215,8 @@ def test_the_same_request_gives_the_same_result(
     run_queued()
     first, second = (Backtest.objects.get(pk=pk) for pk in ids)
     assert first.performance == second.performance
+    assert first.receipt is not None
+    assert second.receipt is not None
     assert first.receipt["result"] == second.receipt["result"]
     differing = {name for name in first.receipt if first.receipt[name] != second.receipt[name]}
     assert differing <= {"seed"}  # every other hash is the same
@@ -303,7 +305,7 @@ def test_a_bad_symbol_is_named_by_its_place(
 
 def hourly() -> dict[str, Any]:
     """Steps that compare with an average of hours."""
-    entry = make.steps()["entryConditions"]
+    entry: dict[str, Any] = make.steps()["entryConditions"]
     entry["conditions"][0]["indicator2"] = {"type": "SMA", "period": 2, "timeframe": "1h"}
     return entry
 
@@ -386,7 +388,7 @@ def test_bars_that_the_indicators_need_are_not_enough(
 
 def daily(period: int) -> dict[str, Any]:
     """Steps that compare with an average of days."""
-    entry = make.steps()["entryConditions"]
+    entry: dict[str, Any] = make.steps()["entryConditions"]
     entry["conditions"][0]["indicator2"] = {"type": "SMA", "period": period, "timeframe": "1d"}
     return entry
 

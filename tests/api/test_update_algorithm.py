@@ -9,6 +9,7 @@ from django.db import connection
 from apps.accounts.models import User
 from apps.algorithms import performance, services
 from apps.algorithms.models import Algorithm
+from apps.algorithms.steps import STEPS
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
@@ -35,6 +36,7 @@ def test_what_is_sent_replaces_and_what_is_absent_stays(api: Api, alice: User, v
 
 def test_the_version_counts_changes_of_the_steps_alone(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
+    body: dict[str, Any]
     for body, version in [
         ({"name": "Other", "description": "text"}, 1),
         ({"walkForwardConfig": {"windows": 5}}, 1),
@@ -158,7 +160,7 @@ def test_a_stored_step_that_rules_have_left_behind_does_not_refuse_another(
 def test_concurrent_updates_of_different_steps_all_hold() -> None:
     owner = make.user()
     algorithm = make.algorithm(owner)
-    columns = services.STEPS
+    columns = STEPS
 
     def one(item: tuple[str, Any]) -> None:
         wire, step = item

@@ -5,8 +5,7 @@ from datetime import datetime
 from apps.accounts.models import User
 from apps.backtests import services
 from apps.backtests.models import Backtest, BacktestKind
-from apps.backtests.services import Submission
-from apps.backtests.submissions import read_date_range
+from apps.backtests.submissions import Submission, read_date_range
 from tests import make
 
 

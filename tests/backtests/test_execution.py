@@ -173,6 +173,7 @@ def test_an_unexpected_error_fails_the_backtest_and_is_raised(
     with pytest.raises(ZeroDivisionError):
         tasks.run_next(is_stopping=never)
     failed = Backtest.objects.get()
+    assert failed.error is not None
     assert (failed.status, failed.error["code"]) == (BacktestStatus.FAILED, "INTERNAL_SERVER_ERROR")
     assert "quoted" in failed.error["message"]
 
@@ -194,6 +195,7 @@ def test_too_many_trades_fail_the_backtest(
     monkeypatch.setattr("apps.engine.errors.MOST_TRADES", 2)
     run_queued()
     failed = Backtest.objects.get()
+    assert failed.error is not None
     assert (failed.status, failed.error["code"]) == (BacktestStatus.FAILED, "UNPROCESSABLE_ENTITY")
     assert "more than 2 trades" in failed.error["message"]
 

@@ -78,6 +78,7 @@ def test_a_backtest_that_loses_worker_after_worker_fails_with_the_reason(running
     assert queue.requeue_stalled(now=LATER) == 1
     failed = Backtest.objects.get()
     assert (failed.status, failed.losses) == (BacktestStatus.FAILED, queue.MAX_LOST_WORKERS)
+    assert failed.error is not None
     assert failed.error["code"] == "INTERNAL_SERVER_ERROR"
     assert "5 workers were lost" in failed.error["message"]
     assert failed.completed_at == LATER

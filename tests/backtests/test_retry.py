@@ -1,5 +1,7 @@
 """The actions of operators on the backtest of any user."""
 
+from typing import Any
+
 import pytest
 
 from apps.accounts.models import User
@@ -68,7 +70,7 @@ def test_a_retry_adds_a_slot(failed: Backtest) -> None:
 )
 def test_only_a_failed_backtest_can_be_retried(alice: User, status: BacktestStatus) -> None:
     backtest = submit(alice)
-    performance = {} if status is BacktestStatus.COMPLETED else None
+    performance: dict[str, Any] | None = {} if status is BacktestStatus.COMPLETED else None
     Backtest.objects.update(status=status, performance=performance, heartbeat_at=make.NOW)
     before = count_slots()
     with pytest.raises(services.BacktestNotFailed, match=f"The backtest is {status}"):

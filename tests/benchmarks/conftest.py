@@ -1,5 +1,6 @@
 """After a run of every benchmark, the table goes to the file that `--table` names."""
 
+from collections.abc import Generator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +16,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     made = yield
     if made.skipped and isinstance(made.longrepr, tuple):
         why = str(made.longrepr[2]).removeprefix("Skipped: ")

@@ -1,5 +1,7 @@
 """What it saves to write what many runs did in the same few statements."""
 
+from typing import Any
+
 import pytest
 
 from apps.engine.kernel.codes import ENTER_LONG
@@ -25,7 +27,7 @@ def trade(steppers: list[Stepper]) -> None:
 
 def test_a_trade_of_each_run() -> None:
     owners = [make.user(f"trader{n}") for n in range(10)]
-    balance = {"executionSettings": {
+    balance: dict[str, Any] = {"executionSettings": {
         "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "carryforward",
         "initialCapital": 10_000,
     }}  # fmt: skip

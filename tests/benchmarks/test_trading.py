@@ -147,7 +147,8 @@ def test_a_bar_of_ten_times_as_many_algorithms(runners: int, tmp_path: Path) -> 
 
 def orders_seen(start: int) -> list[float]:
     """Seconds from now until each of the orders of a bar could be seen, up to the last run."""
-    began, bar_time, seen, is_over = time.perf_counter(), moment(start), [], False
+    seen: list[Any] = []
+    began, bar_time, is_over = time.perf_counter(), moment(start), False
     while not is_over:
         is_over = all_through(start)
         found = Order.objects.filter(bar_time=bar_time).count()

@@ -205,7 +205,7 @@ def _typo(text: str, random: Random) -> str:
 
 def _swap_type(place: _Place, places: Sequence[_Place], random: Random) -> str:
     value = place.value
-    swapped = (
+    swapped: Any = (
         None, True, False, str(value)[:200], [value], {"value": value}, [], {}, "1", 1, 1.0, [None],
     )  # fmt: skip
     return _put(place, random.choice(swapped))

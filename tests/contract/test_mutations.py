@@ -128,7 +128,7 @@ class Sender:
 
     def send(self, verb: str, path: str, mutant: Mutant) -> Any:
         begun = time.process_time()
-        response = self.client.generic(verb, path, mutant.raw, content_type="application/json")
+        response = self.client.generic(verb, path, mutant.raw, content_type="application/json")  # type: ignore[arg-type]  # bytes are taken too
         seconds = time.process_time() - begun
         counts = self.counts
         counts.slowest = max(counts.slowest, (seconds, mutant.told))
@@ -224,7 +224,7 @@ class AlgorithmJudge(Sender):
 def assert_reads_back(found: dict[str, Any], sent: dict[str, Json], held: dict[str, Any]) -> None:
     """Steps as they were sent, or as they were where none was; text trimmed and in NFC."""
     for name in (*STEPS, "walkForwardConfig", "monteCarloConfig", "isTemplate", "isPublic"):
-        empty = {} if name in STEPS else (None if name.endswith("Config") else False)
+        empty: Any = {} if name in STEPS else (None if name.endswith("Config") else False)
         wanted = sent[name] if sent.get(name) is not None else held.get(name, empty)
         assert same(found[name], wanted), (name, found[name], wanted)
     for name in ("name", "description"):

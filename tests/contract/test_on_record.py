@@ -46,19 +46,19 @@ class Change(NamedTuple):
 
 
 def algorithm(user: User) -> str:
-    return make.algorithm(user, **make.steps()).pk
+    return str(make.algorithm(user, **make.steps()).pk)
 
 
 def stopped(user: User) -> str:
-    return standing(user, "stopped").pk
+    return str(standing(user, "stopped").pk)
 
 
 def active(user: User) -> str:
-    return standing(user, "active").pk
+    return str(standing(user, "active").pk)
 
 
 def paused(user: User) -> str:
-    return standing(user, "paused").pk
+    return str(standing(user, "paused").pk)
 
 
 def operator(user: User) -> str:
@@ -69,11 +69,11 @@ def operator(user: User) -> str:
 def holding(user: User) -> str:
     algorithm = standing(user, "active")
     hold_position(algorithm.runs.get(), "NSE:TCS")
-    return algorithm.pk
+    return str(algorithm.pk)
 
 
 def waiting_order(user: User) -> str:
-    return place(standing(user, "active").runs.get()).pk
+    return str(place(standing(user, "active").runs.get()).pk)
 
 
 def switched_on(user: User) -> str:
@@ -82,19 +82,19 @@ def switched_on(user: User) -> str:
 
 
 def backtest(user: User) -> str:
-    return submit(user).pk
+    return str(submit(user).pk)
 
 
 def ended_backtest(user: User) -> str:
     made = submit(user)
     Backtest.objects.filter(pk=made.pk).update(status=BacktestStatus.CANCELLED)
-    return made.pk
+    return str(made.pk)
 
 
 def completed_backtest(user: User) -> str:
     made = submit(user)
     Backtest.objects.filter(pk=made.pk).update(status=BacktestStatus.COMPLETED, performance={})
-    return made.pk
+    return str(made.pk)
 
 
 def report_link(user: User) -> str:
@@ -106,21 +106,21 @@ def report_link(user: User) -> str:
 
 
 def session(user: User) -> str:
-    return LoginSession.objects.filter(user=user).latest("created_at").pk
+    return str(LoginSession.objects.filter(user=user).latest("created_at").pk)
 
 
 def key(user: User) -> str:
     row = ApiKey(user=user, name="robot", scopes=["read"], digest="d", created_at=make.NOW)
     row.save()
-    return row.pk
+    return str(row.pk)
 
 
 def webhook(user: User) -> str:
-    return endpoint_of(user).pk
+    return str(endpoint_of(user).pk)
 
 
 def delivery(user: User) -> str:
-    return webhooks.test(owner=user, endpoint_id=webhook(user), now=make.NOW).pk
+    return str(webhooks.test(owner=user, endpoint_id=webhook(user), now=make.NOW).pk)
 
 
 LOGIN = {"email": "alice@example.com", "password": make.PASSWORD}
