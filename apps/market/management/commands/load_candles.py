@@ -88,7 +88,7 @@ class Command(BaseCommand):
             loading.add(loaded)
         loading.store()
         twice = f", {loading.twice} in two files, the later's taken" if loading.twice else ""
-        self.stdout.write(_told(loading.counts) + twice)
+        self.stdout.write(_counts_text(loading.counts) + twice)
 
     def _tell(self, loaded: CandleImport) -> None:
         self.stdout.write("\n  ".join([loaded.file, *lines_of(loaded)]))
@@ -109,7 +109,7 @@ class Command(BaseCommand):
             else:
                 bars = len(sample.candles)
                 self.stdout.write(f"{sample.symbol} {sample.timeframe}: {bars} generated bars")
-        self.stdout.write(f"generated sample, not market data: {_told(total)}")
+        self.stdout.write(f"generated sample, not market data: {_counts_text(total)}")
 
 
 def _symbol(text: str) -> str:
@@ -124,8 +124,12 @@ def _read(files: Sequence[Path], given: ImportOptions) -> Iterator[CandleImport]
         yield from read_candle_files(path, given)
 
 
-def _told(done: WriteCounts) -> str:
-    parts = [f"{done.added} added", f"{done.repeated} held already", f"{done.replaced} replaced"]
-    if done.dropped:
-        parts.append(f"{done.dropped} held before dropped")
+def _counts_text(counts: WriteCounts) -> str:
+    parts = [
+        f"{counts.added} added",
+        f"{counts.repeated} held already",
+        f"{counts.replaced} replaced",
+    ]
+    if counts.dropped:
+        parts.append(f"{counts.dropped} held before dropped")
     return ", ".join(parts)
