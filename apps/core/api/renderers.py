@@ -91,8 +91,8 @@ class TableRenderer(BaseRenderer):
     ) -> str:
         """Any: an answer, and REST framework's own context."""
         if renderer_context and "pagination" in data:
-            told = headers_of(data["pagination"], renderer_context["request"])
-            for name, value in told.items():
+            headers = headers_of(data["pagination"], renderer_context["request"])
+            for name, value in headers.items():
                 renderer_context["response"][name] = value
         return next(
             table_of(columns, data[name]) for name, columns in self.columns.items() if name in data
@@ -103,7 +103,7 @@ def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str,
     """The pagination where the body has no room for it: how many there are in all, and where the
     pages before and after are (RFC 8288), in the query that this one was asked with.
     """
-    told = {"X-Total-Count": str(pagination["total"])}
+    headers = {"X-Total-Count": str(pagination["total"])}
     number = pagination["page"]
     beside = {"prev": number - 1, "next": number + 1}
     links = [
@@ -111,7 +111,7 @@ def headers_of(pagination: Mapping[str, int], request: HttpRequest) -> dict[str,
         for name, page in beside.items()
         if 1 <= page <= pagination["totalPages"]
     ]
-    return {**told, "Link": ", ".join(links)} if links else told
+    return {**headers, "Link": ", ".join(links)} if links else headers
 
 
 def _at(request: HttpRequest, page: int) -> str:

@@ -302,6 +302,8 @@ class ApiSchema(AutoSchema):
         if operation is None:
             return None
         operation.setdefault("security", [])
+        if isinstance(self.get_request_serializer(), PolymorphicProxySerializer):
+            operation["requestBody"]["required"] = True  # whichever kind it is
         is_idempotent = getattr(self._method, "is_idempotent", False)
         if is_idempotent:
             operation["parameters"] = [*operation.get("parameters", []), IDEMPOTENCY_KEY]
@@ -339,15 +341,6 @@ class ApiSchema(AutoSchema):
 
     def get_auth(self) -> list[Schema]:
         return [dict(way) for way in BEARER] if self.view.get_authenticators() else []
-
-    def _get_request_for_media_type(
-        self, serializer: Any, direction: Direction = "request"
-    ) -> tuple[Schema | None, bool]:
-        """A body of one of several kinds may not be absent, whichever its kind."""
-        schema, is_required = super()._get_request_for_media_type(  # type: ignore[no-untyped-call]
-            serializer, direction
-        )
-        return schema, is_required or isinstance(serializer, PolymorphicProxySerializer)
 
     def get_override_parameters(self) -> list[Any]:
         """The ids in the path."""
@@ -447,10 +440,7 @@ class StrictSerializerSchema(OpenApiSerializerExtension):  # type: ignore[no-unt
             return schema
         for name in ignored:
             schema["properties"][name] = {**ANY, "description": "Ignored."}
-        if serializer.refuses_unknown:
-            schema["additionalProperties"] = False
-        else:
-            schema["additionalProperties"] = True
+        schema["additionalProperties"] = not serializer.refuses_unknown
         return schema
 
 

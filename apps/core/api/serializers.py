@@ -291,7 +291,7 @@ class DocumentSerializer(AnswerSerializer):
 @cache
 def _shared(serializer: type[StrictSerializer]) -> StrictSerializer:
     """One instance renders all answers: to make one copies each of its fields, which for an
-    algorithm takes five times as long as to render it.
+    algorithm takes 0.4 ms where rendering it takes 0.04.
     """
     return serializer()
 
