@@ -11,7 +11,7 @@ from django.urls import Resolver404, resolve
 
 from apps.algorithms.steps import STEPS
 from apps.core.api import schema
-from apps.engine.figures.fields import UNITS
+from apps.engine.metrics.wire_units import UNITS
 from apps.engine.units import DECIMALS, Unit
 
 _HERE = "urn:document"

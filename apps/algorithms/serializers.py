@@ -33,7 +33,6 @@ from apps.core.api.serializers import (
     StrictSerializer,
     TextField,
 )
-from apps.engine.figures.fields import round_for_wire
 from apps.engine.indicators.indicator import (
     LARGEST_OFFSET,
     LONGER_TIMEFRAMES,
@@ -45,6 +44,7 @@ from apps.engine.indicators.indicator import (
 )
 from apps.engine.indicators.patterns import BOTH, PATTERNS
 from apps.engine.language.fields import LARGEST
+from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.serializers import SessionCoverageSerializer
 
 MAX_FREE_OBJECT: Final = 16 * 1024

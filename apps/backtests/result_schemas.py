@@ -8,9 +8,9 @@ from typing import Any, Final
 from apps.algorithms.step_schemas import plain
 from apps.backtests.submissions import STUDY_FIELDS
 from apps.core.api.schema import Schema, ref
-from apps.engine.figures.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
-from apps.engine.figures.metrics import LEAST_DAYS, METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
+from apps.engine.metrics.breakdowns import DAYS, MONTHS, MOST_PERIODS, WEEKS, YEARS
+from apps.engine.metrics.table import LEAST_DAYS, METRICS
 from apps.engine.studies.configs import PERCENTILES, SHOWN
 from apps.engine.units import Unit
 

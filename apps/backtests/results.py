@@ -17,10 +17,10 @@ from psycopg import Cursor
 from apps.accounts.models import User
 from apps.backtests.models import Backtest, BacktestResult, BacktestStatus, TradeBlock
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.engine.figures.breakdowns import breakdowns
-from apps.engine.figures.fills import Fills
-from apps.engine.figures.paths import Excursions
 from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.metrics.breakdowns import breakdowns
+from apps.engine.metrics.excursions import Excursions
+from apps.engine.metrics.fill_quality import FillQuality
 from apps.engine.simulation.results import curve_points, trade_dicts
 
 TRADES_PER_BLOCK: Final = 5_000
@@ -96,7 +96,7 @@ class Trades(NamedTuple):
 
     records: Array
     excursions: Excursions | None
-    fills: Fills | None = None
+    fills: FillQuality | None = None
 
     def to_wire(self, symbols: Sequence[str]) -> list[dict[str, object]]:
         """Return the trades as clients see them."""
@@ -146,11 +146,11 @@ def _unpack_trades(blocks: QuerySet[TradeBlock]) -> Trades:
     rows = list(blocks.order_by("first").values_list("data", "excursions", "fills"))
     records = np.concatenate([np.empty(0, TRADE), *(unpack(data) for data, _, _ in rows)])
     excursions = _concatenate([packed for _, packed, _ in rows], len(Excursions._fields))
-    fills = _concatenate([packed for _, _, packed in rows], len(Fills._fields))
+    fills = _concatenate([packed for _, _, packed in rows], len(FillQuality._fields))
     return Trades(
         records,
         None if excursions is None else Excursions(*excursions),
-        None if fills is None else Fills(*fills),
+        None if fills is None else FillQuality(*fills),
     )
 
 

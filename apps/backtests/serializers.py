@@ -26,9 +26,9 @@ from apps.core.api.serializers import (
     TextField,
 )
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.figures.fields import round_for_wire
-from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS, EXIT_REASONS, REJECTIONS
+from apps.engine.metrics.table import METRICS
+from apps.engine.metrics.wire_units import round_for_wire
 from apps.market.serializers import RANGE_END
 from apps.symbols.serializers import SYMBOL
 

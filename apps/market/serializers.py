@@ -24,7 +24,7 @@ from apps.core.api.serializers import (
 )
 from apps.core.errors import Fault, InvalidInput
 from apps.engine.candles import TIMEFRAMES, Candles
-from apps.engine.figures.fields import round_for_wire
+from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.simulation.results import wire_dates
 from apps.engine.symbols import InvalidSymbol, parse
 from apps.engine.units import Unit, all_rounded

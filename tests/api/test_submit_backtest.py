@@ -15,8 +15,8 @@ from apps.backtests.models import Backtest
 from apps.backtests.submissions import ends_in_future, read_date_range
 from apps.core import long_poll
 from apps.engine.candles import Candles
-from apps.engine.figures.metrics import METRICS
 from apps.engine.kernel.reasons import CHARGE_KINDS
+from apps.engine.metrics.table import METRICS
 from apps.symbols.services import seed_sample
 from tests import make
 from tests.backtests.waves import waves

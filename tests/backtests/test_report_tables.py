@@ -12,10 +12,10 @@ from apps.backtests.report.charts import (
     price_charts,
 )
 from apps.backtests.results import Trades
-from apps.engine.figures import breakdowns
-from apps.engine.figures.paths import Excursions
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE, Array
+from apps.engine.metrics import breakdowns
+from apps.engine.metrics.excursions import Excursions
 from apps.engine.units import Unit
 from tests.backtests.waves import waves
 from tests.market.bars import at

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from apps.engine.candles import ist_day
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import Figure
 from apps.engine.language.strategy import parse
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.table import Figure
 from apps.engine.simulation.plays import EVERY_ROW, to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History, simulate
 from apps.engine.simulation.stage import stage_of
@@ -100,7 +100,7 @@ def test_a_search_against_one_simulation_after_another(
     history = History(SYMBOL, minutes(100_000))
     grid = Grid(tuple(map(Parameter.model_validate, parameters)))
 
-    def judge(facts: Facts) -> Figure:
+    def judge(facts: ResultData) -> Figure:
         return objective_of(facts, "netProfit")
 
     def shared() -> object:

@@ -8,9 +8,9 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import IST
-from apps.engine.figures.breakdowns import breakdowns
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE
+from apps.engine.metrics.breakdowns import Bin, breakdowns, by_hour, return_histogram
 
 SYMBOLS = ["NSE:SBIN", "NSE:INFY", "NSE:TCS"]
 
@@ -90,3 +90,38 @@ def test_a_result_without_trades_has_periods_alone() -> None:
     assert [len(groups) for groups in found.values()] == [0, 0, 0, 0, 2, 2, 2, 1]
     assert [month["returnPercentage"] for month in found["byMonth"]] == [-100, 0]
     assert found["byMonth"][0]["averageProfit"] is None
+
+
+def test_hours_are_those_of_the_entries_in_india() -> None:
+    trades = np.zeros(3, TRADE)
+    trades["entry_time"] = at("2024-02-05T09:15", "2024-02-06T09:59", "2024-02-06T23:30")
+    trades["gross"], trades["value"] = [10, -4, 1], 1000
+    assert [(group.name, group.profit) for group in by_hour(trades)] == [
+        ("09:00", 6), ("23:00", 1),
+    ]  # fmt: skip
+
+
+def returns(*percent: float) -> NDArray[Any]:
+    trades = np.zeros(len(percent), TRADE)
+    trades["gross"], trades["value"] = percent, 100
+    return trades
+
+
+def test_a_histogram_has_round_edges_and_parts_winners_from_losers() -> None:
+    assert return_histogram(returns(-0.5, 0, 0.5, 1, 1.2, 3.4), 10) == [
+        Bin(-0.5, 0.0, 1), Bin(0.0, 0.5, 1), Bin(0.5, 1.0, 1), Bin(1.0, 1.5, 2), Bin(1.5, 2.0, 0),
+        Bin(2.0, 2.5, 0), Bin(2.5, 3.0, 0), Bin(3.0, 3.5, 1),
+    ]  # fmt: skip
+    assert return_histogram(returns()) == []
+    assert return_histogram(returns(0, 0)) == [Bin(0.0, 0.05, 2)]
+
+
+def test_a_histogram_has_every_trade_in_few_bins() -> None:
+    for seed in range(50):
+        dice = np.random.default_rng(seed)
+        trades = returns(*dice.standard_t(3, 500) * 10.0 ** dice.integers(-3, 3))
+        bins = return_histogram(trades, 40)
+        assert len(bins) <= 40
+        assert sum(count for _, _, count in bins) == 500
+        below = sum(count for _, high, count in bins if high <= 0)
+        assert below == np.count_nonzero(trades["gross"] < 0)

@@ -6,7 +6,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from apps.engine.figures.deflation import deflated, expected_maximum, probability
+from apps.engine.metrics.deflation import deflated, expected_maximum, probability
 
 BEST, SPREAD, DAYS = 2.5 / sqrt(250), 0.5 / 250, 1250
 """Five years of days; annualised 2.5, and a variance of 1/2 over the trials."""

@@ -1,8 +1,8 @@
-"""The table of figures in the engine's README is the one in `metrics`."""
+"""The table of figures in the engine's README is the one in `metrics.table`."""
 
 from pathlib import Path
 
-from apps.engine.figures.metrics import METRICS, Metric
+from apps.engine.metrics.table import METRICS, Metric
 
 README = Path(__file__).parents[2] / "apps" / "engine" / "README.md"
 

@@ -3,16 +3,19 @@ and the managers of PerformanceAnalytics.
 """
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
 import pytest
 
-from apps.engine.figures import benchmark as benchmark_figures
-from apps.engine.figures import equity as equity_figures
-from apps.engine.figures import trades as trade_figures
-from apps.engine.figures.deflation import moments
+from apps.engine.metrics import benchmark as benchmark_figures
+from apps.engine.metrics import drawdowns
+from apps.engine.metrics import equity as equity_figures
+from apps.engine.metrics import trades as trade_figures
+from apps.engine.metrics.deflation import moments
+from apps.engine.metrics.drawdowns import Drawdown
 from tests.engine.market_files import rows_of
 
 MIXED = np.array([1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]) / 100
@@ -48,7 +51,7 @@ def test_growth_a_year_is_empyricals_for_days_weeks_and_months() -> None:
     ):
         growth = equity_figures.annual_growth(equity, 9 / a_year)
         assert growth / 100 == pytest.approx(expected)
-        calmar = growth / equity_figures.max_drawdown(equity)
+        calmar = growth / drawdowns.max_drawdown(equity)
         assert calmar == pytest.approx(expected / 0.1)
 
 
@@ -73,7 +76,7 @@ def test_figures_of_bacons_24_months(market_data: Path) -> None:
     sharpe, skewness, kurtosis = growth / (returns.std(ddof=1) * 12**0.5), *moments(returns)
     adjusted = sharpe * (1 + skewness / 6 * sharpe - (kurtosis - 3) / 24 * sharpe**2)
     assert adjusted == pytest.approx(0.7591435, abs=5e-8)
-    assert growth / (equity_figures.ulcer_index(equity) / 100) == pytest.approx(1.70, abs=0.01)
+    assert growth / (drawdowns.ulcer_index(equity) / 100) == pytest.approx(1.70, abs=0.01)
 
 
 def test_figures_beside_a_benchmark_are_performance_analytics_own(market_data: Path) -> None:
@@ -107,21 +110,47 @@ def test_nothing_is_said_beside_a_benchmark_that_stands_still() -> None:
 def test_spells_under_the_peak() -> None:
     """Two that recover, one that does not; a point at the peak ends one and begins the next."""
     equity = np.array([100.0, 90.0, 100.0, 110.0, 99.0, 88.0, 110.0, 121.0, 60.5])
-    found = equity_figures.spells(equity)
+    found = drawdowns.drawdown_episodes(equity)
     assert found.begin.tolist() == [0, 3, 7]
     assert found.end.tolist() == [2, 6, 8]
     assert found.depth.tolist() == pytest.approx([0.1, 0.2, 0.5])
-    assert not len(equity_figures.spells(np.array([1.0, 2.0, 2.0])).depth)
-    assert equity_figures.spells(np.array([2.0, 1.0])).end.tolist() == [1]
+    assert not len(drawdowns.drawdown_episodes(np.array([1.0, 2.0, 2.0])).depth)
+    assert drawdowns.drawdown_episodes(np.array([2.0, 1.0])).end.tolist() == [1]
+
+
+def test_the_worst_drawdowns_have_their_dates() -> None:
+    """Deepest first; of two that are as deep, the older; the last one has not recovered."""
+    equity = np.array([100.0, 90.0, 95.0, 100.0, 110.0, 99.0, 110.0, 220.0, 200.0, 110.0, 120.0])
+    days = np.array([0, 0, 1, 4, 5, 6, 7, 8, 11, 12, 13], np.int32)
+    worst = drawdowns.worst_drawdowns(equity, days, 2)
+    assert worst == [
+        Drawdown(date(1970, 1, 9), date(1970, 1, 13), None, 50.0, 5),
+        Drawdown(date(1970, 1, 1), date(1970, 1, 1), date(1970, 1, 5), pytest.approx(10), 4),
+    ]
+    assert drawdowns.worst_drawdowns(np.array([1.0, 2.0]), days[:2], 2) == []
+
+
+def test_a_rolling_sharpe_ratio_is_that_of_each_window() -> None:
+    """Of a window that holds all of empyrical's vector it is empyrical's own."""
+    rolling = equity_figures.rolling_sharpe_ratio
+    assert rolling(MIXED, 8, 252)[-1] == pytest.approx(1.7238613961706866)
+    returns = np.r_[np.random.default_rng(1).normal(0, 0.01, 40), np.zeros(10)]
+    ratios = rolling(returns, 10, 252)
+    assert np.isnan(ratios[:9]).all()
+    assert np.isnan(ratios[-1])
+    for last in range(9, 49):
+        window = returns[last - 9 : last + 1]
+        assert ratios[last] == pytest.approx(window.mean() / window.std(ddof=1) * A_YEAR)
+    assert np.isnan(rolling(MIXED, 9, 252)).all()
 
 
 def test_the_last_bits_of_equity_are_no_fall() -> None:
     """What the closing trade leaves of it is an ulp under the close before."""
     equity = np.array([1e6, 1.1e6, 1.2e6, np.nextafter(1.2e6, 0)])
-    assert equity_figures.max_drawdown(equity) == 0
-    assert equity_figures.max_drawdown_amount(equity) == 0
-    assert equity_figures.ulcer_index(equity) == 0
-    assert not len(equity_figures.spells(equity).depth)
+    assert drawdowns.max_drawdown(equity) == 0
+    assert drawdowns.max_drawdown_amount(equity) == 0
+    assert drawdowns.ulcer_index(equity) == 0
+    assert not len(drawdowns.drawdown_episodes(equity).depth)
     returns = equity_figures.returns_of(equity)
     assert equity_figures.sortino_ratio(returns) is None
     assert equity_figures.omega_ratio(returns) is None
@@ -129,9 +158,9 @@ def test_the_last_bits_of_equity_are_no_fall() -> None:
 
 def test_days_to_recover_count_from_the_bottom() -> None:
     days = np.array([0, 0, 3, 4, 10], np.int32)
-    assert equity_figures.recovery_days(np.array([10.0, 9.0, 5.0, 8.0, 11.0]), days) == 7
-    assert equity_figures.recovery_days(np.array([10.0, 9.0, 5.0, 8.0, 9.0]), days) is None
-    assert equity_figures.recovery_days(np.array([1.0, 1.0, 2.0, 2.0, 3.0]), days) is None
+    assert drawdowns.recovery_days(np.array([10.0, 9.0, 5.0, 8.0, 11.0]), days) == 7
+    assert drawdowns.recovery_days(np.array([10.0, 9.0, 5.0, 8.0, 9.0]), days) is None
+    assert drawdowns.recovery_days(np.array([1.0, 1.0, 2.0, 2.0, 3.0]), days) is None
 
 
 def test_what_is_lost_on_the_worst_days() -> None:

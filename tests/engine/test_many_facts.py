@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.many import Told, facts_of, know_returns
 from apps.engine.kernel.records import TRADE
+from apps.engine.metrics.many import Told, facts_of, know_returns
+from apps.engine.metrics.result_data import ResultData
 
 CAPITAL, DAYS = 1000.0, 300  # NumPy adds up in pairs from 128 on
 WORKED_OUT = ("profit", "won", "lost", "net", "daily", "sharpe")
@@ -36,7 +36,7 @@ def test_all_that_is_worked_out_at_once_is_what_each_alone_has() -> None:
     found = facts_of(trades, ends, curves, CAPITAL, ())
     know_returns(found)
     for end, count, one, facts in zip(ends, counts, curves, found, strict=True):
-        alone = Facts(trades[end - count : end], one.curve, CAPITAL, (), one.day_ends)
+        alone = ResultData(trades[end - count : end], one.curve, CAPITAL, (), one.day_ends)
         for name in WORKED_OUT:
             mine, its = getattr(facts, name), getattr(alone, name)
             assert np.array_equal(mine, its), name

@@ -9,11 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST
-from apps.engine.figures import equity as of_equity
-from apps.engine.figures import metrics
-from apps.engine.figures import trades as of_trades
-from apps.engine.figures.facts import Facts
 from apps.engine.kernel.records import CURVE, TRADE
+from apps.engine.metrics import drawdowns
+from apps.engine.metrics import equity as of_equity
+from apps.engine.metrics import trades as of_trades
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.table import performance
 
 PERCENT = [1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]
 
@@ -36,13 +37,13 @@ def curve(*equity: float) -> NDArray[Any]:
 
 
 def figures(*profits: float, equity: tuple[float, ...] = (1000.0,) * 40, **given: float) -> Any:
-    facts = Facts(trades(*profits, **given), curve(*equity), 1000.0)
-    return metrics.performance(facts, rejected={"both_sides": 2}, paid={"gst": 0.18})
+    facts = ResultData(trades(*profits, **given), curve(*equity), 1000.0)
+    return performance(facts, rejected={"both_sides": 2}, paid={"gst": 0.18})
 
 
 def of_curve(made: NDArray[Any]) -> Any:
     """The figures beside one trade without result."""
-    return metrics.performance(Facts(trades(0.0), made, 1000.0), rejected={}, paid={})
+    return performance(ResultData(trades(0.0), made, 1000.0), rejected={}, paid={})
 
 
 def test_counts_and_sums_are_of_net_profits() -> None:
@@ -102,8 +103,8 @@ def test_what_binary_fractions_leave_of_nothing_is_breakeven() -> None:
     made = trades(0.0, value=300.3)
     made["gross"], made["charges"] = 3 * (100.2 - 100.1), 0.3
     assert of_trades.net_profits(made).tolist() == [0.0]
-    facts = Facts(made, curve(1000.0, 1000.0), 1000.0)
-    found = metrics.performance(facts, rejected={}, paid={})
+    facts = ResultData(made, curve(1000.0, 1000.0), 1000.0)
+    found = performance(facts, rejected={}, paid={})
     assert (found["breakevenTrades"], found["winningTrades"]) == (1, 0)
     made["gross"] = 0.3001
     assert of_trades.net_profits(made).tolist() == [pytest.approx(0.0001)]
@@ -217,13 +218,13 @@ def test_max_drawdown_equals_empyricals_on_its_own_vectors(
 ) -> None:
     """empyrical-reloaded, tests/test_stats.py: mixed, negative, positive, up-down-up returns."""
     equity = np.r_[1.0, np.cumprod(1 + np.array(percent) / 100)]
-    assert of_equity.max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
+    assert drawdowns.max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
 
 
 def test_max_drawdown_in_rupees_may_be_another_fall_than_in_percent() -> None:
     equity = np.array([100.0, 80.0, 1000.0, 900.0])
-    assert of_equity.max_drawdown(equity) == pytest.approx(20)
-    assert of_equity.max_drawdown_amount(equity) == 100
+    assert drawdowns.max_drawdown(equity) == pytest.approx(20)
+    assert drawdowns.max_drawdown_amount(equity) == 100
 
 
 def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data: Path) -> None:
@@ -235,7 +236,7 @@ def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data:
     found = figures(*(returns * 1000))
     assert found["profitFactor"] == pytest.approx(1.779783, abs=5e-7)
     equity = np.r_[1.0, np.cumprod(1 + returns)]
-    assert of_equity.max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
+    assert drawdowns.max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
 
 
 def test_a_day_ends_with_its_last_row_or_with_the_curve() -> None:

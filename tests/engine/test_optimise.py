@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from apps.engine.errors import TooManyTrades
-from apps.engine.figures.deflation import expected_maximum
-from apps.engine.figures.equity import daily_returns, day_ends, sharpe_ratio
 from apps.engine.language.strategy import parse
+from apps.engine.metrics.deflation import expected_maximum
+from apps.engine.metrics.equity import daily_returns, day_ends, sharpe_ratio
 from apps.engine.simulation.simulate import History, Result, simulate
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse as read

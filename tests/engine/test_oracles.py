@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from apps.engine.candles import Candles
-from apps.engine.figures.trades import (
+from apps.engine.metrics.trades import (
     exposure,
     net_profits,
     system_quality,

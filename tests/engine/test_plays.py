@@ -8,10 +8,10 @@ import pytest
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import NO_CHARGES
-from apps.engine.figures.equity import day_ends
-from apps.engine.figures.metrics import METRICS, figures
 from apps.engine.kernel.many import PLAN, plan_at
 from apps.engine.kernel.records import Plan
+from apps.engine.metrics.equity import day_ends
+from apps.engine.metrics.table import METRICS, figures
 from apps.engine.signals.watch import watch_of
 from apps.engine.simulation import plays
 from apps.engine.simulation.plan import Contract, plan_of, terms_of

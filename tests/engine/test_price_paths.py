@@ -7,11 +7,11 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST, Candles
-from apps.engine.figures import metrics
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.paths import buy_and_hold, excursions
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE
+from apps.engine.metrics.excursions import buy_and_hold, excursions_of
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.table import performance
 
 BARS = Candles.build(
     np.arange(5) * DAY - IST,
@@ -31,7 +31,7 @@ def one(*, entry: int, leave: int, bars: int, reason: str, price: float, side: i
 
 
 def furthest(*trades: NDArray[Any], by_limit: bool = False) -> list[tuple[float, float]]:
-    found = excursions(np.concatenate(trades), [BARS], by_limit=by_limit)
+    found = excursions_of(np.concatenate(trades), [BARS], by_limit=by_limit)
     return [(round(a, 9), round(f, 9)) for a, f in zip(*found, strict=True)]
 
 
@@ -93,7 +93,7 @@ def test_excursions_equal_a_loop_over_the_bars() -> None:
     made["entry_price"] = made["exit_price"] = close[edges[:, 0]]
     lows = [bars.low[first:last].min() for first, last in edges]
     expected = (made["entry_price"] - lows) / made["entry_price"]
-    assert excursions(made, [bars], by_limit=False).adverse == pytest.approx(expected)
+    assert excursions_of(made, [bars], by_limit=False).adverse == pytest.approx(expected)
 
 
 def test_buying_and_holding_parts_the_money_equally_and_waits_for_the_first_bar() -> None:
@@ -117,7 +117,7 @@ def test_figures_of_who_only_holds_are_the_benchmarks_own() -> None:
     curve["time"], curve["equity"] = bars.time, close * 10
     trade = one(entry=0, leave=4, bars=60, reason="end_of_data", price=float(close[-1]))
     trade["exit_time"] = bars.time[-1]
-    found: Any = metrics.performance(Facts(trade, curve, 1000.0, [bars]), rejected={}, paid={})
+    found: Any = performance(ResultData(trade, curve, 1000.0, [bars]), rejected={}, paid={})
     assert [found["beta"], found["correlation"]] == pytest.approx([1, 1])
     assert found["alpha"] == pytest.approx(0, abs=1e-9)
     assert found["trackingError"] == pytest.approx(0, abs=1e-9)

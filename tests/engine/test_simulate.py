@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day, resample
 from apps.engine.errors import InsufficientData
-from apps.engine.figures.fields import round_for_wire
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy
+from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation import plays
 from apps.engine.simulation.results import curve_points, trade_dicts

@@ -10,8 +10,8 @@ import pytest
 
 from apps.engine.candles import DAY, frozen
 from apps.engine.errors import TooManyTrades
-from apps.engine.figures.facts import Facts
 from apps.engine.language.strategy import parse
+from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation import plays
 from apps.engine.simulation.market import join
 from apps.engine.simulation.plays import EVERY_ROW, part_of, room_for, to_nobody
@@ -128,5 +128,5 @@ def test_what_a_search_held_is_free_as_soon_as_it_failed(monkeypatch: pytest.Mon
         gc.enable()
 
 
-def trades_of(facts: Facts) -> int:
+def trades_of(facts: ResultData) -> int:
     return len(facts.trades)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from apps.engine.figures.fields import UNITS, round_for_wire
-from apps.engine.figures.metrics import METRICS
+from apps.engine.metrics.table import METRICS
+from apps.engine.metrics.wire_units import UNITS, round_for_wire
 from apps.engine.units import DECIMALS, Unit, all_rounded, rounded
 from tests.documented import long_numbers
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.engine.figures.metrics import Figure
 from apps.engine.language.strategy import parse
+from apps.engine.metrics.table import Figure
 from apps.engine.simulation.simulate import Contract, History, Result, simulate
 from apps.engine.studies.configs import WalkForwardConfig
 from apps.engine.studies.configs import parse as read

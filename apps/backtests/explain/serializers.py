@@ -19,8 +19,8 @@ from apps.core.api.serializers import (
     StrictSerializer,
 )
 from apps.engine.candles import TIMEFRAMES
-from apps.engine.figures.fields import round_for_wire
 from apps.engine.kernel.reasons import REJECTIONS
+from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.simulation.explain import Finding, SideFound
 from apps.engine.simulation.levels import Levels
 from apps.engine.simulation.verdict import CERTAIN, UNCERTAIN

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from apps.backtests.report.formats import format_time, humanize
 from apps.engine.candles import DAY, TIMEFRAMES, Candles, ist_day
-from apps.engine.figures.trades import net_profits
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
+from apps.engine.metrics.trades import net_profits
 from apps.engine.simulation.results import curve_points
 from apps.market import store
 

@@ -9,8 +9,8 @@ from apps.backtests import results
 from apps.backtests.models import Backtest
 from apps.backtests.report import charts, tables
 from apps.backtests.report.charts import DrawnSymbol
-from apps.engine.figures import breakdowns
 from apps.engine.kernel.records import Array
+from apps.engine.metrics import breakdowns
 from apps.market.dates import INDIA
 
 _STEPS: Final = (

@@ -17,7 +17,7 @@ from django.db.models import F, Sum, Window
 
 from apps.backtests.models import Backtest, BacktestNotFound, ReportPage
 from apps.backtests.report import page
-from apps.engine import figures
+from apps.engine import metrics
 
 # The size of all cached pages together; a typical page has 30,000 bytes.
 MAX_CACHE_BYTES: Final = 256 * 1024 * 1024
@@ -27,7 +27,7 @@ _SOURCES: Final = (
     *_REPORT.glob("*.py"),
     *(_REPORT.parent / "templates" / "backtests").glob("report.*"),
     _REPORT.parent / "templatetags" / "report.py",
-    *Path(figures.__path__[0]).glob("*.py"),
+    *Path(metrics.__path__[0]).glob("*.py"),
 )
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from apps.backtests.report import formats
 from apps.backtests.results import Trades
-from apps.engine.figures.breakdowns import Group, Period
-from apps.engine.figures.fills import unknown_fills, volume_shares
-from apps.engine.figures.metrics import BENCHMARK, EQUITY, TRADES
-from apps.engine.figures.trades import net_profits, trade_returns
 from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.metrics.breakdowns import Group, Period
+from apps.engine.metrics.fill_quality import unknown_fill_quality, volume_shares
+from apps.engine.metrics.table import BENCHMARK, EQUITY, TRADES
+from apps.engine.metrics.trades import net_profits, trade_returns
 from apps.engine.units import Unit
 
 MAX_LARGEST: Final = 10
@@ -132,7 +132,7 @@ def _trade_rows(chosen: Trades, symbols: Sequence[str]) -> list[TradeRow]:
         if chosen.excursions is None
         else ((distances * 100).tolist() for distances in chosen.excursions)
     )
-    fills = chosen.fills or unknown_fills(len(trades))
+    fills = chosen.fills or unknown_fill_quality(len(trades))
     volume_share = volume_shares(trades["quantity"], fills.entry_volume) * 100
     columns = (
         [symbols[index] for index in trades["symbol"]],

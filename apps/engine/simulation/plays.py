@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from apps.engine import errors
 from apps.engine.candles import Candles
-from apps.engine.figures.equity import day_ends
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.many import Told, facts_of, know_returns
 from apps.engine.kernel.codes import AT_LIMIT, RUINED
 from apps.engine.kernel.many import PLAN, Dated, Plays, Sets, Written, run_many
 from apps.engine.kernel.reasons import CHARGE_KINDS, REJECTIONS
@@ -30,6 +27,9 @@ from apps.engine.kernel.records import (
     check_shapes,
     new_state,
 )
+from apps.engine.metrics.equity import day_ends
+from apps.engine.metrics.many import Told, facts_of, know_returns
+from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.plan import NEVER, Terms
 
 Progress = Callable[[float], None]
@@ -77,7 +77,7 @@ class Played(NamedTuple):
     The trades are in the order of their exits.
     """
 
-    facts: Facts
+    facts: ResultData
     account: Array
 
     @property

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule, has_rates
-from apps.engine.figures.fills import LATE_BARS, THIN_SHARE, Fills, is_late, is_thin
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
+from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
 from apps.engine.simulation.timeline import History, Note, Track
 from apps.engine.symbols import parse
 
@@ -103,7 +103,7 @@ def notes_on(
     return found
 
 
-def notes_on_fills(quantity: NDArray[np.float64], fills: Fills) -> list[Note]:
+def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[Note]:
     """How many fills of the trades, whose quantities are given, came late or were thin."""
     notes, delays = list[Note](), (fills.entry_delay_bars, fills.exit_delay_bars)
     late = [int(is_late(column).sum()) for column in delays]

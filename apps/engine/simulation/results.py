@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import ist_day
-from apps.engine.figures.equity import drawdowns
-from apps.engine.figures.fills import Fills, unknown_fills, volume_shares
-from apps.engine.figures.paths import Excursions
-from apps.engine.figures.trades import net_profits, trade_returns
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
+from apps.engine.metrics.drawdowns import drawdowns
+from apps.engine.metrics.excursions import Excursions
+from apps.engine.metrics.fill_quality import FillQuality, unknown_fill_quality, volume_shares
+from apps.engine.metrics.trades import net_profits, trade_returns
 from apps.engine.units import Unit, all_rounded
 
 
@@ -22,7 +22,7 @@ def trade_dicts(
     trades: Array,
     symbols: Sequence[str],
     excursions: Excursions | None,
-    fills: Fills | None = None,
+    fills: FillQuality | None = None,
 ) -> list[dict[str, object]]:
     """TRADE records as clients see them; `symbols` in the order of the simulation.
 
@@ -32,7 +32,7 @@ def trade_dicts(
     facts of `fills`; the shares of volumes are percent.
     """
     adverse, favorable = excursions or (None, None)
-    fills = fills or unknown_fills(len(trades))
+    fills = fills or unknown_fill_quality(len(trades))
     entry_share = volume_shares(trades["quantity"], fills.entry_volume) * 100
     exit_share = volume_shares(trades["quantity"], fills.exit_volume) * 100
     columns = {

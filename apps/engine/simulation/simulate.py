@@ -9,9 +9,6 @@ import numpy as np
 
 from apps.engine.candles import Candles
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
-from apps.engine.figures.fills import Fills, fills_of
-from apps.engine.figures.metrics import Performance, performance
-from apps.engine.figures.paths import Excursions
 from apps.engine.kernel import kernel
 from apps.engine.kernel.codes import BY_EXPIRY
 from apps.engine.kernel.records import (
@@ -23,6 +20,9 @@ from apps.engine.kernel.records import (
     new_state,
 )
 from apps.engine.language.strategy import Strategy
+from apps.engine.metrics.excursions import Excursions
+from apps.engine.metrics.fill_quality import FillQuality, fill_quality_of
+from apps.engine.metrics.table import Performance, performance
 from apps.engine.signals.signals import NO_RANGES
 from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.market import cue, join
@@ -57,7 +57,7 @@ class Result:
     `trades`: TRADE records in the order of their exits, `symbol` an index into `symbols`; `curve`:
     CURVE records, one a row; `results` turns both into what clients read. `excursions`: how
     far prices went beside each trade. `fills`: how late the fills of each came, and what their bars
-    traded. `performance`: see `metrics`. `receipt`: what the result
+    traded. `performance`: see `metrics.table`. `receipt`: what the result
     rests on, with `notes` on how far it can be trusted.
     """
 
@@ -65,7 +65,7 @@ class Result:
     trades: Array
     curve: Array
     excursions: Excursions | None
-    fills: Fills
+    fills: FillQuality
     performance: Performance
     receipt: dict[str, object]
 
@@ -109,7 +109,7 @@ def result_of(
     """What was played, with its figures and its receipt."""
     facts = played.facts
     calendars = [history.sessions for history in stage.histories]
-    fills = fills_of(facts.trades, stage.candles, calendars, strategy.basicInfo.timeframe)
+    fills = fill_quality_of(facts.trades, stage.candles, calendars, strategy.basicInfo.timeframe)
     notes = [
         *notes_on(strategy, stage.histories, stage.tracks, schedule, ruined=played.ruined),
         *notes_on_fills(facts.trades["quantity"], fills),

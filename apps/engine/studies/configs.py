@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
 from apps.engine.errors import Fault, InvalidStrategy
-from apps.engine.figures.metrics import METRICS
 from apps.engine.language.faults import Told, tell
 from apps.engine.language.fields import LARGEST, Maybe, Part, Percent, Whole, at_most, refused
+from apps.engine.metrics.table import METRICS
 
 MOST_PARAMETERS = 10
 MOST_VALUES = 10_000

@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.errors import EngineError
-from apps.engine.figures.equity import max_drawdown
-from apps.engine.figures.trades import net_profits
 from apps.engine.kernel.fills import kernel, step
 from apps.engine.kernel.records import Array
+from apps.engine.metrics.drawdowns import max_drawdown
+from apps.engine.metrics.trades import net_profits
 from apps.engine.simulation.plays import Progress, to_nobody
 from apps.engine.studies.configs import PERCENTILES, MonteCarloConfig
 from apps.engine.units import Unit, rounded

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from apps.engine.charges import NO_CHARGES, Schedule
-from apps.engine.figures.deflation import deflated
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import METRICS, Figure
 from apps.engine.language.strategy import parse
+from apps.engine.metrics.deflation import deflated
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.table import METRICS, Figure
 from apps.engine.simulation.plays import EVERY_ROW, Progress, to_nobody
 from apps.engine.simulation.simulate import Result, charged, result_of
 from apps.engine.simulation.stage import stage_of
@@ -97,7 +97,7 @@ def searched(
 ) -> dict[int, Judged]:
     """The sets that can run, by number."""
 
-    def judge(facts: Facts) -> Judged:
+    def judge(facts: ResultData) -> Judged:
         return Judged(objective_of(facts, config.objective), facts.sharpe)
 
     found = sweep(

@@ -20,11 +20,11 @@ import numpy as np
 from apps.engine.candles import ist_day
 from apps.engine.charges import Schedule
 from apps.engine.errors import EngineError, InsufficientData
-from apps.engine.figures.equity import day_ends, years_held
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import LEAST_DAYS, METRICS, Figure, figures, is_too_short
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.lazy import lazy
+from apps.engine.metrics.equity import day_ends, years_held
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
 from apps.engine.signals.compiled import COMPILED
 from apps.engine.signals.programs import Bits, Pending, Run
 from apps.engine.simulation.plan import Terms, terms_of
@@ -220,7 +220,7 @@ def sweep(
     search: Search,
     indices: Sequence[int],
     slices: Sequence[slice],
-    judge: Callable[[Facts], Found],
+    judge: Callable[[ResultData], Found],
     *,
     by_days: bool = False,
     threads: int,
@@ -289,7 +289,7 @@ def require_days(market: Market, slices: Iterable[slice], objective: str) -> Non
                 raise TooShort(objective, len(days))
 
 
-def objective_of(facts: Facts, name: str) -> Figure:
+def objective_of(facts: ResultData, name: str) -> Figure:
     """The figure that a search ranks by; None, which ranks last, where nothing was traded or the
     figure is null.
     """
@@ -307,5 +307,5 @@ def rank(found: Mapping[int, Figure], name: str) -> list[int]:
     return sorted(found, key=place)
 
 
-def shown(facts: Facts) -> dict[str, Figure]:
+def shown(facts: ResultData) -> dict[str, Figure]:
     return figures(facts, SHOWN)

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from apps.engine.charges import NO_CHARGES, Schedule
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.metrics import METRICS, Figure
 from apps.engine.language.strategy import parse
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.table import METRICS, Figure
 from apps.engine.simulation.plays import Played, Progress, to_nobody
 from apps.engine.simulation.results import curve_points, wire_times
 from apps.engine.simulation.simulate import Result, charged, result_of
@@ -120,7 +120,7 @@ def _trained(
     """The best set of each window. A set is read once for all of them (rule 11 lets it be)."""
     indices = range(search.grid.size)
 
-    def judge(facts: Facts) -> Figure:
+    def judge(facts: ResultData) -> Figure:
         return objective_of(facts, config.objective)
 
     found = sweep(
@@ -156,7 +156,7 @@ def _joined(tests: Sequence[Played], capital: float, stage: Stage) -> Played:
     }
     trades = np.concatenate([test.trades for test in tests])
     by_limit, flags = tests[0].facts.by_limit, tests[0].facts.flags
-    facts = Facts(trades, curve, capital, stage.candles, by_limit=by_limit, flags=flags)
+    facts = ResultData(trades, curve, capital, stage.candles, by_limit=by_limit, flags=flags)
     return Played(facts, account)
 
 

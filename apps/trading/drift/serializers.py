@@ -17,7 +17,7 @@ from apps.core.api.serializers import (
     StrictSerializer,
 )
 from apps.core.times import moment, wire_time
-from apps.engine.figures.fields import round_for_wire
+from apps.engine.metrics.wire_units import round_for_wire
 from apps.trading.drift.facts import DifferenceKind
 from apps.trading.drift.services import Drift
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from apps.engine import memory
 from apps.engine.charges import NO_CHARGES
-from apps.engine.figures.facts import Facts
+from apps.engine.metrics.result_data import ResultData
 from apps.engine.simulation.plays import EVERY_ROW, to_nobody
 from apps.engine.simulation.stage import stage_of
 from apps.engine.simulation.timeline import History
@@ -73,7 +73,7 @@ def trades_of_some(path: str) -> Work:
     """What the peer's fifty sets trade: those of the fast averages 5 and 24."""
     search, _ = search_over(history_of(path))
 
-    def traded(facts: Facts) -> int:
+    def traded(facts: ResultData) -> int:
         return len(facts.trades)
 
     def run() -> int:

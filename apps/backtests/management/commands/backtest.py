@@ -22,8 +22,8 @@ from apps.engine.errors import (
     InsufficientData,
     InvalidStrategy,
 )
-from apps.engine.figures.fields import round_for_wire
 from apps.engine.language import strategy as engine
+from apps.engine.metrics.wire_units import round_for_wire
 from apps.engine.sessions import Sessions
 from apps.engine.simulation.results import curve_points, trade_dicts, wire_times
 from apps.engine.simulation.simulate import Result, simulate

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from apps.engine.candles import ist_days
-from apps.engine.figures.deflation import moments, probability
 from apps.engine.kernel.records import Array
+from apps.engine.metrics.deflation import moments, probability
 
 Floats = NDArray[np.float64]
 Curve = Array | Mapping[str, Array]
@@ -109,6 +109,17 @@ def sharpe_ratios(returns: Floats) -> list[float | None]:
     return [None if same else one for same, one in zip(flat.tolist(), ratios, strict=True)]
 
 
+def rolling_sharpe_ratio(returns: Floats, window: int, periods: int) -> Floats:
+    """Return the Sharpe ratio of the last `window` returns at each return, for a year (pyfolio's
+    rolling_sharpe): NaN before there are so many, and where it has none.
+    """
+    rolling = np.full(len(returns), np.nan)
+    if window <= len(returns):
+        ratios = sharpe_ratios(sliding_window_view(returns, window))
+        rolling[window - 1 :] = np.array(ratios, np.float64) * float(periods**0.5)
+    return rolling
+
+
 def of_a_year(of_one: float | None, periods: int) -> float | None:
     """A ratio of mean to deviation, of so many periods a year, for a year."""
     return None if of_one is None else of_one * float(periods**0.5)
@@ -182,62 +193,3 @@ def expected_shortfall(returns: Floats, tail: float) -> float | None:
         return None
     worst = np.sort(returns)[: int((len(returns) - 1) * tail) + 1]
     return -float(worst.mean() * 100)
-
-
-def drawdowns(equity: Floats) -> Floats:
-    """How far each point lies under the running peak, as a fraction of the peak; 0 where that is
-    DUST.
-    """
-    peak = np.maximum.accumulate(equity)
-    under: Floats = (peak - equity) / peak
-    under[under <= DUST] = 0.0
-    return under
-
-
-def max_drawdown(equity: Floats) -> float:
-    """Percent of the running peak."""
-    return float(drawdowns(equity).max() * 100)
-
-
-def max_drawdown_amount(equity: Floats) -> float:
-    """Rupees under the running peak; 0 where that is DUST."""
-    peak = np.maximum.accumulate(equity)
-    under = peak - equity
-    return float(np.where(under > DUST * peak, under, 0.0).max())
-
-
-def ulcer_index(equity: Floats) -> float:
-    """Percent: root of the mean squared drawdown (Martin and McCann 1989); the first point, from
-    which the others are counted, is not one of them.
-    """
-    return float(np.sqrt(np.mean(drawdowns(equity)[1:] ** 2)) * 100)
-
-
-class Spells(NamedTuple):
-    """Times under the running peak, by their places in equity: the last point at the peak, the
-    lowest point's depth (a fraction), and the recovery, or the last point of all.
-    """
-
-    begin: NDArray[np.intp]
-    end: NDArray[np.intp]
-    depth: Floats
-
-
-def spells(equity: Floats) -> Spells:
-    """As backtesting.py cuts them."""
-    under = drawdowns(equity)
-    edges = np.flatnonzero(np.append(under[:-1] == 0, True))
-    depth = np.maximum.reduceat(under, edges)[:-1]
-    depth[-1:] = np.maximum(depth[-1:], under[-1])
-    deep = depth > 0
-    return Spells(edges[:-1][deep], edges[1:][deep], depth[deep])
-
-
-def recovery_days(equity: Floats, days: NDArray[np.int32]) -> int | None:
-    """From the bottom of the largest drawdown to a new peak; None where it has not come, or where
-    there was no drawdown. `days`: the date of each point, as a day number.
-    """
-    under = drawdowns(equity)
-    bottom = int(np.argmax(under))
-    back = np.flatnonzero(under[bottom:] == 0)
-    return int(days[bottom + back[0]] - days[bottom]) if under[bottom] and len(back) else None

@@ -33,7 +33,7 @@ class Excursions(NamedTuple):
         return Excursions(self.adverse[rows], self.favorable[rows])
 
 
-def excursions(trades: Array, candles: Sequence[Candles], *, by_limit: bool) -> Excursions:
+def excursions_of(trades: Array, candles: Sequence[Candles], *, by_limit: bool) -> Excursions:
     """Of TRADE records, by the candles that were simulated, in the order of the symbols.
 
     What counts are the average entry, the exit and every bar that was held to its end. Of a bar

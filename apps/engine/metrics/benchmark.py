@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.figures.equity import SAME, deviation, of_a_year, sharpe_ratio
+from apps.engine.metrics.equity import SAME, deviation, of_a_year, sharpe_ratio
 
 Floats = NDArray[np.float64]
 

@@ -9,21 +9,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles, ist_day
-from apps.engine.figures.equity import (
+from apps.engine.kernel.records import Array
+from apps.engine.lazy import lazy
+from apps.engine.metrics.drawdowns import (
+    DrawdownEpisodes,
+    drawdown_episodes,
+    max_drawdown,
+    max_drawdown_amount,
+)
+from apps.engine.metrics.equity import (
     Curve,
-    Spells,
     daily_returns,
     day_ends,
     days_covered,
-    max_drawdown,
-    max_drawdown_amount,
     periods_a_year,
     sharpe_ratio,
-    spells,
     years_held,
 )
-from apps.engine.figures.paths import Excursions, buy_and_hold, excursions
-from apps.engine.figures.trades import (
+from apps.engine.metrics.excursions import Excursions, buy_and_hold, excursions_of
+from apps.engine.metrics.trades import (
     exposure,
     holding_hours,
     late_square_offs,
@@ -31,14 +35,12 @@ from apps.engine.figures.trades import (
     total,
     turnover,
 )
-from apps.engine.kernel.records import Array
-from apps.engine.lazy import lazy
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class ResultData:
     """Each is worked out once, and only when it is asked for.
 
     `trades` are TRADE records in the order of their exits; a trade's profit is net of charges.
@@ -153,20 +155,21 @@ class Facts:
         return np.concatenate([days[:1], days])
 
     @lazy
-    def spells(self) -> Spells:
+    def drawdown_episodes(self) -> DrawdownEpisodes:
         """Of `closes` under their peak."""
-        return spells(self.closes)
+        return drawdown_episodes(self.closes)
 
     @lazy
-    def spell_days(self) -> NDArray[np.int32]:
-        """Of the calendar, of each spell."""
-        return self.dates[self.spells.end] - self.dates[self.spells.begin]
+    def drawdown_days(self) -> NDArray[np.int32]:
+        """Of the calendar, of each episode."""
+        episodes = self.drawdown_episodes
+        return self.dates[episodes.end] - self.dates[episodes.begin]
 
     @lazy
     def excursions(self) -> Excursions | None:
         if not len(self.candles):
             return None
-        return excursions(self.trades, self.candles, by_limit=self.by_limit)
+        return excursions_of(self.trades, self.candles, by_limit=self.by_limit)
 
     @lazy
     def benchmark(self) -> Floats | None:

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.figures.equity import DUST, sharpe_ratio
 from apps.engine.kernel.codes import BY_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.kernel.records import Array
+from apps.engine.metrics.equity import DUST, sharpe_ratio
 
 Floats = NDArray[np.float64]
 

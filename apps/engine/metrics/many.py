@@ -1,4 +1,4 @@
-"""Facts of many plays: what a search reads of each is worked out for all in a few passes."""
+"""Result data of many plays: what a search reads of each is worked out for all in a few passes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
-from apps.engine.figures.equity import Curve, returns_of, sharpe_ratios
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.trades import net_profits
 from apps.engine.kernel.records import Array
+from apps.engine.metrics.equity import Curve, returns_of, sharpe_ratios
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.trades import net_profits
 
 NO_FLAGS: Final = np.empty(0, np.uint8)
 
@@ -30,7 +30,7 @@ def facts_of(
     trades: Array, ends: Sequence[int], told: Sequence[Told], capital: float,
     candles: Sequence[Candles], *, by_limit: bool = False,
     flags: NDArray[np.uint8] = NO_FLAGS,
-) -> list[Facts]:  # fmt: skip
+) -> list[ResultData]:  # fmt: skip
     """One of each play, as if it were alone; its trades end at its place in `ends`."""
     profit = net_profits(trades)
     gains, losses = profit > 0, profit < 0
@@ -39,7 +39,7 @@ def facts_of(
     of_won, of_lost = (pairwise(_counted(one, ends)) for one in (gains, losses))
     found = []
     for of_all, of_gains, of_losses, one in zip(bounds, of_won, of_lost, told, strict=True):
-        facts = Facts(
+        facts = ResultData(
             trades[slice(*of_all)], one.curve, capital, candles, one.day_ends, by_limit, flags
         )
         known = profit[slice(*of_all)], won[slice(*of_gains)], lost[slice(*of_losses)]
@@ -54,9 +54,9 @@ def _counted(chosen: NDArray[np.bool_], ends: Sequence[int]) -> list[int]:
     return counts
 
 
-def know_returns(facts: Sequence[Facts]) -> None:
+def know_returns(facts: Sequence[ResultData]) -> None:
     """Work out the daily returns, and their ratio, of those whose points all end days."""
-    alike = defaultdict[int, list[Facts]](list)
+    alike = defaultdict[int, list[ResultData]](list)
     for one in facts:
         if one.day_ends is not None and len(one.day_ends) == len(one.curve["time"]):
             alike[len(one.day_ends)].append(one)

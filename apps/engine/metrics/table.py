@@ -16,12 +16,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.figures import benchmark as beside
-from apps.engine.figures import equity
-from apps.engine.figures import trades as trade
-from apps.engine.figures.facts import Facts
-from apps.engine.figures.trades import Floats, ratio, total
 from apps.engine.kernel.reasons import EXIT_REASONS
+from apps.engine.metrics import benchmark as beside
+from apps.engine.metrics import drawdowns, equity
+from apps.engine.metrics import trades as trade
+from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.trades import Floats, ratio, total
 from apps.engine.units import Unit, rounded
 
 Figure = float | int | None
@@ -45,12 +45,12 @@ class Metric(NamedTuple):
 
     unit: Unit
     text: str
-    formula: Callable[[Facts], Figure]
+    formula: Callable[[ResultData], Figure]
     falls: bool = False
     annual: bool = False
     within_days: bool = False
 
-    def of(self, facts: Facts) -> Figure:
+    def of(self, facts: ResultData) -> Figure:
         """Rupees as people write them, ratios as they are."""
         value = None if self.annual and is_too_short(facts.years) else self.formula(facts)
         return rounded(value, RUPEES) if self.unit == RUPEES and value is not None else value
@@ -70,34 +70,34 @@ def _over(part: float | None, whole: float | None) -> float | None:
     return None if part is None or not whole else part / whole
 
 
-def _growth(f: Facts) -> float:
+def _growth(f: ResultData) -> float:
     return equity.annual_growth(f.equity, f.years)
 
 
-def _adverse(f: Facts) -> Floats:
+def _adverse(f: ResultData) -> Floats:
     return np.empty(0) if f.excursions is None else f.excursions.adverse * 100
 
 
-def _favorable(f: Facts) -> Floats:
+def _favorable(f: ResultData) -> Floats:
     return np.empty(0) if f.excursions is None else f.excursions.favorable * 100
 
 
-def _given_back(f: Facts) -> Floats:
+def _given_back(f: ResultData) -> Floats:
     """Percent of the entry's value, from the best price of each trade to its exit."""
     return _favorable(f) - f.trades["gross"] / f.trades["value"] * 100 if f.candles else np.empty(0)
 
 
-def _beside(f: Facts, formula: Callable[[Floats, Floats], float | None]) -> float | None:
+def _beside(f: ResultData, formula: Callable[[Floats, Floats], float | None]) -> float | None:
     return None if f.beside is None else formula(*f.beside)
 
 
 def _beside_a_year(
-    f: Facts, formula: Callable[[Floats, Floats, int], float | None]
+    f: ResultData, formula: Callable[[Floats, Floats, int], float | None]
 ) -> float | None:
     return None if f.beside is None else formula(*f.beside, f.periods_a_year)
 
 
-def _benchmark(f: Facts, formula: Callable[[Floats], float]) -> float | None:
+def _benchmark(f: ResultData, formula: Callable[[Floats], float]) -> float | None:
     return None if f.benchmark is None else formula(f.benchmark)
 
 
@@ -204,7 +204,7 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "calmarRatio": Metric(RATIO, "Growth a year over the largest drawdown.",
         lambda f: _over(_growth(f), f.max_drawdown), annual=True, within_days=True),
     "martinRatio": Metric(RATIO, "Growth a year over the ulcer index.",
-        lambda f: _over(_growth(f), equity.ulcer_index(f.closes)), annual=True),
+        lambda f: _over(_growth(f), drawdowns.ulcer_index(f.closes)), annual=True),
     "omegaRatio": Metric(RATIO, "Daily gains over daily losses.",
         lambda f: equity.omega_ratio(f.daily)),
     "recoveryFactor": Metric(RATIO, "Net profit over the largest drawdown in rupees.",
@@ -221,17 +221,17 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "maxDrawdownAmount": Metric(RUPEES, "The largest fall in rupees.",
         lambda f: f.max_drawdown_amount, falls=True, within_days=True),
     "averageDrawdown": Metric(PERCENT, "The largest fall of each spell under the peak, by days.",
-        lambda f: _percent(trade.mean(f.spells.depth)) or 0.0, falls=True),
+        lambda f: _percent(trade.mean(f.drawdown_episodes.depth)) or 0.0, falls=True),
     "maxDrawdownDays": Metric(DAYS, "The longest spell under the peak, by the calendar.",
-        lambda f: _most(f.spell_days), falls=True),
+        lambda f: _most(f.drawdown_days), falls=True),
     "averageDrawdownDays": Metric(DAYS, "Of a spell under the peak, by the calendar.",
-        lambda f: trade.mean(f.spell_days) or 0.0, falls=True),
+        lambda f: trade.mean(f.drawdown_days) or 0.0, falls=True),
     "recoveryDays": Metric(DAYS, "From the largest fall's bottom to a new peak; null without one.",
-        lambda f: equity.recovery_days(f.closes, f.dates), falls=True),
+        lambda f: drawdowns.recovery_days(f.closes, f.dates), falls=True),
     "underwaterPercentage": Metric(PERCENT, "Days that end under the peak.",
-        lambda f: float((equity.drawdowns(f.closes)[1:] > 0).mean() * 100), falls=True),
+        lambda f: float((drawdowns.drawdowns(f.closes)[1:] > 0).mean() * 100), falls=True),
     "ulcerIndex": Metric(PERCENT, "Root of the mean squared drawdown of days.",
-        lambda f: equity.ulcer_index(f.closes), falls=True),
+        lambda f: drawdowns.ulcer_index(f.closes), falls=True),
     "bestDay": Metric(PERCENT, "The largest daily return.",
         lambda f: _percent(trade.largest(f.daily))),
     "worstDay": Metric(PERCENT, "The smallest daily return.",
@@ -251,7 +251,7 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
     "benchmarkReturn": Metric(PERCENT, "Of buying all symbols in equal parts, and holding them.",
         lambda f: _benchmark(f, lambda held: float(held[-1] - 1) * 100), within_days=True),
     "benchmarkMaxDrawdown": Metric(PERCENT, "Its largest fall, by days.",
-        lambda f: _benchmark(f, equity.max_drawdown), falls=True, within_days=True),
+        lambda f: _benchmark(f, drawdowns.max_drawdown), falls=True, within_days=True),
     "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
         lambda f: _beside_a_year(f, beside.alpha), annual=True, within_days=True),
     "beta": Metric(RATIO, "Movement with the benchmark's.",
@@ -273,14 +273,14 @@ METRICS: Final[Mapping[str, Metric]] = {**TRADES, **EQUITY, **BENCHMARK}
 
 
 def performance(
-    facts: Facts, *, rejected: Mapping[str, int], paid: Mapping[str, float]
+    facts: ResultData, *, rejected: Mapping[str, int], paid: Mapping[str, float]
 ) -> Performance:
     """Every figure of METRICS; `rejected` counts signals by reason, `paid` are charges by kind."""
     found: Performance = {**figures(facts, METRICS)}
     return {**found, "chargesByKind": dict(paid), "rejectedSignals": dict(rejected)}
 
 
-def figures(facts: Facts, names: Iterable[str]) -> dict[str, Figure]:
+def figures(facts: ResultData, names: Iterable[str]) -> dict[str, Figure]:
     """Some of METRICS, by name; 0 for what has no denominator before the first trade."""
     found = {name: METRICS[name].of(facts) for name in names}
     if len(facts.trades):

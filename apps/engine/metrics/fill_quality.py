@@ -37,7 +37,7 @@ _NO_FILLS = [EXIT_REASONS.index(name) for name in ("end_of_data", "expiry")]
 """Exits that no order in the bar makes."""
 
 
-class Fills(NamedTuple):
+class FillQuality(NamedTuple):
     """One column a fact, one value a trade; NaN where it is not known, or where there is none.
 
     Delays are bars and minutes of sessions between the end of the symbol's last bar before the
@@ -52,21 +52,21 @@ class Fills(NamedTuple):
     exit_delay_minutes: Floats
     exit_volume: Floats
 
-    def of(self, rows: slice | NDArray[np.intp]) -> Fills:
+    def of(self, rows: slice | NDArray[np.intp]) -> FillQuality:
         """The facts of some of the trades."""
-        return Fills(*(column[rows] for column in self))
+        return FillQuality(*(column[rows] for column in self))
 
 
-def fills_of(
+def fill_quality_of(
     trades: Array,
     candles: Sequence[Candles],
     calendars: Sequence[Sessions | None],
     timeframe: str,
-) -> Fills:
+) -> FillQuality:
     """The facts of TRADE records, by the bars that were simulated and the calendars of their
     symbols, both in the order of the symbols.
     """
-    fills = unknown_fills(len(trades))
+    fills = unknown_fill_quality(len(trades))
     for index, (bars, sessions) in enumerate(zip(candles, calendars, strict=True)):
         rows = np.flatnonzero(trades["symbol"] == index)
         if len(rows):
@@ -76,9 +76,9 @@ def fills_of(
     return fills
 
 
-def unknown_fills(count: int) -> Fills:
+def unknown_fill_quality(count: int) -> FillQuality:
     """Of so many trades of which nothing is known."""
-    return Fills(*(np.full(count, np.nan) for _ in Fills._fields))
+    return FillQuality(*(np.full(count, np.nan) for _ in FillQuality._fields))
 
 
 def volume_shares(quantity: Floats, volume: Floats) -> Floats:
@@ -98,7 +98,9 @@ def is_late(bars: Floats) -> NDArray[np.bool_]:
     return bars > LATE_BARS  # never true of NaN
 
 
-def _of_symbol(trades: Array, bars: Candles, sessions: Sessions | None, timeframe: str) -> Fills:
+def _of_symbol(
+    trades: Array, bars: Candles, sessions: Sessions | None, timeframe: str
+) -> FillQuality:
     entry = np.searchsorted(bars.time, trades["entry_time"])
     leave = np.searchsorted(bars.time, trades["exit_time"])
     volume = bars.volume if bars.volume.any() else np.full(len(bars), np.nan)
@@ -106,11 +108,11 @@ def _of_symbol(trades: Array, bars: Candles, sessions: Sessions | None, timefram
     decided = np.isin(trades["reason"], _DECIDED_AT_A_CLOSE)
     if sessions is None:
         unknown = np.full(len(trades), np.nan)
-        return Fills(unknown, unknown, volume[entry], unknown, unknown, volume_at_exit)
+        return FillQuality(unknown, unknown, volume[entry], unknown, unknown, volume_at_exit)
     clock = _SessionClock(bars, sessions, timeframe)
     entry_bars, entry_minutes = clock.delays(entry)
     exit_bars, exit_minutes = clock.delays(leave)
-    return Fills(
+    return FillQuality(
         entry_bars,
         entry_minutes,
         volume[entry],

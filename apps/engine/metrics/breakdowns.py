@@ -7,21 +7,24 @@ are those of Asia/Kolkata.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from math import floor, log10
 from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import IST, ist_day
-from apps.engine.figures.equity import day_ends
-from apps.engine.figures.trades import net_profits, ratio
+from apps.engine.candles import DAY, IST, ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
+from apps.engine.metrics.equity import day_ends
+from apps.engine.metrics.trades import SECONDS_AN_HOUR, net_profits, ratio, trade_returns
 from apps.engine.units import Unit, rounded
 
 WEEKDAYS: Final = (
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
 )  # fmt: skip
+HOURS: Final = tuple(f"{hour:02}:00" for hour in range(24))
 SIDES: Final = ("short", "long")
 DAYS, WEEKS, MONTHS, YEARS = "M8[D]", "M8[W]", "M8[M]", "M8[Y]"
 MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
@@ -76,6 +79,42 @@ def by_exit_reason(trades: Array) -> list[Group]:
 def by_weekday(trades: Array) -> list[Group]:
     """The weekday of the entry; 1970-01-01 was a Thursday."""
     return _some(_groups(trades, (ist_day(trades["entry_time"]) + 3) % 7, WEEKDAYS))
+
+
+def by_hour(trades: Array) -> list[Group]:
+    """By the hour of the entry, by the clock of India: `09:00` has entries before 10:00."""
+    hour = (trades["entry_time"] + IST) % DAY // SECONDS_AN_HOUR
+    return _some(_groups(trades, hour, HOURS))
+
+
+class Bin(NamedTuple):
+    """The trades whose return is at least `low` and less than `high`, both percent."""
+
+    low: float
+    high: float
+    trades: int
+
+
+def return_histogram(trades: Array, most: int = 40) -> list[Bin]:
+    """Count trades by their return, in at most `most` bins of one width, which is 1, 2 or 5 times a
+    power of ten. Edges are multiples of it, so no bin has winners beside losers.
+    """
+    if not len(trades):
+        return []
+    returns = trade_returns(trades) * 100
+    span = float(np.ptp(returns)) or abs(float(returns[0])) or 1.0
+    width = _round_width(span / (most - 2))
+    index = np.floor(returns / width).astype(np.int64)
+    first = int(index.min())
+    counts = np.bincount(index - first).tolist()
+    edges = np.round(np.arange(first, first + len(counts) + 1) * width, 10).tolist()
+    return [Bin(*edge, count) for edge, count in zip(pairwise(edges), counts, strict=True)]
+
+
+def _round_width(least: float) -> float:
+    """Return the first of 1, 2 and 5 times a power of ten that is not less."""
+    power = 10.0 ** floor(log10(least))
+    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
 
 
 def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[Period]:

@@ -1,0 +1,110 @@
+"""Falls of equity under its running peak.
+
+The running peak is that of equity at closes, open positions marked (empyrical, backtesting.py).
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.metrics.equity import DUST, Floats
+
+Days = NDArray[np.int32]
+
+
+def drawdowns(equity: Floats) -> Floats:
+    """Return how far each point lies under the running peak, as a fraction of the peak; 0 where
+    that is DUST.
+    """
+    peak = np.maximum.accumulate(equity)
+    under: Floats = (peak - equity) / peak
+    under[under <= DUST] = 0.0
+    return under
+
+
+def max_drawdown(equity: Floats) -> float:
+    """Return the largest fall in percent of the running peak."""
+    return float(drawdowns(equity).max() * 100)
+
+
+def max_drawdown_amount(equity: Floats) -> float:
+    """Return the largest fall in rupees under the running peak; 0 where that is DUST."""
+    peak = np.maximum.accumulate(equity)
+    under = peak - equity
+    return float(np.where(under > DUST * peak, under, 0.0).max())
+
+
+def ulcer_index(equity: Floats) -> float:
+    """Return the root of the mean squared drawdown, in percent (Martin and McCann 1989); the first
+    point, from which the others are counted, is not one of them.
+    """
+    return float(np.sqrt(np.mean(drawdowns(equity)[1:] ** 2)) * 100)
+
+
+class DrawdownEpisodes(NamedTuple):
+    """Times under the running peak, as backtesting.py cuts them, by indices of equity: `begin` is
+    the last point at the peak, `end` the first one back at it, or the last point of all. `depth` is
+    that of the lowest point, a fraction of the peak.
+    """
+
+    begin: NDArray[np.intp]
+    end: NDArray[np.intp]
+    depth: Floats
+
+
+def drawdown_episodes(equity: Floats) -> DrawdownEpisodes:
+    """Return all episodes, oldest first."""
+    under = drawdowns(equity)
+    edges = np.flatnonzero(np.append(under[:-1] == 0, True))
+    depth = np.maximum.reduceat(under, edges)[:-1]
+    depth[-1:] = np.maximum(depth[-1:], under[-1])
+    deep = depth > 0
+    return DrawdownEpisodes(edges[:-1][deep], edges[1:][deep], depth[deep])
+
+
+class Drawdown(NamedTuple):
+    """One episode as people read it. `recovered` is None where equity has not come back to its
+    peak; `days` are those of the calendar from the peak to the recovery, or to the end.
+    """
+
+    peak: date
+    trough: date
+    recovered: date | None
+    percent: float
+    days: int
+
+
+def worst_drawdowns(equity: Floats, days: Days, count: int) -> list[Drawdown]:
+    """Return the `count` deepest episodes, deepest first; ties go to the older one (the columns of
+    pyfolio's gen_drawdown_table). `days`: the date of each point, as a day number.
+    """
+    under, episodes = drawdowns(equity), drawdown_episodes(equity)
+    dates: list[date] = days.astype("M8[D]").tolist()
+    worst = []
+    for episode in np.argsort(-episodes.depth, kind="stable")[:count].tolist():
+        begin, end = int(episodes.begin[episode]), int(episodes.end[episode])
+        trough = begin + int(np.argmax(under[begin : end + 1]))
+        worst.append(
+            Drawdown(
+                peak=dates[begin],
+                trough=dates[trough],
+                recovered=dates[end] if under[end] == 0 else None,
+                percent=float(episodes.depth[episode]) * 100,
+                days=int(days[end] - days[begin]),
+            )
+        )
+    return worst
+
+
+def recovery_days(equity: Floats, days: Days) -> int | None:
+    """Return the days from the bottom of the largest drawdown to a new peak; None where it has not
+    come, or where there was no drawdown. `days`: the date of each point, as a day number.
+    """
+    under = drawdowns(equity)
+    bottom = int(np.argmax(under))
+    back = np.flatnonzero(under[bottom:] == 0)
+    return int(days[bottom + back[0]] - days[bottom]) if under[bottom] and len(back) else None
