@@ -25,6 +25,7 @@ SOME = {
     "maxDrawdown": {"threshold": 12.5, "action": "pause_algorithm"},
     "winRate": {"threshold": 40, "action": "send_notification"},
 }
+NOT_A_THRESHOLD: tuple[object, ...] = ("x", "1", True, None, [1], {}, -1)
 
 
 def alerts(algorithm: Algorithm) -> str:
@@ -161,7 +162,7 @@ def test_alerts_may_be_set_in_any_state_and_are_no_change_of_the_description(
         *(
             ({"alerts": {"winRate": {"threshold": threshold, "action": "send_notification"}}},
              "alerts.winRate.threshold", None)
-            for threshold in ("x", "1", True, None, [1], {}, -1)
+            for threshold in NOT_A_THRESHOLD
         ),
         ({"alerts": {"winRate": {"threshold": 1, "action": "pause_algorithm", "acton": 1}}},
          "alerts.winRate.acton", ["threshold", "action"]),

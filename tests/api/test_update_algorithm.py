@@ -36,8 +36,7 @@ def test_what_is_sent_replaces_and_what_is_absent_stays(api: Api, alice: User, v
 
 def test_the_version_counts_changes_of_the_steps_alone(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice, **make.steps())
-    body: dict[str, Any]
-    for body, version in [
+    changes: list[tuple[dict[str, Any], int]] = [
         ({"name": "Other", "description": "text"}, 1),
         ({"walkForwardConfig": {"windows": 5}}, 1),
         (make.steps(), 1),
@@ -45,7 +44,8 @@ def test_the_version_counts_changes_of_the_steps_alone(api: Api, alice: User) ->
         ({"positionSizing": {"method": "risk_based", "riskPercentage": 2}}, 2),
         (make.steps(), 3),
         (make.steps(positionSizing={}, riskParameters={}), 4),
-    ]:
+    ]
+    for body, version in changes:
         assert send(api, alice, algorithm, **body).json()["version"] == version, body
 
 

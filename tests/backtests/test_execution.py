@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from typing import cast
 
 import pytest
 from django.db import OperationalError, transaction
@@ -82,7 +83,8 @@ def test_prices_are_adjusted_and_the_receipt_says_for_what(queued: Backtest) -> 
     corporate_actions.load(rows=[row, later], now=make.NOW)
     adjusted = run(backtest).result
     message = "Prices of NSE:NIFTY are adjusted for: bonus 1:1 of 2024-02-15."
-    assert {"code": "adjusted_prices", "message": message} in adjusted.receipt["notes"]
+    notes = cast("list[object]", adjusted.receipt["notes"])
+    assert {"code": "adjusted_prices", "message": message} in notes
     assert "adjusted_prices" not in str(raw.receipt["notes"])
     assert adjusted.receipt["candles"] != raw.receipt["candles"]
 

@@ -42,20 +42,21 @@ def ask(port: int, sent: bytes, *, times: int) -> Load:
             left -= 1
         while waiting.get_map():
             for key, _ in waiting.select():
-                exchange = key.data
-                exchange.answer += key.fileobj.recv(65536)
+                exchange: _Exchange = key.data
+                exchange.answer += exchange.connection.recv(65536)
                 if not _is_whole(exchange.answer):
                     continue
                 each.append(time.perf_counter() - exchange.begun)
                 waiting.unregister(key.fileobj)
                 if left > 0:
-                    _send(key.fileobj, sent, waiting)
+                    _send(exchange.connection, sent, waiting)
                     left -= 1
         return Load(time.perf_counter() - begun, each)
 
 
 @dataclass(slots=True)
 class _Exchange:
+    connection: socket
     begun: float
     answer: bytes = b""
 
@@ -67,7 +68,7 @@ def _connected(port: int) -> socket:
 
 
 def _send(connection: socket, sent: bytes, waiting: selectors.BaseSelector) -> None:
-    exchange = _Exchange(time.perf_counter())
+    exchange = _Exchange(connection, time.perf_counter())
     connection.sendall(sent)
     waiting.register(connection, selectors.EVENT_READ, exchange)
 

@@ -87,7 +87,10 @@ class Hanging:
         self.over = threading.Event()
 
     def __call__(self) -> Callable[[BaseHTTPRequestHandler], None]:
-        return lambda handler: self.over.wait(60) and None
+        def wait(_: BaseHTTPRequestHandler) -> None:
+            self.over.wait(60)
+
+        return wait
 
 
 def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:

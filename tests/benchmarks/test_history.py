@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -101,7 +102,8 @@ def rows_of_csv(path: Path) -> Iterable[Row]:
 
 
 def rows_of_parquet(path: Path) -> Iterable[Row]:
-    stamps, *numbers = (column.to_pylist() for column in pq.read_table(path).columns)
+    columns: list[list[Any]] = [column.to_pylist() for column in pq.read_table(path).columns]
+    stamps, *numbers = columns
     return zip((int(stamp.timestamp()) for stamp in stamps), *numbers, strict=True)
 
 

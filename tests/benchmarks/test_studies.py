@@ -1,6 +1,7 @@
 """What sharing bars and columns saves a search, and what compiling saves a Monte Carlo."""
 
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -40,13 +41,14 @@ def drawn_in_numpy(profits: np.ndarray, method: str) -> np.ndarray:
     if method == "bootstrap":
         return profits[random.integers(0, TRADES, (RUNS, TRADES))]
     begins = random.integers(0, TRADES, (RUNS, -(-TRADES // BLOCK)))
-    places = (begins[:, :, np.newaxis] + np.arange(BLOCK)).reshape(RUNS, -1)[:, :TRADES]
-    return profits[places % TRADES]
+    indices = (begins[:, :, np.newaxis] + np.arange(BLOCK)).reshape(RUNS, -1)[:, :TRADES]
+    drawn: np.ndarray = profits[indices % TRADES]
+    return drawn
 
 
 def in_numpy(
     profits: np.ndarray, method: str, capital: float, threshold: float
-) -> tuple[np.ndarray, ...]:
+) -> tuple[object, ...]:
     """As one writes it: all draws at once, then along each path."""
     drawn = drawn_in_numpy(profits, method)
     equity = np.cumsum(np.hstack([np.full((RUNS, 1), capital), drawn]), axis=1)
@@ -59,11 +61,11 @@ def test_paths_against_numpy() -> None:
     for method in METHODS:
         ratio = compare(
             f"{RUNS:,} paths of {TRADES} trades, {method}, compiled against NumPy",
-            lambda method=method: paths(
-                profits, capital=1e6, runs=RUNS, method=method, block=BLOCK, threshold=5e5, seed=1,
-                threads=2,
+            partial(
+                paths, profits, capital=1e6, runs=RUNS, method=method, block=BLOCK, threshold=5e5,
+                seed=1, threads=2,
             ),
-            lambda method=method: in_numpy(profits, method, 1e6, 5e5),
+            partial(in_numpy, profits, method, 1e6, 5e5),
             rounds=7,
         )  # fmt: skip
         assert ratio > 0

@@ -44,7 +44,7 @@ class Runner:
         requests.flush()
         answer = answers.readline()
         if not answer:
-            raise RuntimeError(f"{self._process.args} ended with {self._process.wait()}")
+            raise RuntimeError(f"{self._process.args!r} ended with {self._process.wait()}")
         return Measured(**json.loads(answer))
 
 

@@ -17,7 +17,8 @@ backtesting.backtesting._tqdm = lambda bars, **_: bars  # no progress bar to pay
 
 def crossings(close: np.ndarray) -> np.ndarray:
     above = talib.EMA(close, 9) > talib.EMA(close, 21)
-    return np.r_[False, above[1:] & ~above[:-1]].astype(float)
+    crossed: np.ndarray = np.r_[False, above[1:] & ~above[:-1]].astype(float)
+    return crossed
 
 
 class Cross(Strategy):

@@ -65,7 +65,7 @@ async def signed_in(authorization: Annotated[str, Header()]) -> str:
         row = (await connection.execute(asked)).first()
     if row is None or row.ended_at or row.expires_at <= datetime.now(UTC) or not row.is_active:
         raise HTTPException(401)
-    return claims["sub"]
+    return str(claims["sub"])
 
 
 User = Annotated[str, Depends(signed_in)]
@@ -128,7 +128,7 @@ async def one(user: str, algorithm: str) -> Mapping[str, Any]:
     mine = (table.c.owner_id == user) & (table.c.status != "archived")
     async with ENGINE.connect() as connection:
         found = await connection.execute(select(table).where(mine, table.c.id == algorithm))
-        row = found.mappings().first()
+        row: Mapping[str, Any] | None = found.mappings().first()
     if row is None:
         raise HTTPException(404)
     return row

@@ -85,14 +85,14 @@ def history_of(path: str) -> tuple[History, int, int]:
 
 def histories_of(path: str) -> tuple[list[History], int, int]:
     """The candles of a file, or those of all files in a folder; and their range."""
-    files = sorted(Path(path).glob("*.npz")) or [path]
+    files = sorted(Path(path).glob("*.npz")) or [Path(path)]
     candles = list(_read(files))
     time = candles[0].time
     histories = [History(*one) for one in zip(_names(len(files)), candles, strict=True)]
     return histories, int(time[0]), int(time[-1]) + 60
 
 
-def _read(files: Sequence[str | Path]) -> Iterator[Candles]:
+def _read(files: Sequence[Path]) -> Iterator[Candles]:
     """Many symbols in one table, as the service reads them."""
     table = Table(MOST_BARS)
     for file in files:

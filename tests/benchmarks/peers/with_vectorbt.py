@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from itertools import product
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from vectorbt.portfolio.enums import StopEntryPrice
 
 warnings.simplefilter("ignore")
 
-Frame = pd.Series | pd.DataFrame
+Frame: TypeAlias = pd.Series | pd.DataFrame
 
 AVERAGE = vbt.IndicatorFactory.from_talib("EMA")
 PAIRS = list(product((5, 24), range(50, 175, 5)))

@@ -47,6 +47,7 @@ SIGN_UPS: Final = [
     _without("name", SIGN_UP, "I32"),
     *each("I", 32, _name, "", "x" * 101, "a\0b", {}),
 ]  # fmt: skip
+NO_CREDENTIALS: Final[tuple[object, ...]] = ("", None, 1, True, [], {})
 LOG_INS: Final = [
     _without("email", LOG_IN, "I35"),
     _without("password", LOG_IN, "I35"),
@@ -56,7 +57,7 @@ LOG_INS: Final = [
             details={"field": field},
         )
         for field in ("email", "password")
-        for value in ("", None, 1, True, [], {})
+        for value in NO_CREDENTIALS
     ],
     Row("I37 a form", MEDIA_TYPE, path=LOG_IN, body=b"email=a%40b.com&password=abcdefgh",
         kind="application/x-www-form-urlencoded"),

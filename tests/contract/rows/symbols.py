@@ -27,6 +27,7 @@ IN_ALGORITHMS: Final = [
     ],
     wrong("D39 one twice", "basicInfo.symbols", ["NSE:TCS", "NSE:TCS"]),
 ]
+NOT_A_SYMBOL: Final[tuple[object, ...]] = (None, 1, True, [], {}, ["NSE:TCS"])
 NOT_TEXT: Final = [
     Row(name, INVALID, path=VALIDATE, body=body, details={"field": "symbol"})
     for name, body in [
@@ -34,7 +35,7 @@ NOT_TEXT: Final = [
         ("D01 no symbol to be checked", {}),
         *[
             (f"D01 {shown(value)} as a symbol to be checked", {"symbol": value})
-            for value in (None, 1, True, [], {}, ["NSE:TCS"])
+            for value in NOT_A_SYMBOL
         ],
     ]
 ]
