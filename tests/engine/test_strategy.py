@@ -154,6 +154,7 @@ def test_the_schema_documents_every_step_and_indicator() -> None:
     assert schema["required"] == list(STEPS)
     assert schema["$defs"]["MACD"]["properties"]["slowPeriod"] == {
         "default": 26,
+        "description": "Candles of the slow moving average.",
         "maximum": 1000,
         "minimum": 3,
         "title": "Slowperiod",

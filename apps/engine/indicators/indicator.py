@@ -23,6 +23,57 @@ LONGER_TIMEFRAMES = ("5m", "15m", "30m", "1h", "4h", "1d", "1w")
 SOURCES = ("close", "open", "high", "low", "volume", "hl2", "hlc3", "ohlc4")
 """Columns an indicator of one price can be taken of; the first is the default."""
 
+PARAMETERS = {
+    "acceleration": "Acceleration factor at the start, and what each new extreme adds to it.",
+    "accelerationInitLong": "Acceleration factor at the start of a rise.",
+    "accelerationInitShort": "Acceleration factor at the start of a fall.",
+    "accelerationLong": "What each new high of a rise adds to the acceleration factor.",
+    "accelerationMaxLong": "Largest acceleration factor of a rise.",
+    "accelerationMaxShort": "Largest acceleration factor of a fall.",
+    "accelerationShort": "What each new low of a fall adds to the acceleration factor.",
+    "atrPeriod": "Candles that the average true range (ATR) is taken over.",
+    "basePeriod": "Candles of the base line (Kijun).",
+    "conversionPeriod": "Candles of the conversion line (Tenkan).",
+    "dMaType": "Kind of moving average that makes %D of %K.",
+    "dPeriod": "Candles of %K that %D averages.",
+    "displacement": "Candles ahead at which the spans are drawn.",
+    "emaPeriod": "Candles of the exponential averages of the range.",
+    "fastLimit": "Largest smoothing factor that the average adapts to.",
+    "fastMaType": "Kind of the fast moving average.",
+    "fastPeriod": "Candles of the fast moving average, fewer than slowPeriod.",
+    "firstPeriod": "Candles of the first smoothing.",
+    "kPeriod": "Candles whose range %K is measured in.",
+    "leftBars": "Candles before a swing that it stands out from.",
+    "maType": "Kind of moving average.",
+    "maximum": "Largest acceleration factor.",
+    "minutes": "Length of the opening range in minutes, from the session's first candle.",
+    "multiplier": "How many standard deviations or average true ranges are taken.",
+    "offsetOnReverse": "Fraction of the price that the line is moved away by when it turns.",
+    "percentile": "Which percentile, 0 to 100; 50 is the median.",
+    "period": "Candles that it is taken over.",
+    "period1": "Candles of the first of its three spans.",
+    "period2": "Candles of the second of its three spans.",
+    "period3": "Candles of the third of its three spans.",
+    "rightBars": "Candles after a swing that it stands out from; after them it is known.",
+    "roc1Period": "Candles back of the first rate of change.",
+    "roc2Period": "Candles back of the second rate of change.",
+    "rocPeriod": "Candles back of the rate of change.",
+    "secondPeriod": "Candles of the second smoothing.",
+    "signalMaType": "Kind of moving average of the signal line.",
+    "signalPeriod": "Candles of the signal line.",
+    "slowLimit": "Smallest smoothing factor that the average adapts to.",
+    "slowMaType": "Kind of the slow moving average.",
+    "slowPeriod": "Candles of the slow moving average.",
+    "smoothing": "Candles that %K is smoothed over.",
+    "smoothingMaType": "Kind of moving average that smooths %K.",
+    "spanPeriod": "Candles of span B.",
+    "stddevPeriod": "Candles that the standard deviation is taken over.",
+    "sumPeriod": "Candles that are added up.",
+    "vFactor": "How much lag is taken out: 0 none, 1 the most.",
+    "wmaPeriod": "Candles of the weighted average.",
+}
+"""What each parameter sets, by its name on the wire."""
+
 
 class Mirror(Enum):
     """What an output becomes when the market is turned upside down, in the words of the wire.
@@ -71,6 +122,11 @@ class Parameter(NamedTuple):
     names: tuple[tuple[str, int], ...] = ()
     opposite: str = ""
     mirror: Mirror = Mirror.SAME
+
+    @property
+    def description(self) -> str:
+        """What it sets, the same wherever a parameter has this name."""
+        return PARAMETERS[self.name]
 
     @property
     def is_whole(self) -> bool:

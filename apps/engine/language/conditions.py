@@ -39,6 +39,14 @@ else:
     PatternName = Literal[tuple(PATTERNS)]
 
 
+_SIDE = Field(
+    None,
+    description="Count it for this side alone, as it is written. Absent: for both, mirrored for the"
+    " side that it is not written for.",
+    examples=["long"],
+)
+_OF_A_GROUP = "What the group joins, 1 to 20; at most 400 in a list with those of its groups."
+
 Warmups: TypeAlias = tuple[tuple[str | None, int], ...]
 """Candles of a timeframe (None: the algorithm's own) before the first one at which a condition can
 be true, one by one for what it reads."""
@@ -48,10 +56,13 @@ class IndicatorIndicator(Part):
     """Two indicators compared."""
 
     type: Literal["indicator_indicator"]
-    indicator1: AnyIndicator
-    operator: ComparisonOperator
-    indicator2: AnyIndicator
-    side: Maybe[Side] = None
+    indicator1: AnyIndicator = Field(description="The indicator that is compared.")
+    operator: ComparisonOperator = Field(
+        description="How indicator1 must stand to indicator2. `crosses_above`: not above it at the"
+        " candle before, and above it now; `at_or_above` and `at_or_below` include equal values."
+    )
+    indicator2: AnyIndicator = Field(description="The indicator that it is compared with.")
+    side: Maybe[Side] = _SIDE
 
     @property
     def warmups(self) -> Warmups:
@@ -66,11 +77,26 @@ class IndicatorValue(Part):
     """An indicator compared with a number, or with itself some candles ago (rising, falling)."""
 
     type: Literal["indicator_value"]
-    indicator: AnyIndicator
-    operator: Literal[ComparisonOperator, MovementOperator]
-    value: Maybe[Level] = None
-    candles: Maybe[Annotated[int, Field(ge=1, le=100), Whole]] = None
-    side: Maybe[Side] = None
+    indicator: AnyIndicator = Field(description="The indicator that is compared.")
+    operator: Literal[ComparisonOperator, MovementOperator] = Field(
+        description="How it must stand to the value, or move: `rising` and `falling` compare it"
+        " with itself some candles ago. `crosses_above`: not above the value at the candle before,"
+        " and above it now.",
+        examples=["above"],
+    )
+    value: Maybe[Level] = Field(
+        None,
+        description="The level to compare with, in the indicator's own unit. `rising` and `falling`"
+        " have none; the other operators need it.",
+        examples=[70],
+    )
+    candles: Maybe[Annotated[int, Field(ge=1, le=100), Whole]] = Field(
+        None,
+        description="Of `rising` and `falling` alone: over how many candles in a row it moves that"
+        " way; 1 where absent.",
+        examples=[3],
+    )
+    side: Maybe[Side] = _SIDE
 
     @property
     def warmups(self) -> Warmups:
@@ -95,9 +121,16 @@ class CandlePattern(Part):
     """A pattern of candles that ends at this one; of either direction where none is given."""
 
     type: Literal["candle_pattern"]
-    pattern: PatternName
-    direction: Maybe[Direction] = None
-    side: Maybe[Side] = None
+    pattern: PatternName = Field(
+        description="The pattern by TA-Lib's name; `GET /api/trading/indicators` describes each.",
+        examples=["CDLENGULFING"],
+    )
+    direction: Maybe[Direction] = Field(
+        None,
+        description="Count bullish or bearish ones alone. Absent: either.",
+        examples=["bullish"],
+    )
+    side: Maybe[Side] = _SIDE
 
     @property
     def warmups(self) -> Warmups:
@@ -108,9 +141,17 @@ class TimeWindow(Part):
     """True for bars that start in [from, to), exchange time."""
 
     type: Literal["time_window"]
-    from_: TimeOfDay = Field(alias="from")
-    to: TimeOfDay
-    side: Maybe[Side] = None
+    from_: TimeOfDay = Field(
+        alias="from",
+        description="When it begins, HH:MM in exchange time; a bar that starts then counts.",
+        examples=["09:30"],
+    )
+    to: TimeOfDay = Field(
+        description="When it ends, HH:MM in exchange time, later than `from`; a bar that starts"
+        " then does not count.",
+        examples=["14:30"],
+    )
+    side: Maybe[Side] = _SIDE
     warmups: ClassVar[Warmups] = ()
 
     @model_validator(mode="after")
@@ -144,26 +185,28 @@ Some: TypeAlias = Annotated[UpToTwenty[T], AfterValidator(_some)]
 
 class _Group(Part):
     type: Literal["group"]
-    logicalOperator: LogicalOperator
-    side: Maybe[Side] = None
+    logicalOperator: LogicalOperator = Field(
+        description="`AND`: all of its conditions must be true. `OR`: one is enough."
+    )
+    side: Maybe[Side] = _SIDE
 
 
 class InnermostGroup(_Group):
     """Conditions of which all (AND) or one (OR) must be true."""
 
-    conditions: Some[Single]
+    conditions: Some[Single] = Field(description=_OF_A_GROUP)
 
 
 class InnerGroup(_Group):
     """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
 
-    conditions: Some[Single | InnermostGroup]
+    conditions: Some[Single | InnermostGroup] = Field(description=_OF_A_GROUP)
 
 
 class Group(_Group):
     """Conditions, groups of them too, of which all (AND) or one (OR) must be true."""
 
-    conditions: Some[Single | InnerGroup]
+    conditions: Some[Single | InnerGroup] = Field(description=_OF_A_GROUP)
 
 
 AnyGroup: TypeAlias = Group | InnerGroup | InnermostGroup
@@ -196,7 +239,19 @@ Conditions: TypeAlias = Annotated[AnyConditions, AfterValidator(_some)]
 class EntryConditions(Part):
     """When a position is opened, and on which side."""
 
-    positionType: Literal["long", "short", "both"]
-    logicalOperator: LogicalOperator = "AND"
-    confirmationCandles: Annotated[int, Field(ge=0, le=10), Whole] = 1
-    conditions: Conditions
+    positionType: Literal["long", "short", "both"] = Field(
+        description="Which positions are opened. With `both` the conditions are written for longs,"
+        " and shorts are opened on their mirror: above becomes below, RSI 70 becomes RSI 30."
+    )
+    logicalOperator: LogicalOperator = Field(
+        "AND", description="`AND`: all conditions must be true. `OR`: one is enough."
+    )
+    confirmationCandles: Annotated[int, Field(ge=0, le=10), Whole] = Field(
+        1,
+        description="Candles that confirm each condition: a level must hold on each of them, a"
+        " cross or pattern must have come at the first, and a cross must have held since. 0 and 1"
+        " ask for no confirmation.",
+    )
+    conditions: Conditions = Field(
+        description="What must be true, up to 20, groups counted as one."
+    )

@@ -26,14 +26,18 @@ class PercentageStop(Part):
     """Percent of the entry price."""
 
     type: Literal["percentage"]
-    percentage: Percent
+    percentage: Percent = Field(
+        description="Distance of the stop in percent of the average entry price; 0.5 means 0.5 %."
+    )
 
 
 class PointsStop(Part):
     """Rupees away from the entry price."""
 
     type: Literal["points"]
-    points: Points
+    points: Points = Field(
+        description="Distance of the stop from the average entry price, in rupees.", examples=[5]
+    )
 
 
 class AtrStop(Part):
@@ -48,21 +52,29 @@ class RiskRewardTarget(Part):
     """A multiple of the distance to the stop."""
 
     type: Literal["risk_reward"]
-    ratio: Ratio
+    ratio: Ratio = Field(
+        description="How many times as far as the stop the target is. Needs a stop loss, here or in"
+        " riskParameters."
+    )
 
 
 class PercentageTarget(Part):
     """Percent of the entry price."""
 
     type: Literal["percentage"]
-    percentage: LargePercent
+    percentage: LargePercent = Field(
+        description="Distance of the target in percent of the average entry price.", examples=[1.5]
+    )
 
 
 class PointsTarget(Part):
     """Rupees away from the entry price."""
 
     type: Literal["points"]
-    points: Points
+    points: Points = Field(
+        description="Distance of the target from the average entry price, in rupees.",
+        examples=[10],
+    )
 
 
 class AtrTarget(Part):
@@ -80,15 +92,25 @@ class _Trail(Part):
     not enabled may be left unfinished.
     """
 
-    enabled: bool
-    activationThreshold: Annotated[float, Field(ge=0, le=1000)] = 0.0
+    enabled: bool = Field(
+        description="Whether it is used; one that is not may be left unfinished.", examples=[True]
+    )
+    activationThreshold: Annotated[float, Field(ge=0, le=1000)] = Field(
+        0.0,
+        description="How far, in percent, the best price must have gone past the average entry"
+        " before the stop follows it; 0: from the entry on.",
+    )
 
 
 class PercentageTrail(_Trail):
     """Percent of the best price."""
 
     type: Literal["percentage"]
-    percentage: Maybe[Percent] = None
+    percentage: Maybe[Percent] = Field(
+        None,
+        description="Distance in percent of the best price since the entry. Needed when enabled.",
+        examples=[1],
+    )
 
     @model_validator(mode="after")
     def _has_a_distance(self) -> PercentageTrail:
@@ -101,7 +123,11 @@ class PointsTrail(_Trail):
     """Rupees away from the best price."""
 
     type: Literal["points"]
-    points: Maybe[Points] = None
+    points: Maybe[Points] = Field(
+        None,
+        description="Distance from the best price since the entry, in rupees. Needed when enabled.",
+        examples=[5],
+    )
 
     @model_validator(mode="after")
     def _has_a_distance(self) -> PointsTrail:
@@ -141,14 +167,46 @@ class ExitConditions(Part):
     both sides, else false.
     """
 
-    conditions: AnyConditions = ()
-    logicalOperator: LogicalOperator = "AND"
-    stopLoss: Maybe[StopLoss] = None
-    takeProfit: Maybe[TakeProfit] = None
-    trailingStop: Maybe[TrailingStop] = None
-    squareOffTime: Maybe[TimeOfDay] = None
-    maxHoldingCandles: Maybe[Annotated[int, Field(ge=1, le=1_000_000), Whole]] = None
-    exitOnOppositeSignal: Maybe[bool] = None
+    conditions: AnyConditions = Field(
+        (),
+        description="Conditions that close a position at its next open, up to 20. They are written"
+        " for the side that entries are written for, mirrored for the other, and not confirmed.",
+    )
+    logicalOperator: LogicalOperator = Field(
+        "AND", description="`AND`: all conditions must be true. `OR`: one is enough."
+    )
+    stopLoss: Maybe[StopLoss] = Field(
+        None,
+        description="The loss at which a position is closed. Where riskParameters has one too, the"
+        " tighter of the two holds.",
+    )
+    takeProfit: Maybe[TakeProfit] = Field(
+        None, description="The profit at which a position is closed."
+    )
+    trailingStop: Maybe[TrailingStop] = Field(
+        None,
+        description="A stop that follows the best price since the entry, and never moves back. Its"
+        " type is percentage unless it says otherwise.",
+    )
+    squareOffTime: Maybe[TimeOfDay] = Field(
+        None,
+        description="HH:MM in exchange time: at the first bar that starts then or later, positions"
+        " are closed, and none is opened for the rest of the day. Intraday products have one by"
+        " default, 15 minutes before the session's close.",
+        examples=["15:15"],
+    )
+    maxHoldingCandles: Maybe[Annotated[int, Field(ge=1, le=1_000_000), Whole]] = Field(
+        None,
+        description="Candles that a position is held for, that of the entry counted; it is closed"
+        " at the open after them.",
+        examples=[12],
+    )
+    exitOnOppositeSignal: Maybe[bool] = Field(
+        None,
+        description="Whether a signal of the other side closes a position. Absent: true where both"
+        " sides are traded, else false.",
+        examples=[True],
+    )
 
     @model_validator(mode="after")
     def _has_a_way_out(self) -> ExitConditions:

@@ -33,8 +33,15 @@ class Operand(Part):
 
     type: str
     output: str
-    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = 0
-    timeframe: Maybe[Timeframe] = None
+    offset: Annotated[int, Field(ge=0, le=LARGEST_OFFSET), Whole] = Field(
+        0, description="How many candles back it is read; 0 is the candle that has just closed."
+    )
+    timeframe: Maybe[Timeframe] = Field(
+        None,
+        description="A timeframe longer than the algorithm's, whose closed candles it is computed"
+        " from. Absent: the algorithm's own.",
+        examples=["1h"],
+    )
 
     @property
     def source(self) -> str:
@@ -79,12 +86,14 @@ def _model(row: Indicator) -> type[Operand]:
     names = tuple(output.name for output in row.outputs)
     fields: dict[str, object] = {
         "type": (Literal[row.type], ...),
-        "output": (Literal[names], names[0]),
+        "output": (Literal[names], Field(names[0], description="Which of its values is read.")),
     }
     if row.has_source:
-        fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source"))
+        text = "The price that it is computed from, or the volume."
+        fields["source_"] = (Literal[SOURCES], Field(SOURCES[0], alias="source", description=text))
     for parameter in row.parameters:
-        fields[parameter.name] = (_parameter_type(parameter), parameter.written(parameter.default))
+        default = Field(parameter.written(parameter.default), description=parameter.description)
+        fields[parameter.name] = (_parameter_type(parameter), default)
     model: type[Operand] = create_model(
         row.type, __base__=Operand, __doc__=row.description, **fields
     )  # type: ignore[call-overload]

@@ -53,62 +53,91 @@ class BasicInfo(Part):
         "market_making",
         "momentum",
         "mean_reversion",
-    ]
-    timeframe: Literal["1m", "5m", "15m", "30m", "1h", "4h", "1d", "1w"]
+    ] = Field(
+        description="What kind of strategy it is. A label to find it by: it changes no trade."
+    )
+    timeframe: Literal["1m", "5m", "15m", "30m", "1h", "4h", "1d", "1w"] = Field(
+        description="How long a candle is. Conditions are read at the close of each."
+    )
     symbols: Annotated[
         tuple[Annotated[str, AfterValidator(_well_formed)], ...],
         Field(strict=False, max_length=50),
         at_most(50),
         AfterValidator(_some_and_distinct),
-    ]
+    ] = Field(
+        description="What is traded, each as EXCHANGE:SYMBOL, up to 50, none twice. Where several"
+        " signal at once, those listed first are entered first."
+    )
 
 
 class Pyramiding(Part):
     """Whether new signals add to a position; `maxEntries` counts the first one."""
 
-    enabled: bool = False
-    maxEntries: Annotated[int, Field(ge=2, le=10), Whole] = 2
+    enabled: bool = Field(
+        False, description="Whether a new signal in the direction held adds to the position."
+    )
+    maxEntries: Annotated[int, Field(ge=2, le=10), Whole] = Field(
+        2, description="Entries of one position at most, the first one counted: 2 to 10."
+    )
 
 
 class _Sizing(Part):
-    pyramiding: Pyramiding = Pyramiding()
+    pyramiding: Pyramiding = Field(
+        Pyramiding(), description="Whether, and how often, entries are added to an open position."
+    )
 
 
 class RiskBased(_Sizing):
     """As many as lose `riskPercentage` of equity at the stop."""
 
     method: Literal["risk_based"]
-    riskPercentage: Percent
+    riskPercentage: Percent = Field(
+        description="Percent of equity that is lost if the stop is hit; 1 means 1 %. Needs a stop"
+        " loss, in exitConditions or riskParameters."
+    )
 
 
 class FixedQuantity(_Sizing):
     """Always so many, rounded down to whole lots."""
 
     method: Literal["fixed_quantity"]
-    quantity: Annotated[int, Field(ge=1, le=int(LARGEST)), Whole]
+    quantity: Annotated[int, Field(ge=1, le=int(LARGEST)), Whole] = Field(
+        description="Units (shares, not lots) of each entry, rounded down to whole lots.",
+        examples=[100],
+    )
 
 
 class FixedAmount(_Sizing):
     """As many as so many rupees buy."""
 
     method: Literal["fixed_amount"]
-    amount: Rupees
+    amount: Rupees = Field(
+        description="Rupees that each entry is worth, of a derivative by its contract value.",
+        examples=[100_000],
+    )
 
 
 class PercentageOfEquity(_Sizing):
     """As many as so much of the equity buys."""
 
     method: Literal["percentage_of_equity"]
-    percentage: Percent
+    percentage: Percent = Field(
+        description="Percent of equity that each entry is worth.", examples=[10]
+    )
 
 
 class VolatilityBased(_Sizing):
     """As many as lose `riskPercentage` of equity over `atrMultiplier` average true ranges."""
 
     method: Literal["volatility_based"]
-    riskPercentage: Percent
+    riskPercentage: Percent = Field(
+        description="Percent of equity that is lost if the price moves by atrMultiplier average"
+        " true ranges against the entry."
+    )
     atrPeriod: AtrPeriod = 14
-    atrMultiplier: Multiplier = 2.0
+    atrMultiplier: Multiplier = Field(
+        2.0, description="Average true ranges (ATR) of the move that riskPercentage is lost over."
+    )
 
 
 PositionSizing: TypeAlias = Annotated[
@@ -120,12 +149,33 @@ PositionSizing: TypeAlias = Annotated[
 class RiskParameters(Part):
     """Limits over all symbols, in rupees; `stopLoss` and `takeProfit` in percent."""
 
-    maxPositionSize: Rupees
-    maxDailyLoss: Rupees
-    maxOpenPositions: Annotated[int, Field(ge=1, le=50), Whole]
-    stopLoss: Maybe[Percent] = None
-    takeProfit: Maybe[LargePercent] = None
-    riskRewardRatio: Maybe[Ratio] = None
+    maxPositionSize: Rupees = Field(
+        description="Rupees that one position may be worth; an entry is cut to whole lots below it."
+    )
+    maxDailyLoss: Rupees = Field(
+        description="Loss of a day in rupees at which all positions are closed at their next open,"
+        " and none is opened before the next session."
+    )
+    maxOpenPositions: Annotated[int, Field(ge=1, le=50), Whole] = Field(
+        description="Positions open at the same time, over all symbols: 1 to 50."
+    )
+    stopLoss: Maybe[Percent] = Field(
+        None,
+        description="Stop loss in percent of the entry price. Where exitConditions has one too, the"
+        " tighter of the two holds.",
+        examples=[1.5],
+    )
+    takeProfit: Maybe[LargePercent] = Field(
+        None,
+        description="Target in percent of the entry price; not used where exitConditions has one.",
+        examples=[3],
+    )
+    riskRewardRatio: Maybe[Ratio] = Field(
+        None,
+        description="The least reward for each unit of risk that the exits should offer. A lower"
+        " one is a warning of the review, not an error.",
+        examples=[2],
+    )
 
 
 def _without_control(text: str) -> str:
@@ -146,13 +196,47 @@ class ExecutionSettings(Part):
     `includeOutOfSession` is true.
     """
 
-    mode: Literal["paper", "live"]
-    exchange: Literal["NSE", "BSE", "MCX", "NCDEX"]
-    orderType: Literal["market", "limit", "stop"]
-    broker: Maybe[Annotated[str, Field(max_length=50), AfterValidator(_without_control)]] = None
-    limitOffset: Annotated[float, Field(ge=0, le=20)] = 0.0
-    slippage: Annotated[float, Field(ge=0, le=5)] = 0.0
-    productType: Maybe[Literal["intraday", "delivery", "carryforward"]] = None
-    initialCapital: Rupees = 1_000_000.0
-    charges: Maybe[Literal["none", "standard"]] = None
-    includeOutOfSession: bool = False
+    mode: Literal["paper", "live"] = Field(
+        description="Whether a start trades on the paper account or with a broker."
+    )
+    exchange: Literal["NSE", "BSE", "MCX", "NCDEX"] = Field(
+        description="The main exchange. Each symbol is traded on the exchange that it names."
+    )
+    orderType: Literal["market", "limit", "stop"] = Field(
+        description="The order of an entry: `market` fills at the next open; `limit` and `stop`"
+        " wait for their price during the next candle alone."
+    )
+    broker: Maybe[Annotated[str, Field(max_length=50), AfterValidator(_without_control)]] = Field(
+        None,
+        description="The broker's name. On paper it only picks whose charges apply.",
+        examples=["zerodha"],
+    )
+    limitOffset: Annotated[float, Field(ge=0, le=20)] = Field(
+        0.0,
+        description="How far a limit or stop order stands from the signal's close, in percent: 0 to"
+        " 20.",
+    )
+    slippage: Annotated[float, Field(ge=0, le=5)] = Field(
+        0.0,
+        description="How much worse than its price a market or stop fill is, in percent: 0 to 5.",
+    )
+    productType: Maybe[Literal["intraday", "delivery", "carryforward"]] = Field(
+        None,
+        description="How positions are held. `intraday` squares them off before the session ends."
+        " Absent: `intraday` below 1d, else `delivery` or `carryforward` by the instrument.",
+    )
+    initialCapital: Rupees = Field(
+        1_000_000.0,
+        description="Rupees that it begins with; a start reserves them on the paper account.",
+    )
+    charges: Maybe[Literal["none", "standard"]] = Field(
+        None,
+        description="Whether brokerage, taxes and fees are deducted: `none`, or by the schedule of"
+        " the instrument's segment, `standard`, as where it is absent.",
+        examples=["standard"],
+    )
+    includeOutOfSession: bool = Field(
+        False,
+        description="Whether bars outside of sessions, such as those of the pre-open or of a"
+        " holiday, count for indicators and fills.",
+    )

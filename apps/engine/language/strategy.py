@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.errors import Fault, IncompleteStrategy, InvalidStrategy
@@ -61,7 +61,7 @@ class Strategy(Part):
     model_config = ConfigDict(defer_build=False)
 
     basicInfo: BasicInfo
-    positionSizing: PositionSizing
+    positionSizing: PositionSizing = Field(description="How large each entry is.")
     entryConditions: EntryConditions
     exitConditions: ExitConditions
     riskParameters: RiskParameters

@@ -45,14 +45,29 @@ if TYPE_CHECKING:
 else:
     Objective = Literal[tuple(METRICS)]
 
+_OBJECTIVE = Field(
+    "sharpeRatioAnnualized",
+    description="The metric that sets are ranked by, the best first.",
+)
+_SEED = Field(
+    None,
+    description="Makes a random draw repeatable. Absent: one is drawn, and shown in the receipt.",
+    examples=[42],
+)
+
 
 class Parameter(Part):
     """A number of the steps that is tried at `from`, `from` + `step` and so on, up to `to`."""
 
-    path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PATH})]
-    from_: Number = Field(alias="from")
-    to: Number
-    step: Annotated[float, Field(ge=1e-9, le=LARGEST)]
+    path: Annotated[str, Field(max_length=200, json_schema_extra={"pattern": PATH})] = Field(
+        description="Which number of the steps is tried, by its dotted path.",
+        examples=["entryConditions.conditions[0].indicator1.period"],
+    )
+    from_: Number = Field(alias="from", description="The first value.", examples=[5])
+    to: Number = Field(description="The last value, tried if the steps meet it.", examples=[20])
+    step: Annotated[float, Field(ge=1e-9, le=LARGEST)] = Field(
+        description="What each value adds to the one before it.", examples=[5]
+    )
 
     @property
     def count(self) -> int:
@@ -86,17 +101,27 @@ Parameters = Annotated[
     Field(strict=False, max_length=MOST_PARAMETERS, json_schema_extra={"minItems": 1}),
     at_most(MOST_PARAMETERS),
     AfterValidator(_some_distinct),
+    Field(
+        description="The numbers that are tried, 1 to 10, none twice; a set has one value of each."
+    ),
 ]
 
 
 class WalkForwardConfig(Part):
     """Parameters chosen in each window's training days and traded in the days after them."""
 
-    windows: Annotated[int, Field(ge=2, le=50), Whole] = 5
-    trainRatio: Annotated[float, Field(ge=0.1, le=0.9)] = 0.7
-    anchored: bool = False
+    windows: Annotated[int, Field(ge=2, le=50), Whole] = Field(
+        5, description="How many times parameters are chosen and then traded: 2 to 50."
+    )
+    trainRatio: Annotated[float, Field(ge=0.1, le=0.9)] = Field(
+        0.7, description="Share of each window that parameters are chosen in: 0.1 to 0.9."
+    )
+    anchored: bool = Field(
+        False,
+        description="Whether every window's training begins on the first day, or moves along.",
+    )
     parameters: Parameters
-    objective: Objective = "sharpeRatioAnnualized"
+    objective: Objective = _OBJECTIVE
 
 
 class MonteCarloConfig(Part):
@@ -104,21 +129,38 @@ class MonteCarloConfig(Part):
     `blockLength`, trades that stay together, is for block_bootstrap.
     """
 
-    runs: Annotated[int, Field(ge=1, le=MOST_RUNS), Whole] = 10_000
-    method: Literal["shuffle", "bootstrap", "block_bootstrap"] = "bootstrap"
-    blockLength: Maybe[Annotated[int, Field(ge=1, le=10_000), Whole]] = None
-    ruinThreshold: Percent = 50.0
-    seed: Maybe[Seed] = None
+    runs: Annotated[int, Field(ge=1, le=MOST_RUNS), Whole] = Field(
+        10_000, description="How many times the trades are drawn."
+    )
+    method: Literal["shuffle", "bootstrap", "block_bootstrap"] = Field(
+        "bootstrap",
+        description="`shuffle` changes their order alone; `bootstrap` draws each anew;"
+        " `block_bootstrap` draws runs of trades that stay together.",
+    )
+    blockLength: Maybe[Annotated[int, Field(ge=1, le=10_000), Whole]] = Field(
+        None,
+        description="Of block_bootstrap alone: trades that stay together. Absent: the cube root of"
+        " their number.",
+        examples=[5],
+    )
+    ruinThreshold: Percent = Field(
+        50.0, description="Percent of the capital whose loss counts as ruin."
+    )
+    seed: Maybe[Seed] = _SEED
 
 
 class OptimizationConfig(Part):
     """Parameters tried over the whole range, all of them or `maxRuns` drawn at random."""
 
     parameters: Parameters
-    objective: Objective = "sharpeRatioAnnualized"
-    method: Literal["grid", "random"] = "grid"
-    seed: Maybe[Seed] = None
-    maxRuns: Annotated[int, Field(ge=1, le=MOST_SETS), Whole] = 1000
+    objective: Objective = _OBJECTIVE
+    method: Literal["grid", "random"] = Field(
+        "grid", description="Whether all sets are tried, or maxRuns of them drawn at random."
+    )
+    seed: Maybe[Seed] = _SEED
+    maxRuns: Annotated[int, Field(ge=1, le=MOST_SETS), Whole] = Field(
+        1000, description="Sets that are tried at most; a larger grid is refused."
+    )
 
 
 Config: TypeAlias = WalkForwardConfig | MonteCarloConfig | OptimizationConfig
