@@ -146,8 +146,8 @@ def _lock_unchanged(user: User) -> None:
 
 
 def _end_surplus(newest: LoginSession, *, now: datetime) -> None:
-    others = [pk for pk in LoginSession.live_ids(newest.user_id, now=now) if pk != newest.pk]
-    if surplus := others[MOST_SESSIONS - 1 :]:
+    other_ids = [pk for pk in LoginSession.live_ids(newest.user_id, now=now) if pk != newest.pk]
+    if surplus := other_ids[MOST_SESSIONS - 1 :]:
         end(LoginSession.objects.filter(pk__in=surplus), reason=SessionEndReason.LIMIT, now=now)
 
 

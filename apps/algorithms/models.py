@@ -51,10 +51,10 @@ class AlgorithmQuerySet(models.QuerySet["Algorithm"]):
 
     def fetch(self, algorithm_id: str) -> "Algorithm":
         """The one with this id; raises AlgorithmNotFound."""
-        found = self.filter(pk=algorithm_id).first() if is_id(algorithm_id) else None
-        if found is None:
+        algorithm = self.filter(pk=algorithm_id).first() if is_id(algorithm_id) else None
+        if algorithm is None:
             raise AlgorithmNotFound(algorithmId=algorithm_id)
-        return found
+        return algorithm
 
 
 def _performance(name: str, kind: "models.Field[Any, Any]") -> models.GeneratedField:

@@ -14,8 +14,8 @@ def numbered(number: int) -> str:
 
 def number_in(name: str) -> int:
     """The n of a name of that form, whoever chose it; 0 of any other."""
-    found = _FORM.fullmatch(name)
-    return int(found[1]) if found else 0
+    match = _FORM.fullmatch(name)
+    return int(match[1]) if match else 0
 
 
 def copy_of(name: str) -> str:

@@ -19,7 +19,7 @@ from apps.algorithms.warnings import warnings_of
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
-from apps.core.etags import ANYTHING, Expectation
+from apps.core.etags import ANY_STATE, Expectation
 from apps.engine.language import strategy
 from apps.market.coverage import SessionCoverage, coverage_until
 
@@ -155,7 +155,7 @@ def update(
     algorithm_id: str,
     changes: Changes,
     now: datetime,
-    expected: Expectation = ANYTHING,
+    expected: Expectation = ANY_STATE,
 ) -> Algorithm:
     """Replace each field and step that is sent; the row's lock keeps concurrent updates whole.
 
@@ -179,7 +179,7 @@ def update(
 
 @transaction.atomic
 def archive(
-    *, owner: User, algorithm_id: str, now: datetime, expected: Expectation = ANYTHING
+    *, owner: User, algorithm_id: str, now: datetime, expected: Expectation = ANY_STATE
 ) -> None:
     """Gone for its owner from now on, kept for what refers to it.
 
@@ -382,7 +382,7 @@ def review(*, algorithm: Algorithm, now: datetime) -> Review:
     """Judge the steps by themselves and, when they are complete, by what holds at `now`."""
     reading = strategy.read(configuration(algorithm))
     if reading.strategy is None:
-        errors = tuple(map(steps.told, reading.faults + reading.incomplete))
+        errors = tuple(map(steps.to_fault, reading.faults + reading.incomplete))
         return Review(tuple(steps.unfinished(reading)), errors, ())
-    warnings = tuple(map(steps.told, strategy.warnings(reading.strategy)))
+    warnings = tuple(map(steps.to_fault, strategy.warnings(reading.strategy)))
     return Review((), (), warnings + tuple(warnings_of(reading.strategy, now=now)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from apps.algorithms.steps import AlgorithmIncomplete, told, unfinished
+from apps.algorithms.steps import AlgorithmIncomplete, to_fault, unfinished
 from apps.backtests.models import BacktestKind
 from apps.core.errors import Fault, InvalidInput
 from apps.engine.errors import Fault as EngineFault
@@ -133,7 +133,7 @@ def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) ->
 
 
 def _fault_in_override(error: EngineFault, overrides: Iterable[str]) -> Fault | None:
-    fault = told(error)
+    fault = to_fault(error)
     for name in overrides:
         path = ".".join(OVERRIDES[name])
         if fault.field == path or fault.field.startswith(path + "["):
@@ -191,6 +191,6 @@ def _invalid_config(name: str, faults: tuple[EngineFault, ...], *, is_stored: bo
     return InvalidInput(
         *(
             replace(fault, field=f"{name}.{fault.field}", message=fault.message + origin)
-            for fault in map(told, faults)
+            for fault in map(to_fault, faults)
         )
     )

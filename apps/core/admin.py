@@ -32,18 +32,18 @@ class ActionFilter(admin.SimpleListFilter):
 
 @admin.register(AuditRecord)
 class AuditRecordAdmin(OperatorAdmin):
-    list_display = ("at", "action", "who", "what", "address", "details")
+    list_display = ("at", "action", "performed_by", "performed_on", "address", "details")
     list_filter = (ActionFilter,)
     ordering = ("-id",)
     search_fields = ("actor",)
     search_help_text = "A user's id, the id of what it was done to, or a request's id."
 
     @admin.display(description="by")
-    def who(self, record: AuditRecord) -> str:
+    def performed_by(self, record: AuditRecord) -> str:
         return f"{record.actor_kind} {record.actor}"
 
     @admin.display(description="done to")
-    def what(self, record: AuditRecord) -> str:
+    def performed_on(self, record: AuditRecord) -> str:
         return f"{record.object_type} {record.object_id}"
 
     def matching(self, term: str) -> Q:

@@ -48,23 +48,26 @@ class PostgresCounters(BaseCache):
         now = timezone.now()
         expires = now + timedelta(seconds=self._seconds(timeout))
         return (
-            _one(ADD, [self.make_and_validate_key(key, version), value, expires, now]) is not None
+            _fetch_number(ADD, [self.make_and_validate_key(key, version), value, expires, now])
+            is not None
         )
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
         """Raises ValueError for a counter that is not there, as Django's caches do."""
-        found = _one(INCREASE, [delta, self.make_and_validate_key(key, version), timezone.now()])
-        if found is None:
+        count = _fetch_number(
+            INCREASE, [delta, self.make_and_validate_key(key, version), timezone.now()]
+        )
+        if count is None:
             raise ValueError(f"no counter {key}")
-        return found
+        return count
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
         """Any: as Django's caches have it."""
         rows = Counter.objects.filter(
             key=self.make_and_validate_key(key, version), expires_at__gte=timezone.now()
         )
-        found = rows.values_list("count", flat=True).first()
-        return default if found is None else found
+        count = rows.values_list("count", flat=True).first()
+        return default if count is None else count
 
     def clear(self) -> None:
         Counter.objects.all().delete()
@@ -99,7 +102,7 @@ def _as_connection_error() -> Iterator[None]:
         raise ConnectionError(str(error)) from error
 
 
-def _one(statement: str, arguments: Sequence[str | int | datetime]) -> int | None:
+def _fetch_number(statement: str, arguments: Sequence[str | int | datetime]) -> int | None:
     with connection.cursor() as cursor:
         cursor.execute(statement, arguments)
         row = cursor.fetchone()

@@ -47,7 +47,7 @@ class _Secret:
 
 WITHHELD: Final = _Secret()
 _VALUE_SHOWN = 100
-_PLACE_SHOWN = 200
+_SHORT_FIELD_LENGTH = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +65,12 @@ class Fault:
     allowed: Sequence[object] | None = None
 
     @property
-    def place(self) -> str:
+    def short_field(self) -> str:
         """The field as it is told: of a path that a long key makes long, the beginning."""
-        return _beginning(self.field, _PLACE_SHOWN)
+        return _beginning(self.field, _SHORT_FIELD_LENGTH)
 
     def as_details(self) -> dict[str, object]:
-        details: dict[str, object] = {"field": self.place} if self.field else {}
+        details: dict[str, object] = {"field": self.short_field} if self.field else {}
         details["message"] = self.message
         if self.value is not WITHHELD:
             details["value"] = _shortened(self.value)
@@ -131,7 +131,7 @@ class InvalidInput(ServiceError):
         self.faults = faults
         # The first fault's message is the error's own message; details need not repeat it.
         self.details.pop("message")
-        self.args = (f"{first.place}: {first.message}" if first.field else first.message,)
+        self.args = (f"{first.short_field}: {first.message}" if first.field else first.message,)
 
 
 class NotFound(ServiceError):

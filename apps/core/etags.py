@@ -30,11 +30,11 @@ class Expectation:
             raise PreconditionFailed(reason="precondition_failed", currentETag=current)
 
 
-ANYTHING: Final = Expectation()
+ANY_STATE: Final = Expectation()
 
 
 def expected(headers: Mapping[str, str]) -> Expectation:
     """Of a request's headers; a header that cannot be read expects what never is."""
     text = headers.get("If-Match")
     tags = ["*"] if text is None else parse_etags(text)
-    return ANYTHING if tags == ["*"] else Expectation(frozenset(tags))
+    return ANY_STATE if tags == ["*"] else Expectation(frozenset(tags))

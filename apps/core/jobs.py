@@ -45,7 +45,7 @@ PURGE: Final = """
 def enqueue(name: str, *, queue: str, arguments: Sequence[Mapping[str, JSONValue]]) -> None:
     """One job for each set of arguments; they commit, or not, with what else is written."""
     jobs = configure_task(name=name, job_manager=_manager, queue=queue)
-    jobs.batch_defer(*(dict(one) for one in arguments))
+    jobs.batch_defer(*(dict(job) for job in arguments))
 
 
 def enqueue_once(name: str, *, queue: str, lock: str, arguments: Mapping[str, JSONValue]) -> None:

@@ -35,5 +35,5 @@ def attach(response: HttpResponse, long_poll: LongPoll) -> None:
 
 
 def attached(response: object) -> LongPoll | None:
-    found = getattr(response, _ATTRIBUTE, None)
-    return found if isinstance(found, LongPoll) else None
+    poll = getattr(response, _ATTRIBUTE, None)
+    return poll if isinstance(poll, LongPoll) else None

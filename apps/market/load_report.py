@@ -33,16 +33,15 @@ def lines_of(loaded: CandleImport) -> list[str]:
 
 
 def _title(loaded: CandleImport) -> str:
-    what = (
+    subject = (
         f"{len(loaded.instruments)} instruments"
         if len(loaded.instruments) > 1
         else loaded.instruments[0].symbol
     )
     name_in_file = loaded.instruments[0].name_in_file if len(loaded.instruments) == 1 else ""
     named = f" as {name_in_file!r}" if name_in_file else ""
-    return (
-        f"{what} {loaded.timeframe} ({loaded.report.format}, symbol {loaded.symbol_source}{named})"
-    )
+    source = f"symbol {loaded.symbol_source}{named}"
+    return f"{subject} {loaded.timeframe} ({loaded.report.format}, {source})"
 
 
 def _rows(report: ImportReport) -> str:
@@ -52,7 +51,7 @@ def _rows(report: ImportReport) -> str:
         parts.append(f"{report.untraded} without a trade")
     if report.repeated:
         parts.append(f"{report.repeated} repeated")
-    parts += [f"{count} left out ({why})" for why, count in report.left_out.items()]
+    parts += [f"{count} left out ({reason})" for reason, count in report.left_out.items()]
     return f"{report.rows} rows = {' + '.join(parts)}"
 
 
@@ -63,8 +62,8 @@ def _notes(report: ImportReport) -> list[str]:
         "rows out of order, sorted": report.out_of_order,
         "moved to the beginning of their day or week": report.moved,
     }
-    lines = [f"left out: {told}" for told in report.examples]
-    lines += [f"{what}: {count}" for what, count in counted.items() if count]
+    lines = [f"left out: {example}" for example in report.examples]
+    lines += [f"{label}: {count}" for label, count in counted.items() if count]
     if report.shifted:
         seconds = f"{report.shifted} seconds"
         lines.append(f"stamps mark the end of a bar: moved back by {seconds} to its start")
@@ -82,10 +81,10 @@ def _all_of(parts: Sequence[InstrumentBars]) -> str:
 
 
 def _lines_of_part(part: InstrumentBars, timeframe: str) -> list[str]:
-    found = inspect(part.symbol, part.candles, timeframe, calendar_of(part.symbol))
+    quality = inspect(part.symbol, part.candles, timeframe, calendar_of(part.symbol))
     first, last = _moment(int(part.candles.time[0])), _moment(int(part.candles.time[-1]))
-    title = f"{part.symbol}: {found.bars} bars, {len(found.days)} days, {first} to {last} IST"
-    lines = [*_lines_of_quality(found), *_suggested(part, timeframe)]
+    title = f"{part.symbol}: {quality.bars} bars, {len(quality.days)} days, {first} to {last} IST"
+    lines = [*_lines_of_quality(quality), *_suggested(part, timeframe)]
     return [title, *(f"  {line}" for line in lines)]
 
 
@@ -93,40 +92,44 @@ def _suggested(part: InstrumentBars, timeframe: str) -> list[str]:
     """Return the days of a share that look like a split, known or not."""
     if timeframe == "1w" or parse(part.symbol).type != "equity":
         return []
-    found = find_split_candidates(part.candles)
-    told = ", ".join(f"{_day(each.day)} ({_ratio(each.ratio)})" for each in found[:_SHOWN])
-    return [f"looks like a split or bonus: {told}; see load_corporate_actions"] if found else []
+    candidates = find_split_candidates(part.candles)
+    days = ", ".join(
+        f"{_day(candidate.day)} ({_ratio(candidate.ratio)})" for candidate in candidates[:_SHOWN]
+    )
+    return (
+        [f"looks like a split or bonus: {days}; see load_corporate_actions"] if candidates else []
+    )
 
 
 def _ratio(ratio: Fraction) -> str:
     return f"{ratio.numerator}:{ratio.denominator}"
 
 
-def _lines_of_quality(found: Quality) -> list[str]:
+def _lines_of_quality(quality: Quality) -> list[str]:
     counted = {
-        "without volume": found.without_volume,
-        "outside the session's hours, kept": found.off_session,
+        "without volume": quality.without_volume,
+        "outside the session's hours, kept": quality.off_session,
     }
     dated = {
-        "sessions without a bar": found.missing_days,
-        "days with fewer bars than their session has": found.short_days,
-        "days on which the calendar has no session, kept": found.unlisted_days,
+        "sessions without a bar": quality.missing_days,
+        "days with fewer bars than their session has": quality.short_days,
+        "days on which the calendar has no session, kept": quality.unlisted_days,
     }
     timed = {
-        f"open {JUMP:.0%} or more away from the last close": found.jumps,
-        f"closes {SPIKE:.0%} or more away from both sides": found.spikes,
-        f"runs of {LONG_RUN} or more bars without volume": found.silent_runs,
+        f"open {JUMP:.0%} or more away from the last close": quality.jumps,
+        f"closes {SPIKE:.0%} or more away from both sides": quality.spikes,
+        f"runs of {LONG_RUN} or more bars without volume": quality.silent_runs,
     }
-    lines = [f"{what}: {count}" for what, count in counted.items() if count]
-    lines += [f"{what}: {_first(days, _day)}" for what, days in dated.items() if len(days)]
+    lines = [f"{label}: {count}" for label, count in counted.items() if count]
+    lines += [f"{label}: {_first(days, _day)}" for label, days in dated.items() if len(days)]
     return lines + [
-        f"{what}: {_first(times, _moment)}" for what, times in timed.items() if len(times)
+        f"{label}: {_first(times, _moment)}" for label, times in timed.items() if len(times)
     ]
 
 
-def _first(values: NDArray[np.int64] | NDArray[np.int32], told: Callable[[int], str]) -> str:
+def _first(values: NDArray[np.int64] | NDArray[np.int32], render: Callable[[int], str]) -> str:
     """Return how many there are, and the first few of them."""
-    shown = ", ".join(told(value) for value in values[:_SHOWN].tolist())
+    shown = ", ".join(render(value) for value in values[:_SHOWN].tolist())
     return f"{len(values)} ({shown}{', …' if len(values) > _SHOWN else ''})"
 
 

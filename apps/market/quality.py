@@ -125,8 +125,8 @@ def _spikes(candles: Candles) -> Flags:
     spikes = np.zeros(len(close), dtype=np.bool_)
     if len(close) < 3:
         return spikes
-    before, here, after = close[:-2], close[1:-1], close[2:]
-    nearest = np.minimum(np.abs(here / before - 1), np.abs(here / after - 1))
+    before, current, after = close[:-2], close[1:-1], close[2:]
+    nearest = np.minimum(np.abs(current / before - 1), np.abs(current / after - 1))
     spikes[1:-1] = (nearest >= SPIKE) & (np.abs(after / before - 1) < _AGREE)
     return spikes
 

@@ -49,8 +49,8 @@ class TermsInline(_ShownInline):
 @admin.register(Instrument)
 class InstrumentAdmin(OperatorAdmin):
     object_actions = (
-        AdminAction("enable", "Switch on", _enable, lambda one: not one.enabled),
-        AdminAction("disable", "Switch off", _disable, lambda one: one.enabled),
+        AdminAction("enable", "Switch on", _enable, lambda instrument: not instrument.enabled),
+        AdminAction("disable", "Switch off", _disable, lambda instrument: instrument.enabled),
     )
     list_display = ("symbol", "name", "type", "expiry", "lot_size", "enabled", "sample")
     list_filter = ("exchange", "type", "enabled", "sample")
@@ -66,9 +66,9 @@ class InstrumentAdmin(OperatorAdmin):
         if not search_term.strip():
             return queryset, False
         today = timezone.now().astimezone(services.KOLKATA).date()
-        found = search(queryset, query=search_term, today=today, limit=MOST_FOUND)
-        place = Case(*(When(pk=row.pk, then=at) for at, row in enumerate(found)), default=0)
-        return queryset.filter(pk__in=[row.pk for row in found]).order_by(place), False
+        instruments = search(queryset, query=search_term, today=today, limit=MOST_FOUND)
+        rank = Case(*(When(pk=row.pk, then=at) for at, row in enumerate(instruments)), default=0)
+        return queryset.filter(pk__in=[row.pk for row in instruments]).order_by(rank), False
 
 
 @admin.register(MasterLoad)

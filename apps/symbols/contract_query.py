@@ -53,10 +53,10 @@ def read_contract(text: str, *, today: date) -> ContractQuery | None:
     exchange, _, description = text.rpartition(":")
     words = description.split()
     first = next((n for n, word in enumerate(words) if n and _is_of_tokens(word)), len(words))
-    rest = words[first:]
-    if not rest or not all(map(_is_of_tokens, rest)) or exchange not in ("", *EXCHANGES):
+    remaining = words[first:]
+    if not remaining or not all(map(_is_of_tokens, remaining)) or exchange not in ("", *EXCHANGES):
         return None
-    tokens = [token for word in rest for token in _TOKEN.findall(word)]
+    tokens = [token for word in remaining for token in _TOKEN.findall(word)]
     option_types = [_OPTION_TYPES[token] for token in tokens if token in _OPTION_TYPES]
     futures = [token for token in tokens if token in _FUTURES]
     months = [n for n, token in enumerate(tokens) if token in _MONTHS]
@@ -79,8 +79,8 @@ def read_contract(text: str, *, today: date) -> ContractQuery | None:
 
 
 def _is_of_tokens(word: str) -> bool:
-    rest = _TOKEN.sub("", word)
-    return rest != word and not rest.strip(_BETWEEN_TOKENS)
+    remainder = _TOKEN.sub("", word)
+    return remainder != word and not remainder.strip(_BETWEEN_TOKENS)
 
 
 def _strike_at(tokens: Sequence[str], months: Sequence[int]) -> int | None:

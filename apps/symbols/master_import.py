@@ -36,7 +36,7 @@ class SuspiciousMaster(ServiceError):
     """The master would change more than a day does, so that the file may be damaged."""
 
     code = Code.CONFLICT
-    message = "{file}: {why}"
+    message = "{file}: {reason}"
 
 
 @transaction.atomic
@@ -49,8 +49,8 @@ def import_master(*, master: Master, now: datetime, force: bool = False) -> Mast
     counts = staging.import_rows(master, named)
     staging.record_load(master, named, now)
     imported = MasterImport(master, len(named), counts)
-    if not force and (why := _suspicion(imported)):
-        raise SuspiciousMaster(file=master.file, why=why)
+    if not force and (suspicion := _suspicion(imported)):
+        raise SuspiciousMaster(file=master.file, reason=suspicion)
     return imported
 
 

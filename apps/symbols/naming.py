@@ -20,7 +20,7 @@ from apps.symbols.models import LONGEST_ALIAS, LONGEST_NAME, Segment, Type
 # Exchange, underlying, whether futures, year, month: the last expiry is the monthly one.
 ContractMonth = tuple[str, str, bool, int, int]
 
-_OTHERS: Final = re.compile(r"[^A-Z0-9]+")
+_NOT_ALPHANUMERIC: Final = re.compile(r"[^A-Z0-9]+")
 # A monthly contract of shares and indices expires on the last of a weekday, or up to three days
 # before it where holidays stand in the way.
 LATEST_MONTHLY: Final = 6 + 3
@@ -46,7 +46,7 @@ class NamedRow(NamedTuple):
 @lru_cache(maxsize=20_000)
 def letters(raw: str) -> str:
     """Return the letters and digits of a name, which a symbol can hold."""
-    return _OTHERS.sub("", raw.upper())
+    return _NOT_ALPHANUMERIC.sub("", raw.upper())
 
 
 def last_expiries(rows: Iterable[InstrumentRow]) -> dict[ContractMonth, date]:

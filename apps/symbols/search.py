@@ -57,8 +57,8 @@ def search(among: QuerySet[Instrument], *, query: str, today: date, limit: int) 
     wanted = query.strip().upper()
     matches: list[Instrument] = []
     for condition, order in _tiers(among, wanted, today):
-        rest = among.filter(condition).exclude(pk__in=[row.pk for row in matches])
-        matches += rest.order_by(*order)[: limit - len(matches)]
+        remaining = among.filter(condition).exclude(pk__in=[row.pk for row in matches])
+        matches += remaining.order_by(*order)[: limit - len(matches)]
         if len(matches) == limit:
             break
     return matches or _similar(among, wanted, limit)

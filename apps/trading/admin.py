@@ -47,8 +47,12 @@ class GlobalSwitchAdmin(OperatorAdmin):
     """One thing, over everybody: to turn it, one types what that does."""
 
     object_actions = (
-        AdminAction("halt", "Turn on", _halt, lambda one: not one.active, typed="HALT EVERYBODY"),
-        AdminAction("lift", "Turn off", _lift, lambda one: one.active, typed="LET TRADE AGAIN"),
+        AdminAction(
+            "halt", "Turn on", _halt, lambda switch: not switch.active, typed="HALT EVERYBODY"
+        ),
+        AdminAction(
+            "lift", "Turn off", _lift, lambda switch: switch.active, typed="LET TRADE AGAIN"
+        ),
     )
     list_display = ("__str__", "active", "since", "reason")
     ordering = ("id",)

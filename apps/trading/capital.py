@@ -14,7 +14,7 @@ from apps.core.errors import Code, ServiceError
 from apps.trading import ledger
 from apps.trading.ledger import NewLedgerEntry
 from apps.trading.models import Account, Book, EntryKind, Run
-from apps.trading.money import NOTHING
+from apps.trading.money import ZERO
 
 
 class InsufficientBalance(ServiceError):
@@ -78,7 +78,7 @@ def settle(account: Account, run: Run, amount: Decimal) -> None:
     pays that, and `lend_shortfall` what the account lacks.
     """
     before = run.capital
-    run.capital = max(before + amount, NOTHING)
+    run.capital = max(before + amount, ZERO)
     account.balance += amount
     account.reserved += run.capital - before
 

@@ -5,7 +5,7 @@ from typing import Final
 
 PAISA: Final = Decimal("0.01")
 TICK: Final = Decimal("0.0001")
-NOTHING: Final = Decimal("0.00")
+ZERO: Final = Decimal("0.00")
 
 
 def rupees(amount: float) -> Decimal:

@@ -25,7 +25,7 @@ from apps.engine.language.strategy import Strategy
 from apps.market import clock
 from apps.trading import bar_streams, capital, kill_switches, start_checks
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
-from apps.trading.money import NOTHING, rupees
+from apps.trading.money import ZERO, rupees
 from apps.trading.start_checks import StartRequest
 from apps.trading.status_changes import change_status
 
@@ -247,7 +247,7 @@ def _statement(owner: User) -> Statement:
     """Read the account as it was at one moment, by one query."""
     held = Position.objects.open().filter(run__account=OuterRef("pk")).order_by()
     totals = held.values("run__account").annotate(total=Sum("unrealised"))
-    unrealised = Coalesce(Subquery(totals.values("total")), NOTHING)
+    unrealised = Coalesce(Subquery(totals.values("total")), ZERO)
     accounts = Account.objects.filter(owner=owner).annotate(equity=F("balance") + unrealised)
     return Statement(*accounts.values_list("balance", "reserved", "equity").get())
 

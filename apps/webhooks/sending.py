@@ -158,10 +158,10 @@ def _open(target: Target, resolve: Resolve, deadline: Deadline) -> socket.socket
 def connect(addresses: Sequence[IPAddress], port: int, within: float) -> socket.socket:
     """Connect to the first of these addresses that accepts. Raises OSError."""
     deadline = Deadline(within)
-    *others, last = addresses[:MOST_ADDRESSES]
-    for index, address in enumerate(others):
+    *earlier, last = addresses[:MOST_ADDRESSES]
+    for index, address in enumerate(earlier):
         with suppress(OSError):
-            return _connect_to(address, port, deadline.left() / (len(others) + 1 - index))
+            return _connect_to(address, port, deadline.left() / (len(earlier) + 1 - index))
     return _connect_to(last, port, deadline.left())
 
 

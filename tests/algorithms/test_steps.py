@@ -1,6 +1,6 @@
 """What the engine finds in the steps, in the service's words."""
 
-from apps.algorithms.steps import told
+from apps.algorithms.steps import to_fault
 from apps.core.errors import Fault
 from apps.engine.language import strategy
 
@@ -8,7 +8,7 @@ from apps.engine.language import strategy
 def found(**steps: object) -> dict[str, Fault]:
     """Every fault and gap of these steps, by its path."""
     reading = strategy.read(steps)
-    return {fault.field: told(fault) for fault in (*reading.faults, *reading.incomplete)}
+    return {fault.field: to_fault(fault) for fault in (*reading.faults, *reading.incomplete)}
 
 
 def test_a_null_that_was_sent_is_shown_and_a_missing_field_has_no_value() -> None:

@@ -46,8 +46,8 @@ CLAIM = """
 """
 
 ViewType = TypeVar("ViewType")
-Place = ParamSpec("Place")
-ViewMethod = Callable[Concatenate[ViewType, Request, Place], Response]
+PathArguments = ParamSpec("PathArguments")
+ViewMethod = Callable[Concatenate[ViewType, Request, PathArguments], Response]
 
 
 class KeyReused(ServiceError):
@@ -72,8 +72,8 @@ class AnswerLost(ServiceError):
 
 
 def idempotent(
-    method: ViewMethod[ViewType, Place],
-) -> Callable[Concatenate[ViewType, Request, Place], Response | HttpResponse]:
+    method: ViewMethod[ViewType, PathArguments],
+) -> Callable[Concatenate[ViewType, Request, PathArguments], Response | HttpResponse]:
     """Wrap a view's POST method.
 
     What it answers with 2xx, 403, 404 or 422 is stored and replayed for 24 hours; anything else
@@ -83,8 +83,8 @@ def idempotent(
 
 
 def idempotent_with_secret(
-    method: ViewMethod[ViewType, Place],
-) -> Callable[Concatenate[ViewType, Request, Place], Response | HttpResponse]:
+    method: ViewMethod[ViewType, PathArguments],
+) -> Callable[Concatenate[ViewType, Request, PathArguments], Response | HttpResponse]:
     """Wrap a view's POST method whose answer holds a secret: it is replayed only to the session or
     the API key that it was given to.
     """
@@ -92,19 +92,23 @@ def idempotent_with_secret(
 
 
 def _wrapped(
-    method: ViewMethod[ViewType, Place], *, holds_secret: bool
-) -> Callable[Concatenate[ViewType, Request, Place], Response | HttpResponse]:
+    method: ViewMethod[ViewType, PathArguments], *, holds_secret: bool
+) -> Callable[Concatenate[ViewType, Request, PathArguments], Response | HttpResponse]:
     @wraps(method)
     def keyed(
-        view: ViewType, request: Request, /, *args: Place.args, **kwargs: Place.kwargs
+        view: ViewType,
+        request: Request,
+        /,
+        *args: PathArguments.args,
+        **kwargs: PathArguments.kwargs,
     ) -> Response | HttpResponse:
         key = _key_of(request)
         if key is None:
             return method(view, request, *args, **kwargs)
         credential = request_origin.current().session_id if holds_secret else ""
         with transaction.atomic():
-            row, mine = _claimed(request, key, credential=credential, now=timezone.now())
-            if not mine:
+            row, is_new = _claimed(request, key, credential=credential, now=timezone.now())
+            if not is_new:
                 return _replay(row, _fingerprint(request.data))
             response = _answer(lambda: method(view, request, *args, **kwargs))
             row.status = response.status_code
@@ -130,24 +134,24 @@ def _claimed(
 
     Raises StillRunning.
     """
-    place = {
+    unique = {
         "user_id": request.user.pk,
         "credential": credential,
         "method": request.method,
         "path": request.path,
         "key": key,
     }
-    values = [*place.values(), _fingerprint(request.data), now + KEPT, now]
+    values = [*unique.values(), _fingerprint(request.data), now + KEPT, now]
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [WAIT])
             cursor.execute(CLAIM, values)
-            mine = cursor.fetchone() is not None
+            is_new = cursor.fetchone() is not None
     except OperationalError as error:
         if isinstance(error.__cause__, LockNotAvailable):
             raise StillRunning(retryAfter=1) from error
         raise
-    return IdempotencyKey.objects.get(**place), mine
+    return IdempotencyKey.objects.get(**unique), is_new
 
 
 def _fingerprint(data: Mapping[str, Any] | list[Any]) -> str:

@@ -13,7 +13,7 @@ from rest_framework.request import Request
 
 from apps.core.api import wire_json
 
-ANYTHING: Final = "*/*"
+ANY_MEDIA_TYPE: Final = "*/*"
 _REFUSED: Final = re.compile(r";\s*q\s*=\s*0(\.0*)?\s*(;|$)", re.IGNORECASE)
 
 
@@ -46,9 +46,9 @@ class Negotiation(DefaultContentNegotiation):
         format_suffix: str | None = None,
     ) -> tuple[BaseRenderer, str]:
         request.query_params  # noqa: B018  # as the library does: too many of them are refused here
-        accepted = request.headers.get("Accept", ANYTHING)
+        accepted = request.headers.get("Accept", ANY_MEDIA_TYPE)
         for renderer in renderers:
-            if accepted in (ANYTHING, renderer.media_type):
+            if accepted in (ANY_MEDIA_TYPE, renderer.media_type):
                 return renderer, renderer.media_type
         weighed: tuple[BaseRenderer, str] = super().select_renderer(
             request, renderers, format_suffix

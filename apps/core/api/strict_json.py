@@ -71,10 +71,10 @@ def _check_depth(body: bytes) -> None:
 
 
 def _pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found: dict[str, object] = {}
+    members: dict[str, object] = {}
     for key, value in pairs:
-        found[key] = _Refused("stands twice in one object", key) if key in found else value
-    return found
+        members[key] = _Refused("stands twice in one object", key) if key in members else value
+    return members
 
 
 def _float(text: str) -> float | _Refused:

@@ -170,12 +170,12 @@ def _check_count(field: str, sent: list[object], count: int, most: int, *, of: s
         raise InvalidInput(Fault(field, message, sent))
 
 
-def _rows(place: str, items: Sequence[object]) -> Sequence[CandleRow]:
+def _rows(path: str, items: Sequence[object]) -> Sequence[CandleRow]:
     rows: list[CandleRow] = []
     faults: list[Fault] = []
     for index, item in enumerate(items):
         try:
-            rows.append(_row(f"{place}[{index}]", item))
+            rows.append(_row(f"{path}[{index}]", item))
         except InvalidInput as error:
             faults += error.faults
     if faults:
@@ -183,36 +183,36 @@ def _rows(place: str, items: Sequence[object]) -> Sequence[CandleRow]:
     return rows
 
 
-def _row(place: str, item: object) -> CandleRow:
+def _row(path: str, item: object) -> CandleRow:
     """Raises InvalidInput."""
     if not isinstance(item, list) or len(item) != 1 + len(_NUMBERS):
-        raise InvalidInput(Fault(place, "must be [time, open, high, low, close, volume]", item))
-    faults = list(islice(_wrong_numbers(place, item[1:]), len(_NUMBERS)))
+        raise InvalidInput(Fault(path, "must be [time, open, high, low, close, volume]", item))
+    faults = list(islice(_wrong_numbers(path, item[1:]), len(_NUMBERS)))
     if faults:
         raise InvalidInput(*faults)
     opened, high, low, close, volume = map(float, item[1:])
     if not low <= min(opened, close) <= max(opened, close) <= high:
-        raise InvalidInput(Fault(place, "has an open or close outside its low and high", item))
-    return _time(f"{place}[0]", item[0]), opened, high, low, close, volume
+        raise InvalidInput(Fault(path, "has an open or close outside its low and high", item))
+    return _time(f"{path}[0]", item[0]), opened, high, low, close, volume
 
 
-def _wrong_numbers(place: str, numbers: Sequence[object]) -> Iterator[Fault]:
+def _wrong_numbers(path: str, numbers: Sequence[object]) -> Iterator[Fault]:
     for at, (name, value) in enumerate(zip(_NUMBERS, numbers, strict=True), start=1):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if name == "volume":
             if not (is_number and 0 <= value <= MOST_VOLUME):  # type: ignore[operator]  # a number
-                yield Fault(f"{place}[{at}]", f"must be a volume from 0 to {MOST_VOLUME:g}", value)
+                yield Fault(f"{path}[{at}]", f"must be a volume from 0 to {MOST_VOLUME:g}", value)
         elif not (is_number and 0 < value <= MOST_RUPEES):  # type: ignore[operator]  # a number
-            yield Fault(f"{place}[{at}]", f"must be a price above 0, to {MOST_RUPEES:g}", value)
+            yield Fault(f"{path}[{at}]", f"must be a price above 0, to {MOST_RUPEES:g}", value)
 
 
-def _time(place: str, value: object) -> int:
+def _time(path: str, value: object) -> int:
     """A date is 00:00 of it in Asia/Kolkata, as days and weeks are stamped."""
     if not isinstance(value, str):
-        raise InvalidInput(Fault(place, "must be the start of the bar as text", value))
-    time = read_moment(place, value, last=False)
+        raise InvalidInput(Fault(path, "must be the start of the bar as text", value))
+    time = read_moment(path, value, last=False)
     if time < EARLIEST.timestamp():
-        raise InvalidInput(Fault(place, f"lies before {EARLIEST.date()}", value))
+        raise InvalidInput(Fault(path, f"lies before {EARLIEST.date()}", value))
     return time
 
 

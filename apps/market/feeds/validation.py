@@ -98,8 +98,8 @@ def _rejected(
     }
     rejected = {
         index: RejectedBar(index, int(times[index]), reason)
-        for reason, which in reasons.items()
-        for index in np.flatnonzero(which).tolist()
+        for reason, mask in reasons.items()
+        for index in np.flatnonzero(mask).tolist()
     }
     return tuple(rejected[index] for index in sorted(rejected))
 

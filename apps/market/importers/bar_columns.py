@@ -28,19 +28,19 @@ class BarColumns:
     def __len__(self) -> int:
         return len(self.time)
 
-    def select(self, which: Flags | NDArray[np.intp]) -> "BarColumns":
+    def select(self, selection: Flags | NDArray[np.intp]) -> "BarColumns":
         """Return some of the bars, or all of them in another order."""
-        if which.dtype == np.bool_ and which.all():
+        if selection.dtype == np.bool_ and selection.all():
             return self
         return BarColumns(
-            self.time[which],
-            self.open[which],
-            self.high[which],
-            self.low[which],
-            self.close[which],
-            self.volume[which],
-            self.instrument[which],
-            self.row[which],
+            self.time[selection],
+            self.open[selection],
+            self.high[selection],
+            self.low[selection],
+            self.close[selection],
+            self.volume[selection],
+            self.instrument[selection],
+            self.row[selection],
         )
 
     def with_times(self, time: NDArray[np.int64]) -> "BarColumns":

@@ -172,8 +172,8 @@ def _starts(
     times, shifted = starts_of(stamps, instruments.by_row, timeframe, sessions, side=side)
     broken = times % 60 != 0
     if broken.any():
-        place = table.place(int(np.argmax(broken)))
-        table.refuse(f"{place}: its time is no whole minute")
+        location = table.location(int(np.argmax(broken)))
+        table.refuse(f"{location}: its time is no whole minute")
     return times, shifted
 
 

@@ -79,23 +79,23 @@ class _RowCleaner:
         self.left_out: Counter[str] = Counter()
         self.examples: list[str] = []
 
-    def drop(self, which: Flags) -> int:
+    def drop(self, mask: Flags) -> int:
         """Remove rows that are not bars, and return how many."""
-        self.rows = self.rows.select(~which)
-        return int(np.count_nonzero(which))
+        self.rows = self.rows.select(~mask)
+        return int(np.count_nonzero(mask))
 
-    def fault(self, which: Flags, reason: str, describe: Callable[[int], str]) -> None:
+    def fault(self, mask: Flags, reason: str, describe: Callable[[int], str]) -> None:
         """Remove rows that cannot be bars, or refuse the file for the first of them.
 
         `describe` says what is wrong with one of them, by its index.
         """
-        if not which.any():
+        if not mask.any():
             return
-        first, count = int(np.argmax(which)), int(np.count_nonzero(which))
-        example = f"{self.place(first)}: {describe(first)}"
+        first, count = int(np.argmax(mask)), int(np.count_nonzero(mask))
+        example = f"{self.location(first)}: {describe(first)}"
         if not self.tolerant:
             self.table.refuse(example + (f" ({count} such rows)" if count > 1 else ""))
-        self.left_out[reason] += self.drop(which)
+        self.left_out[reason] += self.drop(mask)
         self.examples.append(example)
 
     def drop_without_symbol(self) -> None:
@@ -107,11 +107,11 @@ class _RowCleaner:
                 self.left_out[name.reason] += count
         self.drop(unnamed[self.rows.instrument])
 
-    def place(self, index: int) -> str:
+    def location(self, index: int) -> str:
         """Return where a row stands in the file, with its instrument where there are several."""
-        place = self.table.place(int(self.rows.row[index]))
+        location = self.table.location(int(self.rows.row[index]))
         name = self.names[int(self.rows.instrument[index])].name_in_file
-        return f"{place} ({name})" if len(self.names) > 1 else place
+        return f"{location} ({name})" if len(self.names) > 1 else location
 
 
 def clean(
@@ -163,8 +163,8 @@ def clean(
 
 
 def _untraded(rows: BarColumns) -> Flags:
-    nothing = (rows.open == 0) & (rows.high == 0) & (rows.low == 0) & (rows.volume == 0)
-    return np.asarray(nothing)
+    empty = (rows.open == 0) & (rows.high == 0) & (rows.low == 0) & (rows.volume == 0)
+    return np.asarray(empty)
 
 
 def _check_numbers(cleaner: _RowCleaner) -> None:
@@ -246,7 +246,7 @@ def _drop_repeats(cleaner: _RowCleaner, symbol_numbers: NDArray[np.int64]) -> in
         differs |= np.diff(getattr(rows, name), prepend=np.nan) != 0
 
     def describe(index: int) -> str:
-        return f"is of one time with {cleaner.place(index - 1)} and differs from it"
+        return f"is of one time with {cleaner.location(index - 1)} and differs from it"
 
     repeats = int(np.count_nonzero(again & ~differs))
     cleaner.fault(again & differs, "rows of one time that differ", describe)
@@ -284,6 +284,6 @@ def _refuse_off_session(
     for instrument in instruments:
         inside = in_session(instrument.candles.time, timeframe, sessions[instrument.symbol])
         if not inside.all():
-            place = cleaner.place(first + int(np.argmin(inside)))
-            cleaner.table.refuse(f"{place}: the bar starts outside the session's hours")
+            location = cleaner.location(first + int(np.argmin(inside)))
+            cleaner.table.refuse(f"{location}: the bar starts outside the session's hours")
         first += len(instrument.candles)

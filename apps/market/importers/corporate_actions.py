@@ -101,9 +101,9 @@ def _text(shown: str, data: bytes) -> str:
 
 
 def _check_columns(shown: str, names: Mapping[str, str]) -> None:
-    ours = {"kind", "ratio"} <= names.keys()
+    is_own_format = {"kind", "ratio"} <= names.keys()
     listed = any(name in names for name in _SUBJECTS)
-    if "symbol" in names and any(name in names for name in _EX_DATES) and (ours or listed):
+    if "symbol" in names and any(name in names for name in _EX_DATES) and (is_own_format or listed):
         return
     reason = (
         f"its columns are {', '.join(names) or 'none'}; wanted are symbol, ex_date, kind, ratio"

@@ -68,17 +68,21 @@ def _names_of_a_bar(fields: Sequence[str]) -> tuple[str, ...] | None:
     numbers), None where the fields are not a bar.
     """
     names: list[str] = []
-    rest = list(fields)
-    if rest and not _DATE.fullmatch(rest[0]):
+    remaining = list(fields)
+    if remaining and not _DATE.fullmatch(remaining[0]):
         names.append("symbol")
-        rest.pop(0)
-    if not rest or not _DATE.fullmatch(rest[0]):
+        remaining.pop(0)
+    if not remaining or not _DATE.fullmatch(remaining[0]):
         return None
     names.append("date")
-    rest.pop(0)
-    if rest and _CLOCK.fullmatch(rest[0]):
+    remaining.pop(0)
+    if remaining and _CLOCK.fullmatch(remaining[0]):
         names.append("time")
-        rest.pop(0)
-    if not _PRICES <= len(rest) <= len(_NUMBERS_IN_ORDER):
+        remaining.pop(0)
+    if not _PRICES <= len(remaining) <= len(_NUMBERS_IN_ORDER):
         return None
-    return (*names, *_NUMBERS_IN_ORDER[: len(rest)]) if all(map(_NUMBER.fullmatch, rest)) else None
+    return (
+        (*names, *_NUMBERS_IN_ORDER[: len(remaining)])
+        if all(map(_NUMBER.fullmatch, remaining))
+        else None
+    )

@@ -38,17 +38,17 @@ _CHUNK: Final = 1024 * 1024
 class FileTable:
     """The rows of one file.
 
-    `names` are the file's own column names, `columns` are in the same order; `place` says where a
-    row is found in the file ("line 2"), for messages. `name_in_file` is the instrument's name where
-    the file has it above its rows instead of in a column. `name` is the file's own, `shown` also
-    names the archive.
+    `names` are the file's own column names, `columns` are in the same order; `location` says where
+    a row is found in the file ("line 2"), for messages. `name_in_file` is the instrument's name
+    where the file has it above its rows instead of in a column. `name` is the file's own, `shown`
+    also names the archive.
     """
 
     name: str
     shown: str
     names: tuple[str, ...]
     columns: tuple[Column, ...]
-    place: Callable[[int], str]
+    location: Callable[[int], str]
     name_in_file: str | None = None
 
     def __len__(self) -> int:
@@ -57,21 +57,21 @@ class FileTable:
     def refuse(self, reason: str) -> NoReturn:
         raise BadCandleFile(file=self.shown, reason=reason)
 
-    def cast(self, index: int, target: pa.DataType, what: str) -> Column:
+    def cast(self, index: int, target: pa.DataType, problem: str) -> Column:
         """Return a column in another type; refuse the first value that has no such form."""
-        return self.converted(self.columns[index], index, target, what)
+        return self.converted(self.columns[index], index, target, problem)
 
-    def converted(self, column: Column, index: int, target: pa.DataType, what: str) -> Column:
+    def converted(self, column: Column, index: int, target: pa.DataType, problem: str) -> Column:
         """Cast what was made of the column at `index`, as `cast` does."""
         try:
             return pc.cast(column, target)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            self.refuse_value(first_bad(column, target), index, what)
+            self.refuse_value(first_bad(column, target), index, problem)
 
     def refuse_value(self, row: int, index: int, problem: str) -> NoReturn:
         value = self.columns[index][row].as_py()
         self.refuse(
-            f"{self.place(row)}: {self.names[index] or 'the first column'} {value!r} {problem}"
+            f"{self.location(row)}: {self.names[index] or 'the first column'} {value!r} {problem}"
         )
 
 
@@ -194,8 +194,8 @@ def _check_text(shown: str, text: bytes) -> None:
         try:
             decoder.decode(piece, final=start + _CHUNK >= len(text))
         except UnicodeDecodeError as error:
-            place = start + error.start - (len(error.object) - len(piece))
-            line = text.count(b"\n", 0, place) + 1
+            offset = start + error.start - (len(error.object) - len(piece))
+            line = text.count(b"\n", 0, offset) + 1
             raise BadCandleFile(file=shown, reason=f"line {line}: is no text in UTF-8") from error
 
 

@@ -26,16 +26,16 @@ _ANY = ("",)
 def charge_faults(rows: Iterable[ChargeRate]) -> Iterator[RulebookFault]:
     def keys(row: ChargeRate) -> Iterable[object]:
         roots, products = row.roots or _ANY, row.products or _ANY
-        places = product(row.exchanges, row.segments, roots, products, row.sides)
-        return [(row.item, row.first_date, *place) for place in places]
+        scopes = product(row.exchanges, row.segments, roots, products, row.sides)
+        return [(row.item, row.first_date, *scope) for scope in scopes]
 
     return _repeated("charges.csv", rows, keys)
 
 
 def broker_faults(rows: Iterable[BrokerRow]) -> Iterator[RulebookFault]:
     def keys(row: BrokerRow) -> Iterable[object]:
-        places = product(row.segments, row.products or _ANY)
-        return [(row.broker, row.first_date, *place) for place in places]
+        scopes = product(row.segments, row.products or _ANY)
+        return [(row.broker, row.first_date, *scope) for scope in scopes]
 
     return _repeated("brokers.csv", rows, keys)
 
@@ -59,7 +59,7 @@ def tick_faults(rows: Iterable[TickRow]) -> Iterator[RulebookFault]:
         "ticks.csv",
         rows,
         lambda row: [
-            (row.first_date, row.below, *place) for place in product(row.exchanges, row.kinds)
+            (row.first_date, row.below, *scope) for scope in product(row.exchanges, row.kinds)
         ],
     )
 
@@ -68,25 +68,25 @@ def margin_faults(rows: Iterable[MarginRow]) -> Iterator[RulebookFault]:
     return _repeated(
         "margins.csv",
         rows,
-        lambda row: [(row.first_date, *place) for place in product(row.exchanges, row.kinds)],
+        lambda row: [(row.first_date, *scope) for scope in product(row.exchanges, row.kinds)],
     )
 
 
 def hours_faults(rows: Iterable[HoursRow]) -> Iterator[RulebookFault]:
     """Find rows of one exchange, market and phase that do not follow one another day by day."""
     placed = [
-        (place, row) for row in rows for place in product(row.exchanges, row.markets, (row.phase,))
+        (scope, row) for row in rows for scope in product(row.exchanges, row.markets, (row.phase,))
     ]
     placed.sort(key=lambda pair: (pair[0], pair[1].first_date))
     reported: set[int] = set()
-    for place, group in groupby(placed, key=lambda pair: pair[0]):
+    for scope, group in groupby(placed, key=lambda pair: pair[0]):
         for before, after in pairwise(row for _, row in group):
             message = _succession(before, after)
             if message and after.line not in reported:
                 reported.add(after.line)
-                where = " ".join(place)
+                label = " ".join(scope)
                 yield RulebookFault(
-                    file="sessions.csv", line=after.line, message=f"{message} ({where})"
+                    file="sessions.csv", line=after.line, message=f"{message} ({label})"
                 )
 
 
@@ -102,9 +102,9 @@ def day_faults(rows: Iterable[DayRow]) -> Iterator[RulebookFault]:
     """Find rows of one date that are not the parts of one special session."""
     seen: dict[object, DayRow] = {}
     for row in sorted(rows, key=lambda row: (row.day, row.opens is not None, row.opens)):
-        for place in product(row.exchanges, row.markets or _ANY, (row.day,)):
-            earlier = seen.get(place)
-            seen[place] = row
+        for scope in product(row.exchanges, row.markets or _ANY, (row.day,)):
+            earlier = seen.get(scope)
+            seen[scope] = row
             if earlier is not None and not _follow_one_another(earlier, row):
                 message = f"contradicts or repeats line {earlier.line} on {row.day}"
                 yield RulebookFault(file="days.csv", line=row.line, message=message)

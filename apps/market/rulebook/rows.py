@@ -230,8 +230,8 @@ class RulebookFault(BaseModel):
     message: str
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{place}: {self.message}"
+        location = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{location}: {self.message}"
 
 
 RowType = TypeVar("RowType", bound=RuleRow)

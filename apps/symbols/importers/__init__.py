@@ -78,7 +78,7 @@ def read_master(
         except RejectedRow as refused:
             rejections.add(line, refused)
     if not rows:
-        raise InvalidMaster(file=path.name, why=f"none of its {read} rows can be carried")
+        raise InvalidMaster(file=path.name, reason=f"none of its {read} rows can be carried")
     day_of, as_of_source = _day_of(rows, stamp, today) if as_of is None else (as_of, "given")
     return Master(path.name, file.format.source, day_of, as_of_source, read, rows, rejections)
 

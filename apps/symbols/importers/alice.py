@@ -31,39 +31,39 @@ _INDICATIVE_VALUE: Final = "INAV"
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    where = market(_MARKETS, text(record, "Exch"))
+    venue = market(_MARKETS, text(record, "Exch"))
     raw, token = rows.required(record, "Symbol"), text(record, "Token")
     alias = text(record, "Trading Symbol") or raw
     name, tick = text(record, "Instrument Name"), positive(record, "Tick Size")
     kind = text(record, "Instrument Type")
     if kind == "INDEX" or text(record, "Exchange Segment").endswith("_idx"):
-        return InstrumentRow(line, *where, Type.INDEX, raw, name or raw, alias, token)
-    if where.segment == Segment.CASH:
-        return _share(record, line, where, alias)
+        return InstrumentRow(line, *venue, Type.INDEX, raw, name or raw, alias, token)
+    if venue.segment == Segment.CASH:
+        return _share(record, line, venue, alias)
     option_type = text(record, "Option Type")
     is_option = option_type in ("CE", "PE")
-    counted = where.segment == Segment.CURRENCY
+    counted = venue.segment == Segment.CURRENCY
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
-        lot=None if counted else _lot(record, where), tick=tick,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
+        lot=None if counted else _lot(record, venue), tick=tick,
         freeze=whole(record, "freeze_qty"), expiry=rows.day(record, "Expiry Date"),
         strike=rows.strike(number(record, "Strike Price")) if is_option else None,
         option_type=option_type if is_option else "",
     )  # fmt: skip
 
 
-def _lot(record: Record, where: MarketSegment) -> int | None:
-    counted = where.segment == Segment.COMMODITY
+def _lot(record: Record, venue: MarketSegment) -> int | None:
+    counted = venue.segment == Segment.COMMODITY
     return whole(record, "Board Lot Qty" if counted else "Lot Size")
 
 
-def _share(record: Record, line: int, where: MarketSegment, alias: str) -> InstrumentRow:
+def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> InstrumentRow:
     name = text(record, "Instrument Name")
-    raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
+    raw, series = shares.split(alias) if venue.exchange == "NSE" else (alias, "")
     if raw.endswith(_INDICATIVE_VALUE) and name.upper().startswith(_INDICATIVE_VALUE):
         raise RejectedRow(RejectReason.NOT_A_SHARE, f"{raw} is a fund's indicative value")
-    rank = shares.rank(where.exchange, series=series)
+    rank = shares.rank(venue.exchange, series=series)
     return InstrumentRow(
-        line, *where, Type.EQUITY, raw, name or raw, alias, text(record, "Token"),
+        line, *venue, Type.EQUITY, raw, name or raw, alias, text(record, "Token"),
         whole(record, "Lot Size"), tick=positive(record, "Tick Size"), rank=rank,
     )  # fmt: skip

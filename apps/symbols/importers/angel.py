@@ -34,19 +34,19 @@ _OPTION: Final = re.compile(r".*[0-9](CE|PE)|.*[0-9]{2}(CE|PE)[0-9]+F[A-Z]{3}[0-
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    where = market(_MARKETS, text(record, "exch_seg"))
+    venue = market(_MARKETS, text(record, "exch_seg"))
     alias, token = rows.required(record, "symbol"), text(record, "token")
     kind, name = text(record, "instrumenttype"), text(record, "name")
-    paise = "0.0000001" if where.segment == Segment.CURRENCY else "0.01"
+    paise = "0.0000001" if venue.segment == Segment.CURRENCY else "0.01"
     tick, lot = positive(record, "tick_size", times=paise), whole(record, "lotsize")
-    untraded = where.segment == Segment.CASH and tick is None
-    if untraded or (kind in _INDICES and where.segment == Segment.COMMODITY):
-        return InstrumentRow(line, *where, Type.INDEX, name or alias, alias, alias, token)
-    if where.segment == Segment.CASH:
-        raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
-        rank = shares.rank(where.exchange, series=series)
+    untraded = venue.segment == Segment.CASH and tick is None
+    if untraded or (kind in _INDICES and venue.segment == Segment.COMMODITY):
+        return InstrumentRow(line, *venue, Type.INDEX, name or alias, alias, alias, token)
+    if venue.segment == Segment.CASH:
+        raw, series = shares.split(alias) if venue.exchange == "NSE" else (alias, "")
+        rank = shares.rank(venue.exchange, series=series)
         return InstrumentRow(
-            line, *where, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
+            line, *venue, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
         )
     if not text(record, "expiry"):
         raise RejectedRow(
@@ -56,9 +56,9 @@ def read(record: Record, line: int) -> InstrumentRow:
     if kind.startswith("OPT") and option is None:
         raise RejectedRow(RejectReason.UNREADABLE, f"{alias} is neither call nor put")
     return InstrumentRow(
-        line, *where, Type.OPTIONS if option else Type.FUTURES,
+        line, *venue, Type.OPTIONS if option else Type.FUTURES,
         rows.required(record, "name"), name, alias, token,
-        lot=lot if where.segment == Segment.DERIVATIVES else None, tick=tick,
+        lot=lot if venue.segment == Segment.DERIVATIVES else None, tick=tick,
         expiry=rows.day(record, "expiry"),
         strike=rows.strike(positive(record, "strike", times=paise)) if option else None,
         option_type=(option[1] or option[2]) if option else "",

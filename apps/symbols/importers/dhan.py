@@ -54,36 +54,36 @@ _DETAILED: Final = {
 
 def read(record: Record, line: int) -> InstrumentRow:
     """Read a record of the compact list."""
-    return _read({ours: record.get(theirs) for ours, theirs in _COMPACT.items()}, line)
+    return _read({name: record.get(column) for name, column in _COMPACT.items()}, line)
 
 
 def read_detailed(record: Record, line: int) -> InstrumentRow:
-    return _read({ours: record.get(theirs) for ours, theirs in _DETAILED.items()}, line)
+    return _read({name: record.get(column) for name, column in _DETAILED.items()}, line)
 
 
 def _read(record: Record, line: int) -> InstrumentRow:
     listed = text(record, "segment")
-    where = market(_MARKETS, f"{text(record, 'exchange')} {listed}")
+    venue = market(_MARKETS, f"{text(record, 'exchange')} {listed}")
     symbol, token = rows.required(record, "symbol"), text(record, "id")
     tick, name = positive(record, "tick", times=_PAISE), text(record, "name")
     underlying = text(record, "underlying")
     if listed == "I":
         raw = underlying or symbol
-        return InstrumentRow(line, *where, Type.INDEX, raw, name or raw, symbol, token)
+        return InstrumentRow(line, *venue, Type.INDEX, raw, name or raw, symbol, token)
     if listed == "E":
         raw = underlying or symbol
-        rank = _rank(record, where.exchange)
+        rank = _rank(record, venue.exchange)
         return InstrumentRow(
-            line, *where, Type.EQUITY, raw, name or raw, raw, token, whole(record, "lot"),
+            line, *venue, Type.EQUITY, raw, name or raw, raw, token, whole(record, "lot"),
             tick=tick, freeze=_freeze(record), isin=text(record, "isin"), rank=rank,
         )  # fmt: skip
     option_type = text(record, "option")
     is_option = option_type in ("CE", "PE")
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES,
         underlying or _underlying(symbol), name, symbol, token,
-        lot=whole(record, "lot") if where.segment == Segment.DERIVATIVES else None, tick=tick,
-        freeze=_freeze(record) if where.segment == Segment.DERIVATIVES else None,
+        lot=whole(record, "lot") if venue.segment == Segment.DERIVATIVES else None, tick=tick,
+        freeze=_freeze(record) if venue.segment == Segment.DERIVATIVES else None,
         expiry=rows.day(record, "expiry"),
         strike=rows.strike(number(record, "strike")) if is_option else None,
         option_type=option_type if is_option else "",

@@ -32,22 +32,22 @@ _NAME: Final = re.compile(r"(?P<root>.+?) +[0-9]{1,2} [A-Za-z]{3} [0-9]{4}( .*)?
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    where = market(_MARKETS, f"{text(record, 'Exch')} {text(record, 'ExchType')}")
+    venue = market(_MARKETS, f"{text(record, 'Exch')} {text(record, 'ExchType')}")
     alias, token = rows.required(record, "Name"), text(record, "ScripCode")
     lot, tick = whole(record, "LotSize"), positive(record, "TickSize")
     kind, freeze = text(record, "ScripType"), whole(record, "QtyLimit")
     full_name = text(record, "FullName")
-    if where.segment == Segment.CASH:
+    if venue.segment == Segment.CASH:
         isin = text(record, "ISIN")
-        rank = shares.rank(where.exchange, series=_series(record, where), isin=isin)
+        rank = shares.rank(venue.exchange, series=_series(record, venue), isin=isin)
         return InstrumentRow(
-            line, *where, Type.EQUITY, alias, full_name or alias, alias, token, lot,
+            line, *venue, Type.EQUITY, alias, full_name or alias, alias, token, lot,
             tick=tick, freeze=freeze, isin=isin, rank=rank,
         )  # fmt: skip
     is_option = kind in ("CE", "PE")
-    in_lots = where.segment != Segment.DERIVATIVES
+    in_lots = venue.segment != Segment.DERIVATIVES
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES,
         text(record, "SymbolRoot") or _underlying(alias), full_name, alias, token,
         lot=None if in_lots else lot, tick=tick, freeze=None if in_lots else freeze,
         expiry=rows.day(record, "Expiry"),
@@ -56,8 +56,8 @@ def read(record: Record, line: int) -> InstrumentRow:
     )  # fmt: skip
 
 
-def _series(record: Record, where: MarketSegment) -> str:
-    return text(record, "Series") if where.exchange == "NSE" else ""
+def _series(record: Record, venue: MarketSegment) -> str:
+    return text(record, "Series") if venue.exchange == "NSE" else ""
 
 
 def _underlying(name: str) -> str:

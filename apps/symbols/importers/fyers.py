@@ -41,16 +41,16 @@ def is_row(fields: Sequence[str]) -> bool:
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    where = market(_MARKETS, f"{text(record, 'exchange')} {text(record, 'segment')}")
+    venue = market(_MARKETS, f"{text(record, 'exchange')} {text(record, 'segment')}")
     ticker, token = rows.required(record, "ticker"), text(record, "token")
     alias = ticker.partition(":")[2]
     name, tick = text(record, "name"), positive(record, "tick")
     if alias.endswith(_INDEX):
         raw = text(record, "underlying") or alias.removesuffix(_INDEX)
         name = name.removesuffix(_INDEX)
-        return InstrumentRow(line, *where, Type.INDEX, raw, name, ticker, token)
-    if where.segment == Segment.CASH:
-        return _share(record, line, where, alias)
+        return InstrumentRow(line, *venue, Type.INDEX, raw, name, ticker, token)
+    if venue.segment == Segment.CASH:
+        return _share(record, line, venue, alias)
     option_type = text(record, "option")
     is_option = option_type in ("CE", "PE")
     expiry = rows.day(record, "expiry")
@@ -59,18 +59,18 @@ def read(record: Record, line: int) -> InstrumentRow:
         alias, expiry=expiry, strike=strike, option_type=option_type if is_option else ""
     )
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, ticker, token,
-        lot=whole(record, "lot") if where.segment == Segment.DERIVATIVES else None, tick=tick,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, ticker, token,
+        lot=whole(record, "lot") if venue.segment == Segment.DERIVATIVES else None, tick=tick,
         expiry=expiry, strike=strike, option_type=option_type if is_option else "", weekly=weekly,
     )  # fmt: skip
 
 
-def _share(record: Record, line: int, where: MarketSegment, alias: str) -> InstrumentRow:
+def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> InstrumentRow:
     raw, _, series = alias.rpartition("-")
     isin = text(record, "isin")
-    rank = shares.rank(where.exchange, series=series, isin=isin)
+    rank = shares.rank(venue.exchange, series=series, isin=isin)
     return InstrumentRow(
-        line, *where, Type.EQUITY, raw, text(record, "name"), text(record, "ticker"),
+        line, *venue, Type.EQUITY, raw, text(record, "name"), text(record, "ticker"),
         text(record, "token"), whole(record, "lot"), tick=positive(record, "tick"), isin=isin,
         rank=rank,
     )  # fmt: skip

@@ -28,19 +28,19 @@ _MARKETS: Final[dict[str, MarketSegment]] = {
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    where = market(_MARKETS, text(record, "exchange"))
+    venue = market(_MARKETS, text(record, "exchange"))
     alias = rows.required(record, "tradingsymbol")
     token, tick = text(record, "instrument_token"), positive(record, "tick_size")
     name = text(record, "name")
     if text(record, "segment") == "INDICES":
-        return InstrumentRow(line, *where, Type.INDEX, alias, name or alias, alias, token)
+        return InstrumentRow(line, *venue, Type.INDEX, alias, name or alias, alias, token)
     kind = text(record, "instrument_type")
-    if where.segment == Segment.CASH:
-        raw, series = shares.split(alias) if where.exchange == "NSE" else (alias, "")
-        rank = shares.rank(where.exchange, series=series)
+    if venue.segment == Segment.CASH:
+        raw, series = shares.split(alias) if venue.exchange == "NSE" else (alias, "")
+        rank = shares.rank(venue.exchange, series=series)
         lot = whole(record, "lot_size")
         return InstrumentRow(
-            line, *where, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
+            line, *venue, Type.EQUITY, raw, name or raw, alias, token, lot, tick=tick, rank=rank
         )
     expiry = rows.day(record, "expiry")
     is_option = kind in ("CE", "PE")
@@ -49,8 +49,8 @@ def read(record: Record, line: int) -> InstrumentRow:
         alias, expiry=expiry, strike=strike, option_type=kind if is_option else ""
     )
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
-        lot=whole(record, "lot_size") if where.segment == Segment.DERIVATIVES else None,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, token,
+        lot=whole(record, "lot_size") if venue.segment == Segment.DERIVATIVES else None,
         tick=tick, expiry=expiry, strike=strike, option_type=kind if is_option else "",
         weekly=weekly,
     )  # fmt: skip

@@ -52,7 +52,7 @@ class InvalidMaster(ServiceError):
     """A file that cannot be imported."""
 
     code = Code.VALIDATION_ERROR
-    message = "{file}: {why}"
+    message = "{file}: {reason}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +141,12 @@ class MasterFile:
         for known in FORMATS:
             if known.columns <= names and source in (None, known.source):
                 return known
-        whose = f"no list of {source.label}" if source else "no master that is known here"
+        expected = f"no list of {source.label}" if source else "no master that is known here"
         shown = ", ".join(columns[:8])[:120]
-        raise self._refused(f"it is {whose}; its columns are {shown}")
+        raise self._refused(f"it is {expected}; its columns are {shown}")
 
-    def _refused(self, why: str) -> InvalidMaster:
-        return InvalidMaster(file=self.name, why=why)
+    def _refused(self, reason: str) -> InvalidMaster:
+        return InvalidMaster(file=self.name, reason=reason)
 
     def _damaged(self, error: BaseException) -> InvalidMaster:
         return self._refused(f"it cannot be read to its end: {error}")
@@ -161,9 +161,11 @@ def _lines(text: bytes) -> Iterator[str]:
         yield line
 
 
-def _with_first(first: Sequence[str], rest: Iterator[NumberedRecord]) -> Iterator[NumberedRecord]:
+def _with_first(
+    first: Sequence[str], records: Iterator[NumberedRecord]
+) -> Iterator[NumberedRecord]:
     yield 1, dict(zip(fyers.HEADER, first, strict=True))
-    yield from rest
+    yield from records
 
 
 def _csv_records(lines: Lines, header: Sequence[str]) -> Iterator[NumberedRecord]:

@@ -28,24 +28,24 @@ _MARKETS: Final[dict[str, MarketSegment]] = {
 
 
 def read(record: Record, line: int) -> InstrumentRow:
-    where = market(_MARKETS, text(record, "Exchange"))
+    venue = market(_MARKETS, text(record, "Exchange"))
     raw, token = rows.required(record, "Symbol"), text(record, "Token")
     alias, kind = rows.required(record, "TradingSymbol"), text(record, "Instrument")
     lot, tick = whole(record, "LotSize"), positive(record, "TickSize")
     if kind in ("INDEX", "UNDIND", "UNDCUR", "UNDCOM"):
-        return InstrumentRow(line, *where, Type.INDEX, raw, raw, alias, token)
-    if where.segment == Segment.CASH:
-        rank = shares.rank(where.exchange, series=kind)
+        return InstrumentRow(line, *venue, Type.INDEX, raw, raw, alias, token)
+    if venue.segment == Segment.CASH:
+        rank = shares.rank(venue.exchange, series=kind)
         return InstrumentRow(
-            line, *where, Type.EQUITY, raw, raw, alias, token, lot, tick=tick, rank=rank
+            line, *venue, Type.EQUITY, raw, raw, alias, token, lot, tick=tick, rank=rank
         )
     option_type = text(record, "OptionType")
     is_option = option_type in ("CE", "PE")
     factor = number(record, "GNGD")
-    by_lot = where.segment == Segment.COMMODITY and lot and factor
+    by_lot = venue.segment == Segment.COMMODITY and lot and factor
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, raw, alias, token,
-        lot=lot if where.segment != Segment.CURRENCY else None,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, raw, alias, token,
+        lot=lot if venue.segment != Segment.CURRENCY else None,
         multiplier=(lot * factor).normalize() if by_lot and lot and factor else None,
         tick=tick, expiry=rows.day(record, "Expiry"),
         strike=rows.strike(number(record, "StrikePrice")) if is_option else None,

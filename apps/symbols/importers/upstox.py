@@ -37,22 +37,22 @@ _UNITS_OF_LOTS: Final = (Segment.COMMODITY, Segment.CURRENCY)
 def read(record: Record, line: int) -> InstrumentRow:
     """Read a record of the CSV."""
     listed = text(record, "exchange")
-    where = market(_MARKETS, listed)
+    venue = market(_MARKETS, listed)
     alias, key = rows.required(record, "tradingsymbol"), text(record, "instrument_key")
     name = text(record, "name")
     if listed.endswith("_INDEX"):
-        return InstrumentRow(line, *where, Type.INDEX, alias, name, alias, key)
-    paise = _PAISE if where.segment in _UNITS_OF_LOTS else "1"
+        return InstrumentRow(line, *venue, Type.INDEX, alias, name, alias, key)
+    paise = _PAISE if venue.segment in _UNITS_OF_LOTS else "1"
     tick, lot = positive(record, "tick_size", times=paise), whole(record, "lot_size")
-    if where.segment == Segment.CASH:
+    if venue.segment == Segment.CASH:
         isin = _isin(key)
-        rank = shares.rank(where.exchange, isin=isin)
+        rank = shares.rank(venue.exchange, isin=isin)
         return InstrumentRow(
-            line, *where, Type.EQUITY, alias, name, alias, key, lot, tick=tick, isin=isin, rank=rank
+            line, *venue, Type.EQUITY, alias, name, alias, key, lot, tick=tick, isin=isin, rank=rank
         )
     option_type = text(record, "option_type")
     if option_type == "COM":
-        return InstrumentRow(line, *where, Type.COMMODITY, name, name, alias, key, tick=tick)
+        return InstrumentRow(line, *venue, Type.COMMODITY, name, name, alias, key, tick=tick)
     expiry, is_option = rows.day(record, "expiry"), option_type in ("CE", "PE")
     strike = rows.strike(number(record, "strike")) if is_option else None
     option_type = option_type if is_option else ""
@@ -60,40 +60,40 @@ def read(record: Record, line: int) -> InstrumentRow:
         alias, expiry=expiry, strike=strike, option_type=option_type
     )
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, key,
-        lot=None if where == rows.NSE_COMMODITY else lot, tick=tick, expiry=expiry, strike=strike,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES, raw, name, alias, key,
+        lot=None if venue == rows.NSE_COMMODITY else lot, tick=tick, expiry=expiry, strike=strike,
         option_type=option_type, weekly=weekly,
     )  # fmt: skip
 
 
 def read_json(record: Record, line: int) -> InstrumentRow:
     listed, kind = text(record, "segment"), text(record, "instrument_type")
-    where = market(_MARKETS, listed)
+    venue = market(_MARKETS, listed)
     alias, key = rows.required(record, "trading_symbol"), text(record, "instrument_key")
     name, tick = text(record, "name"), positive(record, "tick_size", times=_PAISE)
     if listed.endswith("_INDEX"):
-        return InstrumentRow(line, *where, Type.INDEX, alias, name, alias, key)
+        return InstrumentRow(line, *venue, Type.INDEX, alias, name, alias, key)
     lot, freeze = whole(record, "lot_size"), whole(record, "freeze_quantity")
-    if where.segment == Segment.CASH:
+    if venue.segment == Segment.CASH:
         isin = text(record, "isin")
-        rank = shares.rank(where.exchange, series=kind, isin=isin)
+        rank = shares.rank(venue.exchange, series=kind, isin=isin)
         return InstrumentRow(
-            line, *where, Type.EQUITY, alias, name, alias, key, lot,
+            line, *venue, Type.EQUITY, alias, name, alias, key, lot,
             tick=tick, freeze=freeze, isin=isin, rank=rank,
         )  # fmt: skip
     if kind == "COM":
-        return InstrumentRow(line, *where, Type.COMMODITY, name, name, alias, key, tick=tick)
+        return InstrumentRow(line, *venue, Type.COMMODITY, name, name, alias, key, tick=tick)
     if kind not in ("CE", "PE", "FUT"):
         raise RejectedRow(RejectReason.UNREADABLE, f"{kind!r} is no type of contract")
     is_option = kind != "FUT"
     multiplier = None
-    if where.segment in _UNITS_OF_LOTS:
-        lot = None if where == rows.NSE_COMMODITY else lot
+    if venue.segment in _UNITS_OF_LOTS:
+        lot = None if venue == rows.NSE_COMMODITY else lot
         multiplier = positive(record, "qty_multiplier")
         freeze = freeze * lot if freeze and lot else None
     weekly = record.get("weekly")
     return InstrumentRow(
-        line, *where, Type.OPTIONS if is_option else Type.FUTURES,
+        line, *venue, Type.OPTIONS if is_option else Type.FUTURES,
         rows.required(record, "asset_symbol"), name, alias, key,
         lot=lot, multiplier=multiplier, tick=tick, freeze=freeze,
         expiry=rows.day(record, "expiry"),

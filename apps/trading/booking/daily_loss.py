@@ -8,7 +8,7 @@ from decimal import Decimal
 from apps.market.dates import day_in_india
 from apps.trading import queries
 from apps.trading.models import DailyLoss, Run
-from apps.trading.money import NOTHING, rupees
+from apps.trading.money import ZERO, rupees
 from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
 from apps.webhooks.event_types import EventType
@@ -69,7 +69,7 @@ def _earlier_breaches(losses: Sequence[LossOfDay]) -> set[tuple[str, date]]:
 def loss_of(step: BarStep) -> Decimal:
     """Return the rupees lost since the last mark before the session, 0 or more."""
     account = step.state.account[0]
-    return max(NOTHING, rupees(float(account["day_start"] - account["equity"])))
+    return max(ZERO, rupees(float(account["day_start"] - account["equity"])))
 
 
 def _has_moved(step: BarStep) -> bool:

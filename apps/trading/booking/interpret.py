@@ -30,7 +30,7 @@ from apps.engine.kernel.codes import (
 from apps.engine.kernel.reasons import EXIT_REASONS, REJECTIONS
 from apps.engine.language.strategy import Strategy
 from apps.trading.models import Intent
-from apps.trading.money import NOTHING, rupees
+from apps.trading.money import ZERO, rupees
 from apps.trading.step_result import BarStep, EntryBlock
 
 EngineRecord = Any  # a NumPy record
@@ -214,7 +214,7 @@ def _entry(step: BarStep, fill: EngineRecord, *, added: bool, locked: Decimal) -
         slot=OrderSlot.ENTRY,
         reason="",
         locked=locked,
-        gross=NOTHING,
+        gross=ZERO,
         held_since=int(before["time"]),
     )
 

@@ -31,7 +31,7 @@ from apps.trading.models import (
     Signal,
     Trade,
 )
-from apps.trading.money import NOTHING, price, rupees
+from apps.trading.money import ZERO, price, rupees
 from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
 from apps.webhooks import outbox
@@ -207,9 +207,9 @@ def _trades(outcomes: Sequence[StepOutcome], fractions: ByPosition) -> Iterator[
         step = outcome.step
         exits = (fill for fill in outcome.executions if fill.intent is Intent.EXIT)
         for trade, execution in zip(step.trades, exits, strict=True):
-            settled = NOTHING
+            settled = ZERO
             if execution.was_held:
-                settled = fractions.get((step.run.pk, execution.symbol), NOTHING)
+                settled = fractions.get((step.run.pk, execution.symbol), ZERO)
             net = float(trade["gross"] - trade["charges"]) + float(settled)
             charges = rupees(float(trade["charges"]))
             yield Trade(

@@ -122,9 +122,9 @@ def _taken(accounts: Iterable[str], *, since: datetime) -> Mapping[str, Counter[
     recent = Order.objects.filter(
         placed_at__gte=since.replace(microsecond=0), run__account__in=list(accounts)
     ).order_by()
-    found: dict[str, Counter[datetime]] = defaultdict(Counter)
+    counts: dict[str, Counter[datetime]] = defaultdict(Counter)
     for account, second, count in recent.values_list(
         "run__account", TruncSecond("placed_at")
     ).annotate(Count("pk")):
-        found[account][second] = count
-    return found
+        counts[account][second] = count
+    return counts

@@ -86,7 +86,7 @@ def place_surely(
     for attempt in range(ATTEMPTS):
         missing = [order for order in orders if order.pk not in known]
         try:
-            known |= {one.order_id: one for one in broker.place(missing, last=last)}
+            known |= {receipt.order_id: receipt for receipt in broker.place(missing, last=last)}
         except OutcomeUnknown:
             if attempt == ATTEMPTS - 1:
                 raise

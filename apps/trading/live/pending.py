@@ -96,8 +96,8 @@ def find_pending_work(caches: Sequence[BarStreamCache], *, market_now: int) -> l
     for work in pending:
         if work.stream.pk in interrupted:
             work.closed = ClosedRows([interrupted[work.stream.pk]], market_now)
-    others = [work for work in pending if work.cursors and work.stream.pk not in interrupted]
-    _find_closed_rows(others, market_now)
+    uninterrupted = [work for work in pending if work.cursors and work.stream.pk not in interrupted]
+    _find_closed_rows(uninterrupted, market_now)
     return pending
 
 

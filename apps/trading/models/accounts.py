@@ -7,7 +7,7 @@ from typing import Self
 from django.db import models
 from django.db.models import F, Q
 
-from apps.trading.money import NOTHING
+from apps.trading.money import ZERO
 
 
 class AccountQuerySet(models.QuerySet["Account"]):
@@ -23,7 +23,7 @@ class Account(models.Model):
         "accounts.User", models.CASCADE, primary_key=True, related_name="+"
     )
     balance = models.DecimalField(max_digits=18, decimal_places=2)
-    reserved = models.DecimalField(max_digits=18, decimal_places=2, default=NOTHING)
+    reserved = models.DecimalField(max_digits=18, decimal_places=2, default=ZERO)
     opened_at = models.DateTimeField()
 
     objects = AccountQuerySet.as_manager()

@@ -10,7 +10,7 @@ from django.utils.functional import cached_property
 from apps.core.ids import IdField
 from apps.engine.symbols import MAX_LENGTH
 from apps.trading.models.runs import Run
-from apps.trading.money import NOTHING
+from apps.trading.money import ZERO
 
 
 class OrderStatus(StrEnum):
@@ -130,12 +130,12 @@ class Position(models.Model):
     quantity = models.BigIntegerField(help_text="Below zero when it is short")
     entry_price = models.DecimalField(max_digits=18, decimal_places=4)
     unrealised = models.DecimalField(
-        max_digits=18, decimal_places=2, default=NOTHING, help_text="Rupees, at the last mark"
+        max_digits=18, decimal_places=2, default=ZERO, help_text="Rupees, at the last mark"
     )
     fractions = models.DecimalField(
         max_digits=18,
         decimal_places=2,
-        db_default=NOTHING,
+        db_default=ZERO,
         help_text="Rupees won or lost on parts of shares that splits left over",
     )
     mark = models.DecimalField(max_digits=18, decimal_places=4, null=True, help_text="Last close")
@@ -207,8 +207,8 @@ class PerformanceTotals(models.Model):
     trades = models.PositiveBigIntegerField(default=0)
     won = models.PositiveBigIntegerField(default=0)
     lost = models.PositiveBigIntegerField(default=0)
-    profit = models.DecimalField(max_digits=18, decimal_places=2, default=NOTHING)
-    loss = models.DecimalField(max_digits=18, decimal_places=2, default=NOTHING)
+    profit = models.DecimalField(max_digits=18, decimal_places=2, default=ZERO)
+    loss = models.DecimalField(max_digits=18, decimal_places=2, default=ZERO)
     return_mean = models.FloatField(default=0)
     return_squares = models.FloatField(default=0)
 
@@ -229,8 +229,8 @@ class PerformanceTotals(models.Model):
         self.trades += 1
         self.won += trade.profit > 0
         self.lost += trade.profit < 0
-        self.profit += max(trade.profit, NOTHING)
-        self.loss += max(-trade.profit, NOTHING)
+        self.profit += max(trade.profit, ZERO)
+        self.loss += max(-trade.profit, ZERO)
         away = trade.return_percentage / 100 - self.return_mean
         self.return_mean += away / self.trades
         self.return_squares += away * (trade.return_percentage / 100 - self.return_mean)

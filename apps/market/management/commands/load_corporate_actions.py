@@ -61,8 +61,8 @@ class Command(BaseCommand):
         writer = csv.writer(self.stdout, lineterminator="\n")
         writer.writerow(_COLUMNS)
         for symbol in symbols:
-            for each in corporate_actions.unknown_splits(symbol):
-                day = str(np.datetime64(each.day, "D"))
-                ratio = f"{each.ratio.numerator}:{each.ratio.denominator}"
-                seen = f"suggested: close {each.close:g}, next open {each.open:g}; look it up"
+            for split in corporate_actions.unknown_splits(symbol):
+                day = str(np.datetime64(split.day, "D"))
+                ratio = f"{split.ratio.numerator}:{split.ratio.denominator}"
+                seen = f"suggested: close {split.close:g}, next open {split.open:g}; look it up"
                 writer.writerow([symbol, day, "split", ratio, seen])

@@ -46,11 +46,11 @@ class Command(BaseCommand):
 
 def _files(path: Path) -> Mapping[str, str]:
     """Texts by name, of a folder all that are CSV."""
-    found = sorted(path.glob("*.csv")) if path.is_dir() else [path]
-    if not found:
+    files = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+    if not files:
         raise CommandError(f"{path}: no CSV file in this folder")
     try:
-        return {one.name: one.read_text(encoding="utf-8-sig") for one in found}
+        return {file.name: file.read_text(encoding="utf-8-sig") for file in files}
     except (OSError, UnicodeDecodeError) as error:
         raise CommandError(f"{path}: {error}") from error
 

@@ -132,7 +132,9 @@ def _summary(imported: MasterImport) -> Iterator[str]:
     for reason in [reason for reason in RejectReason if rejections.counts[reason]]:
         yield _count(reason.value, rejections.counts[reason])
         if reason in _SHOWN:
-            yield from (f"      line {line}: {what}" for line, what in rejections.shown[reason])
+            yield from (
+                f"      line {line}: {message}" for line, message in rejections.shown[reason]
+            )
     yield f"  new dated terms: {counts.new_terms:,}"
     for (exchange, segment), count in sorted(counts.vanished.items()):
         yield f"  {exchange} {segment}: {count:,} not listed by {label} any more"
@@ -140,5 +142,5 @@ def _summary(imported: MasterImport) -> Iterator[str]:
         yield f"  delisted, as nobody lists them: {counts.delisted:,}"
 
 
-def _count(what: str, count: int) -> str:
-    return f"  {count:>9,}  {what}"
+def _count(label: str, count: int) -> str:
+    return f"  {count:>9,}  {label}"

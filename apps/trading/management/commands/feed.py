@@ -98,13 +98,13 @@ class Command(BaseCommand):
         chosen = {symbol: bars.between(start, end) for symbol, bars in series.items()}
         self._warn(find_unfed_algorithms(chosen, timeframe, stored_from=start))
         moments = replay.replay_steps(chosen, timeframe)
-        told, reached = 0.0, None
+        printed_at, reached = 0.0, None
         try:
             for moment in replay.pace(moments, speed=speed, wait=time.sleep):
                 replay.advance(moment, timeframe, stored=not files, now=timezone.now())
                 reached = moment.time
-                if time.monotonic() - told >= SECONDS_A_LINE:
-                    told = time.monotonic()
+                if time.monotonic() - printed_at >= SECONDS_A_LINE:
+                    printed_at = time.monotonic()
                     self.stdout.write(f"{_shown(reached)}  {', '.join(moment.bars)}")
         except KeyboardInterrupt:  # which is how it is meant to end
             pass
@@ -126,25 +126,25 @@ class Command(BaseCommand):
         counts = [f"{len(bars)} of {symbol}" for symbol, bars in gap.items() if len(bars)]
         if not counts:
             return start, series
-        told = (
+        description = (
             f"between {_shown(standing)}, where the market's time stands, and {_shown(start)}"
             f" are stored {timeframe} candles: {', '.join(counts)}"
         )
         if not play:
             message = (
-                f"{told}. Algorithms that run would trade them. Nothing was played: add --play-gap"
-                " to play them too, or --end the replay first."
+                f"{description}. Algorithms that run would trade them. Nothing was played: add"
+                " --play-gap to play them too, or --end the replay first."
             )
             raise CommandError(message, returncode=GAP)
-        self.stdout.write(f"{told}, which are played first")
+        self.stdout.write(f"{description}, which are played first")
         later = {name: bars.between(start, _ALWAYS) for name, bars in series.items()}
         return standing, {name: join([gap[name], later[name]]) for name in series}
 
     def _warn(self, unfed: Iterable[UnfedAlgorithm]) -> None:
-        for one in unfed:
+        for algorithm in unfed:
             self.stderr.write(
-                f"{one.name} ({one.algorithm_id}) waits for {one.timeframe} bars of"
-                f" {', '.join(one.symbols)}, which this feed does not bring"
+                f"{algorithm.name} ({algorithm.algorithm_id}) waits for {algorithm.timeframe} bars"
+                f" of {', '.join(algorithm.symbols)}, which this feed does not bring"
             )
 
     def _files(
@@ -156,11 +156,17 @@ class Command(BaseCommand):
             timeframe=options["timeframe"],
             calendars=calendars_of,
         )
-        loaded = [one for path in files for one in read_candle_files(path, given)]
-        timeframes = {one.timeframe for one in loaded}
+        loaded = [
+            candle_import for path in files for candle_import in read_candle_files(path, given)
+        ]
+        timeframes = {candle_import.timeframe for candle_import in loaded}
         if len(timeframes) != 1:
             raise CommandError(f"the files are of several timeframes: {sorted(timeframes)}")
-        series = {part.symbol: part.candles for one in loaded for part in one.instruments}
+        series = {
+            part.symbol: part.candles
+            for candle_import in loaded
+            for part in candle_import.instruments
+        }
         wanted = options["symbols"] or series
         return timeframes.pop(), {name: bars for name, bars in series.items() if name in wanted}
 
@@ -181,12 +187,14 @@ def _tokens_of(symbols: Sequence[str]) -> Mapping[int, str]:
     known = InstrumentAlias.objects.filter(
         source=Source.KITE, instrument__symbol__in=symbols
     ).exclude(token="")
-    found = {int(token): name for token, name in known.values_list("token", "instrument__symbol")}
-    if missing := sorted(set(symbols) - set(found.values())):
+    symbols_by_token = {
+        int(token): name for token, name in known.values_list("token", "instrument__symbol")
+    }
+    if missing := sorted(set(symbols) - set(symbols_by_token.values())):
         raise CommandError(f"load Kite's list of instruments first: it lacks {missing}")
-    if not found:
+    if not symbols_by_token:
         raise CommandError("give --symbols to follow")
-    return found
+    return symbols_by_token
 
 
 # Any: the options as Django passes them.
