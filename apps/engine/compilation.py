@@ -1,139 +1,141 @@
-"""Gets the compiled kernels ready: from their cache, or, the first time, by compiling it.
+"""Compiles what simulations need before the first of them, or loads what was compiled.
 
-Of several processes that find the cache cold one compiles, and the others wait and load.
+Two processes compile, one half each, and this one then loads the result. Of several processes that
+find the cache cold one compiles, and the others wait for it.
 """
 
 import fcntl
+import importlib
+import os
+import select
+import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from numba.core.dispatcher import Dispatcher
-from numba.core.event import Event, Listener, install_listener
-from numba.core.registry import cpu_target
-from numba.core.runtime.nrt import rtsys
+import numba
+from tqdm import tqdm
 
-from apps.engine.kernel import ahead, entries, fills, kernel, many, marks, phases, rest
-from apps.engine.signals import chains, compiled
-from apps.engine.simulation import market, simulate
-from apps.engine.studies import monte_carlo
+from apps.engine.kernel_cache import digest_of
+
+PROJECT: Final = Path(__file__).resolve().parents[2]
+# Modules whose `warm_up` calls each of their compiled functions with every type of arguments that
+# simulations use. A group is compiled by a process of its own.
+GROUPS: Final[Mapping[str, Sequence[str]]] = {
+    "kernel": ("apps.engine.simulation.simulate",),
+    "signals": (
+        "apps.engine.signals.compiled",
+        "apps.engine.simulation.market",
+        "apps.engine.studies.monte_carlo",
+    ),
+}
+MODULES: Final = tuple(module for modules in GROUPS.values() for module in modules)
+SECONDS_BETWEEN_LINES: Final = 3.0
+SECONDS_BETWEEN_REFRESHES: Final = 0.5
 
 Say = Callable[[str], None]
 
-SECONDS_BETWEEN_LINES: Final = 1.0
-FUNCTIONS: Final = frozenset(
-    one
-    for module in (
-        kernel,
-        many,
-        phases,
-        marks,
-        rest,
-        ahead,
-        entries,
-        fills,
-        chains,
-        compiled,
-        market,
-        monte_carlo,
-    )
-    for one in vars(module).values()
-    if isinstance(one, Dispatcher)
-)
-"""What the kernels are compiled from, each once or for several kinds of arguments."""
-_COMPILE: Final = "numba:compile"
-"""Numba's event: a function is compiled, as it was not in its cache."""
 
+def prepare(say: Say) -> None:
+    """Compile what is not in the cache, and load all: no simulation then waits for the compiler.
 
-class _Cold(Exception):
-    """Something would have to be compiled."""
-
-
-class _Unwilling(Listener):
-    """Stops before the first function is compiled."""
-
-    def on_start(self, event: Event) -> None:
-        raise _Cold
-
-    def on_end(self, event: Event) -> None:
-        """Nothing was begun."""
-
-
-class _Progress(Listener):
-    """Says which function it is at, about once a second."""
-
-    def __init__(self, say: Say, *, every: float) -> None:
-        self.say = say
-        self.every = every
-        self.begun: set[Dispatcher] = set()
-        self.due = 0.0
-
-    def on_start(self, event: Event) -> None:
-        function = event.data["dispatcher"]
-        if function not in FUNCTIONS or function in self.begun:
-            return  # Numba's own, or the same for other arguments
-        self.begun.add(function)
-        if time.monotonic() >= self.due:
-            self.due = time.monotonic() + self.every
-            name = function.py_func.__name__
-            self.say(f"compiling {len(self.begun)} of {len(FUNCTIONS)}: {name}")
-
-    def on_end(self, event: Event) -> None:
-        """The next start says it."""
-
-
-def prepare(say: Say, *, every: float = SECONDS_BETWEEN_LINES) -> None:
-    """After it no simulation waits for the compiler. Says nothing when the cache is warm."""
-    try:
-        with install_listener(_COMPILE, _Unwilling()), _without_the_compiler():
-            _warm_up()
-    except _Cold:
-        with _one_process_at_a_time(say):
-            _compile(say, every=every)
-
-
-@contextmanager
-def _without_the_compiler() -> Iterator[None]:
-    """Numba brings in all that it compiles with before it loads anything, 90 modules; here that
-    comes with the first function that really is to be compiled, if any ever is.
+    Shows progress as a bar in a terminal and as lines elsewhere, and nothing when all is compiled.
     """
-    context = cpu_target.target_context
-    rtsys.initialize(context)  # what compiled functions allocate with, as `refresh` would
-    context.refresh = lambda: None
-    try:
-        yield
-    finally:
-        del context.refresh  # the method is seen again
+    with started() as compilation:
+        compilation.wait(say)
+    load()
 
 
-def _warm_up() -> None:
-    simulate.warm_up()
-    compiled.warm_up()
-    market.warm_up()
-    monte_carlo.warm_up()
-
-
-def _compile(say: Say, *, every: float) -> None:
-    begun, progress = time.monotonic(), _Progress(say, every=every)
-    with install_listener(_COMPILE, progress):
-        _warm_up()
-    if progress.begun:
-        say(f"compiled in {time.monotonic() - begun:.1f} s")
+def load() -> None:
+    """Load what was compiled into this process."""
+    for module in MODULES:
+        importlib.import_module(module).warm_up()
 
 
 @contextmanager
-def _one_process_at_a_time(say: Say) -> Iterator[None]:
-    """By a lock on a file beside the cache; it ends with its holder, however that ends."""
-    path = kernel.run.stats.cache_path
-    assert path is not None  # it is compiled with a cache
-    folder = Path(path)
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "compiling.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another process that compiles")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+def started() -> Iterator["Compilation"]:
+    """Compile in the background, unless the cache has everything."""
+    cold = [group for group in GROUPS if not _is_compiled(group)]
+    output, held = os.pipe()
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-m", "apps.engine.compilation", group], cwd=PROJECT, stdout=held
+        )
+        for group in cold
+    ]
+    os.close(held)
+    try:
+        yield Compilation(processes, output, total=sum(len(GROUPS[group]) for group in cold))
+    finally:
+        for process in processes:
+            process.terminate()
+            process.wait()
+        os.close(output)
+
+
+@dataclass(slots=True)
+class Compilation:
+    """Processes that compile; each writes a line to `output` for a module that it has compiled."""
+
+    processes: Sequence[subprocess.Popen[bytes]]
+    output: int
+    total: int
+
+    def wait(self, say: Say) -> None:
+        """Wait for their end. Raises CalledProcessError when one of them has failed."""
+        if not self.processes:
+            return
+        begun = said = time.monotonic()
+        with tqdm(total=self.total, desc="compiling", disable=None, leave=False) as bar:
+            while lines := self._read():
+                bar.update(lines.count(b"\n"))
+                bar.refresh()
+                if bar.disable and time.monotonic() - said > SECONDS_BETWEEN_LINES:
+                    said = time.monotonic()
+                    say(f"compiling: {said - begun:.0f} s")
+        for process in self.processes:
+            if code := process.wait():
+                raise subprocess.CalledProcessError(code, process.args)
+        say(f"compiled in {time.monotonic() - begun:.0f} s")
+
+    def _read(self) -> bytes:
+        """Return the lines of the last half second, a space if there are none, b"" at the end."""
+        ready, _, _ = select.select([self.output], [], [], SECONDS_BETWEEN_REFRESHES)
+        return os.read(self.output, 4096) if ready else b" "
+
+
+def _marker(group: str) -> Path:
+    folder = numba.config.CACHE_DIR  # type: ignore[attr-defined]  # Numba sets it from the environment
+    return Path(folder) / f"{group}.compiled"
+
+
+def _version() -> str:
+    """Return what the cache's content depends on but for the processor, which Numba checks."""
+    return f"{digest_of(PROJECT / 'apps' / 'engine')} {numba.__version__} {sys.version}"
+
+
+def _is_compiled(group: str) -> bool:
+    marker = _marker(group)
+    return marker.exists() and marker.read_text() == _version()
+
+
+def _compile(group: str) -> None:
+    """Compile a group, unless another process has done so meanwhile; print what is done."""
+    marker = _marker(group)
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    with marker.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if _is_compiled(group):
+            return
+        for module in GROUPS[group]:
+            importlib.import_module(module).warm_up()
+            print(module, flush=True)
+        marker.write_text(_version())
+
+
+if __name__ == "__main__":
+    _compile(sys.argv[1])

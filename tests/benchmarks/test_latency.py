@@ -81,9 +81,9 @@ def signed_up(port: int) -> Client:
     return client
 
 
-def backtest(connection: HTTPConnection, token: str, algorithm: str) -> Any:
+def backtest(connection: HTTPConnection, token: str, algorithm: str, first: str, last: str) -> Any:
     """Submit it and wait for its end, in one exchange."""
-    body = {"algorithmId": algorithm, "startDate": "2024-01-01", "endDate": "2025-04-20"}
+    body = {"algorithmId": algorithm, "startDate": first, "endDate": last}
     headers = {
         "Authorization": f"Bearer {token}",
         "Content-Type": "application/json",
@@ -102,7 +102,7 @@ def test_from_submission_to_result(running: Service) -> None:
     with closing(HTTPConnection("127.0.0.1", running.port, timeout=60)) as connection:
         for _ in range(UNTIMED + TIMED):
             begun = time.perf_counter()
-            done = backtest(connection, client.token, algorithm)
+            done = backtest(connection, client.token, algorithm, "2024-01-01", "2025-04-20")
             taken.append(time.perf_counter() - begun)
             worked.append(seconds_between(done["startedAt"], done["completedAt"]))
     taken, worked = taken[UNTIMED:], worked[UNTIMED:]

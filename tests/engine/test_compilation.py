@@ -1,38 +1,30 @@
-"""The kernel is compiled once, by one process, for everything that a simulation can be."""
+"""Everything that a simulation can need is compiled before it, once, by one process."""
 
+import ast
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from hashlib import sha256
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numba
 import numpy as np
 import pytest
+from numba.core.dispatcher import Dispatcher
 
+from apps.engine import compilation, kernel_cache
 from apps.engine.candles import Candles
-from apps.engine.compilation import FUNCTIONS, prepare
-from apps.engine.kernel import ahead, codes, entries, fills, kernel, marks, phases, prices, rest
+from apps.engine.kernel import kernel
 from apps.engine.sessions import Regime, Sessions
 from apps.engine.simulation.simulate import ChargeRow, Contract, History, simulate, warm_up
 from tests.engine.strategies import sma_cross, strategy
+from tests.processes import PROJECT, until
 
 PREPARE = """
-import sys
-from apps.engine.compilation import prepare
-prepare(lambda line: print(line, flush=True), every=float(sys.argv[1]))
-"""
-
-LATER = """
-import sys
-from numba import njit
-from apps.engine.compilation import prepare
-prepare(print)
-print("numba.np.npyimpl" in sys.modules)
-print(njit(lambda number: number + 1)(1), "numba.np.npyimpl" in sys.modules)
+from apps.engine import compilation
+compilation.prepare(lambda line: print(line, flush=True))
 """
 
 
@@ -114,26 +106,76 @@ def test_no_simulation_needs_more_than_was_prepared(
 
 
 def test_a_warm_cache_is_loaded_without_a_word() -> None:
-    prepare(print)
-    said: list[str] = []
-    prepare(said.append)
-    assert not said
+    compilation.prepare(print)
+    lines: list[str] = []
+    compilation.prepare(lines.append)
+    assert lines == []
 
 
-@pytest.mark.slow
-def test_what_was_compiled_is_loaded_without_the_compiler_which_still_comes_when_needed() -> None:
-    """By one of its parts."""
-    prepare(print)
-    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["False", "2 True"]
+# The seconds of a day and of India's offset from UTC do not change.
+TIMELESS = frozenset({"DAY", "IST"})
+
+
+def kernels() -> Iterator[tuple[Path, Dispatcher]]:
+    """Each compiled function of the engine with the file that defines it."""
+    for module in list(sys.modules.values()):
+        if module.__name__.startswith("apps.engine."):
+            for value in vars(module).values():
+                if isinstance(value, Dispatcher) and value.py_func.__module__ == module.__name__:
+                    yield Path(str(module.__file__)), value
+
+
+def folders_of_imports(path: Path) -> dict[str, Path]:
+    """Where the names come from that a file imports from the engine."""
+    nodes = [
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)
+    ]
+    found = {}
+    for node in nodes:
+        if node.module and node.module.startswith("apps.engine"):
+            place = PROJECT / node.module.replace(".", "/")
+            for name in node.names:
+                found[name.asname or name.name] = place if place.is_dir() else place.parent
+    return found
+
+
+def test_compiled_functions_use_what_their_own_folder_defines() -> None:
+    """As a change in another folder would not compile them again."""
+    compilation.load()
+    foreign = [
+        f"{path.name}: {function.py_func.__name__} uses {name} of {folders[name].name}"
+        for path, function in kernels()
+        for folders in [folders_of_imports(path)]
+        for name in function.py_func.__code__.co_names
+        if folders.get(name, path.parent) != path.parent and name not in TIMELESS
+    ]
+    assert foreign == []
+
+
+def test_a_change_in_any_file_of_a_folder_compiles_its_functions_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "codes.py").write_text("LIMIT = 1")
+    (tmp_path / "rules.py").write_text("")
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
+
+    def stamp() -> object:
+        kernel_cache.digest_of.cache_clear()
+        locator = kernel_cache.FolderCacheLocator.from_function(stamp, str(tmp_path / "rules.py"))
+        return locator.get_source_stamp()
+
+    first = stamp()
+    assert stamp() == first
+    (tmp_path / "codes.py").write_text("LIMIT = 2")
+    assert stamp() != first
 
 
 @contextmanager
-def preparing(cache: Path, *, every: float) -> Iterator[subprocess.Popen[str]]:
+def preparing(cache: Path) -> Iterator[subprocess.Popen[str]]:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
     with subprocess.Popen(
-        [sys.executable, "-c", PREPARE, str(every)],
-        env=environment, stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", PREPARE],
+        env=environment, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
     ) as process:  # fmt: skip
         try:
             yield process
@@ -141,41 +183,33 @@ def preparing(cache: Path, *, every: float) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_of_processes_that_find_the_cache_cold_one_compiles(tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        processes = [stack.enter_context(preparing(tmp_path, every=0)) for _ in range(3)]
-        said = sorted((process.communicate()[0].splitlines() for process in processes), key=len)
-    functions = len(FUNCTIONS)
-    waited, compiled = said[:2], said[2]
-    assert waited == [["waiting for another process that compiles"]] * 2
-    assert compiled[0] == f"compiling 1 of {functions}: _lay_days"
-    assert compiled[-2].startswith(f"compiling {functions} of {functions}: ")
-    assert compiled[-1].startswith("compiled in ")
-
-
-def test_the_cache_of_the_kernels_notices_a_change_in_any_file_they_are_made_of() -> None:
-    """By a hash of all files, which Numba compares with that of what it has stored."""
-    prepare(print)
-    index = cast(Any, kernel.run)._cache._cache_file._index_path
-    files = [
-        module.__file__
-        for module in (kernel, phases, marks, rest, ahead, entries, fills, prices, codes)
-    ]
-    digest = sha256(b"".join(Path(str(file)).read_bytes() for file in files)).hexdigest()
-    assert digest.encode() in Path(index).read_bytes()
+def compiled(cache: Path) -> dict[Path, float]:
+    """The compiled functions in a cache, and when each was written."""
+    return {path: path.stat().st_mtime for path in cache.rglob("*.nbc")}
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
+def test_of_two_processes_that_find_the_cache_cold_one_compiles_and_both_load(
+    tmp_path: Path,
+) -> None:
+    with preparing(tmp_path) as first, preparing(tmp_path) as second:
+        until(lambda: len(list(tmp_path.glob("*.compiled"))) == 2, seconds=500)
+        written = compiled(tmp_path)
+        for process in (first, second):
+            lines = process.communicate()[0].splitlines()
+            assert process.returncode == 0
+            assert lines[-1].startswith("compiled in ")
+    assert compiled(tmp_path) == written
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_another_compiles_when_the_one_that_does_is_killed(tmp_path: Path) -> None:
-    with preparing(tmp_path, every=0) as first, preparing(tmp_path, every=0) as second:
-        assert first.stdout is not None
-        assert second.stdout is not None
-        lines = {first: first.stdout.readline(), second: second.stdout.readline()}
-        (compiles,) = (process for process, line in lines.items() if line.startswith("compiling"))
-        (waits,) = lines.keys() - {compiles}
-        compiles.kill()
-        assert "compiled in" in waits.communicate()[0]
-        assert waits.returncode == 0
+    with preparing(tmp_path) as first:
+        until(lambda: compiled(tmp_path), seconds=300)
+        first.kill()
+    with preparing(tmp_path) as second:
+        second.communicate()
+        assert second.returncode == 0
+    assert {path.stem for path in tmp_path.glob("*.compiled")} == set(compilation.GROUPS)
