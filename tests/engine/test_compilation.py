@@ -161,7 +161,7 @@ def test_a_change_in_any_file_of_a_folder_compiles_its_functions_again(
 
     def stamp() -> object:
         kernel_cache.digest_of.cache_clear()
-        locator = kernel_cache.FolderCacheLocator.from_function(stamp, str(tmp_path / "rules.py"))
+        locator = kernel_cache.FolderCacheLocator(stamp, str(tmp_path / "rules.py"))
         return locator.get_source_stamp()
 
     first = stamp()
