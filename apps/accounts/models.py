@@ -166,14 +166,6 @@ class LoginSession(models.Model):
         return self.ended_at is None and now < self.expires_at and self.user.is_active
 
     @staticmethod
-    def fetch(session_id: str, *, now: datetime) -> "LoginSession":
-        """Return the live session with this id and its user in one query. Raises SessionEnded."""
-        session = LoginSession.objects.select_related("user").filter(pk=session_id).first()
-        if session is None or not session.is_live(now=now):
-            raise SessionEnded
-        return session
-
-    @staticmethod
     def live_ids(user_id: str, *, now: datetime) -> list[str]:
         """Return the ids of a user's live sessions, the newest first."""
         live = LoginSession.objects.filter(user_id=user_id, ended_at=None, expires_at__gt=now)

@@ -14,7 +14,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet
 from rest_framework_simplejwt.tokens import AccessToken, RefreshToken
 
-from apps.accounts import api_keys, email_addresses, tokens
+from apps.accounts import api_keys, email_addresses, queries, tokens
 from apps.accounts.models import (
     ApiKey,
     LoginSession,
@@ -252,15 +252,22 @@ def authenticate(*, bearer: str, path: str, now: datetime) -> Credential:
 
 def authenticate_browser(*, session_id: str, now: datetime) -> LoginSession:
     """Return the live session whose id a session cookie has proved. Raises SessionEnded."""
-    session = LoginSession.fetch(session_id, now=now)
+    session = _live_session(session_id, now=now)
     _record_use(session, now=now)
     return session
 
 
 def session_of(claims: tokens.Claims, *, now: datetime) -> LoginSession:
     """Return the live session that a valid token names, with its user, by one query."""
-    session = LoginSession.fetch(claims.session_id, now=now)
+    session = _live_session(claims.session_id, now=now)
     if session.user_id != claims.user_id:
+        raise SessionEnded
+    return session
+
+
+def _live_session(session_id: str, *, now: datetime) -> LoginSession:
+    session = queries.session_with_user(session_id)
+    if session is None or not session.is_live(now=now):
         raise SessionEnded
     return session
 

@@ -1,7 +1,7 @@
 """What users do with what they have described."""
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypedDict
 
@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.algorithms import lifecycle, steps
 from apps.algorithms.alerts import Alerts
 from apps.algorithms.lifecycle import AlgorithmStatus, AlgorithmTransition
-from apps.algorithms.models import Algorithm, StatusChange, Version
+from apps.algorithms.models import Algorithm, AlgorithmNotFound, StatusChange, Version
 from apps.algorithms.naming import copy_of, number_in, numbered
 from apps.algorithms.steps import STEPS, Configuration
 from apps.algorithms.warnings import warnings_of
@@ -20,8 +20,13 @@ from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, InvalidInput, ServiceError
 from apps.core.etags import ANY_STATE, Expectation
+from apps.core.ids import is_id
 from apps.engine.language import strategy
+from apps.engine.sessions import Sessions
+from apps.market.calendars import calendars_of
 from apps.market.coverage import SessionCoverage, coverage_until
+from apps.market.rule_sets import current_rule_set
+from apps.market.rulebook.rule_set import RuleSet
 
 LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",
@@ -143,9 +148,22 @@ def _begin(
     _keep_change(algorithm, before=None, actor=algorithm.owner, reason=reason, now=now)
 
 
+OWNED_ALGORITHM: Final = f"""
+    SELECT * FROM {Algorithm._meta.db_table}
+    WHERE id = %s AND owner_id = %s AND status <> '{AlgorithmStatus.ARCHIVED}'
+"""
+
+
 def read(*, owner: User, algorithm_id: str) -> Algorithm:
-    """Raises AlgorithmNotFound."""
-    return Algorithm.objects.owned_by(owner).fetch(algorithm_id)
+    """Return `Algorithm.objects.owned_by(owner).fetch(algorithm_id)`. Raises AlgorithmNotFound.
+
+    The ORM writes its SQL anew for each call, which takes 0.5 ms for 35 columns where reading them
+    takes 0.3.
+    """
+    if is_id(algorithm_id):
+        for algorithm in Algorithm.objects.raw(OWNED_ALGORITHM, [algorithm_id, owner.pk]):
+            return algorithm
+    raise AlgorithmNotFound(algorithmId=algorithm_id)
 
 
 @transaction.atomic
@@ -370,19 +388,39 @@ def validate(*, owner: User, algorithm_id: str, now: datetime) -> Review:
     Raises AlgorithmNotFound.
     """
     algorithm = read(owner=owner, algorithm_id=algorithm_id)
-    judged = review(algorithm=algorithm, now=now)
-    if not judged.valid:
-        return judged
-    basic = strategy.parse(configuration(algorithm)).basicInfo
-    coverage = coverage_until(now, symbols=basic.symbols, timeframe=basic.timeframe)
-    return replace(judged, coverage=tuple(coverage))
+    reading = strategy.read(configuration(algorithm))
+    if reading.strategy is None:
+        return _unfinished(reading)
+    basic, rule_set = reading.strategy.basicInfo, current_rule_set()
+    calendars = calendars_of(basic.symbols, rule_set=rule_set)
+    return Review(
+        missing=(),
+        errors=(),
+        warnings=_warnings(reading.strategy, now=now, rule_set=rule_set, calendars=calendars),
+        coverage=tuple(coverage_until(now, calendars=calendars, timeframe=basic.timeframe)),
+    )
 
 
 def review(*, algorithm: Algorithm, now: datetime) -> Review:
     """Judge the steps by themselves and, when they are complete, by what holds at `now`."""
     reading = strategy.read(configuration(algorithm))
     if reading.strategy is None:
-        errors = tuple(map(steps.to_fault, reading.faults + reading.incomplete))
-        return Review(tuple(steps.unfinished(reading)), errors, ())
-    warnings = tuple(map(steps.to_fault, strategy.warnings(reading.strategy)))
-    return Review((), (), warnings + tuple(warnings_of(reading.strategy, now=now)))
+        return _unfinished(reading)
+    return Review((), (), _warnings(reading.strategy, now=now, rule_set=current_rule_set()))
+
+
+def _unfinished(reading: strategy.Reading) -> Review:
+    errors = tuple(map(steps.to_fault, reading.faults + reading.incomplete))
+    return Review(tuple(steps.unfinished(reading)), errors, ())
+
+
+def _warnings(
+    complete: strategy.Strategy,
+    *,
+    now: datetime,
+    rule_set: RuleSet,
+    calendars: Mapping[str, Sessions] | None = None,
+) -> tuple[Fault, ...]:
+    """Return what the strategy itself is warned of, then what the market says of it."""
+    by_itself = map(steps.to_fault, strategy.warnings(complete))
+    return (*by_itself, *warnings_of(complete, now=now, rule_set=rule_set, calendars=calendars))

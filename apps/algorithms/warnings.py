@@ -1,6 +1,6 @@
 """What the market's masters and rules say against a complete strategy: warnings, not faults."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 import numpy as np
@@ -9,7 +9,7 @@ from apps.core.errors import Fault
 from apps.engine.candles import DAY, TIMEFRAMES
 from apps.engine.language.steps import FixedQuantity
 from apps.engine.language.strategy import Strategy
-from apps.market import rule_sets
+from apps.engine.sessions import Sessions
 from apps.market.calendars import calendars_of
 from apps.market.contracts import lot_of
 from apps.market.dates import INDIA, day_number
@@ -19,14 +19,21 @@ from apps.symbols import services as symbols
 from apps.symbols.services import SymbolCheck
 
 
-def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
-    """Hold the strategy against the masters and the edition of the rulebook as they are at `now`.
+def warnings_of(
+    strategy: Strategy,
+    *,
+    now: datetime,
+    rule_set: RuleSet,
+    calendars: Mapping[str, Sessions] | None = None,
+) -> Iterator[Fault]:
+    """Hold the strategy against the masters and the rule set as they are at `now`.
 
-    However many symbols it trades, by the same few statements.
+    However many symbols it trades, by the same few statements; `calendars` of its symbols are read
+    where they are needed and not given.
     """
-    today, rule_set = now.astimezone(INDIA).date(), rule_sets.current_rule_set()
+    today = now.astimezone(INDIA).date()
     verdicts = symbols.check_all(symbols=strategy.basicInfo.symbols, now=now)
-    yield from _square_offs_out_of_session(strategy, rule_set, today)
+    yield from _square_offs_out_of_session(strategy, rule_set, calendars, today)
     yield from _less_than_lots(strategy, rule_set, verdicts, today)
     yield from _unknown_broker(strategy, rule_set)
     yield from _delivery_shorts(strategy, verdicts)
@@ -36,7 +43,7 @@ def warnings_of(strategy: Strategy, *, now: datetime) -> Iterator[Fault]:
 
 
 def _square_offs_out_of_session(
-    strategy: Strategy, rule_set: RuleSet, today: date
+    strategy: Strategy, rule_set: RuleSet, calendars: Mapping[str, Sessions] | None, today: date
 ) -> Iterator[Fault]:
     """Warn of a square-off before the opening or after the last candle of an ordinary session.
 
@@ -48,7 +55,8 @@ def _square_offs_out_of_session(
     if square_off is None or length >= DAY:
         return
     day = np.array([day_number(today)], np.int32)
-    for symbol, sessions in calendars_of(basic.symbols, rule_set=rule_set).items():
+    calendars = calendars or calendars_of(basic.symbols, rule_set=rule_set)
+    for symbol, sessions in calendars.items():
         opens, closes = (int(hour[0]) for hour in sessions.regular_hours(day))
         if opens < 0:  # the edition knows no hours of today
             continue

@@ -13,7 +13,7 @@ from apps.core.times import moment, wire_time
 from apps.engine.candles import DAY, IST, TIMEFRAMES, Candles, ist_days
 from apps.engine.sessions import Sessions
 from apps.market import candle_chunks, intraday_buffer, store
-from apps.market.calendars import calendar_of, calendars_of
+from apps.market.calendars import calendar_of
 from apps.market.dates import midnight
 from apps.market.models import BufferedCandle, CandleChunk
 from apps.market.quality import Days, Flags, Quality, inspect, missing_days, year_of
@@ -176,18 +176,18 @@ def coverage_of(
 
 
 def coverage_until(
-    now: datetime, *, symbols: Sequence[str], timeframe: str
+    now: datetime, *, calendars: Mapping[str, Sessions], timeframe: str
 ) -> Iterator[SessionCoverage]:
-    """Return for each symbol, in the given order, the coverage from its first stored day to the day
-    before `now`.
+    """Return for each symbol of `calendars`, in their order, the coverage from its first stored day
+    to the day before `now`.
     """
-    histories, calendars = stored_history_of(symbols, timeframe), calendars_of(symbols)
+    histories = stored_history_of(calendars, timeframe)
     yesterday = _day(int(now.timestamp())) - 1
-    for symbol in symbols:
+    for symbol, calendar in calendars.items():
         stored = histories[symbol]
         newest = yesterday if stored.last_bar is None else max(yesterday, _day(stored.last_bar))
         first = newest + 1 if stored.since is None else stored.since
-        yield coverage_of(symbol, stored, calendars[symbol], first_day=first, last_day=newest)
+        yield coverage_of(symbol, stored, calendar, first_day=first, last_day=newest)
 
 
 def history_of_bars(candles: Candles, timeframe: str, *, since: int | None) -> StoredHistory:

@@ -157,3 +157,12 @@ UNDERLYINGS_WITH_DERIVATIVES: Final = f"""
         LIMIT 1
     )
 """
+
+# The types of instruments that masters of these exchanges list; of each, one row is looked for.
+LISTED_TYPES: Final = f"""
+    SELECT exchange, type FROM unnest(%s::text[]) AS exchange, unnest(%s::text[]) AS type
+    WHERE EXISTS (
+        SELECT FROM {Instrument._meta.db_table} AS listed
+        WHERE NOT sample AND listed.exchange = exchange.exchange AND listed.type = type.type
+    )
+"""

@@ -1,7 +1,7 @@
 """Instruments: checking symbols, looking them up, their terms, and the bundled sample."""
 
 import calendar
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
@@ -84,19 +84,20 @@ def check_all(*, symbols: Iterable[str], now: datetime) -> list[SymbolCheck]:
     """
     wanted = list(symbols)
     rows = Instrument.objects.filter(symbol__in=wanted)
-    listed = Instrument.objects.filter(sample=False)
-    replaced = {
-        (exchange, type)
-        for exchange, type in {(row.exchange, row.type) for row in rows if row.sample}
-        if listed.filter(exchange=exchange, type=type).exists()
-    }
+    listed = _listed_types({symbol.partition(":")[0] for symbol in wanted})
     known = {
-        row.symbol: row for row in rows if not (row.sample and (row.exchange, row.type) in replaced)
+        row.symbol: row for row in rows if not (row.sample and (row.exchange, row.type) in listed)
     }
-    exchanges = {symbol.partition(":")[0] for symbol in wanted}
-    mastered = {exchange for exchange in exchanges if listed.filter(exchange=exchange).exists()}
+    mastered = {exchange for exchange, _ in listed}
     today = _today(now)
     return [_verdict(symbol, known.get(symbol), mastered, today) for symbol in wanted]
+
+
+def _listed_types(exchanges: Collection[str]) -> set[tuple[str, str]]:
+    """Return the exchanges, each with the types of instruments that its masters list."""
+    with connection.cursor() as cursor:
+        cursor.execute(queries.LISTED_TYPES, [list(exchanges), Type.values])
+        return set(cursor.fetchall())
 
 
 def _verdict(symbol: str, row: Instrument | None, mastered: set[str], today: date) -> SymbolCheck:

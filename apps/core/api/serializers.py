@@ -245,13 +245,17 @@ class StrictSerializer(serializers.Serializer[Any]):
     @classmethod
     def read(cls, data: Any) -> dict[str, Any]:
         """Return what the body asks for; the parser lets only objects through."""
-        serializer = cls(data=data)
+        serializer = _shared(cls)
         faults = list(islice(_unknown_keys(serializer, data), _MOST_UNKNOWN))
-        if not serializer.is_valid():
-            faults += _faults(serializer, serializer.errors, data)
+        values: dict[str, Any] = {}
+        try:
+            values = serializer.run_validation(data)
+        except serializers.ValidationError as error:
+            assert isinstance(error.detail, dict), "a serializer's errors are by field"
+            faults += _faults(serializer, error.detail, data)
         if faults:
             raise InvalidInput(*faults)
-        return dict(serializer.validated_data)
+        return values
 
     @classmethod
     def read_query(cls, query: QueryDict) -> dict[str, Any]:
@@ -259,7 +263,7 @@ class StrictSerializer(serializers.Serializer[Any]):
         of this serializer are not looked at.
         """
         texts: dict[str, str] = {}
-        for name in map(str, cls().fields):
+        for name in map(str, _shared(cls).fields):
             values = query.getlist(name)
             if len(values) > 1:
                 raise InvalidInput(Fault(name, "stands more than once in the query", values))
@@ -290,8 +294,8 @@ class DocumentSerializer(AnswerSerializer):
 
 @cache
 def _shared(serializer: type[StrictSerializer]) -> StrictSerializer:
-    """One instance renders all answers: to make one copies each of its fields, which for an
-    algorithm takes 0.4 ms where rendering it takes 0.04.
+    """One instance reads all bodies and renders all answers: to make one copies each of its fields,
+    which for an algorithm takes 0.4 ms where rendering it takes 0.04.
     """
     return serializer()
 
