@@ -11,21 +11,21 @@ from apps.trading.live.commit import pending_cancels, pending_closes
 from apps.trading.models import Order, Position
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.trading.stepped import Stepper, play, stepper
+from tests.trading.stepped import Stepper, make_stepper, play
 
 SBIN, INFY = "NSE:SBIN", "NSE:INFY"
 FLAT = (100.0, 101.0, 99.0, 100.0)
 BOTH = {SBIN: FLAT, INFY: FLAT}
 
 
-def path(one: Stepper, what: str) -> str:
-    return f"/api/trading/algorithms/{one.run.algorithm_id}/{what}"
+def path(stepper: Stepper, what: str) -> str:
+    return f"/api/trading/algorithms/{stepper.run.algorithm_id}/{what}"
 
 
 @pytest.fixture
 def holder(alice: User) -> Stepper:
     """Holds SBIN after a trade in INFY, and has an order for INFY waiting."""
-    one = stepper(alice, SBIN, INFY)
+    one = make_stepper(alice, SBIN, INFY)
     play(
         one,
         (BOTH, {SBIN: ENTER_LONG, INFY: ENTER_LONG}),
@@ -56,7 +56,7 @@ def test_orders_are_told_with_what_they_were_filled_at(
     api: Api, alice: User, holder: Stepper
 ) -> None:
     waiting = api(alice).get(path(holder, "orders?status=open")).json()["data"]
-    assert [(one["symbol"], one["quantity"], one["fillPrice"]) for one in waiting] == [
+    assert [(order["symbol"], order["quantity"], order["fillPrice"]) for order in waiting] == [
         (INFY, None, None)
     ]
     (exit,) = [
@@ -74,7 +74,7 @@ def test_trades_and_signals_are_told(api: Api, alice: User, holder: Stepper) -> 
     assert trade["profit"] == pytest.approx(40 - trade["charges"])
     assert (trade["entryDate"], trade["exitDate"]) == ("2026-11-02", "2026-11-02")
     signals = api(alice).get(path(holder, "signals?order=asc&sort=time")).json()["data"]
-    assert [one["symbol"] for one in signals].count(INFY) == 2
+    assert [signal["symbol"] for signal in signals].count(INFY) == 2
     assert api(alice).get(path(holder, "signals?followed=false")).json()["data"] == []
 
 
@@ -95,8 +95,8 @@ def test_links_of_a_table_keep_what_was_asked(api: Api, alice: User, holder: Ste
     assert answer["Link"] == f'<{wanted}>; rel="next"'
 
 
-def ask(client: Any, one: Stepper, symbol: str = SBIN) -> Any:
-    return client.post(path(one, f"positions/{symbol}/close"))
+def ask(client: Any, stepper: Stepper, symbol: str = SBIN) -> Any:
+    return client.post(path(stepper, f"positions/{symbol}/close"))
 
 
 def test_a_position_is_closed_at_the_next_open(api: Api, alice: User, holder: Stepper) -> None:

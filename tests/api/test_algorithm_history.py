@@ -48,14 +48,14 @@ def test_it_tells_who_moved_it_from_where_to_where_why_and_when(api: Api, alice:
 
 
 def test_saves_that_complete_and_reopen_are_in_it_and_others_are_not(api: Api, alice: User) -> None:
-    mine = api(alice)
-    algorithm_id = mine.post(PATH, {}).json()["id"]
+    client = api(alice)
+    algorithm_id = client.post(PATH, {}).json()["id"]
     body: Any
     for body in (
         {"name": "Other"}, make.steps(), {"description": "text"}, make.steps(),
         {"entryConditions": {}}, {"entryConditions": {}},
     ):  # fmt: skip
-        assert mine.put(f"{PATH}/{algorithm_id}", body).status_code == 200
+        assert client.put(f"{PATH}/{algorithm_id}", body).status_code == 200
     rows = history(api, alice, algorithm_id)
     assert [(row["from"], row["to"], row["reason"]) for row in rows] == [
         ("stopped", "draft", "a step is incomplete"),
@@ -91,11 +91,11 @@ def test_archiving_is_kept_though_its_owner_sees_it_no_more(api: Api, alice: Use
 
 
 def test_the_last_row_is_where_it_stands(api: Api, alice: User) -> None:
-    mine = api(alice)
+    client = api(alice)
     for body in ({}, make.steps()):
-        made = mine.post(PATH, body).json()
+        made = client.post(PATH, body).json()
         assert history(api, alice, made["id"])[0]["to"] == made["status"]
-        changed = mine.patch(f"{PATH}/{made['id']}", make.steps(basicInfo={})).json()
+        changed = client.patch(f"{PATH}/{made['id']}", make.steps(basicInfo={})).json()
         assert history(api, alice, made["id"])[0]["to"] == changed["status"] == "draft"
 
 
@@ -133,7 +133,7 @@ def test_what_is_not_ones_own_is_not_found(
 
 
 def test_a_list_takes_as_many_queries_however_long(api: Api, alice: User) -> None:
-    algorithm, mine = make.algorithm(alice, **make.steps()), api(alice)
+    algorithm, client = make.algorithm(alice, **make.steps()), api(alice)
     for transition in (
         AlgorithmTransition.START,
         AlgorithmTransition.PAUSE,
@@ -143,6 +143,6 @@ def test_a_list_takes_as_many_queries_however_long(api: Api, alice: User) -> Non
             algorithm=algorithm, transition=transition, actor=alice, reason="", now=make.NOW
         )
     with CaptureQueriesContext(connection) as queries:
-        mine.get(f"{PATH}/{algorithm.pk}/history")
+        client.get(f"{PATH}/{algorithm.pk}/history")
     assert len(queries) == 3  # the session with its user, the algorithm, a page that is not full
     assert Algorithm.objects.get().status == "active"

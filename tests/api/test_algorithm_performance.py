@@ -106,10 +106,10 @@ def test_what_is_not_ones_own_is_not_found(
 
 
 def test_reading_takes_two_queries(api: Api, alice: User) -> None:
-    algorithm, mine = make.algorithm(alice), api(alice)
+    algorithm, client = make.algorithm(alice), api(alice)
     for path in (f"/api/algorithms/{algorithm.pk}/performance", alerts(algorithm)):
         with CaptureQueriesContext(connection) as queries:
-            mine.get(path)
+            client.get(path)
         assert len(queries) == 2  # the session with its user, the algorithm
 
 
@@ -118,25 +118,25 @@ def test_there_are_no_alerts_until_some_are_set(api: Api, alice: User) -> None:
 
 
 def test_alerts_are_replaced_as_a_whole(api: Api, alice: User) -> None:
-    mine, path = api(alice), alerts(make.algorithm(alice))
-    response = mine.put(path, {"alerts": SOME})
+    client, path = api(alice), alerts(make.algorithm(alice))
+    response = client.put(path, {"alerts": SOME})
     assert (response.status_code, response.json()) == (200, {"alerts": SOME})
-    assert mine.get(path).json() == {"alerts": SOME}
+    assert client.get(path).json() == {"alerts": SOME}
     other = {"profitFactor": {"threshold": 0, "action": "pause_algorithm"}}
-    assert mine.put(path, {"alerts": other}).json() == {"alerts": other}
-    assert mine.put(path, mine.get(path).json()).json() == {"alerts": other}
-    assert mine.put(path, {"alerts": {}}).json() == {"alerts": {}}
+    assert client.put(path, {"alerts": other}).json() == {"alerts": other}
+    assert client.put(path, client.get(path).json()).json() == {"alerts": other}
+    assert client.put(path, {"alerts": {}}).json() == {"alerts": {}}
 
 
 @pytest.mark.parametrize("status", ["draft", "active", "paused", "stopped", "error"])
 def test_alerts_may_be_set_in_any_state_and_are_no_change_of_the_description(
     api: Api, alice: User, status: str
 ) -> None:
-    algorithm, mine = make.algorithm(alice), api(alice)
+    algorithm, client = make.algorithm(alice), api(alice)
     Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
-    before = mine.get(f"/api/trading/algorithms/{algorithm.pk}")
-    assert mine.put(alerts(algorithm), {"alerts": SOME}).status_code == 200
-    after = mine.get(f"/api/trading/algorithms/{algorithm.pk}")
+    before = client.get(f"/api/trading/algorithms/{algorithm.pk}")
+    assert client.put(alerts(algorithm), {"alerts": SOME}).status_code == 200
+    after = client.get(f"/api/trading/algorithms/{algorithm.pk}")
     assert (after.json(), after["ETag"]) == (before.json(), before["ETag"])
 
 
@@ -171,11 +171,11 @@ def test_alerts_may_be_set_in_any_state_and_are_no_change_of_the_description(
 def test_a_wrong_value_is_refused_and_named(
     api: Api, alice: User, body: dict[str, Any], field: str, allowed: list[str] | None
 ) -> None:
-    mine, path = api(alice), alerts(make.algorithm(alice))
-    mine.put(path, {"alerts": SOME})
-    error = assert_error(mine.put(path, body), 400, "VALIDATION_ERROR", field=field)
+    client, path = api(alice), alerts(make.algorithm(alice))
+    client.put(path, {"alerts": SOME})
+    error = assert_error(client.put(path, body), 400, "VALIDATION_ERROR", field=field)
     assert error["details"].get("allowedValues") == allowed
-    assert mine.get(path).json() == {"alerts": SOME}
+    assert client.get(path).json() == {"alerts": SOME}
 
 
 def test_all_faults_are_told_at_once(api: Api, alice: User) -> None:

@@ -150,8 +150,8 @@ def test_an_archived_template_is_gone_and_its_copies_stay(api: Api, alice: User,
 
 
 def test_a_request_that_is_repeated_copies_once(api: Api, alice: User) -> None:
-    path, mine = f"{PATH}/{make.algorithm(alice).pk}/clone", api(alice)
-    first, again = (mine.post(path, headers={"Idempotency-Key": "k"}) for _ in range(2))
+    path, client = f"{PATH}/{make.algorithm(alice).pk}/clone", api(alice)
+    first, again = (client.post(path, headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert (first.status_code, again.content) == (201, first.content)
     assert Algorithm.objects.count() == 2
 
@@ -164,24 +164,24 @@ def test_an_unknown_one_is_not_found(api: Api, alice: User, algorithm_id: str) -
 
 def test_a_public_template_is_read_nowhere_else(api: Api, alice: User, bob: User) -> None:
     template = make.algorithm(alice, isTemplate=True, isPublic=True, **make.steps())
-    theirs, path = api(bob), f"{PATH}/{template.pk}"
+    client, path = api(bob), f"{PATH}/{template.pk}"
     responses = [
-        theirs.get(path), theirs.put(path, {}), theirs.patch(path, {}), theirs.delete(path),
-        theirs.post(f"{path}/validate"), theirs.get(f"{path}/versions"),
-        theirs.get(f"{path}/history"), theirs.get(f"{path}/performance"),
-        theirs.get(f"/api/algorithms/{template.pk}/performance"),
-        theirs.get(f"/api/algorithms/{template.pk}/performance/alerts"),
-        theirs.put(f"/api/algorithms/{template.pk}/performance/alerts", {"alerts": {}}),
+        client.get(path), client.put(path, {}), client.patch(path, {}), client.delete(path),
+        client.post(f"{path}/validate"), client.get(f"{path}/versions"),
+        client.get(f"{path}/history"), client.get(f"{path}/performance"),
+        client.get(f"/api/algorithms/{template.pk}/performance"),
+        client.get(f"/api/algorithms/{template.pk}/performance/alerts"),
+        client.put(f"/api/algorithms/{template.pk}/performance/alerts", {"alerts": {}}),
     ]  # fmt: skip
     for response in responses:
         assert_error(response, 404, "ALGORITHM_NOT_FOUND", algorithmId=template.pk)
-    assert theirs.get(PATH).json()["data"] == []
+    assert client.get(PATH).json()["data"] == []
 
 
 def test_a_copy_takes_as_many_queries_whatever_it_copies(api: Api, alice: User) -> None:
-    source, mine = make.algorithm(alice, **make.steps()), api(alice)
+    source, client = make.algorithm(alice, **make.steps()), api(alice)
     with CaptureQueriesContext(connection) as queries:
-        mine.post(f"{PATH}/{source.pk}/clone")
+        client.post(f"{PATH}/{source.pk}/clone")
     done = [query["sql"] for query in queries if "SAVEPOINT" not in query["sql"]]
     # The session with its user, the source, the copy, its version, its history, the record; for the
     # review the rulebook's edition, the symbols, and whether a master lists their exchange.

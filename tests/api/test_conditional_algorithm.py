@@ -25,24 +25,24 @@ def send(client: APIClient, verb: str, algorithm: Algorithm, *, if_match: str | 
 
 
 def test_every_answer_that_shows_it_carries_the_tag_of_what_is_shown(api: Api, alice: User) -> None:
-    mine = api(alice)
-    created = mine.post(PATH[:-1], make.steps())
+    client = api(alice)
+    created = client.post(PATH[:-1], make.steps())
     path = PATH + created.json()["id"]
     tags = [created["ETag"]]
     bodies: tuple[dict[str, Any], ...] = ({"name": "New"}, {"basicInfo": {}}, {})
     for body in bodies:
-        tags.append(mine.put(path, body)["ETag"])
-        assert mine.get(path)["ETag"] == tags[-1]
+        tags.append(client.put(path, body)["ETag"])
+        assert client.get(path)["ETag"] == tags[-1]
     assert tags == ['"1"', '"2"', '"3"', '"4"']
-    assert mine.post(f"{path}/clone")["ETag"] == '"1"'
+    assert client.post(f"{path}/clone")["ETag"] == '"1"'
 
 
 def test_reading_changes_no_tag_and_a_move_does(api: Api, alice: User) -> None:
-    mine, algorithm = api(alice), make.algorithm(alice, **make.steps())
+    client, algorithm = api(alice), make.algorithm(alice, **make.steps())
     path = PATH + algorithm.pk
-    before = mine.get(path)["ETag"]
-    mine.post(f"{path}/validate")
-    assert mine.get(path)["ETag"] == before
+    before = client.get(path)["ETag"]
+    client.post(f"{path}/validate")
+    assert client.get(path)["ETag"] == before
     services.change_status(
         algorithm=algorithm,
         transition=AlgorithmTransition.START,
@@ -50,7 +50,7 @@ def test_reading_changes_no_tag_and_a_move_does(api: Api, alice: User) -> None:
         reason="started",
         now=make.NOW,
     )
-    assert mine.get(path)["ETag"] != before
+    assert client.get(path)["ETag"] != before
 
 
 @WRITES
@@ -75,18 +75,18 @@ def test_a_write_that_expects_something_else_does_not(
 
 
 def test_the_tag_a_refusal_names_is_the_one_that_is_taken(api: Api, alice: User) -> None:
-    mine, algorithm = api(alice), make.algorithm(alice)
-    send(mine, "put", algorithm, if_match=None)
-    refused = send(mine, "put", algorithm, if_match='"1"').json()
+    client, algorithm = api(alice), make.algorithm(alice)
+    send(client, "put", algorithm, if_match=None)
+    refused = send(client, "put", algorithm, if_match='"1"').json()
     current = refused["error"]["details"]["currentETag"]
-    assert send(mine, "put", algorithm, if_match=current).status_code == 200
+    assert send(client, "put", algorithm, if_match=current).status_code == 200
 
 
 @WRITES
 def test_without_the_header_the_last_write_wins(api: Api, alice: User, verb: str) -> None:
-    mine, algorithm = api(alice), make.algorithm(alice)
-    mine.patch(PATH + algorithm.pk, {"name": "First"})
-    assert send(mine, verb, algorithm, if_match=None).status_code in (200, 204)
+    client, algorithm = api(alice), make.algorithm(alice)
+    client.patch(PATH + algorithm.pk, {"name": "First"})
+    assert send(client, verb, algorithm, if_match=None).status_code in (200, 204)
 
 
 @WRITES

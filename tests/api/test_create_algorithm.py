@@ -190,17 +190,17 @@ def test_a_very_long_key_is_told_by_its_beginning(post: Post, step: str | None) 
 
 
 @pytest.mark.parametrize(
-    ("sent", "told"),
+    ("sent", "message"),
     [
         ("x" * 5_000, "x" * 100 + "…"),
         ([0] * 5_000, "list of 5000"),
         ({f"key{n}": n for n in range(5_000)}, "dict of 5000"),
     ],
 )
-def test_a_large_value_is_told_by_its_beginning(post: Post, sent: object, told: object) -> None:
+def test_a_large_value_is_told_by_its_beginning(post: Post, sent: object, message: object) -> None:
     field = "riskParameters.maxDailyLoss"
     response = post(riskParameters={"maxDailyLoss": sent})
-    assert_error(response, 400, "VALIDATION_ERROR", field=field, value=told)
+    assert_error(response, 400, "VALIDATION_ERROR", field=field, value=message)
 
 
 def test_what_the_service_owns_is_passed_over(post: Post, bob: User) -> None:
@@ -231,21 +231,21 @@ def test_a_name_comes_back_as_it_is_meant(post: Post) -> None:
 
 
 def test_numbers_go_on_after_the_highest_ever(api: Api, alice: User, bob: User) -> None:
-    mine = api(alice)
-    names = [mine.post(PATH, {}).json()["name"] for _ in range(2)]
+    client = api(alice)
+    names = [client.post(PATH, {}).json()["name"] for _ in range(2)]
     assert names == ["Algorithm #1", "Algorithm #2"]
-    mine.post(PATH, {"name": "Algorithm #7"})
-    eighth = mine.post(PATH, {}).json()
+    client.post(PATH, {"name": "Algorithm #7"})
+    eighth = client.post(PATH, {}).json()
     assert eighth["name"] == "Algorithm #8"
-    mine.patch(f"{PATH}/{eighth['id']}", {"name": "Renamed"})
-    mine.delete(f"{PATH}/{eighth['id']}")
-    assert mine.post(PATH, {}).json()["name"] == "Algorithm #9"
+    client.patch(f"{PATH}/{eighth['id']}", {"name": "Renamed"})
+    client.delete(f"{PATH}/{eighth['id']}")
+    assert client.post(PATH, {}).json()["name"] == "Algorithm #9"
     assert api(bob).post(PATH, {}).json()["name"] == "Algorithm #1"
 
 
 def test_a_request_that_is_repeated_makes_one(api: Api, alice: User) -> None:
-    mine = api(alice)
-    first, again = (mine.post(PATH, {}, headers={"Idempotency-Key": "k"}) for _ in range(2))
+    client = api(alice)
+    first, again = (client.post(PATH, {}, headers={"Idempotency-Key": "k"}) for _ in range(2))
     assert (first.status_code, again.content) == (201, first.content)
     assert Algorithm.objects.count() == 1
 

@@ -17,10 +17,10 @@ def test_it_is_gone_for_its_owner_and_kept_in_the_database(
 ) -> None:
     algorithm = make.algorithm(alice)
     Algorithm.objects.filter(pk=algorithm.pk).update(status=status)
-    mine = api(alice)
-    response = mine.delete(PATH + algorithm.pk)
+    client = api(alice)
+    response = client.delete(PATH + algorithm.pk)
     assert (response.status_code, response.content) == (204, b"")
-    for again in (mine.get, mine.put, mine.patch, mine.delete):
+    for again in (client.get, client.put, client.patch, client.delete):
         assert_error(
             again(PATH + algorithm.pk), 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm.pk
         )

@@ -86,13 +86,13 @@ def test_it_stays_as_it_was_turned_on(api: Api, alice: User) -> None:
 
 
 def test_turned_off_it_lets_start_again_and_resumes_nothing(api: Api, alice: User) -> None:
-    algorithm, mine = standing(alice, "active"), api(alice)
+    algorithm, client = standing(alice, "active"), api(alice)
     on(api, alice)
-    response = mine.delete(PATH)
+    response = client.delete(PATH)
     assert (response.status_code, response.content) == (204, b"")
-    assert mine.get(PATH).json() == OFF
+    assert client.get(PATH).json() == OFF
     assert status_of(algorithm) == "paused"
-    assert mine.post(f"{ALGORITHMS}/{algorithm.pk}/resume").status_code == 200
+    assert client.post(f"{ALGORITHMS}/{algorithm.pk}/resume").status_code == 200
 
 
 def test_what_is_off_can_be_turned_off(api: Api, alice: User) -> None:

@@ -65,12 +65,12 @@ def test_only_ones_own_are_listed_and_archived_ones_are_not(
 def test_the_newest_come_first_and_pages_follow_on(api: Api, alice: User) -> None:
     for n in range(5):
         named(alice, f"n{n}", minute=n)
-    mine = api(alice)
-    assert names(mine.get(PATH, {"limit": 2}).json()) == ["n4", "n3"]
-    last = mine.get(PATH, {"limit": 2, "page": 3}).json()
+    client = api(alice)
+    assert names(client.get(PATH, {"limit": 2}).json()) == ["n4", "n3"]
+    last = client.get(PATH, {"limit": 2, "page": 3}).json()
     assert names(last) == ["n0"]
     assert last["pagination"] == {"page": 3, "limit": 2, "total": 5, "totalPages": 3}
-    beyond = mine.get(PATH, {"limit": 2, "page": 9999}).json()
+    beyond = client.get(PATH, {"limit": 2, "page": 9999}).json()
     assert (beyond["data"], beyond["pagination"]["page"]) == ([], 9999)
 
 
@@ -107,9 +107,9 @@ def test_unknown_figures_come_last_whichever_way(api: Api, alice: User) -> None:
         algorithm = named(alice, name)
         record = performance.new() | {"profitFactor": factor}
         Algorithm.objects.filter(pk=algorithm.pk).update(performance=record)
-    mine, sort = api(alice), {"sort": "performance.profitFactor"}
-    assert names(mine.get(PATH, sort).json()) == ["high", "low", "none"]
-    assert names(mine.get(PATH, sort | {"order": "asc"}).json()) == ["low", "high", "none"]
+    client, sort = api(alice), {"sort": "performance.profitFactor"}
+    assert names(client.get(PATH, sort).json()) == ["high", "low", "none"]
+    assert names(client.get(PATH, sort | {"order": "asc"}).json()) == ["low", "high", "none"]
 
 
 def test_filters(api: Api, alice: User) -> None:
@@ -117,11 +117,11 @@ def test_filters(api: Api, alice: User) -> None:
     make.algorithm(alice, name="momentum", **make.steps())
     basic = {"strategyType": "swing", "timeframe": "1d", "symbols": ["NSE:TCS"]}
     make.algorithm(alice, name="swing", **make.steps(basicInfo=basic))
-    mine = api(alice)
-    assert names(mine.get(PATH, {"status": "draft"}).json()) == ["draft"]
-    assert names(mine.get(PATH, {"strategyType": "swing"}).json()) == ["swing"]
-    assert mine.get(PATH, {"status": "stopped"}).json()["pagination"]["total"] == 2
-    assert names(mine.get(PATH, {"status": "active"}).json()) == []
+    client = api(alice)
+    assert names(client.get(PATH, {"status": "draft"}).json()) == ["draft"]
+    assert names(client.get(PATH, {"strategyType": "swing"}).json()) == ["swing"]
+    assert client.get(PATH, {"status": "stopped"}).json()["pagination"]["total"] == 2
+    assert names(client.get(PATH, {"status": "active"}).json()) == []
 
 
 @pytest.mark.parametrize(
@@ -149,8 +149,8 @@ def test_parameters_that_are_not_filters_change_nothing(api: Api, alice: User, b
 def test_a_list_takes_as_many_queries_however_long_and_reads_no_step(api: Api, alice: User) -> None:
     for _ in range(3):
         make.algorithm(alice, **make.steps())
-    mine = api(alice)
+    client = api(alice)
     with CaptureQueriesContext(connection) as queries:
-        mine.get(PATH)
+        client.get(PATH)
     assert len(queries) == 2  # the session with its user, a page that is not full
     assert not any("entry_conditions" in query["sql"] for query in queries)

@@ -52,20 +52,20 @@ def everything(client: APIClient) -> list[dict[str, Any]]:
 
 
 def test_the_whole_catalogue_is_listed_in_pages(api: Api, alice: User) -> None:
-    mine = api(alice)
-    assert [row["type"] for row in everything(mine)] == list(CATALOGUE)
-    body = mine.get(PATH, {"page": 3}).json()
+    client = api(alice)
+    assert [row["type"] for row in everything(client)] == list(CATALOGUE)
+    body = client.get(PATH, {"page": 3}).json()
     total = len(CATALOGUE)
     assert body["pagination"] == {
         "page": 3, "limit": 20, "total": total, "totalPages": -(-total // 20),
     }  # fmt: skip
-    assert mine.get(PATH, {"page": 99}).json()["data"] == []
+    assert client.get(PATH, {"page": 99}).json()["data"] == []
 
 
 def test_what_it_shows_can_be_used(api: Api, alice: User) -> None:
-    mine = api(alice)
+    client = api(alice)
     conditions = []
-    for row in everything(mine):
+    for row in everything(client):
         indicator = {"type": row["type"], "output": row["outputs"][-1]["name"]}
         indicator |= {item["name"]: item["default"] for item in row["parameters"]}
         conditions.append(
@@ -73,16 +73,16 @@ def test_what_it_shows_can_be_used(api: Api, alice: User) -> None:
         )
     for begin in range(0, len(conditions), 20):
         entry = {"positionType": "long", "conditions": conditions[begin : begin + 20]}
-        answer = mine.post("/api/trading/algorithms", make.steps(entryConditions=entry)).json()
+        answer = client.post("/api/trading/algorithms", make.steps(entryConditions=entry)).json()
         assert answer["status"] == "stopped", answer
 
 
 def test_every_candle_pattern_stands_beside_each_page_and_can_be_used(
     api: Api, alice: User
 ) -> None:
-    mine = api(alice)
-    rows = mine.get(PATH).json()["candlePatterns"]
-    assert mine.get(PATH, {"page": 99}).json()["candlePatterns"] == rows
+    client = api(alice)
+    rows = client.get(PATH).json()["candlePatterns"]
+    assert client.get(PATH, {"page": 99}).json()["candlePatterns"] == rows
     assert [row["pattern"] for row in rows] == list(PATTERNS)
     assert rows[list(PATTERNS).index("CDLHAMMER")] == {
         "pattern": "CDLHAMMER", "description": "Hammer", "directions": ["bullish"],
@@ -98,14 +98,14 @@ def test_every_candle_pattern_stands_beside_each_page_and_can_be_used(
         for begin in range(0, len(conditions), 20)
     ]
     entry = {"positionType": "long", "conditions": groups}
-    answer = mine.post("/api/trading/algorithms", make.steps(entryConditions=entry)).json()
+    answer = client.post("/api/trading/algorithms", make.steps(entryConditions=entry)).json()
     assert answer.get("status") == "stopped", answer
 
 
 def test_it_is_read_from_no_table(api: Api, alice: User) -> None:
-    mine = api(alice)
+    client = api(alice)
     with CaptureQueriesContext(connection) as queries:
-        mine.get(PATH)
+        client.get(PATH)
     assert len(queries) == 1  # the session with its user
 
 

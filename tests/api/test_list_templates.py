@@ -89,9 +89,9 @@ def test_a_query_outside_its_set_is_refused(api: Api, alice: User, query: str) -
 def test_a_list_takes_as_many_queries_however_long(api: Api, alice: User, bob: User) -> None:
     for n in range(3):
         template(alice, f"n{n}")
-    theirs = api(bob)
+    client = api(bob)
     with CaptureQueriesContext(connection) as queries:
-        theirs.get(PATH)
+        client.get(PATH)
     assert len(queries) == 2  # the session with its user, a page that is not full with the owners
 
 

@@ -47,9 +47,9 @@ def test_every_configuration_is_there_newest_first(api: Api, alice: User) -> Non
 
 
 def test_the_current_one_is_the_algorithm_as_it_reads(api: Api, alice: User) -> None:
-    mine = api(alice)
-    created = mine.post(PATH, {"basicInfo": {"timeframe": "5m"}}).json()
-    [only] = mine.get(f"{PATH}/{created['id']}/versions").json()["data"]
+    client = api(alice)
+    created = client.post(PATH, {"basicInfo": {"timeframe": "5m"}}).json()
+    [only] = client.get(f"{PATH}/{created['id']}/versions").json()["data"]
     assert only.pop("current")
     assert only == {name: created[name] for name in only}
     in_order = [name for name in created if name in make.steps()]
@@ -69,19 +69,19 @@ def test_a_save_that_leaves_the_steps_as_they_are_makes_none(
     api: Api, alice: User, body: dict[str, object]
 ) -> None:
     algorithm = make.algorithm(alice, **make.steps())
-    mine = api(alice)
-    mine.patch(f"{PATH}/{algorithm.pk}", body)
-    assert mine.get(f"{PATH}/{algorithm.pk}/versions").json()["pagination"]["total"] == 1
+    client = api(alice)
+    client.patch(f"{PATH}/{algorithm.pk}", body)
+    assert client.get(f"{PATH}/{algorithm.pk}/versions").json()["pagination"]["total"] == 1
 
 
 def test_pages(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice)
     resized(alice, algorithm, *SIZINGS)
-    mine, path = api(alice), f"{PATH}/{algorithm.pk}/versions"
-    body = mine.get(path, {"limit": 2, "page": 2}).json()
+    client, path = api(alice), f"{PATH}/{algorithm.pk}/versions"
+    body = client.get(path, {"limit": 2, "page": 2}).json()
     assert [(row["version"], row["current"]) for row in body["data"]] == [(3, False), (2, False)]
     assert body["pagination"] == {"page": 2, "limit": 2, "total": 5, "totalPages": 3}
-    assert mine.get(path, {"page": 9}).json()["data"] == []
+    assert client.get(path, {"page": 9}).json()["data"] == []
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=x", "limit=101", "limit=2&limit=3"])
@@ -105,9 +105,9 @@ def test_unknown_foreign_and_archived_ones_cannot_be_told_apart(
 def test_a_list_takes_as_many_queries_however_long(api: Api, alice: User) -> None:
     algorithm = make.algorithm(alice)
     resized(alice, algorithm, *SIZINGS)
-    mine = api(alice)
+    client = api(alice)
     with CaptureQueriesContext(connection) as queries:
-        mine.get(f"{PATH}/{algorithm.pk}/versions")
+        client.get(f"{PATH}/{algorithm.pk}/versions")
     assert len(queries) == 3  # the session with its user, the algorithm, a page that is not full
 
 

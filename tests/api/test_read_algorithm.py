@@ -15,9 +15,9 @@ UNKNOWN = "0123456789abcdef01234567"
 
 
 def test_the_owner_reads_what_was_created(api: Api, alice: User) -> None:
-    mine = api(alice)
-    created = mine.post(PATH[:-1], make.steps()).json()
-    response = mine.get(PATH + created["id"])
+    client = api(alice)
+    created = client.post(PATH[:-1], make.steps()).json()
+    response = client.get(PATH + created["id"])
     assert response.status_code == 200
     answer_of_the_save: dict[str, list[Any]] = {"missingFields": [], "errors": [], "warnings": []}
     assert response.json() | answer_of_the_save == created

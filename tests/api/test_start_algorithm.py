@@ -32,15 +32,15 @@ def post(api: Api, owner: User, algorithm: Algorithm | str, body: object = None)
 
 @pytest.mark.parametrize("status", ["stopped", "error"])
 def test_it_is_active_from_now_on(api: Api, alice: User, status: str) -> None:
-    algorithm, mine = standing(alice, status), api(alice)
-    response = mine.post(f"{PATH}/{algorithm.pk}/start")
+    algorithm, client = standing(alice, status), api(alice)
+    response = client.post(f"{PATH}/{algorithm.pk}/start")
     assert response.status_code == 200
     answer = response.json()
     assert (answer["id"], answer["status"], answer["active"]) == (algorithm.pk, "active", True)
-    shown = mine.get(f"{PATH}/{algorithm.pk}")
+    shown = client.get(f"{PATH}/{algorithm.pk}")
     assert shown.json().items() <= answer.items()
     assert response["ETag"] == shown["ETag"]
-    [listed] = mine.get(PATH, {"status": "active"}).json()["data"]
+    [listed] = client.get(PATH, {"status": "active"}).json()["data"]
     assert (listed["id"], listed["active"]) == (algorithm.pk, True)
 
 
@@ -311,25 +311,25 @@ def test_a_refused_start_leaves_nothing(api: Api, alice: User) -> None:
 
 
 def test_a_start_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
-    algorithm, mine = ready(alice), api(alice)
+    algorithm, client = ready(alice), api(alice)
     headers = {"Idempotency-Key": "k"}
-    first, again = (mine.post(f"{PATH}/{algorithm.pk}/start", headers=headers) for _ in "12")
+    first, again = (client.post(f"{PATH}/{algorithm.pk}/start", headers=headers) for _ in "12")
     assert (first.status_code, again.status_code) == (200, 200)
     assert first.content == again.content
     assert again["Idempotent-Replayed"] == "true"
     assert (Run.objects.count(), Event.objects.count()) == (1, 1)
-    other = mine.post(f"{PATH}/{algorithm.pk}/start", headers={"Idempotency-Key": "l"})
+    other = client.post(f"{PATH}/{algorithm.pk}/start", headers={"Idempotency-Key": "l"})
     assert_error(other, 422, "ALGORITHM_ALREADY_ACTIVE")
 
 
 def test_a_stored_refusal_is_replayed_though_its_cause_is_gone(api: Api, alice: User) -> None:
-    algorithm, mine = ready(alice), api(alice)
+    algorithm, client = ready(alice), api(alice)
     services.engage_kill_switch(owner=alice, reason="", close_positions=False, now=make.NOW)
     path, headers = f"{PATH}/{algorithm.pk}/start", {"Idempotency-Key": "k"}
-    assert_error(mine.post(path, headers=headers), 403, "FORBIDDEN")
+    assert_error(client.post(path, headers=headers), 403, "FORBIDDEN")
     services.release_kill_switch(owner=alice, now=make.NOW)
-    assert mine.post(path, headers=headers)["Idempotent-Replayed"] == "true"
-    assert mine.post(path, headers={"Idempotency-Key": "l"}).status_code == 200
+    assert client.post(path, headers=headers)["Idempotent-Replayed"] == "true"
+    assert client.post(path, headers={"Idempotency-Key": "l"}).status_code == 200
 
 
 # What an active one refuses

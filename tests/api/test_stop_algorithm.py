@@ -118,8 +118,8 @@ def test_an_empty_body_may_be_of_any_type(api: Api, alice: User) -> None:
 
 
 def test_a_stop_that_is_repeated_is_done_once(api: Api, alice: User) -> None:
-    algorithm, mine = standing(alice, "active"), api(alice)
+    algorithm, client = standing(alice, "active"), api(alice)
     headers = {"Idempotency-Key": "k"}
-    first, again = (mine.post(f"{PATH}/{algorithm.pk}/stop", headers=headers) for _ in "12")
+    first, again = (client.post(f"{PATH}/{algorithm.pk}/stop", headers=headers) for _ in "12")
     assert first.content == again.content
     assert Event.objects.filter(type="algorithm.stopped").count() == 1

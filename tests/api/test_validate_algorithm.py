@@ -107,8 +107,10 @@ def test_a_square_off_outside_an_ordinary_session_is_a_warning(
     steps["executionSettings"] |= {"exchange": symbol.partition(":")[0], "productType": "delivery"}
     steps["exitConditions"]["squareOffTime"] = time
     warnings = warnings_at(now, alice, steps)
-    assert [one.field for one in warnings] == ["exitConditions.squareOffTime"] * bool(expected)
-    assert all(str(expected) in one.message for one in warnings)
+    assert [warning.field for warning in warnings] == ["exitConditions.squareOffTime"] * bool(
+        expected
+    )
+    assert all(str(expected) in warning.message for warning in warnings)
 
 
 @pytest.mark.parametrize(("quantity", "expected"), [(74, True), (75, False), (100, False)])
@@ -118,8 +120,8 @@ def test_less_than_a_lot_is_a_warning(alice: User, quantity: int, expected: bool
     steps = make.steps(positionSizing={"method": "fixed_quantity", "quantity": quantity})
     steps["basicInfo"]["symbols"] = ["NSE:NIFTY27JANFUT", "NSE:TCS"]
     warnings = warnings_at(ORDINARY_DAY, alice, steps)
-    assert [one.field for one in warnings] == ["positionSizing.quantity"] * expected
-    assert all("NSE:NIFTY27JANFUT comes in lots of 75" in one.message for one in warnings)
+    assert [warning.field for warning in warnings] == ["positionSizing.quantity"] * expected
+    assert all("NSE:NIFTY27JANFUT comes in lots of 75" in warning.message for warning in warnings)
 
 
 @pytest.mark.parametrize(
@@ -133,9 +135,9 @@ def test_a_broker_whose_prices_are_unknown_is_a_warning(
     steps["basicInfo"]["symbols"] = ["NSE:TCS"]
     steps["executionSettings"] |= {"broker": broker, "charges": charges}
     warnings = warnings_at(ORDINARY_DAY, alice, steps)
-    assert [one.field for one in warnings] == ["executionSettings.broker"] * expected
-    assert all("charged as discount" in one.message for one in warnings)
-    assert all("Known are none, discount, zerodha" in one.message for one in warnings)
+    assert [warning.field for warning in warnings] == ["executionSettings.broker"] * expected
+    assert all("charged as discount" in warning.message for warning in warnings)
+    assert all("Known are none, discount, zerodha" in warning.message for warning in warnings)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +158,10 @@ def test_a_share_sold_short_in_delivery_is_a_warning(
     steps["entryConditions"]["positionType"] = position
     steps["executionSettings"] |= execution
     warnings = warnings_at(ORDINARY_DAY, alice, steps)
-    assert [one.field for one in warnings] == ["entryConditions.positionType"] * bool(expected)
-    assert all(one.message.startswith(f"{expected} sold short") for one in warnings)
+    assert [warning.field for warning in warnings] == ["entryConditions.positionType"] * bool(
+        expected
+    )
+    assert all(warning.message.startswith(f"{expected} sold short") for warning in warnings)
 
 
 def test_an_exchange_of_no_symbol_is_a_warning(api: Api, alice: User) -> None:

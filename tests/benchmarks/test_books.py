@@ -8,7 +8,7 @@ from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading.booking.record import book_steps
 from tests import make
 from tests.benchmarks.side_by_side import compare
-from tests.trading.stepped import BAR, Stepper, stepper
+from tests.trading.stepped import BAR, Stepper, make_stepper
 
 pytestmark = [pytest.mark.bench, pytest.mark.django_db]
 
@@ -20,9 +20,9 @@ FLAT, UP = {SBIN: (100.0, 101.0, 99.0, 100.0)}, {SBIN: (103.0, 105.0, 103.0, 105
 def trade(steppers: list[Stepper]) -> None:
     """Three rows: a signal, its fill, and the target that is reached."""
     for row in ((FLAT, {SBIN: ENTER_LONG}), (FLAT, {}), (UP, {})):
-        book_steps([one.step(*row) for one in steppers], now=steppers[0].now)
-        for one in steppers:
-            one.time += BAR
+        book_steps([stepper.step(*row) for stepper in steppers], now=steppers[0].now)
+        for stepper in steppers:
+            stepper.time += BAR
 
 
 def test_a_trade_of_each_run() -> None:
@@ -32,7 +32,7 @@ def test_a_trade_of_each_run() -> None:
         "initialCapital": 10_000,
     }}  # fmt: skip
     mine, theirs = (
-        [stepper(owners[n % len(owners)], **balance) for n in range(RUNS)] for _ in range(2)
+        [make_stepper(owners[n % len(owners)], **balance) for n in range(RUNS)] for _ in range(2)
     )
 
     def together() -> None:

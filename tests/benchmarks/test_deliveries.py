@@ -109,7 +109,7 @@ def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
             time.sleep(1.0)
         until(lambda: len(good.good) >= ROUNDS_HANGING * HEALTHY, seconds=60)
     emitted = dict(Event.objects.values_list("pk", "created_at"))
-    waited = [one.at - emitted[one.id].timestamp() for one in good.good]
+    waited = [delivery.at - emitted[delivery.id].timestamp() for delivery in good.good]
     middle, late = np.percentile(waited, (50, 95))
     row = Row(
         f"first attempts to {HEALTHY} webhooks while {HANGING} hang, one sender",

@@ -142,14 +142,14 @@ def compare(name: str, sides: Sides, method: str, path: str) -> None:
 
 def _work(turns: Sequence[Turn]) -> str:
     web, database = (
-        1000 * statistics.median(getattr(one, part) for one in turns)
+        1000 * statistics.median(getattr(turn, part) for turn in turns)
         for part in ("web", "database")
     )
     return f"{web:.2f} + {database:.2f} ms"
 
 
 def _tail(turns: Sequence[Turn]) -> str:
-    waited = [1000 * seconds for one in turns for seconds in one.each]
+    waited = [1000 * seconds for turn in turns for seconds in turn.each]
     middle, late = np.percentile(waited, (50, 99))
     return f"half under {middle:.1f} ms, 99 % under {late:.1f} ms, {late / middle:.1f} times that"
 

@@ -78,7 +78,7 @@ def in_the_database(query: str) -> float:
         searching.search(
             Instrument.objects.filter(enabled=True), query=query, today=TODAY, limit=20
         )
-    return sum(min(_explained(*one) for _ in range(3)) for one in asked)
+    return sum(min(_explained(*question) for _ in range(3)) for question in asked)
 
 
 def _explained(sql: str, parameters: Any) -> float:

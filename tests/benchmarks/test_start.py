@@ -25,6 +25,5 @@ def test_from_the_start_of_a_process_to_its_first_backtest(tmp_path: Path) -> No
     MEASURED.append(Row(name, f"{first:.2f} s"))
     print(f"\n{name}: {first:.2f} s; ready after {ready:.2f} s")
     took = f"{1000 * (first - ready):.1f} ms, the tenth {1000 * (tenth - ninth):.1f} ms"
-    print(
-        f"the first backtest took {took}; the slowest start {max(one[1] for one in starts):.2f} s"
-    )
+    slowest = max(start[1] for start in starts)
+    print(f"the first backtest took {took}; the slowest start {slowest:.2f} s")

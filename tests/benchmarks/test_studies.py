@@ -148,7 +148,9 @@ def test_a_walk_forward_against_one_simulation_after_another() -> None:
 
     def alone() -> object:
         strategies = [parse(applied(STEPS, grid.values(index))) for index in range(grid.size)]
-        trained = [(one, window.train, window.test) for window in windows for one in strategies]
+        trained = [
+            (strategy, window.train, window.test) for window in windows for strategy in strategies
+        ]
         tested = [(strategies[0], window.test, window.end) for window in windows]
         return [
             simulate(one, histories, start=edges[first], end=edges[end], capital=CAPITAL)

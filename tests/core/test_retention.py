@@ -61,6 +61,6 @@ def test_no_statement_deletes_more_than_a_batch(monkeypatch: pytest.MonkeyPatch)
         job(f"job.{number}", status="failed", days_ago=31)
     with CaptureQueriesContext(connection) as queries:
         assert retention.purge(now=make.NOW) == 10
-    deletes = [one["sql"] for one in queries if one["sql"].strip().startswith("DELETE")]
+    deletes = [query["sql"] for query in queries if query["sql"].strip().startswith("DELETE")]
     assert len(deletes) >= 6
     assert all("LIMIT 2" in sql for sql in deletes)

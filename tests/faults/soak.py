@@ -89,7 +89,9 @@ def call_when_due(schedule: Schedule, clients: Sequence[Client], record: Record,
 @contextmanager
 def _free(clients: Sequence[Client], rng: random.Random) -> Iterator[Client]:
     shuffled = rng.sample(clients, len(clients))
-    client = next(one for one in itertools.cycle(shuffled) if one.busy.acquire(blocking=False))
+    client = next(
+        client for client in itertools.cycle(shuffled) if client.busy.acquire(blocking=False)
+    )
     try:
         yield client
     finally:

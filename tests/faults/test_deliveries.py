@@ -98,8 +98,8 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
     with ExitStack() as stack:
         receivers = [stack.enter_context(counting(failing)) for _ in range(ENDPOINTS)]
         stack.callback(failing.over.set)
-        for one in receivers:
-            one.secret = _told(owner, one.url)
+        for receiver in receivers:
+            receiver.secret = _told(owner, receiver.url)
         workers = stack.enter_context(working(2, tmp_path, "webhooks"))
         moments = sorted(rng.sample(range(EVENTS * ENDPOINTS), KILLS))
         emitted = _emit(owner)
@@ -109,13 +109,14 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
             victim.kill()
             victim.start()
         until(lambda: _settled() == EVENTS * ENDPOINTS, seconds=600, every=0.2)
-    arrived = [one for receiver in receivers for one in receiver.good]
+    arrived = [arrival for receiver in receivers for arrival in receiver.good]
     lost = Attempt.objects.filter(error="lost").count()
     print(f"\n{EVENTS} events to {ENDPOINTS} endpoints in {time.monotonic() - begun:.0f} s:")
-    print(f"{len(arrived)} good answers, {sum(one.bad for one in receivers)} bad ones, {lost} lost")
+    bad = sum(receiver.bad for receiver in receivers)
+    print(f"{len(arrived)} good answers, {bad} bad ones, {lost} lost")
     assert set(Delivery.objects.values_list("status", flat=True)) == {DeliveryStatus.DELIVERED}
     for receiver in receivers:
-        assert {one.id for one in receiver.good} == emitted
+        assert {arrival.id for arrival in receiver.good} == emitted
         _require_signed_and_complete(receiver)
     assert len(arrived) - EVENTS * ENDPOINTS <= lost + Attempt.objects.exclude(error="").count()
 
@@ -136,9 +137,9 @@ def _emit(owner: User) -> set[str]:
         for number in range(EVENTS)
     ]
     written = [
-        one
+        event
         for start in range(0, EVENTS, 100)
-        for one in outbox.write_all(payloads[start : start + 100], now=timezone.now())
+        for event in outbox.write_all(payloads[start : start + 100], now=timezone.now())
     ]
     return {event.pk for event in written}
 
@@ -154,11 +155,11 @@ def _require_signed_and_complete(receiver: Counted) -> None:
     bodies = defaultdict(set)
     places: dict[str, set[int]] = defaultdict(set)
     algorithm_of = dict(Event.objects.values_list("pk", "algorithm_id"))
-    for one in receiver.good:
-        payload = orjson.loads(one.body)
-        bodies[one.id].add(one.body)
-        places[algorithm_of[one.id]].add(payload["sequence"])
-        assert one.is_signed
+    for arrival in receiver.good:
+        payload = orjson.loads(arrival.body)
+        bodies[arrival.id].add(arrival.body)
+        places[algorithm_of[arrival.id]].add(payload["sequence"])
+        assert arrival.is_signed
     assert {len(found) for found in bodies.values()} == {1}
     assert list(places.values()) == [set(range(1, EVENTS // ALGORITHMS + 1))] * ALGORITHMS
 
@@ -168,12 +169,15 @@ def test_events_are_those_of_the_changes_though_connections_are_cut() -> None:
     owner, rng = make.user(), random.Random(SEED)
     endpoint_of(owner)
     algorithms = [standing(owner, "stopped") for _ in range(4)]
-    before = {one.pk: StatusChange.objects.filter(algorithm=one).count() for one in algorithms}
+    before = {
+        algorithm.pk: StatusChange.objects.filter(algorithm=algorithm).count()
+        for algorithm in algorithms
+    }
     with ThreadPoolExecutor(1) as pool:
         backends: SimpleQueue[int] = SimpleQueue()
         begun = time.monotonic()
-        for one in algorithms:
-            pool.submit(_start_or_stop, one, backends).result()
+        for algorithm in algorithms:
+            pool.submit(_start_or_stop, algorithm, backends).result()
             backends.get()
         usual = (time.monotonic() - begun) / len(algorithms)
         for _ in range(CUTS):
@@ -182,9 +186,11 @@ def test_events_are_those_of_the_changes_though_connections_are_cut() -> None:
             done.result()
             pool.submit(_claim_and_end).result()
     changed = 0
-    for one in algorithms:
-        changes = StatusChange.objects.filter(algorithm=one).order_by("id")[before[one.pk] :]
-        told = Event.objects.filter(algorithm_id=one.pk).order_by("sequence")
+    for algorithm in algorithms:
+        changes = StatusChange.objects.filter(algorithm=algorithm).order_by("id")[
+            before[algorithm.pk] :
+        ]
+        told = Event.objects.filter(algorithm_id=algorithm.pk).order_by("sequence")
         assert [event.sequence for event in told] == list(range(1, len(changes) + 1))
         assert [event.data["status"] for event in told] == [change.after for change in changes]
         changed += len(changes)

@@ -148,7 +148,7 @@ def test_two_hundred_backtests_end_once_though_fifty_workers_are_killed(
 def _kill_one(workers: list[Worker], rng: random.Random) -> Run | None:
     """And start another in its place; what the killed one was running, if it was."""
     runs = {worker.place: worker.runs() for worker in workers}
-    allowed = [one for one in workers if _losses(runs[one.place]) < MOST_LOSSES]
+    allowed = [worker for worker in workers if _losses(runs[worker.place]) < MOST_LOSSES]
     busy = [worker for worker in allowed if runs[worker.place]]
     victim = rng.choice(busy if busy and rng.random() < 0.5 else allowed)
     victim.kill()

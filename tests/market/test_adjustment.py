@@ -159,7 +159,7 @@ def test_an_adjusted_read_asks_for_the_actions_once(
 
 def test_clean_ratios_between_days_in_a_row_are_suggested() -> None:
     bars = days("2024-01-01", 1000, 1020, 103, 100, 52, 71)
-    found = [(each.day, each.ratio) for each in find_split_candidates(bars)]
+    found = [(candidate.day, candidate.ratio) for candidate in find_split_candidates(bars)]
     third, fifth = (day_number(date(2024, 1, day)) for day in (3, 5))
     assert found == [(third, Fraction(10)), (fifth, Fraction(2))]
     apart = flat([at("2024-01-01 00:00"), at("2024-02-01 00:00")], [100.0, 50.0])

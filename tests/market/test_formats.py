@@ -353,7 +353,7 @@ def test_the_answers_of_brokers(tmp_path: Path, document: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "message"),
     [
         ("{", "is no JSON"),
         ("[]", "is JSON, but no answer"),
@@ -370,10 +370,10 @@ def test_the_answers_of_brokers(tmp_path: Path, document: object) -> None:
         ),
     ],
 )
-def test_a_bad_document_is_refused(tmp_path: Path, document: str, told: str) -> None:
+def test_a_bad_document_is_refused(tmp_path: Path, document: str, message: str) -> None:
     with pytest.raises(BadCandleFile) as caught:
         load(tmp_path, document, "SBIN_1m.json", timeframe="1m")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_every_file_of_a_zip_is_read(tmp_path: Path) -> None:
@@ -384,7 +384,10 @@ def test_every_file_of_a_zip_is_read(tmp_path: Path) -> None:
         archive.writestr("days/SBIN_1m.csv", rows)
         archive.writestr("days/TCS_1m.csv.txt", rows)
         archive.writestr("__MACOSX/days/._SBIN_1m.csv", "junk")
-    found = [(each.file, each.instruments[0].symbol) for each in read_candle_files(path)]
+    found = [
+        (candle_import.file, candle_import.instruments[0].symbol)
+        for candle_import in read_candle_files(path)
+    ]
     assert found == [
         ("many.zip/days/SBIN_1m.csv", "NSE:SBIN"),
         ("many.zip/days/TCS_1m.csv.txt", "NSE:TCS"),

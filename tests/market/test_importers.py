@@ -197,7 +197,7 @@ def test_periods_without_a_trade_are_dropped_and_counted(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         ("2024-01-01 09:18,abc,101,99,100,10", "line 5: Open 'abc' is no number"),
         ("2024-01-01 09:18,,101,99,100,10", "line 5: Open '' is no number"),
@@ -215,8 +215,8 @@ def test_periods_without_a_trade_are_dropped_and_counted(tmp_path: Path) -> None
         ("2024-01-01 09:18+05:30,100,101,99,100,1", "line 5: Date"),
     ],
 )
-def test_a_bad_value_is_named_with_its_line(tmp_path: Path, row: str, told: str) -> None:
-    assert told in refusal(tmp_path, *MINUTES, row)
+def test_a_bad_value_is_named_with_its_line(tmp_path: Path, row: str, message: str) -> None:
+    assert message in refusal(tmp_path, *MINUTES, row)
 
 
 def test_empty_lines_do_not_shift_the_lines_of_messages(tmp_path: Path) -> None:
@@ -235,24 +235,24 @@ def test_empty_lines_above_the_header_are_lines_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header", "told"),
+    ("header", "message"),
     [
         ("p,q,r,s,t,u\n", "missing: timestamp (or date, or date and time), open, high, low, close"),
         ("Date,Open,High,Low,Last,Volume\n", "missing: close"),
     ],
 )
 def test_an_unknown_layout_names_what_is_there_and_what_is_missing(
-    tmp_path: Path, header: str, told: str
+    tmp_path: Path, header: str, message: str
 ) -> None:
-    assert told in refusal(tmp_path, *MINUTES, header=header)
+    assert message in refusal(tmp_path, *MINUTES, header=header)
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [("", "is empty"), ("\n\n", "is empty"), (HEADER, "holds a header and no rows")],
 )
-def test_an_empty_file_is_refused(tmp_path: Path, content: str, told: str) -> None:
-    with pytest.raises(BadCandleFile, match=told):
+def test_an_empty_file_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(BadCandleFile, match=message):
         ImportedSeries(write_file(tmp_path, content))
 
 
@@ -377,15 +377,15 @@ def test_a_file_of_many_pieces_is_read_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "told"),
+    ("last", "message"),
     [
         ("2024-03-01 09:15,100,101,99", "line 60002: has 4 fields where the header has 6"),
         ("2024-03-01 09:15,100,101,x,100,1", "line 60002: Low 'x' is no number"),
         ("2024-03-01 09:15,100,101,,100,1", "line 60002: Low '' is no number"),
     ],
 )
-def test_a_fault_far_down_is_named_by_its_line(tmp_path: Path, last: str, told: str) -> None:
-    assert told in refusal(tmp_path, *many_minutes(60_000), last)
+def test_a_fault_far_down_is_named_by_its_line(tmp_path: Path, last: str, message: str) -> None:
+    assert message in refusal(tmp_path, *many_minutes(60_000), last)
 
 
 def test_prices_are_the_floats_that_python_reads(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
     ]
     now = moment(f"{DAY} 09:29")
     done = services.receive(timeframe="5m", series={SBIN: rows}, now=now)[SBIN]
-    assert [(one.index, one.reason) for one in done.rejected] == [
+    assert [(bar.index, bar.reason) for bar in done.rejected] == [
         (1, BarRejectReason.UNALIGNED),
         (3, BarRejectReason.NOT_CLOSED),
         (4, BarRejectReason.NOT_CLOSED),
@@ -112,7 +112,7 @@ def test_bars_outside_the_session_are_taken_and_counted() -> None:
 def test_the_last_hour_of_a_share_without_derivatives_has_ended_at_half_past_three() -> None:
     hour = minutes("2026-08-03 15:15", 1)
     now = moment("2026-08-03 15:30")
-    assert [one.reason for one in receive(hour, "1h", now=now).rejected] == [
+    assert [bar.reason for bar in receive(hour, "1h", now=now).rejected] == [
         BarRejectReason.NOT_CLOSED
     ]
     master_of_derivatives()

@@ -164,7 +164,7 @@ def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "give FILEs to load, or --sample"),
         (("a.csv", "--sample"), "give FILEs to load, or --sample"),
@@ -173,8 +173,8 @@ def test_symbol_and_timeframe_can_be_given(tmp_path: Path) -> None:
         (("a.csv", "--timeframe", "3m"), "invalid choice: '3m'"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(arguments: tuple[str, ...], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
+def test_arguments_that_make_no_sense_are_refused(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         load(*arguments)
 
 

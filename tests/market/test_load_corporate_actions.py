@@ -78,7 +78,7 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "message"),
     [
         ("NSE:SBIN,2014-11-20,split,1:1,x", "line 2: a split of 1 shares for 1 is none"),
         ("NSE:SBIN,2014-11-20,split,10001:1,x", "line 2: a split of 10001 shares for 1 is none"),
@@ -90,10 +90,10 @@ def test_a_dry_run_stores_nothing(tmp_path: Path) -> None:
         ("", "is empty of rows"),
     ],
 )
-def test_a_bad_row_is_named_and_nothing_is_loaded(tmp_path: Path, row: str, told: str) -> None:
+def test_a_bad_row_is_named_and_nothing_is_loaded(tmp_path: Path, row: str, message: str) -> None:
     with pytest.raises(CommandError) as caught:
         load(file_of(tmp_path, HEADER + row + "\n"))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
     assert held() == []
 
 

@@ -28,7 +28,7 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("name", "row", "told"),
+    ("name", "row", "message"),
     [
         ("charges.csv", "NSE,equities,,,buy,gst,2027-01-01,18,a circular,", "segments: Input"),
         ("charges.csv", "NSE,equity,,,buy,gst,2027-13-01,18,a circular,", "first_date: Input"),
@@ -52,13 +52,13 @@ def with_rows(name: str, *rows: str) -> dict[str, str]:
         ("depository.csv", "zerodha,2027-06-01,-1,a list,", "amount: Input"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_file_and_line(name: str, row: str, told: str) -> None:
+def test_what_is_wrong_is_told_with_file_and_line(name: str, row: str, message: str) -> None:
     files = with_rows(name, row)
     with pytest.raises(InvalidRulebook) as refused:
         read_rule_set(files)
     (fault,) = refused.value.faults
     assert (fault.file, fault.line) == (name, files[name].count("\n"))
-    assert fault.message.find(told) >= 0, fault.message
+    assert fault.message.find(message) >= 0, fault.message
 
 
 def test_every_fault_of_all_files_is_told_at_once() -> None:

@@ -28,7 +28,7 @@ def name(master: Master) -> list[NamedRow]:
 def told(named: NamedRow) -> str:
     lot = lot_of_row(named.row)
     values = (lot.size, lot.multiplier, named.row.tick, named.row.freeze)
-    written = ("-" if one is None else f"{one:f}".removesuffix(".000000") for one in values)
+    written = ("-" if value is None else f"{value:f}".removesuffix(".000000") for value in values)
     return " ".join([named.symbol, *written])
 
 
@@ -37,7 +37,7 @@ def test_each_kind_of_master_is_recognised_and_read(kind: str, tmp_path: Path) -
     text, expected = lists.EXPECTED[kind]
     master = read(tmp_path / "list", text)
     named = name(master)
-    assert [told(one) for one in named] == expected
+    assert [told(instrument) for instrument in named] == expected
     assert master.source == kind.partition(" ")[0]
     assert master.read == len(named) + sum(master.rejections.counts.values())
 
@@ -79,13 +79,13 @@ def test_a_master_is_as_old_as_it_says_or_as_its_first_expiry(tmp_path: Path) ->
 
 
 def equities(*symbols: str) -> str:
-    rows = [f"{one},Company {one},EQ,03-JAN-1996,5,1,,5" for one in symbols]
+    rows = [f"{symbol},Company {symbol},EQ,03-JAN-1996,5,1,,5" for symbol in symbols]
     return "\n".join([lists.NSE.splitlines()[0], *rows])
 
 
 def test_of_names_that_fall_together_the_one_written_as_its_symbol_stays(tmp_path: Path) -> None:
     master = read(tmp_path / "a", equities("M&M", "MM", "A-B", "A&B", "C"))
-    assert [one.exchange_name for one in name(master)] == ["MM", "C"]
+    assert [instrument.exchange_name for instrument in name(master)] == ["MM", "C"]
     assert master.rejections.counts == {RejectReason.COLLISION: 3}
     assert [line for line, _ in master.rejections.shown[RejectReason.COLLISION]] == [2, 4, 5]
 
@@ -93,14 +93,14 @@ def test_of_names_that_fall_together_the_one_written_as_its_symbol_stays(tmp_pat
 def test_of_several_series_the_share_s_normal_one_stays(tmp_path: Path) -> None:
     rows = lists.NSE.replace("360ONE,360 ONE WAM LIMITED,BE", "M&M,Mahindra again,BE")
     master = read(tmp_path / "a", rows)
-    assert [one.name for one in name(master)] == ["Mahindra & Mahindra Limited"]
+    assert [instrument.name for instrument in name(master)] == ["Mahindra & Mahindra Limited"]
     assert master.rejections.counts == {RejectReason.OTHER_SERIES: 1}
 
 
 @pytest.mark.parametrize("symbol", ["INFRA26APRFUT", "011NSETEST", "\x07BELL", "&", "X" * 60])
 def test_a_name_that_makes_no_symbol_is_refused(tmp_path: Path, symbol: str) -> None:
     master = read(tmp_path / "a", equities(symbol, "TCS"))
-    assert [one.symbol for one in name(master)] == ["NSE:TCS"]
+    assert [instrument.symbol for instrument in name(master)] == ["NSE:TCS"]
     assert sum(master.rejections.counts.values()) == 1
 
 
@@ -118,8 +118,8 @@ def test_the_last_expiry_of_a_month_is_written_without_its_day(
     header = lists.FIVEPAISA.splitlines()[0]
     rows = [f"N,D,NIFTY 1 MAY 2026 CE,{day},CE,24000,65,1800,1" for day in days]
     named = name(read(tmp_path / "a", "\n".join([header, *rows])))
-    years = [f"NSE:NIFTY26{one}24000CE" for one in symbols]
-    assert [one.symbol for one in named] == years
+    years = [f"NSE:NIFTY26{symbol}24000CE" for symbol in symbols]
+    assert [instrument.symbol for instrument in named] == years
 
 
 def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_later(
@@ -132,13 +132,13 @@ def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_la
                                   ("2024-04-30", "CE", 48000))
     ]  # fmt: skip
     named = name(read(tmp_path / "a", "\n".join([header, *rows])))
-    assert [one.code for one in named] == [
+    assert [instrument.code for instrument in named] == [
         "BANKNIFTY24APRFUT", "BANKNIFTY24APR48000CE", "BANKNIFTY24APR3048000CE",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("content", "why"),
+    ("content", "message"),
     [
         (b"", "empty"),
         (b"a,b\n1,2\n", "columns are a, b"),
@@ -151,10 +151,10 @@ def test_a_monthly_option_expires_with_the_future_though_a_weekly_one_expires_la
         (lists.UPSTOX_JSON.encode()[:-30], "cut off"),
     ],
 )
-def test_a_file_that_is_no_master_is_refused(tmp_path: Path, content: bytes, why: str) -> None:
+def test_a_file_that_is_no_master_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "list"
     path.write_bytes(content)
-    with pytest.raises(InvalidMaster, match=why):
+    with pytest.raises(InvalidMaster, match=message):
         read_master(path, today=TODAY)
 
 

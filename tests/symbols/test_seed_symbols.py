@@ -144,17 +144,17 @@ def test_a_master_keeps_what_an_operator_has_switched_off(seed: Seed) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    ("text", "message"),
     [
         (shares(*(f"X{at}" for at in range(12))), "13 of 25 instruments of NSE cash are gone"),
         (shares(*(f"X{at}" for at in range(25)), tick="5"), "of 25 of 25 is another"),
         (shares(*(f"X{at}" for at in range(25))) + "\n1,2" * 4, "4 of its 29 rows cannot be read"),
     ],
 )
-def test_a_master_that_looks_damaged_needs_force(seed: Seed, text: str, why: str) -> None:
+def test_a_master_that_looks_damaged_needs_force(seed: Seed, text: str, message: str) -> None:
     seed(shares(*(f"X{at}" for at in range(25))), "--as-of", "2026-01-02")
     before = list(Instrument.objects.order_by("pk").values())
-    with pytest.raises(CommandError, match=why):
+    with pytest.raises(CommandError, match=message):
         seed(text)
     assert list(Instrument.objects.order_by("pk").values()) == before
     seed(text, "--force")

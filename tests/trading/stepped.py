@@ -136,7 +136,9 @@ class Stepper:
         self.time += BAR
 
 
-def stepper(owner: User, *symbols: str, contract: Contract | None = None, **steps: Any) -> Stepper:
+def make_stepper(
+    owner: User, *symbols: str, contract: Contract | None = None, **steps: Any
+) -> Stepper:
     """Of a new run on these symbols."""
     names = symbols or ("NSE:SBIN",)
     algorithm = make.algorithm(owner, **steps_of(*names, **steps))
@@ -152,12 +154,12 @@ def stepper(owner: User, *symbols: str, contract: Contract | None = None, **step
 
 
 def play(
-    one: Stepper, *rows: tuple[Mapping[str, Bar], Mapping[str, int]] | Mapping[str, Bar]
+    stepper: Stepper, *rows: tuple[Mapping[str, Bar], Mapping[str, int]] | Mapping[str, Bar]
 ) -> None:
     """Step and record row by row."""
     for row in rows:
         bars, signals = row if isinstance(row, tuple) else (row, SILENT)
-        record([one], [(bars, signals)])
+        record([stepper], [(bars, signals)])
 
 
 def record(
@@ -166,5 +168,5 @@ def record(
     """One row of several runs at once."""
     steps = [one.step(*row) for one, row in zip(steppers, rows, strict=True)]
     book_steps(steps, now=steppers[0].now)
-    for one in steppers:
-        one.store()
+    for stepper in steppers:
+        stepper.store()

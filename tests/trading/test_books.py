@@ -40,7 +40,7 @@ from apps.trading.models import (
 )
 from apps.trading.step_result import drop_pending_entry
 from apps.webhooks.models import Event
-from tests.trading.stepped import OPENING, play, record, stepper
+from tests.trading.stepped import OPENING, make_stepper, play, record
 
 FLAT = (100.0, 101.0, 99.0, 100.0)
 SBIN, INFY = "NSE:SBIN", "NSE:INFY"
@@ -59,7 +59,7 @@ def balances() -> dict[str, Decimal]:
 
 def test_a_sale_of_the_next_day_pays_the_depository_with_gst(alice: User) -> None:
     """13 rupees, which the fill itemises and the ledger and the trade include."""
-    run = stepper(alice)
+    run = make_stepper(alice)
     play(run, (row(FLAT), LONG), row(FLAT))
     run.time += 24 * 3600
     play(run, (row(FLAT), {SBIN: CLOSE_LONG}), row(FLAT))
@@ -74,8 +74,8 @@ def test_a_sale_of_the_next_day_pays_the_depository_with_gst(alice: User) -> Non
 
 
 def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG))
     order, signal = Order.objects.get(), Signal.objects.get()
     assert (order.status, order.side, order.intent, order.type) == (
         "open",
@@ -84,7 +84,7 @@ def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
         "market",
     )
     assert (order.quantity, order.ended_at, order.price) == (None, None, None)
-    assert order.pk == client_order_id(one.run.pk, OPENING, SBIN, OrderSlot.ENTRY)
+    assert order.pk == client_order_id(stepper.run.pk, OPENING, SBIN, OrderSlot.ENTRY)
     assert (signal.side, signal.action, signal.followed, signal.reason) == (
         "long", "entry", True, "",
     )  # fmt: skip
@@ -92,10 +92,10 @@ def test_a_signal_waits_as_an_order_until_the_next_bar(alice: User) -> None:
 
 
 def test_a_fill_is_told_with_its_charges_and_its_money(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), row(FLAT))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), row(FLAT))
     order, fill = Order.objects.get(), Fill.objects.get()
-    assert (order.status, order.quantity, order.ended_at) == ("filled", 10, moment(one.time))
+    assert (order.status, order.quantity, order.ended_at) == ("filled", 10, moment(stepper.time))
     assert (fill.quantity, fill.price, fill.charges) == (10, Decimal(100), Decimal("1.53"))
     assert fill.charges_by_kind["gst"] == "0.23"
     assert sum(map(Decimal, fill.charges_by_kind.values())) == fill.charges
@@ -105,14 +105,14 @@ def test_a_fill_is_told_with_its_charges_and_its_money(alice: User) -> None:
     }  # fmt: skip
     account = Account.objects.get()
     assert account.balance == 10_000_000 - Decimal("1.53")
-    assert account.reserved == 1_000_000 - Decimal("1.53") == one.run.capital
-    one.run.refresh_from_db()
-    assert one.run.capital == account.reserved
+    assert account.reserved == 1_000_000 - Decimal("1.53") == stepper.run.capital
+    stepper.run.refresh_from_db()
+    assert stepper.run.capital == account.reserved
 
 
 def test_a_position_is_marked_until_it_is_closed(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), row(FLAT), row((100, 103, 100, 103)))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), row(FLAT), row((100, 103, 100, 103)))
     position = Position.objects.get()
     assert (position.quantity, position.entry_price, position.mark) == (
         10,
@@ -124,7 +124,7 @@ def test_a_position_is_marked_until_it_is_closed(alice: User) -> None:
         Decimal(104),
         Decimal(30),
     )
-    play(one, row((103, 105, 103, 105)))
+    play(stepper, row((103, 105, 103, 105)))
     position.refresh_from_db()
     assert (position.mark, position.unrealised) == (Decimal(104), Decimal(0))
     assert position.closed_at is not None
@@ -144,8 +144,8 @@ def test_a_position_is_marked_until_it_is_closed(alice: User) -> None:
 
 
 def test_what_was_locked_is_free_again_and_the_ledger_says_why(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
     trade = Trade.objects.get()
     sums = balances()
     assert sums["locked"] == 0
@@ -160,21 +160,21 @@ def test_what_was_locked_is_free_again_and_the_ledger_says_why(alice: User) -> N
 
 
 def test_an_pending_exit_reason_is_an_order_of_its_own(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: CLOSE_LONG}))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: CLOSE_LONG}))
     exit = Order.objects.get(intent="exit")
     assert (exit.status, exit.reason, exit.side) == ("open", "signal", "sell")
     heard = Signal.objects.get(action="exit")
     assert (heard.side, heard.followed) == ("long", True)
-    play(one, row(FLAT))
+    play(stepper, row(FLAT))
     exit.refresh_from_db()
     assert (exit.status, exit.quantity) == ("filled", 10)
     assert Order.objects.count() == 2
 
 
 def test_a_reversal_is_an_exit_and_an_entry(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT))
     orders = Order.objects.order_by("placed_at", "-intent")
     assert [(o.intent, o.side, o.status, o.reason) for o in orders] == [
         ("entry", "buy", "filled", ""),
@@ -186,10 +186,10 @@ def test_a_reversal_is_an_exit_and_an_entry(alice: User) -> None:
 
 
 def test_a_reversal_whose_entry_is_dropped_still_closes(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}))
-    drop_pending_entry(one.state, engine.parse(one.run.configuration), SBIN)
-    play(one, row(FLAT))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER_SHORT}))
+    drop_pending_entry(stepper.state, engine.parse(stepper.run.configuration), SBIN)
+    play(stepper, row(FLAT))
     ended = Order.objects.exclude(side="buy").values_list("intent", "status", "reason")
     assert set(ended) == {
         ("exit", "filled", "opposite_signal"), ("entry", "cancelled", "cancelled"),
@@ -197,8 +197,8 @@ def test_a_reversal_whose_entry_is_dropped_still_closes(alice: User) -> None:
 
 
 def test_what_is_entered_and_left_in_one_bar_is_told_whole(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), row((100, 100, 97, 99)))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), row((100, 100, 97, 99)))
     position = Position.objects.get()
     assert (position.quantity, position.entry_price, position.mark) == (
         10,
@@ -213,8 +213,8 @@ def test_what_is_entered_and_left_in_one_bar_is_told_whole(alice: User) -> None:
 
 def test_a_gap_and_a_new_entry_in_the_same_bar_have_orders_of_their_own(alice: User) -> None:
     """Out at the open, in again at the open, and stopped inside the bar."""
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), (row(FLAT), LONG), row((90, 90, 80, 85)))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), LONG), row((90, 90, 80, 85)))
     assert Order.objects.filter(intent="exit", status="filled").count() == 2
     assert Order.objects.filter(intent="entry", status="filled").count() == 2
     assert Position.objects.filter(closed_at=None).count() == 0
@@ -223,8 +223,8 @@ def test_a_gap_and_a_new_entry_in_the_same_bar_have_orders_of_their_own(alice: U
 
 
 def test_a_signal_in_the_held_direction_is_none(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), (row(FLAT), LONG), row(FLAT))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), LONG), row(FLAT))
     assert Order.objects.count() == Signal.objects.count() == 1
 
 
@@ -234,11 +234,11 @@ def test_an_add_is_locked_by_the_paisa(alice: User) -> None:
         "pyramiding": {"enabled": True, "maxEntries": 2},
     }  # fmt: skip
     odd = (33.335, 34.0, 33.0, 33.335)
-    one = stepper(alice, positionSizing=adds)
-    play(one, (row(odd), LONG), (row(odd), LONG), row(odd))
+    stepper = make_stepper(alice, positionSizing=adds)
+    play(stepper, (row(odd), LONG), (row(odd), LONG), row(odd))
     assert Order.objects.filter(intent="add", status="filled").count() == 1
     assert balances()["locked"] == Decimal("200.01")
-    play(one, row((30, 30, 30, 30)))
+    play(stepper, row((30, 30, 30, 30)))
     assert balances()["locked"] == 0
     assert Trade.objects.get().quantity == 6
 
@@ -255,8 +255,8 @@ def test_what_is_added_to_and_left_in_one_bar_was_held(alice: User) -> None:
         "method": "fixed_quantity", "quantity": 3,
         "pyramiding": {"enabled": True, "maxEntries": 2},
     }  # fmt: skip
-    one = stepper(alice, positionSizing=adds)
-    play(one, (row(FLAT), LONG), (row(FLAT), LONG), row((100, 100, 90, 95)))
+    stepper = make_stepper(alice, positionSizing=adds)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), LONG), row((100, 100, 90, 95)))
     assert Position.objects.get().closed_at is not None
     assert Trade.objects.get().quantity == 6
     assert balances()["locked"] == 0
@@ -276,23 +276,23 @@ def test_what_is_added_to_and_left_in_one_bar_was_held(alice: User) -> None:
 def test_an_order_that_comes_to_nothing_says_why(
     alice: User, steps: dict[str, Any], reason: str, status: str
 ) -> None:
-    one = stepper(alice, **steps)
-    play(one, (row(FLAT), LONG), row(FLAT))
+    stepper = make_stepper(alice, **steps)
+    play(stepper, (row(FLAT), LONG), row(FLAT))
     order, signal = Order.objects.get(), Signal.objects.get()
     assert (order.status, order.reason, order.quantity) == (status, reason, None)
     assert (signal.followed, signal.reason) == (False, reason)
 
 
 def test_an_order_at_a_price_tells_it(alice: User) -> None:
-    play(stepper(alice, executionSettings=at_limit(1)), (row(FLAT), LONG))
+    play(make_stepper(alice, executionSettings=at_limit(1)), (row(FLAT), LONG))
     order = Order.objects.get()
     assert (order.type, order.price) == ("limit", Decimal(99))
 
 
 def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
-    one = stepper(alice)
-    bar_entries(one.state, KILL_SWITCH)
-    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER}))
+    stepper = make_stepper(alice)
+    bar_entries(stepper.state, KILL_SWITCH)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER}))
     assert not Order.objects.exists()
     told = Signal.objects.order_by("bar_time", "side").values_list("side", "followed", "reason")
     assert list(told) == [
@@ -302,10 +302,10 @@ def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
 
 
 def test_entries_that_wait_are_taken_back_when_entries_are_blocked(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG))
-    bar_entries(one.state, KILL_SWITCH)
-    play(one, (row(FLAT), LONG))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG))
+    bar_entries(stepper.state, KILL_SWITCH)
+    play(stepper, (row(FLAT), LONG))
     order = Order.objects.get()
     assert (order.status, order.reason) == ("cancelled", "kill_switch")
     told = Signal.objects.order_by("bar_time").values_list("followed", "reason")
@@ -313,28 +313,28 @@ def test_entries_that_wait_are_taken_back_when_entries_are_blocked(alice: User) 
 
 
 def test_an_order_waits_while_its_symbol_has_no_bar(alice: User) -> None:
-    one = stepper(alice, SBIN, INFY)
-    play(one, (row(FLAT, FLAT), LONG), {INFY: FLAT})
+    stepper = make_stepper(alice, SBIN, INFY)
+    play(stepper, (row(FLAT, FLAT), LONG), {INFY: FLAT})
     assert Order.objects.get().status == "open"
-    play(one, row(FLAT, FLAT))
+    play(stepper, row(FLAT, FLAT))
     assert Order.objects.get().status == "filled"
 
 
 def test_an_order_that_waits_no_more_was_cancelled(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG))
-    one.state.positions["pending"] = 0
-    play(one, row(FLAT))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG))
+    stepper.state.positions["pending"] = 0
+    play(stepper, row(FLAT))
     order, signal = Order.objects.get(), Signal.objects.get()
     assert (order.status, order.reason) == ("cancelled", "cancelled")
     assert (signal.followed, signal.reason) == (False, "cancelled")
 
 
 def test_a_contract_is_settled_when_it_expires(alice: User) -> None:
-    one = stepper(alice, contract=Contract(multiplier=5, margin=0.2))
-    play(one, (row(FLAT), LONG), row((100, 103, 99, 102)))
+    stepper = make_stepper(alice, contract=Contract(multiplier=5, margin=0.2))
+    play(stepper, (row(FLAT), LONG), row((100, 103, 99, 102)))
     assert balances()["locked"] == 10 * 100 * 5 * Decimal("0.2")
-    book_steps([one.expire(SBIN)], now=one.now)
+    book_steps([stepper.expire(SBIN)], now=stepper.now)
     trade = Trade.objects.get()
     assert (trade.exit_reason, trade.exit_price, trade.gross_profit) == (
         "expiry",
@@ -349,11 +349,11 @@ def test_what_a_run_loses_beyond_its_part_the_rest_of_the_account_pays(alice: Us
     """A short of all its money, and a market that doubles twice over night."""
     short = {"method": "percentage_of_equity", "percentage": 100}
     risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
-    one = stepper(alice, positionSizing=short, riskParameters=risk)
-    play(one, (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT), row((400, 400, 400, 400)))
+    stepper = make_stepper(alice, positionSizing=short, riskParameters=risk)
+    play(stepper, (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT), row((400, 400, 400, 400)))
     trade, account = Trade.objects.get(), Account.objects.get()
     assert trade.profit < -2_900_000
-    assert (one.run.capital, account.reserved) == (Decimal(0), Decimal(0))
+    assert (stepper.run.capital, account.reserved) == (Decimal(0), Decimal(0))
     assert account.balance == 10_000_000 + trade.profit
     assert sum(balances().values()) == 0
 
@@ -361,8 +361,11 @@ def test_what_a_run_loses_beyond_its_part_the_rest_of_the_account_pays(alice: Us
 def test_what_an_account_lacks_is_lent(alice: User) -> None:
     short = {"method": "percentage_of_equity", "percentage": 100}
     risk = {"maxPositionSize": 10**9, "maxDailyLoss": 10**9, "maxOpenPositions": 1}
-    one, other = stepper(alice, positionSizing=short, riskParameters=risk), stepper(alice)
-    play(one, (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT), row((1300, 1300, 1300, 1300)))
+    stepper, other = (
+        make_stepper(alice, positionSizing=short, riskParameters=risk),
+        make_stepper(alice),
+    )
+    play(stepper, (row(FLAT), {SBIN: ENTER_SHORT}), row(FLAT), row((1300, 1300, 1300, 1300)))
     account = Account.objects.get()
     assert account.balance == account.reserved == other.run.capital
     lent = LedgerEntry.objects.get(kind="adjustment")
@@ -371,13 +374,13 @@ def test_what_an_account_lacks_is_lent(alice: User) -> None:
 
 
 def test_each_fill_is_told(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
+    stepper = make_stepper(alice)
+    play(stepper, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
     told = Event.objects.filter(type="trade.executed").order_by("sequence")
     assert [event.sequence for event in told] == [2, 3]
     assert told[0].data == {
-        "algorithmId": one.run.algorithm_id, "algorithmName": one.run.algorithm.name,
-        "runId": one.run.pk, "orderId": Order.objects.get(intent="entry").pk,
+        "algorithmId": stepper.run.algorithm_id, "algorithmName": stepper.run.algorithm.name,
+        "runId": stepper.run.pk, "orderId": Order.objects.get(intent="entry").pk,
         "time": "2026-11-02T04:00:00.000Z", "symbol": SBIN, "side": "buy", "quantity": 10,
         "price": 100, "reason": "entry",
     }  # fmt: skip
@@ -388,13 +391,13 @@ def test_many_runs_take_as_many_statements_as_one(alice: User, bob: User) -> Non
     def statements(steppers: list[Any]) -> int:
         record(steppers, [(row(FLAT), LONG)] * len(steppers))
         record(steppers, [(row(FLAT), {})] * len(steppers))
-        steps = [one.step(row((103, 105, 103, 105)), LONG) for one in steppers]
+        steps = [stepper.step(row((103, 105, 103, 105)), LONG) for stepper in steppers]
         with CaptureQueriesContext(connection) as captured:
             book_steps(steps, now=steppers[0].now)
         return len(captured)
 
-    few = statements([stepper(alice)])
-    assert statements([stepper(owner) for owner in (alice, bob, bob, alice)]) == few
+    few = statements([make_stepper(alice)])
+    assert statements([make_stepper(owner) for owner in (alice, bob, bob, alice)]) == few
 
 
 def test_what_waits_to_be_closed_is_read_as_the_engine_does() -> None:
@@ -421,7 +424,7 @@ def test_an_opposite_exit_of_one_side_is_a_signal(alice: User) -> None:
             "operator": "above", "value": 50,
         }],
     }  # fmt: skip
-    one = stepper(alice, entryConditions=entries)
-    play(one, (row(FLAT), LONG), (row(FLAT), {SBIN: EXIT_LONG | EXIT_SHORT}))
+    stepper = make_stepper(alice, entryConditions=entries)
+    play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: EXIT_LONG | EXIT_SHORT}))
     assert Order.objects.get(intent="exit").reason == "opposite_signal"
     assert Signal.objects.get(action="exit").side == "long"

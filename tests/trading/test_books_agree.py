@@ -24,7 +24,7 @@ from apps.trading.models import (
     Trade,
 )
 from apps.trading.money import rupees
-from tests.trading.stepped import Bar, Stepper, play, stepper
+from tests.trading.stepped import Bar, Stepper, make_stepper, play
 
 SYMBOLS = ("NSE:ONE", "NSE:TWO", "NSE:SIX")
 HEARD = (
@@ -55,7 +55,7 @@ def drawn(owner: User, rng: np.random.Generator) -> Stepper:
         "trailingStop": {"enabled": True, "type": "percentage", "percentage": 0.7},
     }
     risk = {"maxPositionSize": 40_000, "maxDailyLoss": 900, "maxOpenPositions": 2}
-    return stepper(
+    return make_stepper(
         owner, *SYMBOLS, contract=Contract(multiplier=2, margin=0.37), positionSizing=sizing,
         executionSettings=execution, exitConditions=exits, riskParameters=risk,
     )  # fmt: skip
@@ -74,8 +74,8 @@ def rows(rng: np.random.Generator, count: int) -> Iterator[tuple[dict[str, Bar],
         )
 
 
-def assert_agrees(one: Stepper, opened: Decimal) -> None:
-    positions, account = one.state.positions, one.state.account[0]
+def assert_agrees(stepper: Stepper, opened: Decimal) -> None:
+    positions, account = stepper.state.positions, stepper.state.account[0]
     held = {
         s: round(float(p["side"] * p["quantity"])) for s, p in zip(SYMBOLS, positions, strict=True)
     }
@@ -86,7 +86,7 @@ def assert_agrees(one: Stepper, opened: Decimal) -> None:
     stored = Account.objects.get()
     locked = sum((rupees(float(p["locked"])) for p in positions if p["side"]), Decimal(0))
     assert books.get("locked", 0) == locked
-    assert books["cash"] + locked == stored.balance == opened + one.run.capital - 60_000
+    assert books["cash"] + locked == stored.balance == opened + stepper.run.capital - 60_000
     assert sum(books.values()) == 0
     assert Trade.objects.count() == account["trades"]
     assert float(stored.balance - opened) == pytest.approx(
@@ -121,11 +121,11 @@ def assert_refusals_are_told(account: Any) -> None:
 
 def agree(owner: User, seed: int, count: int) -> None:
     rng = np.random.default_rng(seed)
-    one = drawn(owner, rng)
+    stepper = drawn(owner, rng)
     opened = Account.objects.get().balance
     for row in rows(rng, count):
-        play(one, row)
-        assert_agrees(one, opened)
+        play(stepper, row)
+        assert_agrees(stepper, opened)
     assert Fill.objects.count() == Order.objects.filter(status="filled").count()
     assert Trade.objects.exists()
 

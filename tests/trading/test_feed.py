@@ -88,7 +88,7 @@ def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ([], "give FILEs"),
         (["--symbols", SBIN], "give --from"),
@@ -97,8 +97,8 @@ def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--symbols", "SBIN"], "SBIN"),
     ],
 )
-def test_what_cannot_be_played_is_told(words: list[str], told: str) -> None:
-    with pytest.raises(CommandError, match=told):
+def test_what_cannot_be_played_is_told(words: list[str], message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         feed(*words)
 
 

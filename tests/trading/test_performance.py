@@ -12,7 +12,7 @@ from apps.algorithms.models import Algorithm
 from apps.engine.kernel.codes import ENTER_LONG
 from apps.trading.models import Trade
 from apps.webhooks.models import Event
-from tests.trading.stepped import Stepper, play, stepper
+from tests.trading.stepped import Stepper, make_stepper, play
 
 SBIN = "NSE:SBIN"
 FLAT = {SBIN: (100.0, 101.0, 99.0, 100.0)}
@@ -22,14 +22,14 @@ WIN: list[Any] = [(FLAT, LONG), UP]
 LOSS: list[Any] = [(FLAT, LONG), DOWN]
 
 
-def algorithm_of(one: Stepper) -> Algorithm:
-    return Algorithm.objects.get(pk=one.run.algorithm_id)
+def algorithm_of(stepper: Stepper) -> Algorithm:
+    return Algorithm.objects.get(pk=stepper.run.algorithm_id)
 
 
 def test_performance_follows_each_trade(alice: User) -> None:
-    one = stepper(alice)
-    play(one, *WIN, *WIN, *LOSS)
-    algorithm = algorithm_of(one)
+    stepper = make_stepper(alice)
+    play(stepper, *WIN, *WIN, *LOSS)
+    algorithm = algorithm_of(stepper)
     profits = [float(trade.profit) for trade in Trade.objects.order_by("exit_time")]
     assert [profit > 0 for profit in profits] == [True, True, False]
     got = algorithm.performance
@@ -46,32 +46,32 @@ def test_performance_follows_each_trade(alice: User) -> None:
         },
         rel=1e-3,
     )  # fmt: skip
-    assert algorithm.performance_at == one.before
+    assert algorithm.performance_at == stepper.before
 
 
 def test_a_fall_counts_before_the_position_is_closed(alice: User) -> None:
-    one = stepper(alice)
-    play(one, (FLAT, LONG), {SBIN: (100.0, 100.0, 98.5, 99.0)})
-    record = algorithm_of(one).performance
+    stepper = make_stepper(alice)
+    play(stepper, (FLAT, LONG), {SBIN: (100.0, 100.0, 98.5, 99.0)})
+    record = algorithm_of(stepper).performance
     assert record["maxDrawdownAmount"] == pytest.approx(10 + 1.53)
     assert record["maxDrawdown"] == pytest.approx(11.53 / 10_000)
     assert (record["totalTrades"], record["winRate"]) == (0, 0)
-    play(one, {SBIN: (99.0, 103.0, 99.0, 103.0)})
-    assert algorithm_of(one).performance == record
+    play(stepper, {SBIN: (99.0, 103.0, 99.0, 103.0)})
+    assert algorithm_of(stepper).performance == record
 
 
 def test_a_ratio_without_a_denominator_is_unknown(alice: User) -> None:
-    one = stepper(alice)
-    play(one, *WIN)
-    record = algorithm_of(one).performance
+    stepper = make_stepper(alice)
+    play(stepper, *WIN)
+    record = algorithm_of(stepper).performance
     names = ("profitFactor", "averageLoss", "riskRewardRatio", "sharpeRatio")
     assert [record[name] for name in names] == [None] * 4
 
 
 def test_the_last_execution_is_told(alice: User) -> None:
-    one = stepper(alice)
-    play(one, *WIN)
-    told = algorithm_of(one).last_execution
+    stepper = make_stepper(alice)
+    play(stepper, *WIN)
+    told = algorithm_of(stepper).last_execution
     assert told is not None
     assert (told["status"], told["result"]["reason"]) == ("success", "take_profit")
 
@@ -95,26 +95,26 @@ def test_the_last_execution_is_told(alice: User) -> None:
 def test_a_limit_that_stops_an_entry_is_an_error(
     alice: User, steps: dict[str, Any], error: str
 ) -> None:
-    one = stepper(alice, **steps)
-    play(one, (FLAT, LONG), FLAT)
-    told = algorithm_of(one).last_execution
+    stepper = make_stepper(alice, **steps)
+    play(stepper, (FLAT, LONG), FLAT)
+    told = algorithm_of(stepper).last_execution
     assert told is not None
     assert (told["status"], told["error"]) == ("error", error)
 
 
 def test_an_alert_calls_once_and_pauses(alice: User) -> None:
-    one = stepper(alice)
+    stepper = make_stepper(alice)
     wanted: alerts.Alerts = {
         "winRate": {"threshold": 60, "action": "pause_algorithm"},
         "maxDrawdown": {"threshold": 1e-9, "action": "send_notification"},
     }
     algorithms.set_alerts(
-        owner=alice, algorithm_id=one.run.algorithm_id, alerts=wanted, now=one.now
+        owner=alice, algorithm_id=stepper.run.algorithm_id, alerts=wanted, now=stepper.now
     )
-    play(one, *WIN)
-    assert algorithm_of(one).status == "active"
-    play(one, *LOSS, *LOSS)
-    algorithm = algorithm_of(one)
+    play(stepper, *WIN)
+    assert algorithm_of(stepper).status == "active"
+    play(stepper, *LOSS, *LOSS)
+    algorithm = algorithm_of(stepper)
     assert (algorithm.status, algorithm.active) == ("paused", False)
     told = {event.data["metric"]: event for event in Event.objects.filter(type="performance.alert")}
     assert told.keys() == wanted.keys()

@@ -92,8 +92,10 @@ def test_of_many_with_one_key_one_starts_it(
     for _ in range(rounds):
         algorithm = ready(alice, initialCapital=1)
         answers = starts(callers, algorithm, ["k"] * clients)
-        assert {(one.status_code, one.content) for one in answers} == {(200, answers[0].content)}
-        assert sum("Idempotent-Replayed" not in one for one in answers) == 1
+        assert {(answer.status_code, answer.content) for answer in answers} == {
+            (200, answers[0].content)
+        }
+        assert sum("Idempotent-Replayed" not in answer for answer in answers) == 1
         assert_started_once(algorithm)
 
 
@@ -105,7 +107,7 @@ def test_of_many_with_keys_of_their_own_one_starts_it(
     for _ in range(rounds):
         algorithm = ready(alice, initialCapital=1)
         answers = starts(callers, algorithm, [f"k{n}" for n in range(clients)])
-        codes = [one.json().get("error", {}).get("code", "") for one in answers]
+        codes = [answer.json().get("error", {}).get("code", "") for answer in answers]
         assert sorted(codes) == [""] + ["ALGORITHM_ALREADY_ACTIVE"] * (clients - 1)
         assert_started_once(algorithm)
 
@@ -168,7 +170,7 @@ def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
         events = Event.objects.filter(algorithm_id=algorithm.pk).order_by("sequence")
         changes = algorithm.status_changes.exclude(before=None).order_by("id")
         assert [event.sequence for event in events] == list(range(1, len(events) + 1))
-        assert [event.data["status"] for event in events] == [one.after for one in changes]
+        assert [event.data["status"] for event in events] == [change.after for change in changes]
         assert len(events) > 0
 
 

@@ -47,7 +47,7 @@ class Conformance:
         orders = bench.orders(2)
         first = bench.broker.place(orders, last=LAST)
         assert bench.broker.place(orders[:1], last=LAST) == first[:1]
-        assert [one.order_id for one in first] == [order.pk for order in orders]
+        assert [receipt.order_id for receipt in first] == [order.pk for order in orders]
         assert bench.held() == 2
 
     def test_an_order_that_is_open_is_cancelled_once(self, bench: Bench) -> None:
@@ -82,7 +82,7 @@ class Conformance:
         receipts = [*bench.broker.place(bench.orders(4, placed_at=now), last=LAST)]
         receipts += bench.broker.place(bench.orders(19, placed_at=now), last=LAST)
         second = timedelta(seconds=1)
-        assert [one.placed_at for one in receipts] == (
+        assert [receipt.placed_at for receipt in receipts] == (
             [now] * 10 + [make.NOW + second] * 10 + [make.NOW + 2 * second] * 3
         )
         other = bench.broker.place(bench.orders(1, account=1, placed_at=now), last=LAST)
@@ -92,8 +92,8 @@ class Conformance:
         prices = (80.0, 79.95, 120.0, 120.05, None)
         orders = [bench.orders(1, price=price)[0] for price in prices]
         receipts = bench.broker.place(orders, last=LAST)
-        assert [one.reason for one in receipts] == ["", "price_band", "", "price_band", ""]
-        assert [one.status == OrderStatus.REJECTED for one in receipts] == [
+        assert [receipt.reason for receipt in receipts] == ["", "price_band", "", "price_band", ""]
+        assert [receipt.status == OrderStatus.REJECTED for receipt in receipts] == [
             False, True, False, True, False,
         ]  # fmt: skip
 

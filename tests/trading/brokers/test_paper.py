@@ -13,7 +13,7 @@ from apps.trading.models import Fill, Intent, Order, OrderStatus, Run, Signal
 from tests import make
 from tests.trading.brokers.conformance import LAST, Conformance
 from tests.trading.standing import start
-from tests.trading.stepped import play, stepper, steps_of
+from tests.trading.stepped import make_stepper, play, steps_of
 
 
 class PaperBench:
@@ -89,9 +89,9 @@ def test_an_entry_that_is_refused_is_not_traded_later(
 ) -> None:
     monkeypatch.setattr(bands, "is_outside", lambda *_, **__: True)
     settings = steps_of("NSE:SBIN")["executionSettings"] | {"orderType": "limit"}
-    one = stepper(alice, executionSettings=settings)
+    stepper = make_stepper(alice, executionSettings=settings)
     flat = (100.0, 101.0, 99.0, 100.0)
-    play(one, ({"NSE:SBIN": flat}, {"NSE:SBIN": 1}), {"NSE:SBIN": flat})
+    play(stepper, ({"NSE:SBIN": flat}, {"NSE:SBIN": 1}), {"NSE:SBIN": flat})
     order, signal = Order.objects.get(), Signal.objects.get()
     assert (order.status, order.reason) == ("rejected", "price_band")
     assert (signal.followed, signal.reason) == (False, "price_band")

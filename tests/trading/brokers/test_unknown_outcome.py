@@ -102,7 +102,7 @@ def test_what_arrived_before_the_answer_was_lost_is_not_sent_again(bench: Exchan
     orders = bench.orders(5)
     bench.exchange.losses = [3, 1]
     receipts = place_surely(bench.exchange, orders, last=LAST)
-    assert [one.order_id for one in receipts] == [order.pk for order in orders]
+    assert [receipt.order_id for receipt in receipts] == [order.pk for order in orders]
     assert bench.exchange.arrivals == [order.pk for order in orders]
 
 

@@ -80,7 +80,10 @@ def check(market_now: int = AFTER) -> dict[str, list[tuple[object, ...]]]:
     """By day: each difference as its kind, symbol, and what it is of."""
     checking.check_ended(now=make.NOW, market_now=market_now, stopping=lambda: False)
     return {
-        str(report.day): [(one["kind"], one["symbol"], one["what"]) for one in report.differences]
+        str(report.day): [
+            (difference["kind"], difference["symbol"], difference["what"])
+            for difference in report.differences
+        ]
         for report in DriftReport.objects.order_by("day")
     }
 
@@ -317,8 +320,10 @@ def test_what_followed_from_somebody_stepping_in_says_so(
     step(runner, SYMBOLS, "30m", first + DAY)
     checking.check_ended(now=make.NOW, market_now=first + DAY, stopping=lambda: False)
     report = DriftReport.objects.get(day=day_in_india(first))
-    assert {(one["kind"], one["reason"]) for one in report.differences} == {("risk", reason)}
-    assert any(one["what"] in ("buy", "sell") for one in report.differences)
+    assert {(difference["kind"], difference["reason"]) for difference in report.differences} == {
+        ("risk", reason)
+    }
+    assert any(difference["what"] in ("buy", "sell") for difference in report.differences)
 
 
 def until_it_holds_something(run: Run, runner: Runner) -> int:

@@ -33,10 +33,10 @@ def trades_of(run: Run) -> list[tuple[object, ...]]:
     rows = Trade.objects.filter(run=run).order_by("exit_time", "symbol")
     return [
         (
-            one.symbol, int(one.exit_time.timestamp()), float(one.charges), float(one.profit),
-            one.quantity,
+            row.symbol, int(row.exit_time.timestamp()), float(row.charges), float(row.profit),
+            row.quantity,
         )
-        for one in rows
+        for row in rows
     ]  # fmt: skip
 
 
