@@ -14,7 +14,7 @@ from apps.core.api import schema
 from apps.engine.metrics.wire_units import UNITS
 from apps.engine.units import DECIMALS, Unit
 
-_HERE = "urn:document"
+_DOCUMENT_URI = "urn:document"
 _UNTOLD = {
     "Allow", "Cache-Control", "Connection", "Content-Length", "Content-Type",
     "Cross-Origin-Opener-Policy", "Referrer-Policy", "Vary", "X-Content-Type-Options",
@@ -62,8 +62,8 @@ def check(response: Any) -> None:
     long = long_numbers(body) if response.status_code < 400 else []
     assert not long, f"{method.upper()} {path} has numbers of too many decimals: {long[:5]}"
     for fault in judge.iter_errors(body):
-        where = ".".join(map(str, fault.instance_path))
-        raise AssertionError(f"{method.upper()} {path} {response.status_code} {where}: {fault}")
+        location = ".".join(map(str, fault.instance_path))
+        raise AssertionError(f"{method.upper()} {path} {response.status_code} {location}: {fault}")
 
 
 def long_numbers(value: Any, name: str = "", unit: Unit = Unit.RATIO) -> list[tuple[str, float]]:
@@ -77,7 +77,9 @@ def long_numbers(value: Any, name: str = "", unit: Unit = Unit.RATIO) -> list[tu
         inner = [(key, item) for key, item in value.items() if key not in WRITTEN_BY_CLIENTS]
     else:
         inner = [(name, item) for item in value] if isinstance(value, list) else []
-    return [found for key, item in inner for found in long_numbers(item, key, UNITS.get(key, unit))]
+    return [
+        number for key, item in inner for number in long_numbers(item, key, UNITS.get(key, unit))
+    ]
 
 
 def _template(path: str) -> str | None:
@@ -112,19 +114,19 @@ def headers_of(path: str, method: str, status: str) -> dict[str, tuple[bool, Any
 
 
 def _check_headers(response: Any, promised: dict[str, tuple[bool, Any]]) -> None:
-    where = f"{response.request['REQUEST_METHOD']} {response.request['PATH_INFO']}"
+    request = f"{response.request['REQUEST_METHOD']} {response.request['PATH_INFO']}"
     sent = dict(response.items()) | ({"Set-Cookie": ""} if response.cookies else {})
     strange = {
         name
         for name in sent.keys() - promised.keys() - _UNTOLD
         if not name.startswith("access-control-")
     }
-    assert not strange, f"{where} has the headers {strange}, which are not documented"
+    assert not strange, f"{request} has the headers {strange}, which are not documented"
     for name, (is_required, judge) in promised.items():
-        assert name in sent or not is_required, f"{where} lacks {name}"
+        assert name in sent or not is_required, f"{request} lacks {name}"
         if name in sent:
             is_number = sent[name].isdigit() and judge.is_valid(int(sent[name]))
-            assert is_number or judge.is_valid(sent[name]), f"{where} has {name}: {sent[name]}"
+            assert is_number or judge.is_valid(sent[name]), f"{request} has {name}: {sent[name]}"
 
 
 @cache
@@ -139,14 +141,14 @@ def validator(path: str, method: str, status: str) -> jsonschema_rs.Validator | 
 
 @cache
 def _registry() -> jsonschema_rs.Registry:
-    return jsonschema_rs.Registry([(_HERE, _closed(document()))])
+    return jsonschema_rs.Registry([(_DOCUMENT_URI, _closed(document()))])
 
 
 def _at_home(value: Any) -> Any:
     """With references that lead into the document from elsewhere."""
     if isinstance(value, dict):
         return {
-            name: _HERE + inner if name == "$ref" else _at_home(inner)
+            name: _DOCUMENT_URI + inner if name == "$ref" else _at_home(inner)
             for name, inner in value.items()
         }
     return [_at_home(item) for item in value] if isinstance(value, list) else value

@@ -27,7 +27,8 @@ def empty() -> None:
 @cache
 def _question() -> str:
     """Which tables hold rows."""
-    ours = set(connection.introspection.django_table_names()) - OF_MIGRATIONS
+    tables = set(connection.introspection.django_table_names()) - OF_MIGRATIONS
     return " UNION ALL ".join(
-        f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})" for table in (*sorted(ours), *QUEUE)
+        f"SELECT '{table}' WHERE EXISTS (SELECT FROM {table})"
+        for table in (*sorted(tables), *QUEUE)
     )

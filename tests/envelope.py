@@ -21,8 +21,8 @@ def assert_error(response: Any, status: int, code: str, /, **details: object) ->
     assert error["code"] == code == Code(code)
     assert error["message"]
     assert error["requestId"] == response["X-Request-ID"]
-    found = error.get("details", {})
-    assert isinstance(found, dict)
+    sent_details = error.get("details", {})
+    assert isinstance(sent_details, dict)
     for name, value in details.items():
-        assert found.get(name) == value, found
+        assert sent_details.get(name) == value, sent_details
     return error

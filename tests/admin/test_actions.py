@@ -70,8 +70,8 @@ def test_what_a_service_refuses_is_told_and_not_on_record(
 def test_unknown_actions_and_objects_are_not_there(
     operator: Client, backtest: Backtest, path: str
 ) -> None:
-    place = f"/admin/backtests/backtest/{path.format(backtest.pk)}/"
-    assert operator.post(place, {"reason": "none"}).status_code == 404
+    path_of_object = f"/admin/backtests/backtest/{path.format(backtest.pk)}/"
+    assert operator.post(path_of_object, {"reason": "none"}).status_code == 404
 
 
 def test_a_user_cannot_do_what_operators_do(alice: User, backtest: Backtest) -> None:
@@ -86,13 +86,13 @@ def test_a_user_cannot_do_what_operators_do(alice: User, backtest: Backtest) -> 
 @pytest.mark.django_db
 def test_an_instrument_is_switched_off_and_on(operator: Client) -> None:
     row = equity("NSE:TCS")
-    place = f"/admin/symbols/instrument/{row.pk}/do"
-    operator.post(f"{place}/disable/", {"reason": "corporate action"})
+    path_of_object = f"/admin/symbols/instrument/{row.pk}/do"
+    operator.post(f"{path_of_object}/disable/", {"reason": "corporate action"})
     assert not Instrument.objects.get().enabled
     record = only_record()
     assert (record.action, record.object_id) == (Action.INSTRUMENT_DISABLED, str(row.pk))
     assert record.details == {"symbol": "NSE:TCS", "reason": "corporate action"}
-    answer = operator.post(f"{place}/disable/", {"reason": "again"}, follow=True)
+    answer = operator.post(f"{path_of_object}/disable/", {"reason": "again"}, follow=True)
     assert "NSE:TCS is switched off already" in answer.text
-    operator.post(f"{place}/enable/", {"reason": "over"})
+    operator.post(f"{path_of_object}/enable/", {"reason": "over"})
     assert Instrument.objects.get().enabled

@@ -39,7 +39,7 @@ def operator(kept: None) -> Client:
 
 
 @pytest.fixture(scope="module")
-def everything(operator: Client, alice: User) -> None:
+def rows_of_every_model(operator: Client, alice: User) -> None:
     """At least one row for most pages."""
     store_candles("NSE:NIFTY", "15m", waves("2024-01-01", 45))
     equity("NSE:WIPRO")
@@ -56,17 +56,17 @@ def page(model: type[Model], name: str, *arguments: object) -> str:
 def test_a_list_and_its_things_are_shown(operator: Client, model: type[Model]) -> None:
     assert operator.get(page(model, "changelist")).status_code == 200
     assert operator.get(page(model, "changelist") + "?q=x").status_code == 200
-    for thing in model._default_manager.all()[:1]:
-        assert operator.get(page(model, "change", thing.pk)).status_code == 200
+    for instance in model._default_manager.all()[:1]:
+        assert operator.get(page(model, "change", instance.pk)).status_code == 200
 
 
 @pytest.mark.usefixtures("everything")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_nothing_is_added_or_deleted_by_hand(operator: Client, model: type[Model]) -> None:
     assert operator.get(page(model, "add")).status_code == 403
-    for thing in model._default_manager.all()[:1]:
-        assert operator.post(page(model, "delete", thing.pk), {"post": "yes"}).status_code == 403
-        assert type(thing)._default_manager.filter(pk=thing.pk).exists()
+    for instance in model._default_manager.all()[:1]:
+        assert operator.post(page(model, "delete", instance.pk), {"post": "yes"}).status_code == 403
+        assert type(instance)._default_manager.filter(pk=instance.pk).exists()
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
@@ -125,7 +125,7 @@ def test_the_queue_is_shown_as_it_is(operator: Client, alice: User) -> None:
 
 @pytest.mark.parametrize("term", ["alice@example.com", "ALICE@example.com", "owner", "algorithm"])
 def test_a_backtest_is_found_by_its_owner_or_algorithm(
-    operator: Client, alice: User, bob: User, everything: None, term: str
+    operator: Client, alice: User, bob: User, rows_of_every_model: None, term: str
 ) -> None:
     backtest = Backtest.objects.get()
     other = submit(bob)

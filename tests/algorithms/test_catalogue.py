@@ -29,7 +29,7 @@ def refused_at(**indicator: object) -> list[object]:
     """The fields the validator names."""
     with pytest.raises(ValidationError) as refusal:
         read(**indicator)
-    return [place for fault in refusal.value.errors() for place in fault["loc"][-1:]]
+    return [name for fault in refusal.value.errors() for name in fault["loc"][-1:]]
 
 
 def test_what_a_row_shows_is_what_the_validator_takes() -> None:
@@ -98,7 +98,7 @@ def test_a_parameter_with_names_takes_those_alone() -> None:
 def test_what_takes_a_place_on_the_short_side_is_in_the_catalogue() -> None:
     for type in CATALOGUE:
         row = row_of(type)
-        there = row_of(row["opposite"])
-        assert there["opposite"] == type
-        opposites = {output["name"]: output["opposite"] for output in there["outputs"]}
+        opposite = row_of(row["opposite"])
+        assert opposite["opposite"] == type
+        opposites = {output["name"]: output["opposite"] for output in opposite["outputs"]}
         assert all(opposites[o["opposite"]] == o["name"] for o in row["outputs"])

@@ -5,14 +5,14 @@ from apps.core.errors import Fault
 from apps.engine.language import strategy
 
 
-def found(**steps: object) -> dict[str, Fault]:
+def faults_of(**steps: object) -> dict[str, Fault]:
     """Every fault and gap of these steps, by its path."""
     reading = strategy.read(steps)
     return {fault.field: to_fault(fault) for fault in (*reading.faults, *reading.incomplete)}
 
 
 def test_a_null_that_was_sent_is_shown_and_a_missing_field_has_no_value() -> None:
-    faults = found(basicInfo={"timeframe": None, "symbols": [None]}, positionSizing={})
+    faults = faults_of(basicInfo={"timeframe": None, "symbols": [None]}, positionSizing={})
     for path in ("basicInfo.timeframe", "basicInfo.symbols[0]"):
         assert faults[path].as_details()["value"] is None
     for path in ("basicInfo.strategyType", "positionSizing.method", "exitConditions"):
@@ -20,7 +20,9 @@ def test_a_null_that_was_sent_is_shown_and_a_missing_field_has_no_value() -> Non
 
 
 def test_a_null_in_place_of_a_kind_is_shown() -> None:
-    faults = found(exitConditions={"stopLoss": {"type": None}, "takeProfit": None, "stopLos": None})
+    faults = faults_of(
+        exitConditions={"stopLoss": {"type": None}, "takeProfit": None, "stopLos": None}
+    )
     assert {path for path, fault in faults.items() if fault.value is None} == {
         "exitConditions.stopLoss.type", "exitConditions.takeProfit", "exitConditions.stopLos",
     }  # fmt: skip
@@ -29,5 +31,5 @@ def test_a_null_in_place_of_a_kind_is_shown() -> None:
 def test_a_field_that_a_rule_misses_has_no_value() -> None:
     condition = {"type": "indicator_value", "indicator": {"type": "RSI"}, "operator": "above"}
     entry = {"positionType": "long", "conditions": [condition]}
-    fault = found(entryConditions=entry)["entryConditions.conditions[0].value"]
+    fault = faults_of(entryConditions=entry)["entryConditions.conditions[0].value"]
     assert "value" not in fault.as_details()

@@ -99,10 +99,10 @@ def test_a_move_says_who_why_and_when(alice: User) -> None:
 
 
 def test_of_two_that_read_the_same_row_one_moves_it(alice: User) -> None:
-    one = standing(alice, "active")
-    other = Algorithm.objects.get(pk=one.pk)
+    algorithm = standing(alice, "active")
+    other = Algorithm.objects.get(pk=algorithm.pk)
     services.change_status(
-        algorithm=one,
+        algorithm=algorithm,
         transition=AlgorithmTransition.PAUSE,
         actor=alice,
         reason="first",
@@ -116,7 +116,7 @@ def test_of_two_that_read_the_same_row_one_moves_it(alice: User) -> None:
             reason="second",
             now=make.NOW,
         )
-    assert Algorithm.objects.get(pk=one.pk).status == "paused"
+    assert Algorithm.objects.get(pk=algorithm.pk).status == "paused"
     assert not StatusChange.objects.filter(reason="second").exists()
 
 
@@ -136,7 +136,7 @@ def test_concurrent_saves_leave_one_unbroken_history() -> None:
         list(pool.map(save, range(24)))
     changes = list(algorithm.status_changes.order_by("id"))
     assert changes[0].before is None
-    assert all(one.after == other.before for one, other in pairwise(changes))
+    assert all(earlier.after == other.before for earlier, other in pairwise(changes))
     algorithm.refresh_from_db()
     assert changes[-1].after == algorithm.status
     assert algorithm.rev == 25

@@ -18,22 +18,22 @@ FLAT = (100.0, 101.0, 99.0, 100.0)
 BOTH = {SBIN: FLAT, INFY: FLAT}
 
 
-def path(stepper: Stepper, what: str) -> str:
-    return f"/api/trading/algorithms/{stepper.run.algorithm_id}/{what}"
+def path(stepper: Stepper, listing: str) -> str:
+    return f"/api/trading/algorithms/{stepper.run.algorithm_id}/{listing}"
 
 
 @pytest.fixture
 def holder(alice: User) -> Stepper:
     """Holds SBIN after a trade in INFY, and has an order for INFY waiting."""
-    one = make_stepper(alice, SBIN, INFY)
+    stepper = make_stepper(alice, SBIN, INFY)
     play(
-        one,
+        stepper,
         (BOTH, {SBIN: ENTER_LONG, INFY: ENTER_LONG}),
         BOTH,
         {SBIN: FLAT, INFY: (103, 105, 103, 105)},
         (BOTH, {INFY: ENTER_LONG}),
     )
-    return one
+    return stepper
 
 
 def test_positions_are_told_with_their_levels_and_marks(
@@ -60,9 +60,9 @@ def test_orders_are_told_with_what_they_were_filled_at(
         (INFY, None, None)
     ]
     (exit,) = [
-        one
-        for one in api(alice).get(path(holder, f"orders?symbol={INFY}")).json()["data"]
-        if one["intent"] == "exit"
+        order
+        for order in api(alice).get(path(holder, f"orders?symbol={INFY}")).json()["data"]
+        if order["intent"] == "exit"
     ]
     assert (exit["type"], exit["price"], exit["fillPrice"]) == ("limit", 104, 104)
     assert exit["charges"] == pytest.approx(sum(exit["chargesByKind"].values()))
@@ -78,13 +78,13 @@ def test_trades_and_signals_are_told(api: Api, alice: User, holder: Stepper) -> 
     assert api(alice).get(path(holder, "signals?followed=false")).json()["data"] == []
 
 
-@pytest.mark.parametrize("what", ["orders", "trades"])
-def test_they_are_tables_too(api: Api, alice: User, holder: Stepper, what: str) -> None:
-    answer = api(alice).get(path(holder, what), headers={"Accept": "text/csv"})
+@pytest.mark.parametrize("listing", ["orders", "trades"])
+def test_they_are_tables_too(api: Api, alice: User, holder: Stepper, listing: str) -> None:
+    answer = api(alice).get(path(holder, listing), headers={"Accept": "text/csv"})
     assert answer["Content-Type"] == "text/csv; charset=utf-8"
     head, *lines = answer.text.splitlines()
     assert head.startswith("id,runId,symbol,side")
-    assert len(lines) == api(alice).get(path(holder, what)).json()["pagination"]["total"]
+    assert len(lines) == api(alice).get(path(holder, listing)).json()["pagination"]["total"]
     assert answer["X-Total-Count"] == str(len(lines))
 
 

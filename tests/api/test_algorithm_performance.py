@@ -21,7 +21,7 @@ from tests.envelope import assert_error
 from tests.market.bars import store_candles
 
 PATHS = pytest.mark.parametrize("prefix", ["/api/algorithms", "/api/trading/algorithms"])
-SOME = {
+ALERTS = {
     "maxDrawdown": {"threshold": 12.5, "action": "pause_algorithm"},
     "winRate": {"threshold": 40, "action": "send_notification"},
 }
@@ -119,9 +119,9 @@ def test_there_are_no_alerts_until_some_are_set(api: Api, alice: User) -> None:
 
 def test_alerts_are_replaced_as_a_whole(api: Api, alice: User) -> None:
     client, path = api(alice), alerts(make.algorithm(alice))
-    response = client.put(path, {"alerts": SOME})
-    assert (response.status_code, response.json()) == (200, {"alerts": SOME})
-    assert client.get(path).json() == {"alerts": SOME}
+    response = client.put(path, {"alerts": ALERTS})
+    assert (response.status_code, response.json()) == (200, {"alerts": ALERTS})
+    assert client.get(path).json() == {"alerts": ALERTS}
     other = {"profitFactor": {"threshold": 0, "action": "pause_algorithm"}}
     assert client.put(path, {"alerts": other}).json() == {"alerts": other}
     assert client.put(path, client.get(path).json()).json() == {"alerts": other}
@@ -135,7 +135,7 @@ def test_alerts_may_be_set_in_any_state_and_are_no_change_of_the_description(
     algorithm, client = make.algorithm(alice), api(alice)
     Algorithm.objects.filter(pk=algorithm.pk).update(status=status, active=status == "active")
     before = client.get(f"/api/trading/algorithms/{algorithm.pk}")
-    assert client.put(alerts(algorithm), {"alerts": SOME}).status_code == 200
+    assert client.put(alerts(algorithm), {"alerts": ALERTS}).status_code == 200
     after = client.get(f"/api/trading/algorithms/{algorithm.pk}")
     assert (after.json(), after["ETag"]) == (before.json(), before["ETag"])
 
@@ -147,7 +147,7 @@ def test_alerts_may_be_set_in_any_state_and_are_no_change_of_the_description(
         ({"alerts": None}, "alerts", None),
         ({"alerts": []}, "alerts", None),
         ({"alerts": {}, "alarms": {}}, "alarms", ["alerts"]),
-        ({"alerts": {"foo": SOME["winRate"]}}, "alerts.foo",
+        ({"alerts": {"foo": ALERTS["winRate"]}}, "alerts.foo",
          ["maxDrawdown", "profitFactor", "winRate"]),
         ({"alerts": {"winRate": None}}, "alerts.winRate", None),
         ({"alerts": {"winRate": 40}}, "alerts.winRate", None),
@@ -172,10 +172,10 @@ def test_a_wrong_value_is_refused_and_named(
     api: Api, alice: User, body: dict[str, Any], field: str, allowed: list[str] | None
 ) -> None:
     client, path = api(alice), alerts(make.algorithm(alice))
-    client.put(path, {"alerts": SOME})
+    client.put(path, {"alerts": ALERTS})
     error = assert_error(client.put(path, body), 400, "VALIDATION_ERROR", field=field)
     assert error["details"].get("allowedValues") == allowed
-    assert client.get(path).json() == {"alerts": SOME}
+    assert client.get(path).json() == {"alerts": ALERTS}
 
 
 def test_all_faults_are_told_at_once(api: Api, alice: User) -> None:

@@ -124,8 +124,8 @@ def test_days_and_weeks_come_with_their_dates_in_india(client: APIClient, timefr
     answer = client.get(PATH, SBIN | {"timeframe": timeframe}).json()
     assert [candle[0][:10] for candle in answer["candles"]] == ["2024-01-21", "2024-01-28"]
     assert answer["dates"] == ["2024-01-22", "2024-01-29"]
-    nothing = client.get(PATH, SBIN | {"timeframe": timeframe, "from": "2025-01-01"}).json()
-    assert nothing["dates"] == []
+    empty = client.get(PATH, SBIN | {"timeframe": timeframe, "from": "2025-01-01"}).json()
+    assert empty["dates"] == []
     assert "dates" not in client.get(PATH, SBIN | {"timeframe": "4h"}).json()
 
 

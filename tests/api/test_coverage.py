@@ -78,7 +78,7 @@ def test_the_quality_of_a_timeframe(client: APIClient) -> None:
     hold_days("2024-01-13", "2024-01-15", "2024-01-17")
     store_candles("NSE:SBIN", "1d", flat([at("2024-01-18 00:00")], [10.0]))
     quality = client.get(PATH, SBIN | {"timeframe": "1d"}).json()["quality"]
-    nothing = {"count": 0, "first": []}
+    none_of_them = {"count": 0, "first": []}
     assert quality == {
         "timeframe": "1d",
         "bars": 4,
@@ -86,16 +86,16 @@ def test_the_quality_of_a_timeframe(client: APIClient) -> None:
         "barsWithoutVolume": 0,
         "barsOutsideHours": 0,
         "missingSessions": {"count": 1, "first": ["2024-01-16"]},
-        "shortDays": nothing,
+        "shortDays": none_of_them,
         "daysWithoutSession": {"count": 1, "first": ["2024-01-13"]},
         "jumps": {"count": 1, "first": ["2024-01-17T18:30:00.000Z"]},
-        "spikes": nothing,
-        "runsWithoutVolume": nothing,
+        "spikes": none_of_them,
+        "runsWithoutVolume": none_of_them,
     }
     row = ActionRow("NSE:SBIN", date(2024, 1, 18), "split", 1, 10, "a test")
     corporate_actions.load(rows=[row], now=NOW)
     answer = client.get(PATH, SBIN | {"timeframe": "1d"}).json()
-    assert answer["quality"]["jumps"] == nothing  # explained by the split
+    assert answer["quality"]["jumps"] == none_of_them  # explained by the split
     assert "quality" not in client.get(PATH, SBIN | {"timeframe": "1m"}).json()
 
 

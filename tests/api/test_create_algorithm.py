@@ -258,14 +258,14 @@ def test_an_anonymous_caller_is_refused(api: Api) -> None:
 def test_concurrent_drafts_get_numbers_of_their_own() -> None:
     owner = make.user()
 
-    def one(_: int) -> str:
+    def create(_: int) -> str:
         try:
             return services.create(owner=owner, changes={}, now=make.NOW).name
         finally:
             connection.close()
 
     with ThreadPoolExecutor(8) as pool:
-        names = set(pool.map(one, range(24)))
+        names = set(pool.map(create, range(24)))
     assert names == {f"Algorithm #{n}" for n in range(1, 25)}
 
 

@@ -69,12 +69,12 @@ def test_every_position_is_told_where_it_lived_with_its_levels_and_what_closed_i
         entered = ask(client, completed, at=trade["entryTime"]).json()["positions"]
         assert trade in [position["trade"] for position in entered]
         closed = ask(client, completed, at=trade["exitTime"]).json()["positions"]
-        (here,) = (explained for explained in closed if explained["trade"] == trade)
-        assert here["reason"] == trade["exitReason"]
+        (explanation,) = (explained for explained in closed if explained["trade"] == trade)
+        assert explanation["reason"] == trade["exitReason"]
         away = 0.99 if trade["side"] == "long" else 1.01
-        stop = here["levels"]["stopLoss"]
+        stop = explanation["levels"]["stopLoss"]
         assert stop == pytest.approx(trade["entryPrice"] * away, abs=0.05)
-        assert (here["levels"]["trailingStop"], here["conditions"]) == (None, [])
+        assert (explanation["levels"]["trailingStop"], explanation["conditions"]) == (None, [])
     night = ask(client, completed, at="2024-02-01T03:45:00Z").json()
     assert night["positions"] == []
 

@@ -120,7 +120,7 @@ def test_what_did_not_begin_is_not_stored(
 ) -> None:
     refusals = {429: services.TooManyQueued(limit=1), 503: services.QueueFull(), 500: ValueError()}
 
-    def refuse(**anything: object) -> None:
+    def refuse(**arguments: object) -> None:
         raise refusals[status]
 
     with monkeypatch.context() as patched:

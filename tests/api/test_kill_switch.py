@@ -51,18 +51,20 @@ def test_it_says_since_when_and_why(
 
 
 def test_it_pauses_all_that_is_active_and_nothing_else(api: Api, alice: User, bob: User) -> None:
-    mine = {status: standing(alice, status) for status in ("draft", "active", "stopped", "error")}
-    other, theirs = standing(alice, "active"), standing(bob, "active")
+    of_alice = {
+        status: standing(alice, status) for status in ("draft", "active", "stopped", "error")
+    }
+    other, of_bob = standing(alice, "active"), standing(bob, "active")
     on(api, alice, {"reason": "bad news"})
-    assert status_of(mine["active"]) == status_of(other) == "paused"
+    assert status_of(of_alice["active"]) == status_of(other) == "paused"
     for status in ("draft", "stopped", "error"):
-        assert status_of(mine[status]) == status
-    assert status_of(theirs) == "active"
+        assert status_of(of_alice[status]) == status
+    assert status_of(of_bob) == "active"
     change = other.status_changes.latest("id")
     assert (change.before, change.after, change.actor) == ("active", "paused", alice.pk)
     assert change.reason == "kill switch"
-    told = Event.objects.filter(type="algorithm.paused").values_list("algorithm_id", "sequence")
-    assert sorted(told) == sorted([(mine["active"].pk, 2), (other.pk, 2)])
+    events = Event.objects.filter(type="algorithm.paused").values_list("algorithm_id", "sequence")
+    assert sorted(events) == sorted([(of_alice["active"].pk, 2), (other.pk, 2)])
 
 
 def status_of(algorithm: Algorithm) -> str:

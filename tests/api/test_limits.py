@@ -38,12 +38,12 @@ def test_every_answer_says_what_is_left_of_its_own_scope(api: Api, alice: User) 
     assert shown(client.generic("PROPFIND", ALGORITHMS)) == (5, 2)
     huge = client.generic("POST", ALGORITHMS, "x" * (2 * 1024 * 1024), "application/json")
     assert (huge.status_code, shown(huge)) == (413, (3, 1))
-    nobody = api()
-    assert shown(nobody.get(ALGORITHMS)) == (5, 4)
-    assert shown(nobody.post(ALGORITHMS, {})) == (5, 3)
-    assert shown(nobody.options(ALGORITHMS)) == (5, 2)
-    assert shown(nobody.options("/api/nothing")) == (5, 1)
-    assert not set(NAMES) & set(nobody.get("/healthz").headers)
+    anonymous = api()
+    assert shown(anonymous.get(ALGORITHMS)) == (5, 4)
+    assert shown(anonymous.post(ALGORITHMS, {})) == (5, 3)
+    assert shown(anonymous.options(ALGORITHMS)) == (5, 2)
+    assert shown(anonymous.options("/api/nothing")) == (5, 1)
+    assert not set(NAMES) & set(anonymous.get("/healthz").headers)
 
 
 def test_what_is_over_the_limit_is_refused_until_the_window_ends(api: Api, alice: User) -> None:

@@ -18,7 +18,7 @@ LONGER = ["5m", "15m", "30m", "1h", "4h", "1d", "1w"]
 
 
 def test_a_row_says_how_the_indicator_may_be_asked_for(api: Api, alice: User) -> None:
-    rows = {row["type"]: row for row in everything(api(alice))}
+    rows = {row["type"]: row for row in all_indicators(api(alice))}
     assert rows["EMA"] == {
         "type": "EMA",
         "description": "Exponential moving average",
@@ -46,14 +46,14 @@ def test_a_row_says_how_the_indicator_may_be_asked_for(api: Api, alice: User) ->
     assert (rows["ATR"]["sources"], rows["MAX"]["opposite"]) == ([], "MIN")
 
 
-def everything(client: APIClient) -> list[dict[str, Any]]:
+def all_indicators(client: APIClient) -> list[dict[str, Any]]:
     pages = [client.get(PATH, {"limit": 100, "page": page}).json() for page in (1, 2)]
     return [row for page in pages for row in page["data"]]
 
 
 def test_the_whole_catalogue_is_listed_in_pages(api: Api, alice: User) -> None:
     client = api(alice)
-    assert [row["type"] for row in everything(client)] == list(CATALOGUE)
+    assert [row["type"] for row in all_indicators(client)] == list(CATALOGUE)
     body = client.get(PATH, {"page": 3}).json()
     total = len(CATALOGUE)
     assert body["pagination"] == {
@@ -65,7 +65,7 @@ def test_the_whole_catalogue_is_listed_in_pages(api: Api, alice: User) -> None:
 def test_what_it_shows_can_be_used(api: Api, alice: User) -> None:
     client = api(alice)
     conditions = []
-    for row in everything(client):
+    for row in all_indicators(client):
         indicator = {"type": row["type"], "output": row["outputs"][-1]["name"]}
         indicator |= {item["name"]: item["default"] for item in row["parameters"]}
         conditions.append(
@@ -89,9 +89,9 @@ def test_every_candle_pattern_stands_beside_each_page_and_can_be_used(
         "opposite": "CDLSHOOTINGSTAR",
     }  # fmt: skip
     conditions = [
-        {"type": "candle_pattern", "pattern": row["pattern"]} | told
+        {"type": "candle_pattern", "pattern": row["pattern"]} | direction_fields
         for row in rows
-        for told in [{}, *({"direction": direction} for direction in row["directions"])]
+        for direction_fields in [{}, *({"direction": direction} for direction in row["directions"])]
     ]
     groups = [
         {"type": "group", "logicalOperator": "OR", "conditions": conditions[begin : begin + 20]}

@@ -28,15 +28,19 @@ def client(api: Api, alice: User) -> APIClient:
 def note(client: APIClient, **changes: str) -> dict[str, Any]:
     answer = client.get(PATH, PUTS | changes)
     assert answer.status_code == 200
-    found: dict[str, Any] = answer.json()
-    return found
+    body: dict[str, Any] = answer.json()
+    return body
 
 
 def test_each_item_as_it_is_and_as_it_is_paid_with_its_source(client: APIClient) -> None:
-    found = note(client)
-    items = {charge["item"]: charge for charge in found["charges"]}
-    assert (found["value"], found["segment"], found["broker"]) == (150, "options", "discount")
-    assert {item: (one["amount"], one["rounded"]) for item, one in items.items()} == {
+    charge_note = note(client)
+    items = {charge["item"]: charge for charge in charge_note["charges"]}
+    assert (charge_note["value"], charge_note["segment"], charge_note["broker"]) == (
+        150,
+        "options",
+        "discount",
+    )
+    assert {item: (charge["amount"], charge["rounded"]) for item, charge in items.items()} == {
         "brokerage": (20, 20),
         "exchange_fee": (0.075, 0.08),
         "ipft": (0.00075, 0),
@@ -44,7 +48,7 @@ def test_each_item_as_it_is_and_as_it_is_paid_with_its_source(client: APIClient)
         "stamp_duty": (0.0045, 0),
         "gst": (3.613527, 3.61),
     }
-    assert found["total"] == 23.69
+    assert charge_note["total"] == 23.69
     assert items["ipft"]["source"] == "The Hindu 2023-03-24: Rs 50 a crore of premium"
     assert items["ipft"]["since"] == "2023-04-01"
     assert items["brokerage"]["unsourced"].startswith("the beginning")
@@ -102,8 +106,8 @@ def test_the_expiry_of_an_option_is_the_masters_or_else_that_of_its_name(client:
 
 
 def test_items_without_a_rate_are_named(client: APIClient) -> None:
-    found = note(client, symbol="NSE:SBIN", date="2015-01-01", price="270")
-    assert found["unknown"] == ["sebi_fee", "stamp_duty"]
+    charge_note = note(client, symbol="NSE:SBIN", date="2015-01-01", price="270")
+    assert charge_note["unknown"] == ["sebi_fee", "stamp_duty"]
 
 
 def test_a_unit_is_worth_what_the_master_says(client: APIClient) -> None:
@@ -111,8 +115,10 @@ def test_a_unit_is_worth_what_the_master_says(client: APIClient) -> None:
         symbol="MCX:GOLD26DECFUT", exchange="MCX", code="GOLD26DECFUT", segment="commodity",
         type="futures", expiry="2026-12-04", lot_size=1, multiplier=100, source="a test",
     )  # fmt: skip
-    found = note(client, symbol="MCX:GOLD26DECFUT", price="120000", quantity="1", date="2026-11-20")
-    assert (found["multiplier"], found["value"]) == (100, 12_000_000)
+    charge_note = note(
+        client, symbol="MCX:GOLD26DECFUT", price="120000", quantity="1", date="2026-11-20"
+    )
+    assert (charge_note["multiplier"], charge_note["value"]) == (100, 12_000_000)
 
 
 @pytest.mark.parametrize(

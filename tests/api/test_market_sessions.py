@@ -28,9 +28,9 @@ def segments(client: APIClient, exchange: str, day: str) -> dict[str, Any]:
 
 
 def test_the_phases_of_each_segment_and_where_they_are_from(client: APIClient) -> None:
-    found = segments(client, "NSE", "2026-08-03")
-    assert list(found) == ["shares_with_derivatives", "other_shares", "derivatives"]
-    shares = found["shares_with_derivatives"]
+    sessions = segments(client, "NSE", "2026-08-03")
+    assert list(sessions) == ["shares_with_derivatives", "other_shares", "derivatives"]
+    shares = sessions["shares_with_derivatives"]
     assert shares["session"] == "regular"
     assert {"phase": "closing_auction", "opens": "15:15", "closes": "15:35"} in shares["phases"]
     assert any("SEBI circular of 2026-01-16" in row["source"] for row in shares["sources"])
@@ -55,8 +55,8 @@ def test_the_newest_edition_answers(client: APIClient) -> None:
     days = bundled_files()["days.csv"] + "NSE,,2027-01-26,holiday,Republic Day,,,a circular,\n"
     made = services.load_rule_set(files={"days.csv": days}, source="a test", now=make.NOW)
     assert made is not None
-    found = segments(client, "NSE", "2027-01-26")["derivatives"]
-    assert (found["session"], found["name"]) == ("holiday", "Republic Day")
+    derivatives = segments(client, "NSE", "2027-01-26")["derivatives"]
+    assert (derivatives["session"], derivatives["name"]) == ("holiday", "Republic Day")
     answer = client.get(PATH, {"exchange": "NSE", "date": "2027-01-26"}).json()
     assert answer["edition"] == made.sha256
 
@@ -81,5 +81,5 @@ def test_bad_parameters_are_named(client: APIClient, query: dict[str, str], fiel
 
 def test_the_first_and_the_last_dates_there_are_have_an_answer(client: APIClient) -> None:
     for day in (date.min, date.max):
-        found = segments(client, "MCX", day.isoformat())
-        assert {segment["session"] for segment in found.values()} <= {"unknown", "weekend"}
+        sessions = segments(client, "MCX", day.isoformat())
+        assert {segment["session"] for segment in sessions.values()} <= {"unknown", "weekend"}

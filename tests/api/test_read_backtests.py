@@ -75,16 +75,16 @@ def test_each_trade_tells_how_far_prices_went_beside_it_as_the_figures_do(
     assert second_page == trades[2:4]
     TradeBlock.objects.update(excursions=None)  # as results were stored before
     older = client.get(path).json()["data"]
-    nothing = {"maxAdverseExcursion": None, "maxFavorableExcursion": None}
-    assert older == [trade | nothing for trade in trades]
+    without = {"maxAdverseExcursion": None, "maxFavorableExcursion": None}
+    assert older == [trade | without for trade in trades]
     TradeBlock.objects.update(fills=None)
     older = client.get(path).json()["data"]
-    nothing |= {
+    without |= {
         f"{end}{name}": None
         for end in ("entry", "exit")
         for name in ("DelayBars", "DelayMinutes", "BarVolume", "VolumeShare")
     }
-    assert older == [trade | nothing for trade in trades]
+    assert older == [trade | without for trade in trades]
     assert client.get(f"{PATH}/{completed['id']}/report").status_code == 200
 
 
@@ -159,10 +159,13 @@ def test_trades_of_one_symbol_have_pages_of_their_own(
     assert client.get(f"{path}?symbol=NSE:SBIN").json()["data"] == []
     run_queued()
     whole = client.get(f"{path}?limit=100").json()["data"]
-    mine = [trade for trade in whole if trade["symbol"] == "NSE:SBIN"]
-    assert 2 < len(mine) < len(whole)
+    trades_of_symbol = [trade for trade in whole if trade["symbol"] == "NSE:SBIN"]
+    assert 2 < len(trades_of_symbol) < len(whole)
     paged = client.get(f"{path}?limit=2&page=2&symbol=NSE:SBIN").json()
-    assert (paged["data"], paged["pagination"]["total"]) == (mine[2:4], len(mine))
+    assert (paged["data"], paged["pagination"]["total"]) == (
+        trades_of_symbol[2:4],
+        len(trades_of_symbol),
+    )
     refused = client.get(f"{path}?symbol=NSE:TCS")
     allowed = ["NSE:NIFTY", "NSE:SBIN"]
     assert_error(refused, 400, "VALIDATION_ERROR", field="symbol", allowedValues=allowed)

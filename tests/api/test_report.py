@@ -284,11 +284,11 @@ def test_a_kept_page_goes_with_its_backtest(api: Api, alice: User, completed: Ba
 def test_the_oldest_pages_go_when_they_are_too_large_together(
     alice: User, completed: Backtest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = [submit(alice, completed.algorithm_id) for _ in range(4)]
-    Backtest.objects.filter(pk__in=[other.pk for other in others]).update(
+    newer = [submit(alice, completed.algorithm_id) for _ in range(4)]
+    Backtest.objects.filter(pk__in=[other.pk for other in newer]).update(
         status=BacktestStatus.COMPLETED, performance={}
     )
-    for day, other in enumerate(others):
+    for day, other in enumerate(newer):
         ReportPage.objects.create(
             backtest=other, html=b"", size=400, made_at=make.NOW + timedelta(days=day)
         )
@@ -299,7 +299,7 @@ def test_the_oldest_pages_go_when_they_are_too_large_together(
     ReportPage.objects.get(pk=completed.pk).delete()
     page_cache.read(completed.pk, now=make.NOW + timedelta(days=9))
     kept = ReportPage.objects.order_by("made_at").values_list("pk", flat=True)
-    assert list(kept) == [others[2].pk, others[3].pk, completed.pk]
+    assert list(kept) == [newer[2].pk, newer[3].pk, completed.pk]
 
 
 # ---------------------------------------------------------------------------------------- links

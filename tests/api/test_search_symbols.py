@@ -19,7 +19,7 @@ PATH = "/api/symbols/search"
 
 
 @pytest.fixture
-def found(api: Api, alice: User) -> Any:
+def find(api: Api, alice: User) -> Any:
     services.seed_sample()
     future("NSE:RELIANCE99JANFUT", expiry=date(2099, 1, 28), name="Reliance January 2099")
     option("NSE:NIFTY99JAN21500CE", expiry=date(2099, 1, 28), strike=21500, option_type="CE")
@@ -65,47 +65,47 @@ def test_a_result_has_what_a_list_shows(api: Api, alice: User) -> None:
         ("STEEL", ["NSE:JSWSTEEL", "NSE:TATASTEEL", "BSE:TATASTEEL"]),
     ],
 )
-def test_the_best_matches_come_first(found: Any, query: str, first: list[str]) -> None:
-    assert found(query)[: len(first)] == first
+def test_the_best_matches_come_first(find: Any, query: str, first: list[str]) -> None:
+    assert find(query)[: len(first)] == first
 
 
-def test_a_code_that_is_equal_comes_before_names_that_begin_so(found: Any) -> None:
+def test_a_code_that_is_equal_comes_before_names_that_begin_so(find: Any) -> None:
     equity("NSE:AAA", name="Tcs Holdings")
-    assert found("TCS") == ["NSE:TCS", "BSE:TCS", "NSE:AAA"]
+    assert find("TCS") == ["NSE:TCS", "BSE:TCS", "NSE:AAA"]
 
 
-def test_shares_and_indices_come_before_contracts(found: Any) -> None:
-    assert found("NIFTY") == ["NSE:NIFTY", "NSE:NIFTYNXT50", "NSE:BANKNIFTY", "NSE:FINNIFTY",
+def test_shares_and_indices_come_before_contracts(find: Any) -> None:
+    assert find("NIFTY") == ["NSE:NIFTY", "NSE:NIFTYNXT50", "NSE:BANKNIFTY", "NSE:FINNIFTY",
                               "NSE:MIDCPNIFTY", "NSE:NIFTY99JAN21500CE"]  # fmt: skip
 
 
-def test_contracts_come_by_their_underlying_the_next_to_expire_first(found: Any) -> None:
+def test_contracts_come_by_their_underlying_the_next_to_expire_first(find: Any) -> None:
     for symbol, day in {"QZX99APRFUT": 4, "QZX99JANFUT": 1, "QZX20JANFUT": 0}.items():
         expiry = date(2099, day, 20) if day else date(2020, 1, 30)
         future(f"NSE:{symbol}", expiry=expiry, underlying="QZX")
-    assert found("qzx") == ["NSE:QZX99JANFUT", "NSE:QZX99APRFUT", "NSE:QZX20JANFUT"]
+    assert find("qzx") == ["NSE:QZX99JANFUT", "NSE:QZX99APRFUT", "NSE:QZX20JANFUT"]
 
 
-def test_what_a_broker_calls_so_is_found(found: Any) -> None:
+def test_what_a_broker_calls_so_is_found(find: Any) -> None:
     held = Instrument.objects.get(symbol="NSE:NIFTY99JAN21500CE")
     held.aliases.create(source="kite", name="NIFTY9912821500CE")
-    assert found("nifty9912821500ce") == ["NSE:NIFTY99JAN21500CE"]
+    assert find("nifty9912821500ce") == ["NSE:NIFTY99JAN21500CE"]
 
 
-def test_what_is_alive_comes_before_what_is_not(found: Any) -> None:
+def test_what_is_alive_comes_before_what_is_not(find: Any) -> None:
     equity("NSE:QZX", name="Qzx, delisted", valid_to=date(2020, 1, 1))
     equity("BSE:QZX", name="Qzx")
     equity("NSE:QZXA", name="Qzx Alpha")
     equity("NSE:QZXB", name="Qzx Beta, delisted", valid_to=date(2020, 1, 1))
     future("NSE:QZX20JANFUT", expiry=date(2020, 1, 30), underlying="QZX")
     future("NSE:QZX99JANFUT", expiry=date(2099, 1, 28), underlying="QZX")
-    assert found("qzx") == [
+    assert find("qzx") == [
         "BSE:QZX", "NSE:QZX", "NSE:QZXA", "NSE:QZX99JANFUT", "NSE:QZXB", "NSE:QZX20JANFUT",
     ]  # fmt: skip
 
 
 @pytest.fixture
-def contracts(found: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def contracts(find: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Those of August and September 2026, as on 2026-08-10; QZX, whose indices trade on two
     exchanges, is of nobody's.
     """
@@ -220,21 +220,21 @@ def test_of_equal_contracts_that_of_nse_comes_first(contracts: Any) -> None:
      ("infi", "INFY"), ("BAJAJ-AUTA", "BAJAJAUTO")],
 )  # fmt: skip
 def test_a_slip_still_finds_it(
-    found: Any, monkeypatch: pytest.MonkeyPatch, slip: str, meant: str, trigrams: bool
+    find: Any, monkeypatch: pytest.MonkeyPatch, slip: str, meant: str, trigrams: bool
 ) -> None:
     monkeypatch.setattr(search, "_has_trigrams", lambda: trigrams)
-    assert found(slip)[0].partition(":")[2] == meant
+    assert find(slip)[0].partition(":")[2] == meant
 
 
-def test_two_letters_do_not_match_inside(found: Any) -> None:
-    assert "NSE:TATASTEEL" not in found("EL")
+def test_two_letters_do_not_match_inside(find: Any) -> None:
+    assert "NSE:TATASTEEL" not in find("EL")
 
 
 @pytest.mark.parametrize(
     "query", ["%", "_", "R_LIANCE", "RELI%", "%LIANCE", "\\", "'", "🚀", "&", "&&&"]
 )
-def test_every_character_means_itself(found: Any, query: str) -> None:
-    assert all(query in str(row.name) for row in Instrument.objects.filter(symbol__in=found(query)))
+def test_every_character_means_itself(find: Any, query: str) -> None:
+    assert all(query in str(row.name) for row in Instrument.objects.filter(symbol__in=find(query)))
 
 
 @pytest.mark.parametrize(
@@ -246,19 +246,19 @@ def test_every_character_means_itself(found: Any, query: str) -> None:
         ({"exchange": "MCX"}, []),
     ],
 )
-def test_filters(found: Any, parameters: dict[str, object], expected: list[str]) -> None:
-    assert found("RELIANCE", **parameters) == expected
+def test_filters(find: Any, parameters: dict[str, object], expected: list[str]) -> None:
+    assert find("RELIANCE", **parameters) == expected
 
 
-def test_nothing_is_found_twice_and_no_more_than_asked_for(found: Any) -> None:
-    every = found("I", limit=100)
+def test_nothing_is_found_twice_and_no_more_than_asked_for(find: Any) -> None:
+    every = find("I", limit=100)
     assert len(every) == len(set(every))
-    assert found("I", limit=5) == every[:5]
+    assert find("I", limit=5) == every[:5]
 
 
-def test_what_is_switched_off_is_not_found(found: Any) -> None:
+def test_what_is_switched_off_is_not_found(find: Any) -> None:
     Instrument.objects.filter(symbol="NSE:RELIANCE").update(enabled=False)
-    assert "NSE:RELIANCE" not in found("RELIANCE")
+    assert "NSE:RELIANCE" not in find("RELIANCE")
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_what_is_no_candle_refuses_the_call_and_each_is_named(operator: APIClien
     }
     answer = operator.post(PATH, sent(*faults.values(), BAR))
     error = assert_error(answer, 400, "VALIDATION_ERROR")
-    assert [one["field"] for one in error["details"]["errors"]] == list(faults)
+    assert [fault["field"] for fault in error["details"]["errors"]] == list(faults)
     assert_error(operator.post(PATH, sent()), 400, "VALIDATION_ERROR", field="candles")
     assert_error(operator.post(PATH, sent(*[BAR] * 5001)), 400, "VALIDATION_ERROR")
     for field, value in {"symbol": "SBIN", "timeframe": "2m", "bars": []}.items():
@@ -92,14 +92,14 @@ def test_five_thousand_at_once_are_taken(operator: APIClient) -> None:
 def test_bars_of_many_symbols_are_one_call(operator: APIClient) -> None:
     symbols = [f"NSE:S{n}" for n in range(100)]
     series = [{"symbol": symbol, "candles": [BAR]} for symbol in symbols]
-    one, many = (
+    of_one_symbol, many = (
         statements_of(operator, {"timeframe": "1m", "series": part})
         for part in (series[:1], series[1:])
     )
-    assert one == many
+    assert of_one_symbol == many
     answer = operator.post(PATH, {"timeframe": "1m", "series": series}).json()
-    assert [one["symbol"] for one in answer["series"]] == symbols
-    assert {(one["received"], one["repeated"]) for one in answer["series"]} == {(1, 1)}
+    assert [series["symbol"] for series in answer["series"]] == symbols
+    assert {(series["received"], series["repeated"]) for series in answer["series"]} == {(1, 1)}
     assert BufferedCandle.objects.count() == 100
     record = AuditRecord.objects.filter(action="candles_received").order_by("pk")[1]
     assert (record.details["symbols"], record.details["added"]) == (symbols[1:], 99)
@@ -123,7 +123,7 @@ def test_of_many_symbols_all_are_taken_or_none(operator: APIClient) -> None:
     }
     answer = operator.post(PATH, {"timeframe": "1m", "series": [good, *faults.values()]})
     error = assert_error(answer, 400, "VALIDATION_ERROR")
-    assert [one["field"] for one in error["details"]["errors"]] == [*faults]
+    assert [fault["field"] for fault in error["details"]["errors"]] == [*faults]
     for series in ([], [good] * 101, [{"symbol": "NSE:SBIN", "candles": [BAR] * 5001}]):
         answer = operator.post(PATH, {"timeframe": "1m", "series": series})
         assert_error(answer, 400, "VALIDATION_ERROR")

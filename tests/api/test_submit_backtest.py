@@ -311,12 +311,12 @@ def hourly() -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("history")
-@pytest.mark.parametrize("others", [{}, {"initialCapital": 5000, "symbols": ["NSE:TCS"]}])
+@pytest.mark.parametrize("fields", [{}, {"initialCapital": 5000, "symbols": ["NSE:TCS"]}])
 def test_a_timeframe_that_indicators_are_not_longer_than_is_the_requests_fault(
-    api: Api, alice: User, others: dict[str, Any]
+    api: Api, alice: User, fields: dict[str, Any]
 ) -> None:
     algorithm = make.algorithm(alice, **make.steps(entryConditions=hourly())).pk
-    body = {"algorithmId": algorithm, **RANGE, **others, "timeframe": "1d"}
+    body = {"algorithmId": algorithm, **RANGE, **fields, "timeframe": "1d"}
     response = api(alice).post(PATH, body)
     error = assert_error(response, 400, "VALIDATION_ERROR", field="timeframe", value="1d")
     assert "must be longer than basicInfo.timeframe, which is 1d" in error["message"]
@@ -463,8 +463,8 @@ def test_a_user_has_at_most_twenty_waiting(
     error = assert_error(response, 429, "TOO_MANY_REQUESTS", limit=20, retryAfter=5)
     assert (error["retryAfter"], response["Retry-After"]) == (5, "5")
     assert Backtest.objects.count() == ProcrastinateJob.objects.count() == 20
-    theirs = {**body, "algorithmId": make.algorithm(bob, **make.steps()).pk}
-    assert api(bob).post(PATH, theirs).status_code == 201
+    body_of_bob = {**body, "algorithmId": make.algorithm(bob, **make.steps()).pk}
+    assert api(bob).post(PATH, body_of_bob).status_code == 201
     queue.begin_next(now=make.NOW)
     assert client.post(PATH, body).status_code == 201
 

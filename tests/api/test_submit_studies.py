@@ -199,8 +199,8 @@ def test_a_fault_of_a_range_shows_what_was_sent_and_what_it_would_try(
 ) -> None:
     config = {"parameters": [change]}
     response = client.post(PATH, {**body, "kind": "optimization", "optimizationConfig": config})
-    place = f"optimizationConfig.parameters[0].{field}"
-    error = assert_error(response, 400, "VALIDATION_ERROR", field=place, value=change[field])
+    path = f"optimizationConfig.parameters[0].{field}"
+    error = assert_error(response, 400, "VALIDATION_ERROR", field=path, value=change[field])
     assert tried in str(error["message"])
 
 

@@ -162,7 +162,7 @@ def test_concurrent_updates_of_different_steps_all_hold() -> None:
     algorithm = make.algorithm(owner)
     columns = STEPS
 
-    def one(item: tuple[str, Any]) -> None:
+    def update(item: tuple[str, Any]) -> None:
         wire, step = item
         changes: Any = {columns[wire]: step}
         try:
@@ -171,7 +171,7 @@ def test_concurrent_updates_of_different_steps_all_hold() -> None:
             connection.close()
 
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(one, make.steps().items()))
+        list(pool.map(update, make.steps().items()))
     algorithm.refresh_from_db()
     assert services.configuration(algorithm) == make.steps()
     assert (algorithm.status, algorithm.version, algorithm.rev) == ("stopped", 7, 7)

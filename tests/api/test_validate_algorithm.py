@@ -30,9 +30,9 @@ def fields(remarks: list[dict[str, str]]) -> list[str]:
 def test_a_complete_one_is_valid(api: Api, alice: User) -> None:
     basic = make.steps()["basicInfo"] | {"symbols": ["NSE:TCS"]}
     algorithm = make.algorithm(alice, **make.steps(basicInfo=basic))
-    told = validate(api, alice, algorithm)
-    assert [coverage["symbol"] for coverage in told.pop("coverage")] == ["NSE:TCS"]
-    assert told == {"valid": True, "missingFields": [], "errors": [], "warnings": []}
+    review = validate(api, alice, algorithm)
+    assert [coverage["symbol"] for coverage in review.pop("coverage")] == ["NSE:TCS"]
+    assert review == {"valid": True, "missingFields": [], "errors": [], "warnings": []}
 
 
 def test_an_empty_draft_misses_every_step(api: Api, alice: User) -> None:

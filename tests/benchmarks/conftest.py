@@ -21,9 +21,9 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     made = yield
     if made.skipped and isinstance(made.longrepr, tuple):
-        why = str(made.longrepr[2]).removeprefix("Skipped: ")
-        if why not in SKIPPED:
-            SKIPPED.append(why)
+        reason = str(made.longrepr[2]).removeprefix("Skipped: ")
+        if reason not in SKIPPED:
+            SKIPPED.append(reason)
     return made
 
 

@@ -16,7 +16,7 @@ class Load(NamedTuple):
     """What a round of requests took: in all, and each; seconds."""
 
     seconds: float
-    each: list[float]
+    latencies: list[float]
 
 
 def request(method: str, path: str, *, token: str) -> bytes:
@@ -36,7 +36,7 @@ def ask(port: int, sent: bytes, *, times: int) -> Load:
     with ExitStack() as opened:
         connections = [opened.enter_context(_connected(port)) for _ in range(CONNECTIONS)]
         waiting = opened.enter_context(selectors.DefaultSelector())
-        begun, left, each = time.perf_counter(), times, list[float]()
+        begun, left, latencies = time.perf_counter(), times, list[float]()
         for connection in connections:
             _send(connection, sent, waiting)
             left -= 1
@@ -46,12 +46,12 @@ def ask(port: int, sent: bytes, *, times: int) -> Load:
                 exchange.answer += exchange.connection.recv(65536)
                 if not _is_whole(exchange.answer):
                     continue
-                each.append(time.perf_counter() - exchange.begun)
+                latencies.append(time.perf_counter() - exchange.begun)
                 waiting.unregister(key.fileobj)
                 if left > 0:
                     _send(exchange.connection, sent, waiting)
                     left -= 1
-        return Load(time.perf_counter() - begun, each)
+        return Load(time.perf_counter() - begun, latencies)
 
 
 @dataclass(slots=True)

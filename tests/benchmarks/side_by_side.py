@@ -11,7 +11,7 @@ class Row:
     """A line of the table: what one way took, what another, and their ratio if there are two."""
 
     name: str
-    one: str
+    first: str
     other: str = ""
     ratio: str = ""
 
@@ -26,19 +26,19 @@ def compare(
     """Run both once untimed, then in turn; print and return the median ratio slow / fast."""
     fast(), slow()
     pairs = [(_seconds(fast), _seconds(slow)) for _ in range(rounds)]
-    return report(name, [one for one, _ in pairs], [other for _, other in pairs])
+    return report(name, [seconds for seconds, _ in pairs], [other for _, other in pairs])
 
 
 def report(name: str, fast: Sequence[float], slow: Sequence[float]) -> float:
     """Print and keep what rounds of two ways took, in seconds; the median of their ratios."""
-    ratios = [other / one for one, other in zip(fast, slow, strict=True)]
-    ratio, one, other = (statistics.median(values) for values in (ratios, fast, slow))
+    ratios = [other / quick for quick, other in zip(fast, slow, strict=True)]
+    ratio, quick, other = (statistics.median(values) for values in (ratios, fast, slow))
     spread = f"{_figure(min(ratios))} to {_figure(max(ratios))}"
     print(
         f"\n{name}: {_figure(ratio)} times as fast ({spread} in {len(ratios)} rounds;"
-        f" medians {_span(one)} against {_span(other)})"
+        f" medians {_span(quick)} against {_span(other)})"
     )
-    MEASURED.append(Row(name, _span(one), _span(other), f"{_figure(ratio)} ({spread})"))
+    MEASURED.append(Row(name, _span(quick), _span(other), f"{_figure(ratio)} ({spread})"))
     return ratio
 
 

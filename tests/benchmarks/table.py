@@ -19,8 +19,8 @@ def table(rows: Sequence[Row], *, skipped: Sequence[str], on: date) -> str:
     """Markdown: when and where, the rows, and why what is missing was not measured."""
     lines = [f"Measured on {on.isoformat()}: {machine()}.", ""]
     lines += ["| One against another | One | Another | Times as fast |", "|---|---|---|---|"]
-    lines += [f"| {row.name} | {row.one} | {row.other} | {row.ratio} |" for row in rows]
-    lines += [line for why in skipped for line in ("", f"Not measured: {why}.")]
+    lines += [f"| {row.name} | {row.first} | {row.other} | {row.ratio} |" for row in rows]
+    lines += [line for reason in skipped for line in ("", f"Not measured: {reason}.")]
     return "\n".join(lines)
 
 
@@ -40,8 +40,8 @@ def _processor() -> str:
 
 def write(path: Path, text: str) -> None:
     """Replace what stands between the markers; raises NoMarkers."""
-    before, begin, rest = path.read_text().partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, remainder = path.read_text().partition(BEGIN)
+    _, end, after = remainder.partition(END)
     if not begin or not end:
         raise NoMarkers(f"{path} has no {BEGIN} ... {END}")
     path.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")

@@ -31,16 +31,16 @@ def test_a_trade_of_each_run() -> None:
         "mode": "paper", "exchange": "NSE", "orderType": "market", "productType": "carryforward",
         "initialCapital": 10_000,
     }}  # fmt: skip
-    mine, theirs = (
+    first_account, own_accounts = (
         [make_stepper(owners[n % len(owners)], **balance) for n in range(RUNS)] for _ in range(2)
     )
 
     def together() -> None:
-        trade(mine)
+        trade(first_account)
 
     def one_by_one() -> None:
-        for one in theirs:
-            trade([one])
+        for stepper in own_accounts:
+            trade([stepper])
 
     name = f"a trade of each of {RUNS} runs, with money and events, written together against alone"
     compare(name, together, one_by_one, ROUNDS)

@@ -77,7 +77,7 @@ def test_what_telling_adds_to_a_request() -> None:
         f"{noted:.2f} ms without",
     )
     MEASURED.append(row)
-    print(f"\n{row.name}: {row.one}; {row.other}")
+    print(f"\n{row.name}: {row.first}; {row.other}")
 
 
 class Hanging:
@@ -116,7 +116,7 @@ def test_how_soon_others_are_told_while_a_hundred_hang(tmp_path: Path) -> None:
         f"half within {middle:.2f} s, 95 % within {late:.2f} s",
     )
     MEASURED.append(row)
-    print(f"\n{row.name}: {row.one}; {max(waited):.2f} s at most")
+    print(f"\n{row.name}: {row.first}; {max(waited):.2f} s at most")
 
 
 def _owners(count: int, receiver: Counted, name: str) -> Iterator[User]:
@@ -160,4 +160,4 @@ def test_how_soon_a_burst_has_arrived(tmp_path: Path) -> None:
         f"all have arrived {drained - emitting:.0f} s after the last",
     )
     MEASURED.append(row)
-    print(f"\n{row.name}: {row.one}")
+    print(f"\n{row.name}: {row.first}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.benchmarks.peers.runners import ours
+from tests.benchmarks.peers.runners import service_runner
 from tests.benchmarks.side_by_side import report
 from tests.benchmarks.walks import candles_file, candles_folder
 
@@ -21,15 +21,15 @@ def grown(name: str, works: Mapping[int, Callable[[], float]]) -> None:
     seconds = dict(zip(works, zip(*rounds, strict=True), strict=True))
     for less, more in pairwise(works):
         report(f"{name}, {less:,} against {more:,}", seconds[less], seconds[more])
-        one, other = (1e6 * min(seconds[size]) / size for size in (less, more))
-        print(f"at best {one:,.3f} us for each and {other:,.3f} us")
+        small, other = (1e6 * min(seconds[size]) / size for size in (less, more))
+        print(f"at best {small:,.3f} us for each and {other:,.3f} us")
 
 
 def curves_grown(name: str, candles: Mapping[int, Path]) -> None:
     """Of candles to trades and equity, by the size of the candles."""
-    with ours() as mine:
+    with service_runner() as runner:
         works = {
-            size: lambda path=path: mine.measure("curve", path).seconds
+            size: lambda path=path: runner.measure("curve", path).seconds
             for size, path in candles.items()
         }
         grown(name, works)
@@ -51,9 +51,9 @@ def test_ten_times_the_symbols(tmp_path: Path) -> None:
 
 def test_ten_times_the_sets(tmp_path: Path) -> None:
     path = candles_file(tmp_path, 100_000)
-    with ours("with_our_search") as mine:
+    with service_runner("with_our_search") as runner:
         works = {
-            sets: lambda work=work: mine.measure(work, path).elapsed
+            sets: lambda work=work: runner.measure(work, path).elapsed
             for sets, work in ((100, "tenth"), (1_000, "search"))
         }
         grown("sets over 100,000 minutes on 2 threads", works)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.peers.environments import PeersMissing
-from tests.benchmarks.peers.runners import Measured, Runner, ours, peer
+from tests.benchmarks.peers.runners import Measured, Runner, peer, service_runner
 from tests.benchmarks.side_by_side import MEASURED, Row, report
 from tests.benchmarks.walks import candles_file, candles_folder
 
@@ -19,7 +19,7 @@ WORK = "minutes to trades and equity"
 
 
 class Runners(NamedTuple):
-    ours: Runner
+    service: Runner
     vectorbt: Runner
     backtesting: Runner
 
@@ -28,27 +28,27 @@ class Runners(NamedTuple):
 def runners() -> Iterator[Runners]:
     with ExitStack() as processes:
         try:
-            theirs = [processes.enter_context(peer(name)) for name in ("vectorbt", "backtesting")]
+            peers = [processes.enter_context(peer(name)) for name in ("vectorbt", "backtesting")]
         except PeersMissing as missing:
             pytest.skip(str(missing))
-        yield Runners(processes.enter_context(ours()), *theirs)
+        yield Runners(processes.enter_context(service_runner()), *peers)
 
 
-def agree(mine: Measured, theirs: Measured) -> None:
+def agree(service: Measured, other: Measured) -> None:
     """Their stops do not watch the entry bar or hang on the signal's close: a few trades differ."""
-    assert mine.trades == pytest.approx(theirs.trades, rel=0.05)
+    assert service.trades == pytest.approx(other.trades, rel=0.05)
     print(
-        f"{mine.trades:,} trades and {theirs.trades:,};"
-        f" first runs, with compilation: {mine.first:.2f} s and {theirs.first:.2f} s"
+        f"{service.trades:,} trades and {other.trades:,};"
+        f" first runs, with compilation: {service.first:.2f} s and {other.first:.2f} s"
     )
 
 
 def test_a_year_of_minutes(runners: Runners, tmp_path: Path) -> None:
     path, turns = candles_file(tmp_path, 100_000), []
     for turn in range(9):
-        curve = runners.ours.measure("curve", path)
+        curve = runners.service.measure("curve", path)
         vectorbt = runners.vectorbt.measure("curve", path)
-        whole = runners.ours.measure("backtest", path)
+        whole = runners.service.measure("backtest", path)
         slowest = [runners.backtesting.measure("curve", path)] if turn % 3 == 0 else []
         turns.append((curve, whole, vectorbt, slowest))
     seconds = np.array([[run.seconds for run in turn[:3]] for turn in turns]).T
@@ -69,13 +69,13 @@ def test_a_year_of_minutes(runners: Runners, tmp_path: Path) -> None:
 def test_ten_years_of_minutes(runners: Runners, tmp_path: Path) -> None:
     path = candles_file(tmp_path, 1_000_000)
     pairs = [
-        (runners.ours.measure("curve", path), runners.vectorbt.measure("curve", path))
+        (runners.service.measure("curve", path), runners.vectorbt.measure("curve", path))
         for _ in range(3)
     ]
     report(
         f"1,000,000 {WORK}, ours against vectorbt",
-        [mine.seconds for mine, _ in pairs],
-        [theirs.seconds for _, theirs in pairs],
+        [service.seconds for service, _ in pairs],
+        [other.seconds for _, other in pairs],
     )
     agree(*pairs[0])
 
@@ -91,7 +91,7 @@ def test_a_portfolio(tmp_path: Path) -> None:
             vectorbt = processes.enter_context(peer("vectorbt"))
         except PeersMissing as missing:
             pytest.skip(str(missing))
-        apart, joined = (processes.enter_context(ours()) for _ in range(2))
+        apart, joined = (processes.enter_context(service_runner()) for _ in range(2))
         works = ("curve", apart), ("joined", joined), ("portfolio", vectorbt)
         turns = [[runner.measure(work, folder) for work, runner in works] for _ in range(5)]
     name = "50 symbols of 100,000 minutes on one account, ours from {} against vectorbt"
@@ -100,7 +100,7 @@ def test_a_portfolio(tmp_path: Path) -> None:
     report(read, seconds[0], seconds[2])
     report(made, seconds[1], seconds[2])
     agree(turns[0][0], turns[0][2])
-    mine, theirs = turns[-1][0].megabytes, turns[-1][2].megabytes
-    sizes = f"{mine:,.0f} MB", f"{theirs:,.0f} MB"
+    service, other = turns[-1][0].megabytes, turns[-1][2].megabytes
+    sizes = f"{service:,.0f} MB", f"{other:,.0f} MB"
     print(f"memory at most: {sizes[0]} and {sizes[1]}")
     MEASURED.append(Row(f"{read}, memory at most", *sizes))

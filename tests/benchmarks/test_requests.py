@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.bench, pytest.mark.timeout(600)]
 
 SECRET = "a secret that both services know"
 SIGNING_KEY = hashlib.blake2b(b"access and refresh tokens", key=SECRET.encode()).hexdigest()
-MINE, OTHERS = 1_000, 9_000
+ALGORITHMS_OF_TRADER, ALGORITHMS_OF_OTHER = 1_000, 9_000
 TURNS, REQUESTS = 8, 400
 LOGINS = 18  # fewer than the sessions a user may have
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -54,8 +54,8 @@ class Side(NamedTuple):
 
 
 class Sides(NamedTuple):
-    ours: Side
-    theirs: Side
+    django_side: Side
+    fastapi_side: Side
     service: Service
     token: str
     algorithm: str
@@ -76,15 +76,15 @@ def sides() -> Iterator[Sides]:
             )
         except PeersMissing as missing:
             pytest.skip(str(missing))
-        ours = Side(started.port, started.running()["web"])
-        theirs = Side(peer.port, [peer.pid])
-        yield Sides(ours, theirs, started, token, algorithm)
+        django_side = Side(started.port, started.running()["web"])
+        fastapi_side = Side(peer.port, [peer.pid])
+        yield Sides(django_side, fastapi_side, started, token, algorithm)
 
 
 def _filled(started: Service) -> tuple[str, str]:
     """Algorithms of two users; (a token of the first, one of theirs)."""
     client = Client(f"http://127.0.0.1:{started.port}", lambda line: None)
-    for name, count in (("other", OTHERS), ("trader", MINE)):
+    for name, count in (("other", ALGORITHMS_OF_OTHER), ("trader", ALGORITHMS_OF_TRADER)):
         body = {"email": f"{name}@example.com", "password": "a long password", "name": name}
         client.token = ""
         client.token = client.call("POST", "/api/auth/signup", body, expect=201)["accessToken"]
@@ -107,7 +107,7 @@ class Turn(NamedTuple):
     elapsed: float
     web: float
     database: float
-    each: list[float]
+    latencies: list[float]
 
 
 def turn(side: Side, sides: Sides, sent: bytes) -> Turn:
@@ -115,7 +115,7 @@ def turn(side: Side, sides: Sides, sent: bytes) -> Turn:
     web, database = _processor(side.web), _processor(backends)
     load = ask(side.port, sent, times=REQUESTS)
     web, database = _processor(side.web) - web, _processor(backends) - database
-    return Turn(load.seconds / REQUESTS, web / REQUESTS, database / REQUESTS, load.each)
+    return Turn(load.seconds / REQUESTS, web / REQUESTS, database / REQUESTS, load.latencies)
 
 
 def _processor(pids: list[int]) -> float:
@@ -127,17 +127,20 @@ def _processor(pids: list[int]) -> float:
 def compare(name: str, sides: Sides, method: str, path: str) -> None:
     """Turns, of which the first of each side is not counted; the ratio is of requests a second."""
     sent = request(method, path, token=sides.token)
-    pairs = [(turn(sides.ours, sides, sent), turn(sides.theirs, sides, sent)) for _ in range(TURNS)]
-    ours, theirs = zip(*pairs[1:], strict=True)
+    pairs = [
+        (turn(sides.django_side, sides, sent), turn(sides.fastapi_side, sides, sent))
+        for _ in range(TURNS)
+    ]
+    django_turns, fastapi_turns = zip(*pairs[1:], strict=True)
     report(
         f"{name}, ours against FastAPI",
-        [one.elapsed for one in ours],
-        [one.elapsed for one in theirs],
+        [turn.elapsed for turn in django_turns],
+        [turn.elapsed for turn in fastapi_turns],
     )
-    print(f"web and database work {_work(ours)} a request, theirs {_work(theirs)}")
-    print(f"theirs: {_tail(theirs)}")
-    MEASURED.append(Row(f"{name}, {CONNECTIONS} at a time", _tail(ours)))
-    print(f"ours: {MEASURED[-1].one}")
+    print(f"web and database work {_work(django_turns)} a request, theirs {_work(fastapi_turns)}")
+    print(f"theirs: {_tail(fastapi_turns)}")
+    MEASURED.append(Row(f"{name}, {CONNECTIONS} at a time", _tail(django_turns)))
+    print(f"ours: {MEASURED[-1].first}")
 
 
 def _work(turns: Sequence[Turn]) -> str:
@@ -149,25 +152,25 @@ def _work(turns: Sequence[Turn]) -> str:
 
 
 def _tail(turns: Sequence[Turn]) -> str:
-    waited = [1000 * seconds for turn in turns for seconds in turn.each]
+    waited = [1000 * seconds for turn in turns for seconds in turn.latencies]
     middle, late = np.percentile(waited, (50, 99))
     return f"half under {middle:.1f} ms, 99 % under {late:.1f} ms, {late / middle:.1f} times that"
 
 
 def test_logins(sides: Sides) -> None:
     """One after another, as the row of the user is locked; the hash is most of it."""
-    client = Client(f"http://127.0.0.1:{sides.ours.port}", lambda line: None)
+    client = Client(f"http://127.0.0.1:{sides.django_side.port}", lambda line: None)
     login = {"email": "trader@example.com", "password": "a long password"}
-    before = _processor(sides.ours.web)
+    before = _processor(sides.django_side.web)
     for _ in range(LOGINS):
         client.call("POST", "/api/auth/login", login)
-    each = (_processor(sides.ours.web) - before) / LOGINS
-    MEASURED.append(Row("a login, processor time of the web process", f"{1000 * each:.1f} ms"))
-    print(f"\n{MEASURED[-1].name}: {MEASURED[-1].one}")
+    seconds = (_processor(sides.django_side.web) - before) / LOGINS
+    MEASURED.append(Row("a login, processor time of the web process", f"{1000 * seconds:.1f} ms"))
+    print(f"\n{MEASURED[-1].name}: {MEASURED[-1].first}")
 
 
 def test_a_list(sides: Sides) -> None:
-    compare(f"20 of {MINE:,} algorithms", sides, "GET", "/api/trading/algorithms")
+    compare(f"20 of {ALGORITHMS_OF_TRADER:,} algorithms", sides, "GET", "/api/trading/algorithms")
 
 
 def test_one(sides: Sides) -> None:

@@ -70,9 +70,9 @@ def in_the_database(query: str) -> float:
     asked: list[tuple[str, Any]] = []
 
     # Any: as Django calls such a wrapper.
-    def listen(execute: Callable[..., Any], sql: str, parameters: Any, *rest: Any) -> Any:
+    def listen(execute: Callable[..., Any], sql: str, parameters: Any, *others: Any) -> Any:
         asked.append((sql, parameters))
-        return execute(sql, parameters, *rest)
+        return execute(sql, parameters, *others)
 
     with connection.execute_wrapper(listen):
         searching.search(
@@ -84,8 +84,8 @@ def in_the_database(query: str) -> float:
 def _explained(sql: str, parameters: Any) -> float:
     with connection.cursor() as cursor:
         cursor.execute(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) {sql}", parameters)
-        told = cursor.fetchone()[0][0]
-    return float(told["Planning Time"] + told["Execution Time"])
+        plan = cursor.fetchone()[0][0]
+    return float(plan["Planning Time"] + plan["Execution Time"])
 
 
 @pytest.mark.parametrize("trigrams", [True, False], ids=["with pg_trgm", "without it"])

@@ -16,7 +16,7 @@ from apps.engine.simulation.plan import Terms, plan_of, terms_of
 from apps.engine.simulation.plays import to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History
 from apps.engine.simulation.stage import stage_of
-from tests.benchmarks.peers.runners import ours
+from tests.benchmarks.peers.runners import service_runner
 from tests.benchmarks.peers.with_ours import CAPITAL, CHARGED, SYMBOL, every_rule
 from tests.benchmarks.peers.with_ours import strategy as crossing
 from tests.benchmarks.side_by_side import compare, report
@@ -64,8 +64,8 @@ def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
 def test_every_rule_against_the_plain_case(tmp_path: Path) -> None:
     """As whole work: candles to trades and equity."""
     path = candles_file(tmp_path, 100_000)
-    with ours() as mine:
-        turns = [(mine.measure("curve", path), mine.measure("rules", path)) for _ in range(9)]
+    with service_runner() as runner:
+        turns = [(runner.measure("curve", path), runner.measure("rules", path)) for _ in range(9)]
     seconds = ([run.seconds for run in runs] for runs in zip(*turns, strict=True))
     name = "100,000 minutes to trades and equity, a stop and a target against every rule"
     assert report(name, *seconds) > 0
@@ -78,7 +78,7 @@ def test_indicators_by_blocks_against_one_pass() -> None:
     blocks = len(np.unique(block_id(candles.time, "1m")))
     ratio = compare(
         f"two averages of 100,000 minutes, one pass against {blocks} blocks with all signals",
-        lambda: [compute(one, candles) for one in ema],
+        lambda: [compute(indicator, candles) for indicator in ema],
         lambda: signals_of(watch_of(strategy), candles, {}, 0, len(candles)),
         rounds=15,
     )

@@ -22,7 +22,7 @@ from apps.engine.studies.sweep import CACHE_BYTES, Search, objective_of, sweep
 from apps.engine.studies.walk_forward import walk_forward
 from apps.engine.studies.windows import windows_of
 from tests.benchmarks.peers.environments import PeersMissing
-from tests.benchmarks.peers.runners import ours, peer
+from tests.benchmarks.peers.runners import peer, service_runner
 from tests.benchmarks.peers.with_ours import CAPITAL, SYMBOL, strategy
 from tests.benchmarks.side_by_side import compare, report
 from tests.benchmarks.walks import candles_file, minutes, session_bars
@@ -153,8 +153,8 @@ def test_a_walk_forward_against_one_simulation_after_another() -> None:
         ]
         tested = [(strategies[0], window.test, window.end) for window in windows]
         return [
-            simulate(one, histories, start=edges[first], end=edges[end], capital=CAPITAL)
-            for one, first, end in trained + tested
+            simulate(strategy, histories, start=edges[first], end=edges[end], capital=CAPITAL)
+            for strategy, first, end in trained + tested
         ]
 
     name = (
@@ -175,24 +175,24 @@ def test_a_search_against_vectorbt(tmp_path: Path) -> None:
             vectorbt = processes.enter_context(peer("vectorbt"))
         except PeersMissing as missing:
             pytest.skip(str(missing))
-        mine = processes.enter_context(ours("with_our_search"))
+        runner = processes.enter_context(service_runner("with_our_search"))
         turns = [
             (
-                mine.measure("search", path),
-                mine.measure("study", path),
+                runner.measure("search", path),
+                runner.measure("study", path),
                 vectorbt.measure("sweep", path),
             )
             for _ in range(3)
         ]
-        traded = mine.measure("trades", path).trades
-    searched, studied, theirs = zip(*turns, strict=True)
-    counted_up = [one.seconds * sets / 50 for one in theirs]
+        traded = runner.measure("trades", path).trades
+    searched, studied, fifty = zip(*turns, strict=True)
+    counted_up = [measured.seconds * sets / 50 for measured in fifty]
     name = "1,000 sets over 100,000 minutes on 2 threads, {} against vectorbt, counted up from 50"
-    report(name.format("searched"), [one.elapsed for one in searched], counted_up)
-    report(name.format("a whole study"), [one.elapsed for one in studied], counted_up)
-    assert traded == pytest.approx(theirs[0].trades, rel=0.05)
+    report(name.format("searched"), [measured.elapsed for measured in searched], counted_up)
+    report(name.format("a whole study"), [measured.elapsed for measured in studied], counted_up)
+    assert traded == pytest.approx(fifty[0].trades, rel=0.05)
     print(
-        f"{traded:,} trades of fifty sets and {theirs[0].trades:,};"
+        f"{traded:,} trades of fifty sets and {fifty[0].trades:,};"
         f" {searched[0].seconds:.2f} s of processor time;"
-        f" at most {studied[-1].megabytes:,.0f} MB and {theirs[-1].megabytes:,.0f} MB"
+        f" at most {studied[-1].megabytes:,.0f} MB and {fifty[-1].megabytes:,.0f} MB"
     )

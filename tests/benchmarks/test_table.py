@@ -23,8 +23,8 @@ def test_the_readme_keeps_everything_around_the_table(tmp_path: Path) -> None:
     copy.write_text(readme)
     write(copy, "one table")
     write(copy, "another table")
-    before, rest = readme.split(BEGIN)
-    assert copy.read_text() == f"{before}{BEGIN}\nanother table\n{END}{rest.split(END)[1]}"
+    before, remainder = readme.split(BEGIN)
+    assert copy.read_text() == f"{before}{BEGIN}\nanother table\n{END}{remainder.split(END)[1]}"
 
 
 def test_a_file_without_markers_is_refused(tmp_path: Path) -> None:

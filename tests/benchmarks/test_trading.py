@@ -102,9 +102,9 @@ def eager(n: int) -> dict[str, Any]:
 def used(worker: Worker) -> tuple[float, float]:
     """(seconds of CPU so far, the most memory so far in MB)."""
     assert worker.process is not None
-    place = Path(f"/proc/{worker.process.pid}")
-    ticks = (place / "stat").read_text().rpartition(")")[2].split()
-    (most,) = (line for line in (place / "status").read_text().splitlines() if "VmHWM" in line)
+    process = Path(f"/proc/{worker.process.pid}")
+    ticks = (process / "stat").read_text().rpartition(")")[2].split()
+    (most,) = (line for line in (process / "status").read_text().splitlines() if "VmHWM" in line)
     seconds = (int(ticks[11]) + int(ticks[12])) / os.sysconf("SC_CLK_TCK")
     return seconds, int(most.split()[1]) / 1024
 
@@ -128,7 +128,7 @@ def bar_of(count: int, runners: int, directory: Path) -> tuple[float, str]:
             walls.append(time.perf_counter() - began)
             spent = [used(worker)[0] - cpu for worker, cpu in zip(workers, before, strict=True)]
             cpus.append(sum(spent))
-            print(f"{walls[-1]:.2f} s, CPU {', '.join(f'{each:.2f}' for each in spent)}")
+            print(f"{walls[-1]:.2f} s, CPU {', '.join(f'{seconds:.2f}' for seconds in spent)}")
         memory = max(used(worker)[1] for worker in workers)
     wall, cpu = sorted(walls[UNTIMED:])[TIMED // 2], sorted(cpus[UNTIMED:])[TIMED // 2]
     return wall, f"{wall:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB at most"
@@ -151,8 +151,8 @@ def orders_seen(start: int) -> list[float]:
     began, bar_time, is_over = time.perf_counter(), moment(start), False
     while not is_over:
         is_over = all_through(start)
-        found = Order.objects.filter(bar_time=bar_time).count()
-        seen += [time.perf_counter() - began] * (found - len(seen))
+        count = Order.objects.filter(bar_time=bar_time).count()
+        seen += [time.perf_counter() - began] * (count - len(seen))
         time.sleep(LOOK)
     return seen
 
@@ -170,9 +170,9 @@ def test_from_a_bar_to_its_orders(
         for n in range(UNTIMED + BARS):
             start = market.start
             market.close_bar()
-            found = orders_seen(start)
-            print(f"{len(found)} orders, the last after {found[-1]:.2f} s")
-            seen += found if n >= UNTIMED else []
+            seconds = orders_seen(start)
+            print(f"{len(seconds)} orders, the last after {seconds[-1]:.2f} s")
+            seen += seconds if n >= UNTIMED else []
             time.sleep(APART)
     half, most, last = np.quantile(seen, [0.5, 0.95, 1])
     name = f"from a bar to each order: {PROMPT} algorithms ({kind}), 100 symbols, two runners"

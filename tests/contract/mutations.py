@@ -18,10 +18,10 @@ class Mutant(NamedTuple):
     """The body to send, and what was done to the good one."""
 
     raw: bytes
-    told: str
+    changes: str
 
 
-class _Place(NamedTuple):
+class _Node(NamedTuple):
     """Where a value stands: an object or array, and the key or index in it."""
 
     within: Json
@@ -131,58 +131,58 @@ def mutants(good: Sequence[Json], *, seed: int, first: int, count: int) -> Itera
 
 
 def _mutant(good: Sequence[Json], random: Random) -> Mutant:
-    body, told = random.choice(good), []
+    body, changes = random.choice(good), []
     for _ in range(random.choice((1, 1, 1, 2, 2, 3))):
         places = list(_places(body))
         if not places:
             break
-        place = random.choice(places)
+        node = random.choice(places)
         change = random.choice(_CHANGES)
-        said = change(place, places, random)
-        told.append(f"{change.__name__.strip('_')} {place.path[-80:]} {said}")
+        said = change(node, places, random)
+        changes.append(f"{change.__name__.strip('_')} {node.path[-80:]} {said}")
     raw = json.dumps(body, ensure_ascii=random.random() < 0.5).encode("utf-8", "surrogatepass")
     if random.random() < 0.1:
         breakage = random.choice(_BREAKAGES)
         raw = breakage(raw, random)
-        told.append(breakage.__name__.strip("_"))
-    return Mutant(raw, "; ".join(told))
+        changes.append(breakage.__name__.strip("_"))
+    return Mutant(raw, "; ".join(changes))
 
 
-def _places(value: Json, path: str = "") -> Iterator[_Place]:
+def _places(value: Json, path: str = "") -> Iterator[_Node]:
     """Every place of a tree, but little of a list that a mutation made huge."""
     keys = list(value)[:60] if isinstance(value, dict) else range(min(len(value), 60))
     for key in keys:
-        here = f"{path}.{key}" if isinstance(value, dict) else f"{path}[{key}]"
-        yield _Place(value, key, here.lstrip("."))
+        path_of_child = f"{path}.{key}" if isinstance(value, dict) else f"{path}[{key}]"
+        yield _Node(value, key, path_of_child.lstrip("."))
         if isinstance(value[key], dict | list):
-            yield from _places(value[key], here)
+            yield from _places(value[key], path_of_child)
 
 
 # Changes of the tree; each says in a few words what it put there.
 
 
-def _drop(place: _Place, places: Sequence[_Place], random: Random) -> str:
-    del place.within[place.key]
+def _drop(node: _Node, places: Sequence[_Node], random: Random) -> str:
+    del node.within[node.key]
     return ""
 
 
-def _repeat(place: _Place, places: Sequence[_Place], random: Random) -> str:
+def _repeat(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """Once more in its list, or under another name."""
-    value, times = deepcopy(place.value), random.choice((1, 1, 1, 19, 60))
-    if isinstance(place.within, list):
-        place.within.extend([value] * times)
+    value, times = deepcopy(node.value), random.choice((1, 1, 1, 19, 60))
+    if isinstance(node.within, list):
+        node.within.extend([value] * times)
         return f"{times} times"
     other = random.choice(KEYS)
-    place.within[other] = value
+    node.within[other] = value
     return f"as {other[:20]!r}"
 
 
-def _rename(place: _Place, places: Sequence[_Place], random: Random) -> str:
+def _rename(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """A typo: one letter dropped, doubled, swapped, changed, or in the other case."""
-    if not isinstance(place.key, str) or not place.key:
-        return _swap_type(place, places, random)
-    name = _typo(place.key, random)
-    place.within[name] = place.within.pop(place.key)
+    if not isinstance(node.key, str) or not node.key:
+        return _swap_type(node, places, random)
+    name = _typo(node.key, random)
+    node.within[name] = node.within.pop(node.key)
     return f"to {name[:30]!r}"
 
 
@@ -203,50 +203,46 @@ def _typo(text: str, random: Random) -> str:
     )
 
 
-def _swap_type(place: _Place, places: Sequence[_Place], random: Random) -> str:
-    value = place.value
+def _swap_type(node: _Node, places: Sequence[_Node], random: Random) -> str:
+    value = node.value
     swapped: Any = (
         None, True, False, str(value)[:200], [value], {"value": value}, [], {}, "1", 1, 1.0, [None],
     )  # fmt: skip
-    return _put(place, random.choice(swapped))
+    return _put(node, random.choice(swapped))
 
 
-def _number(place: _Place, places: Sequence[_Place], random: Random) -> str:
-    value = place.value
+def _number(node: _Node, places: Sequence[_Node], random: Random) -> str:
+    value = node.value
     if isinstance(value, int | float) and not isinstance(value, bool) and random.random() < 0.3:
-        return _put(
-            place, random.choice((-value, value * 10, value / 10, value + 0.5, value * 1.0))
-        )
-    return _put(place, random.choice(NUMBERS))
+        return _put(node, random.choice((-value, value * 10, value / 10, value + 0.5, value * 1.0)))
+    return _put(node, random.choice(NUMBERS))
 
 
-def _text(place: _Place, places: Sequence[_Place], random: Random) -> str:
-    if isinstance(place.value, str) and place.value and random.random() < 0.3:
-        return _put(place, _typo(place.value, random))
-    return _put(place, random.choice(TEXTS))
+def _text(node: _Node, places: Sequence[_Node], random: Random) -> str:
+    if isinstance(node.value, str) and node.value and random.random() < 0.3:
+        return _put(node, _typo(node.value, random))
+    return _put(node, random.choice(TEXTS))
 
 
-def _word(place: _Place, places: Sequence[_Place], random: Random) -> str:
-    return _put(place, random.choice(random.choice((WORDS, WORDS, SYMBOLS, MOMENTS, TIMES))))
+def _word(node: _Node, places: Sequence[_Node], random: Random) -> str:
+    return _put(node, random.choice(random.choice((WORDS, WORDS, SYMBOLS, MOMENTS, TIMES))))
 
 
-def _fitting(place: _Place, places: Sequence[_Place], random: Random) -> str:
+def _fitting(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """A value of the kind that stands there: what is wrong with it is less plain."""
-    name = str(place.key)
+    name = str(node.key)
     if name.endswith("Date"):
-        return _put(place, random.choice(MOMENTS))
-    if "symbols" in place.path:
+        return _put(node, random.choice(MOMENTS))
+    if "symbols" in node.path:
         listed = [random.choice(SYMBOLS) for _ in range(random.choice((1, 2, 3, 50, 51)))]
-        return _put(place, listed if name == "symbols" else listed[0])
+        return _put(node, listed if name == "symbols" else listed[0])
     if name in ("from", "to", "squareOffTime"):
-        return _put(place, random.choice(TIMES))
+        return _put(node, random.choice(TIMES))
     if name == "algorithmId":
-        return _put(place, random.choice(("0" * 24, "f" * 24, "F" * 24, "0" * 23, "g" * 24, "id")))
-    if isinstance(place.value, bool):
-        return _put(place, not place.value)
-    return _put(
-        place, random.choice(_kin(place.value) if isinstance(place.value, str) else NUMBERS)
-    )
+        return _put(node, random.choice(("0" * 24, "f" * 24, "F" * 24, "0" * 23, "g" * 24, "id")))
+    if isinstance(node.value, bool):
+        return _put(node, not node.value)
+    return _put(node, random.choice(_kin(node.value) if isinstance(node.value, str) else NUMBERS))
 
 
 def _kin(word: str) -> Sequence[str]:
@@ -254,42 +250,42 @@ def _kin(word: str) -> Sequence[str]:
     return next((kind.split() for kind in KINDS if word in kind.split()), WORDS)
 
 
-def _nudge(place: _Place, places: Sequence[_Place], random: Random) -> str:
+def _nudge(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """About as much as there was: often still right."""
-    value = place.value
+    value = node.value
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return _fitting(place, places, random)
+        return _fitting(node, places, random)
     by = random.choice((0.1, 0.5, 0.9, 1.1, 2, 3, 10))
-    return _put(place, int(value * by) if isinstance(value, int) else value * by)
+    return _put(node, int(value * by) if isinstance(value, int) else value * by)
 
 
-def _sibling(place: _Place, places: Sequence[_Place], random: Random) -> str:
+def _sibling(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """The value of another place."""
-    return _put(place, deepcopy(random.choice(places).value))
+    return _put(node, deepcopy(random.choice(places).value))
 
 
-def _foreign_key(place: _Place, places: Sequence[_Place], random: Random) -> str:
+def _foreign_key(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """A key more: one of another object, or one that nobody knows."""
-    target = place.value if isinstance(place.value, dict) else place.within
+    target = node.value if isinstance(node.value, dict) else node.within
     if not isinstance(target, dict):
-        return _swap_type(place, places, random)
+        return _swap_type(node, places, random)
     named = [other for other in places if isinstance(other.key, str)]
-    known = random.choice(named) if named else place
+    known = random.choice(named) if named else node
     name = str(random.choice((known.key, random.choice(KEYS))))
     target[name] = deepcopy(random.choice((known.value, 1, None, "x", {})))
     return f"{name[:30]!r}"
 
 
-def _nest(place: _Place, places: Sequence[_Place], random: Random) -> str:
-    value, deep = place.value, random.choice((1, 2, 3, 12, 19, 25, 200))
+def _nest(node: _Node, places: Sequence[_Node], random: Random) -> str:
+    value, deep = node.value, random.choice((1, 2, 3, 12, 19, 25, 200))
     name = random.choice(("value", "conditions", "indicator", "group", "x"))
     for _ in range(deep):
         value = [value] if name == "x" else {name: value}
-    place.within[place.key] = value
+    node.within[node.key] = value
     return f"{deep} deep"
 
 
-def _grow(place: _Place, places: Sequence[_Place], random: Random) -> str:
+def _grow(node: _Node, places: Sequence[_Node], random: Random) -> str:
     """A list or an object of very many."""
     many = random.choice((21, 51, 51, 1_000, 1_000, 20_000))
     filled: tuple[Callable[[], Json], ...] = (
@@ -301,13 +297,13 @@ def _grow(place: _Place, places: Sequence[_Place], random: Random) -> str:
         lambda: {f"key{n}": n for n in range(many)},
         lambda: {f"stopLos{n}": {"type": "percentage"} for n in range(many)},
         lambda: [{"type": "indicator_value", "indicator": {"typ": "RSI"}} for _ in range(many)],
-        lambda: [deepcopy(place.value)] * (21 if isinstance(place.value, dict | list) else many),
+        lambda: [deepcopy(node.value)] * (21 if isinstance(node.value, dict | list) else many),
     )
-    return _put(place, random.choice(filled)())
+    return _put(node, random.choice(filled)())
 
 
-def _put(place: _Place, value: Json) -> str:
-    place.within[place.key] = value
+def _put(node: _Node, value: Json) -> str:
+    node.within[node.key] = value
     return repr(value)[:60]
 
 
@@ -376,11 +372,11 @@ def _flip(raw: bytes, random: Random) -> bytes:
 
 def _after(raw: bytes, mark: bytes, random: Random) -> int:
     """Right behind one of the marks; at the end where there is none."""
-    ends = [end + len(mark) for end in _found(raw, mark)]
+    ends = [end + len(mark) for end in _positions_of(raw, mark)]
     return random.choice(ends) if ends else len(raw)
 
 
-def _found(raw: bytes, mark: bytes) -> Iterator[int]:
+def _positions_of(raw: bytes, mark: bytes) -> Iterator[int]:
     at = raw.find(mark)
     while at >= 0:
         yield at

@@ -31,16 +31,18 @@ class _Pairs(list[tuple[str, Json]]):
 
 def read(raw: bytes) -> Sent:
     try:
-        found = json.loads(raw.decode("utf-8") or "{}", object_pairs_hook=_Pairs, parse_int=_whole)
+        document = json.loads(
+            raw.decode("utf-8") or "{}", object_pairs_hook=_Pairs, parse_int=_whole
+        )
     except (ValueError, RecursionError):
         return Sent(None, {}, frozenset())
-    if not isinstance(found, _Pairs) or _depth(found) > MAX_DEPTH:
+    if not isinstance(document, _Pairs) or _depth(document) > MAX_DEPTH:
         return Sent(None, {}, frozenset())
     places: dict[str, list[Json]] = {}
-    for path, value in _walk(found, ""):
+    for path, value in _walk(document, ""):
         places.setdefault(path, []).append(value)
     twice = frozenset(path for path, values in places.items() if len(values) > 1)
-    return Sent(_plain(found), places, twice)
+    return Sent(_plain(document), places, twice)
 
 
 def _whole(text: str) -> float:
@@ -55,14 +57,14 @@ def _depth(value: Json) -> int:
 def _walk(value: Json, path: str) -> Iterator[tuple[str, Json]]:
     if isinstance(value, _Pairs):
         for key, inner in value:
-            here = f"{path}.{key}" if path else key
-            yield here, inner
-            yield from _walk(inner, here)
+            child_path = f"{path}.{key}" if path else key
+            yield child_path, inner
+            yield from _walk(inner, child_path)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            here = f"{path}[{index}]"
-            yield here, inner
-            yield from _walk(inner, here)
+            child_path = f"{path}[{index}]"
+            yield child_path, inner
+            yield from _walk(inner, child_path)
 
 
 def _plain(value: Json) -> Json:
@@ -111,12 +113,12 @@ def assert_names_its_place(fault: dict[str, Any], sent: Sent) -> None:
         assert doubled or any(is_echo(fault["value"], v) for v in values), (fault, values)
 
 
-def standing_at(place: str, sent: Sent) -> list[Json]:
+def standing_at(prefix: str, sent: Sent) -> list[Json]:
     """What was sent at a path, or at those that begin so where it is told cut short."""
-    if not place.endswith("…"):
-        return [_plain(value) for value in sent.places.get(place, [])]
-    found = [values for path, values in sent.places.items() if path.startswith(place[:-1])]
-    return [_plain(value) for values in found for value in values]
+    if not prefix.endswith("…"):
+        return [_plain(value) for value in sent.places.get(prefix, [])]
+    matching = [values for path, values in sent.places.items() if path.startswith(prefix[:-1])]
+    return [_plain(value) for values in matching for value in values]
 
 
 def is_echo(shown: Json, value: Json) -> bool:

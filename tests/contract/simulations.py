@@ -30,11 +30,11 @@ def simulated(steps: dict[str, Any]) -> bool:
         result = simulate(strategy, histories, start=0, end=2**40, capital=capital)
     except EngineError:
         return False
-    told = (
+    output = (
         result.performance,
         trade_dicts(result.trades, result.symbols, result.excursions, result.fills),
     )
-    json.dumps([told, curve_points(result.curve, 100), result.receipt], allow_nan=False)
+    json.dumps([output, curve_points(result.curve, 100), result.receipt], allow_nan=False)
     return True
 
 

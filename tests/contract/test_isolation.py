@@ -30,8 +30,8 @@ from tests.backtests.submissions import submit
 from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.market.bars import store_candles
+from tests.trading.standing import add_order, standing, start
 from tests.trading.standing import hold as hold_position
-from tests.trading.standing import place, standing, start
 from tests.webhooks.events import endpoint_of
 
 RECENTLY = wire_time(timezone.now())
@@ -81,7 +81,7 @@ def delivery_of(user: User) -> str:
 
 
 def order_of(user: User) -> str:
-    return str(place(standing(user, "active").runs.get()).pk)
+    return str(add_order(standing(user, "active").runs.get()).pk)
 
 
 OWNED: dict[str, Callable[[User], str]] = {
@@ -131,17 +131,17 @@ def prepared(text: str, ids: dict[str, str]) -> dict[str, str]:
 
 
 def filled(text: str, ids: dict[str, str]) -> str:
-    path = re.sub(r"<\w+:(\w+)>", lambda found: ids.get(found[1], SYMBOL), text)
+    path = re.sub(r"<\w+:(\w+)>", lambda match: ids.get(match[1], SYMBOL), text)
     return path + QUESTIONS.get(text.rpartition("/")[2], "")
 
 
 def stored() -> dict[str, str]:
     """A digest of every row of every table of ours."""
-    ours = (model for model in apps.get_models() if model.__module__.startswith("apps."))
+    models = (model for model in apps.get_models() if model.__module__.startswith("apps."))
     digests = (
         f"SELECT '{model.__name__}', md5(string_agg(one::text, ' ' ORDER BY one::text))"
         f" FROM {model._meta.db_table} AS one"
-        for model in ours
+        for model in models
     )
     with connection.cursor() as cursor:
         cursor.execute(" UNION ALL ".join(digests))
@@ -172,17 +172,17 @@ def intruders(bob: User) -> list[User]:
 @pytest.mark.parametrize("text", sorted(WITH_ID))
 def test_not_mine_is_not_there(api: Api, alice: User, intruders: list[User], text: str) -> None:
     kinds, known = WITH_ID[text]
-    mine = prepared(text, {kind: owned(kind, alice) for kind in kinds})
-    nothing = dict.fromkeys(kinds, ABSENT)
-    names = {*mine.values(), ABSENT}
+    own_ids = prepared(text, {kind: owned(kind, alice) for kind in kinds})
+    absent_ids = dict.fromkeys(kinds, ABSENT)
+    names = {*own_ids.values(), ABSENT}
     clients = [api(user) for user in intruders]
     before = stored()
     for client in clients:
         for method in METHODS:
             met = []
             for body in BODIES if method in known else BODIES[:1]:
-                foreign = answer(client, method, filled(text, mine), body, names)
-                assert foreign == answer(client, method, filled(text, nothing), body, names)
+                foreign = answer(client, method, filled(text, own_ids), body, names)
+                assert foreign == answer(client, method, filled(text, absent_ids), body, names)
                 assert MARK not in foreign[2]
                 met.append(foreign[0])
             assert {status // 100 for status in met} == {4}, (method, met)

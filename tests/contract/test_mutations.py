@@ -107,10 +107,11 @@ class Counts:
     largest: int = 0
 
     def __str__(self) -> str:
-        seconds, told = self.slowest
+        seconds, changes = self.slowest
         return (
             f"{self.answers}, {self.complete} complete, {self.simulated} simulated, "
-            f"slowest {seconds * 1000:.0f} ms ({told[:100]}), largest answer {self.largest} bytes"
+            f"slowest {seconds * 1000:.0f} ms ({changes[:100]}), "
+            f"largest answer {self.largest} bytes"
         )
 
 
@@ -131,7 +132,7 @@ class Sender:
         response = self.client.generic(verb, path, mutant.raw, content_type="application/json")  # type: ignore[arg-type]  # bytes are taken too
         seconds = time.process_time() - begun
         counts = self.counts
-        counts.slowest = max(counts.slowest, (seconds, mutant.told))
+        counts.slowest = max(counts.slowest, (seconds, mutant.changes))
         counts.largest = max(counts.largest, len(response.content))
         counts.answers[response.status_code] = counts.answers.get(response.status_code, 0) + 1
         assert seconds < SLOWEST, f"took {seconds:.2f} s"
@@ -139,17 +140,17 @@ class Sender:
         return response
 
 
-def run(sender: Sender, some: Iterator[Mutant], judge: Callable[[Mutant], None]) -> None:
+def run(sender: Sender, batch: Iterator[Mutant], judge: Callable[[Mutant], None]) -> None:
     """Judge each; tell of all surprises at the end, with what was done to the body."""
-    for number, mutant in enumerate(some):
+    for number, mutant in enumerate(batch):
         try:
             judge(mutant)
         except AssertionError as surprise:
-            sender.counts.surprises.append(f"{number}: {mutant.told}\n    {str(surprise)[:600]}")
+            sender.counts.surprises.append(f"{number}: {mutant.changes}\n    {str(surprise)[:600]}")
             sender.settle()
     print(f"\n{sender.counts}")
-    told = "\n".join(sender.counts.surprises[:10])
-    assert not sender.counts.surprises, f"{len(sender.counts.surprises)} surprises\n{told}"
+    surprises = "\n".join(sender.counts.surprises[:10])
+    assert not sender.counts.surprises, f"{len(sender.counts.surprises)} surprises\n{surprises}"
 
 
 @pytest.fixture(autouse=True)
@@ -200,37 +201,37 @@ class AlgorithmJudge(Sender):
             return held
         assert response.status_code == (200 if held else 201)
         path = f"{ALGORITHMS}/{response.json()['id']}"
-        found: dict[str, Any] = self.client.get(path).json()
+        algorithm: dict[str, Any] = self.client.get(path).json()
         assert sent.document is not None
-        assert_reads_back(found, sent.document, held)
-        assert same(found, {name: response.json()[name] for name in found})
-        self.assert_review_agrees(path, found)
-        return found
+        assert_reads_back(algorithm, sent.document, held)
+        assert same(algorithm, {name: response.json()[name] for name in algorithm})
+        self.assert_review_agrees(path, algorithm)
+        return algorithm
 
-    def assert_review_agrees(self, path: str, found: dict[str, Any]) -> None:
+    def assert_review_agrees(self, path: str, algorithm: dict[str, Any]) -> None:
         review = self.client.post(f"{path}/validate").json()
         missing = review["missingFields"]
-        assert found["status"] == ("draft" if missing else "stopped")
+        assert algorithm["status"] == ("draft" if missing else "stopped")
         assert review["valid"] is (not missing)
         assert missing == [step for step in STEPS if step in missing]
         assert {error["field"].partition(".")[0] for error in review["errors"]} == set(missing)
-        assert {step for step in STEPS if found[step] == {}} <= set(missing)
+        assert {step for step in STEPS if algorithm[step] == {}} <= set(missing)
         if not missing:
             self.counts.complete += 1
             if self.counts.complete % EVERY == 1:
-                self.counts.simulated += simulated({step: found[step] for step in STEPS})
+                self.counts.simulated += simulated({step: algorithm[step] for step in STEPS})
 
 
-def assert_reads_back(found: dict[str, Any], sent: dict[str, Json], held: dict[str, Any]) -> None:
+def assert_reads_back(stored: dict[str, Any], sent: dict[str, Json], held: dict[str, Any]) -> None:
     """Steps as they were sent, or as they were where none was; text trimmed and in NFC."""
     for name in (*STEPS, "walkForwardConfig", "monteCarloConfig", "isTemplate", "isPublic"):
         empty: Any = {} if name in STEPS else (None if name.endswith("Config") else False)
         wanted = sent[name] if sent.get(name) is not None else held.get(name, empty)
-        assert same(found[name], wanted), (name, found[name], wanted)
+        assert same(stored[name], wanted), (name, stored[name], wanted)
     for name in ("name", "description"):
         text = sent.get(name)
         if text is not None:
-            assert found[name] == unicodedata.normalize("NFC", text.strip()), name
+            assert stored[name] == unicodedata.normalize("NFC", text.strip()), name
 
 
 @pytest.fixture
@@ -244,8 +245,8 @@ def algorithms(api: Api, alice: User) -> AlgorithmJudge:
 def test_a_wrong_algorithm_is_refused_by_its_place_or_reads_back(
     algorithms: AlgorithmJudge, first: int, count: int, mutation_seed: int
 ) -> None:
-    some = mutants(GOOD_ALGORITHMS, seed=mutation_seed, first=first, count=count)
-    run(algorithms, some, algorithms)
+    batch = mutants(GOOD_ALGORITHMS, seed=mutation_seed, first=first, count=count)
+    run(algorithms, batch, algorithms)
 
 
 # Backtests
@@ -273,15 +274,15 @@ class BacktestJudge(Sender):
         else:
             assert_refused(response, sent, mutant.raw)
 
-    def assert_queued(self, found: dict[str, Any], sent: dict[str, Json]) -> None:
-        jobs, made = ProcrastinateJob.objects.all(), Backtest.objects.filter(pk=found["id"])
+    def assert_queued(self, backtest: dict[str, Any], sent: dict[str, Json]) -> None:
+        jobs, made = ProcrastinateJob.objects.all(), Backtest.objects.filter(pk=backtest["id"])
         try:
             assert jobs.count() == 1
-            assert (found["status"], found["performance"]) == ("queued", None)
-            assert same(self.client.get(f"{BACKTESTS}/{found['id']}").json(), found)
-            for name in sent.keys() & found.keys():
+            assert (backtest["status"], backtest["performance"]) == ("queued", None)
+            assert same(self.client.get(f"{BACKTESTS}/{backtest['id']}").json(), backtest)
+            for name in sent.keys() & backtest.keys():
                 wanted = as_kept(name, sent[name])
-                assert same(found[name], wanted), (name, found[name], wanted)
+                assert same(backtest[name], wanted), (name, backtest[name], wanted)
             self.counts.complete += 1
             if self.counts.complete % EVERY == 1:
                 self.counts.simulated += simulated(made.get().configuration)
@@ -319,5 +320,5 @@ def good_backtests(backtests: BacktestJudge, alice: User) -> list[Json]:
 def test_a_wrong_backtest_is_refused_by_its_place_or_queued(
     backtests: BacktestJudge, good_backtests: list[Json], first: int, count: int, mutation_seed: int
 ) -> None:
-    some = mutants(good_backtests, seed=mutation_seed, first=first, count=count)
-    run(backtests, some, backtests)
+    batch = mutants(good_backtests, seed=mutation_seed, first=first, count=count)
+    run(backtests, batch, backtests)

@@ -170,17 +170,17 @@ def test_c17_a_name_is_composed(client: APIClient, form: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "place",
+    "path",
     ["entryConditions.conditions[0].type", "entryConditions.conditions[1].value"],
 )
-def test_j24_j26_a_field_that_is_missing_is_never_refused(client: APIClient, place: str) -> None:
-    body = with_at(place, None)
-    del body["entryConditions"]["conditions"][int(place[27])][place.rpartition(".")[2]]
+def test_j24_j26_a_field_that_is_missing_is_never_refused(client: APIClient, path: str) -> None:
+    body = with_at(path, None)
+    del body["entryConditions"]["conditions"][int(path[27])][path.rpartition(".")[2]]
     response = client.post(ALGORITHMS, body)
     assert (response.status_code, response.json()["status"]) == (201, "draft")
     review = client.post(f"{ALGORITHMS}/{response.json()['id']}/validate").json()
     assert review["missingFields"] == ["entryConditions"]
-    assert place in [error["field"] for error in review["errors"]]
+    assert path in [error["field"] for error in review["errors"]]
 
 
 def test_j12_live_mode_can_be_described(client: APIClient) -> None:
@@ -226,8 +226,8 @@ def test_i18_an_address_in_other_case_is_taken(api: Api, alice: User) -> None:
 def test_d38_an_unknown_symbol_is_valid_and_can_be_saved(client: APIClient) -> None:
     """It cannot be traded where a list of instruments is loaded that lacks it."""
     equity("NSE:TCS")
-    found = client.post(VALIDATE, {"symbol": "NSE:ZZZZZZ"}).json()
-    assert (found["valid"], found["tradable"]) == (True, False)
+    check = client.post(VALIDATE, {"symbol": "NSE:ZZZZZZ"}).json()
+    assert (check["valid"], check["tradable"]) == (True, False)
     assert client.post(ALGORITHMS, with_at("basicInfo.symbols", ["NSE:ZZZZZZ"])).status_code == 201
 
 
@@ -368,9 +368,11 @@ def test_j08_j29_what_is_deleted_is_gone(client: APIClient, alice: User, method:
 
 
 def test_j30_a_backtest_of_anothers_algorithm(client: APIClient, bob: User) -> None:
-    theirs = make.algorithm(bob, **make.steps()).pk
-    body = {"algorithmId": theirs, "startDate": "2024-02-01", "endDate": "2024-02-29"}
-    assert_error(client.post(BACKTESTS, body), 404, "ALGORITHM_NOT_FOUND", algorithmId=theirs)
+    algorithm_of_bob = make.algorithm(bob, **make.steps()).pk
+    body = {"algorithmId": algorithm_of_bob, "startDate": "2024-02-01", "endDate": "2024-02-29"}
+    assert_error(
+        client.post(BACKTESTS, body), 404, "ALGORITHM_NOT_FOUND", algorithmId=algorithm_of_bob
+    )
 
 
 def test_j34_the_eleventh_backtest_in_a_window(client: APIClient, settings: Any) -> None:

@@ -21,8 +21,8 @@ from tests.backtests.waves import waves
 from tests.conftest import Api
 from tests.contract.test_routes import routes
 from tests.market.bars import store_candles
+from tests.trading.standing import add_order, standing
 from tests.trading.standing import hold as hold_position
-from tests.trading.standing import place, standing
 from tests.webhooks.events import endpoint_of
 
 READS = {"get", "head"}
@@ -42,7 +42,7 @@ class Change(NamedTuple):
     path: str
     action: Action
     body: dict[str, Any]
-    thing: Callable[[User], str] = lambda user: ""
+    prepare: Callable[[User], str] = lambda user: ""
 
 
 def algorithm(user: User) -> str:
@@ -73,7 +73,7 @@ def holding(user: User) -> str:
 
 
 def waiting_order(user: User) -> str:
-    return str(place(standing(user, "active").runs.get()).pk)
+    return str(add_order(standing(user, "active").runs.get()).pk)
 
 
 def switched_on(user: User) -> str:
@@ -199,10 +199,10 @@ def history(db: None) -> None:
 def test_a_change_is_on_record_once(api: Api, alice: User, change: Change) -> None:
     client = api(alice)
     current = session(alice)
-    thing = change.thing(alice)
-    body = change.body | ({"algorithmId": thing} if change.path == "/api/backtests" else {})
+    ids = change.prepare(alice)
+    body = change.body | ({"algorithmId": ids} if change.path == "/api/backtests" else {})
     before = AuditRecord.objects.count()
-    answer = getattr(client, change.method)(change.path.format(*thing.split()), body)
+    answer = getattr(client, change.method)(change.path.format(*ids.split()), body)
     assert answer.status_code < 300, answer.content
     made = AuditRecord.objects.order_by("id")[before:]
     (record,) = made
@@ -212,21 +212,21 @@ def test_a_change_is_on_record_once(api: Api, alice: User, change: Change) -> No
     assert record.session_id == current
     if change.action is not Action.SIGNUP:
         assert record.actor == alice.pk
-    if thing and change.action is not Action.ALGORITHM_CLONED and "algorithmId" not in body:
-        assert record.object_id == thing.split()[0]
+    if ids and change.action is not Action.ALGORITHM_CLONED and "algorithmId" not in body:
+        assert record.object_id == ids.split()[0]
 
 
 def test_a_new_route_that_changes_something_takes_its_place_here() -> None:
-    told = {(change.method, change.path.format("0" * 24, "0" * 24)) for change in CHANGES}
+    covered = {(change.method, change.path.format("0" * 24, "0" * 24)) for change in CHANGES}
     silent = {path.format("0" * 24) for path in CHANGES_NOTHING}
     changing = {(m, path) for m, path in routes() if m not in READS and path not in silent}
-    assert changing == told
+    assert changing == covered
 
 
 def test_no_secret_is_on_record(api: Api, alice: User) -> None:
     for change in CHANGES[:8]:
         getattr(api(alice), change.method)(
-            change.path.format(*change.thing(alice).split()), change.body
+            change.path.format(*change.prepare(alice).split()), change.body
         )
     api().post("/api/auth/login", LOGIN | {"password": "a wrong password"})
     kept = " ".join(map(str, AuditRecord.objects.values_list("details", flat=True)))
@@ -244,9 +244,9 @@ def test_a_refused_login_is_on_record_without_what_was_typed(api: Api, alice: Us
 
 
 def test_a_change_that_is_refused_is_not_on_record(api: Api, alice: User) -> None:
-    thing = make.algorithm(alice).pk
+    algorithm = make.algorithm(alice).pk
     before = AuditRecord.objects.count()
-    answer = api(alice).put(f"/api/trading/algorithms/{thing}", {"name": 7})
+    answer = api(alice).put(f"/api/trading/algorithms/{algorithm}", {"name": 7})
     assert answer.status_code == 400
     assert AuditRecord.objects.count() == before
 

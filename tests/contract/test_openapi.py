@@ -30,8 +30,8 @@ from tests.conftest import client_of
 from tests.documented import document
 from tests.market.bars import store_candles
 from tests.symbols.instruments import equity
+from tests.trading.standing import add_order
 from tests.trading.standing import hold as hold_position
-from tests.trading.standing import place
 
 OPERATIONS = {
     operation["operationId"]: (method, path, operation)
@@ -50,9 +50,9 @@ def test_the_document_is_one_of_openapi_3_1() -> None:
 
 def test_every_reference_leads_somewhere() -> None:
     for name in set(re.findall(r"'\$ref': '#/([^']+)'", str(document()))):
-        place: Any = document()
+        node: Any = document()
         for part in name.split("/"):
-            place = place[part]
+            node = node[part]
 
 
 def test_every_route_and_verb_under_api_is_documented_and_nothing_else_is() -> None:
@@ -126,7 +126,9 @@ def _written_out(schemas: dict[str, Any], name: str, path: tuple[str, ...]) -> i
         return 0
     text = orjson.dumps(schemas[name]).decode()
     inner = re.findall(r'"\$ref":"#/components/schemas/(\w+)"', text)
-    return len(schemas[name]) + sum(_written_out(schemas, each, (*path, name)) for each in inner)
+    return len(schemas[name]) + sum(
+        _written_out(schemas, inner_name, (*path, name)) for inner_name in inner
+    )
 
 
 @pytest.mark.parametrize("name", OPERATIONS)
@@ -185,8 +187,8 @@ def test_the_envelope_lists_every_code() -> None:
 
 def _step(name: str, *, draft: bool) -> dict[str, Any]:
     kind = "AlgorithmDraft" if draft else "CompleteAlgorithm"
-    found: dict[str, Any] = SCHEMAS[kind]["properties"][name]
-    return found
+    schema: dict[str, Any] = SCHEMAS[kind]["properties"][name]
+    return schema
 
 
 def test_a_complete_algorithm_is_both_complete_and_a_draft() -> None:
@@ -298,10 +300,8 @@ class Reader:
         )
 
     def _body(self, operation: dict[str, Any]) -> dict[str, Any]:
-        nothing: dict[str, Any] = {"content": {"application/json": {"schema": {}, "example": {}}}}
-        body = dict(
-            _example_of(operation.get("requestBody", nothing)["content"]["application/json"])
-        )
+        empty: dict[str, Any] = {"content": {"application/json": {"schema": {}, "example": {}}}}
+        body = dict(_example_of(operation.get("requestBody", empty)["content"]["application/json"]))
         if "algorithmId" in body:
             body["algorithmId"] = self.ids["algorithm_id"]
         return body
@@ -342,7 +342,7 @@ def test_the_example_of_an_operation_succeeds(reader: Reader, name: str) -> None
     if name in OF_A_RUN:
         run = Run.objects.get()
         hold_position(run, "NSE:RELIANCE")
-        reader.ids["order_id"] = place(run).pk
+        reader.ids["order_id"] = add_order(run).pk
     if name == "recallReportLink":
         reader.ids["link_id"] = reader.follow("shareReport").json()["id"]
     reader.follow(name)

@@ -19,25 +19,25 @@ def canonical(requirement: str) -> str:
 
 def pins(path: str) -> dict[str, str]:
     """Versions by name; a pin without a hash is none."""
-    found = re.findall(
+    matches = re.findall(
         r"^([A-Za-z0-9._-]+)==(\S+)[^\n]*\\\n +--hash=sha256:",
         (ROOT / path).read_text(),
         re.MULTILINE,
     )
-    return {canonical(name): version for name, version in found}
+    return {canonical(name): version for name, version in matches}
 
 
 RUNTIME, TOOLS = pins("requirements.txt"), pins("tests/requirements.txt")
 
 
 def test_what_the_service_needs_is_pinned_and_no_tool_beside() -> None:
-    wanted = {canonical(each) for each in PROJECT["project"]["dependencies"]}
+    wanted = {canonical(requirement) for requirement in PROJECT["project"]["dependencies"]}
     assert wanted <= RUNTIME.keys()
     assert not {"pytest", "mypy", "ruff", "hypothesis", "schemathesis"} & RUNTIME.keys()
 
 
 def test_what_tests_need_is_pinned_beside_in_the_same_versions() -> None:
-    wanted = {canonical(each) for each in PROJECT["dependency-groups"]["dev"]}
+    wanted = {canonical(requirement) for requirement in PROJECT["dependency-groups"]["dev"]}
     assert wanted <= TOOLS.keys() | RUNTIME.keys()
     both = RUNTIME.keys() & TOOLS.keys()
     assert {name: RUNTIME[name] for name in both} == {name: TOOLS[name] for name in both}

@@ -19,13 +19,13 @@ PUBLIC = {
 
 def routes() -> list[tuple[str, str]]:
     """Every (method, path) under /api, with a plausible value in each place."""
-    found = []
+    pairs = []
     for pattern in get_resolver().url_patterns:
         if isinstance(pattern, URLPattern) and str(pattern.pattern).startswith("api/"):
             path = "/" + re.sub(r"<[^>]*symbol[^>]*>", "NSE:TCS", str(pattern.pattern))
             path = re.sub(r"<[^>]+>", "0" * 24, path)
-            found += [(method, path) for method in pattern.callback.actions]  # type: ignore[attr-defined]  # set by DRF's as_view
-    return found
+            pairs += [(method, path) for method in pattern.callback.actions]  # type: ignore[attr-defined]  # set by DRF's as_view
+    return pairs
 
 
 @pytest.mark.parametrize(("method", "path"), routes())

@@ -6,7 +6,7 @@ import pytest
 
 from apps.core.client_address import client_address
 
-OURS = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
+TRUSTED = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
 
 
 @pytest.mark.parametrize(
@@ -31,4 +31,4 @@ OURS = [ip_network("10.0.0.0/8"), ip_network("fd00::/8")]
 def test_the_walk_goes_from_the_right_and_ends_at_the_first_stranger(
     peer: str, forwarded: str, client: str | None
 ) -> None:
-    assert client_address(peer, forwarded, OURS) == client
+    assert client_address(peer, forwarded, TRUSTED) == client

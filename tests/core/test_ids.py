@@ -8,7 +8,7 @@ from apps.core.ids import is_id, new_id
 def test_a_new_id_has_the_form_and_is_new() -> None:
     made = {new_id() for _ in range(1000)}
     assert len(made) == 1000
-    assert all(is_id(one) for one in made)
+    assert all(is_id(new_id) for new_id in made)
 
 
 @pytest.mark.parametrize("text", ["", "x", "1" * 23, "1" * 25, "g" * 24, "A" * 24, "1" * 23 + "\n"])

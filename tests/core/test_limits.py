@@ -58,11 +58,11 @@ def test_a_request_counts_in_the_most_specific_scope(
 
 
 def test_a_network_of_ipv6_is_one_client() -> None:
-    one, other = (
+    first, other = (
         limits.scope_of("GET", "/api/x", user_id=None, address=address)
         for address in ("2001:db8::1", "2001:db8::ffff")
     )
-    assert one == other
+    assert first == other
 
 
 def test_a_limit_that_is_off_has_no_scope(settings: Settings) -> None:

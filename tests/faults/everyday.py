@@ -73,7 +73,7 @@ def list_algorithms(client: Client, rng: random.Random) -> Answer:
 
 
 def read(client: Client, rng: random.Random) -> Answer:
-    return client.caller.call("GET", _one(client, rng))
+    return client.caller.call("GET", _random_algorithm(client, rng))
 
 
 def create(client: Client, rng: random.Random) -> Answer:
@@ -91,11 +91,11 @@ def create_or_delete(client: Client, rng: random.Random) -> Answer:
 
 def update(client: Client, rng: random.Random) -> Answer:
     stop = {"stopLoss": {"type": "percentage", "percentage": rng.randint(1, 9)}}
-    return client.caller.call("PATCH", _one(client, rng), {"exitConditions": stop})
+    return client.caller.call("PATCH", _random_algorithm(client, rng), {"exitConditions": stop})
 
 
 def validate(client: Client, rng: random.Random) -> Answer:
-    return client.caller.call("POST", _one(client, rng) + "/validate")
+    return client.caller.call("POST", _random_algorithm(client, rng) + "/validate")
 
 
 def search(client: Client, rng: random.Random) -> Answer:
@@ -147,7 +147,9 @@ def delete_backtest(client: Client, rng: random.Random) -> Answer:
 
 
 def mistyped(client: Client, rng: random.Random) -> Answer:
-    return client.caller.call("PATCH", _one(client, rng), {"exitConditions": {"stopLos": 1}})
+    return client.caller.call(
+        "PATCH", _random_algorithm(client, rng), {"exitConditions": {"stopLos": 1}}
+    )
 
 
 def unknown(client: Client, rng: random.Random) -> Answer:
@@ -163,7 +165,7 @@ def wrong_password(client: Client, rng: random.Random) -> Answer:
     return Caller(client.caller.port).call("POST", "/api/auth/login", body)
 
 
-def _one(client: Client, rng: random.Random) -> str:
+def _random_algorithm(client: Client, rng: random.Random) -> str:
     return f"/api/trading/algorithms/{rng.choice(client.algorithms)}"
 
 

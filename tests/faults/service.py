@@ -112,13 +112,13 @@ class Service:
 
         A child has its parent's command line for a moment: of several, the first is the one.
         """
-        found: dict[str, list[int]] = {role: [] for role in ROLES}
+        pids: dict[str, list[int]] = {role: [] for role in ROLES}
         for pid in sorted(map(int, filter(str.isdigit, os.listdir("/proc")))):
             if role := self._role(pid):
-                found[role].append(pid)
-        return found
+                pids[role].append(pid)
+        return pids
 
-    def everyone(self) -> set[int]:
+    def all_pids(self) -> set[int]:
         return {pid for pids in self.running().values() for pid in pids}
 
     def database(self) -> psycopg.Connection:
@@ -138,7 +138,7 @@ class Service:
     def _role(self, pid: int) -> str | None:
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-            place = os.readlink(f"/proc/{pid}/cwd")
+            folder = os.readlink(f"/proc/{pid}/cwd")
             surroundings = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
         except OSError:  # it has ended
             return None
@@ -149,7 +149,7 @@ class Service:
                 if any(word.endswith("launcher.py") for word in command)
                 else "postmaster"
             )
-        if place == data:
+        if folder == data:
             return "backend"
         if f"DATA_DIR={self.directory}".encode() not in surroundings:
             return None
@@ -177,9 +177,9 @@ def service(**settings: str) -> Iterator[Service]:
         yield made
         made.stop()
     finally:
-        for pid in made.everyone():
+        for pid in made.all_pids():
             made.kill(pid)
-        until(lambda: not made.everyone())
+        until(lambda: not made.all_pids())
         shutil.rmtree(directory)
         shutil.rmtree(socket_directory(directory), ignore_errors=True)
 

@@ -31,7 +31,7 @@ CLIENTS: Final = 32  # more than threads: one of them is always free, and sends 
 SECONDS_TO_SETTLE: Final = 300.0
 SECONDS_A_SAMPLE: Final = 10.0
 MOST_GROWTH: Final = 5.0  # percent
-OURS: Final = ("up", "web", *WORKERS)
+SERVICE_ROLES: Final = ("up", "web", *WORKERS)
 DATABASE: Final = ("launcher", "postmaster", "backend")
 # Megabytes by role.
 Memory = Mapping[str, float]
@@ -151,13 +151,13 @@ def report(record: Record, *, minutes: float) -> float:
     print(
         f"{'memory, MB':12}{f'{settled / 60:.0f} min':>10}{'the end':>10}{'growth':>9}  processes"
     )
-    for role in (*OURS, *DATABASE):
+    for role in (*SERVICE_ROLES, *DATABASE):
         seen = len(record.processes[role])
         print(_row(role, before[role], after[role]), f"{seen:10}")
-    ours = [sum(memory[role] for role in OURS) for memory in (before, after)]
-    print(_row("total, ours", *ours))
+    totals = [sum(memory[role] for role in SERVICE_ROLES) for memory in (before, after)]
+    print(_row("total, ours", *totals))
     print(_row("database", *(sum(memory[role] for role in DATABASE) for memory in (before, after))))
-    return _growth(*ours)
+    return _growth(*totals)
 
 
 def _calls(record: Record) -> Iterator[str]:
@@ -187,7 +187,9 @@ def _unexpected(record: Record) -> Iterator[str]:
 def _around(record: Record, start: float, end: float) -> Memory:
     """The median of a minute's samples."""
     samples = [memory for moment, memory in record.memory if start <= moment <= end]
-    return {role: median(memory[role] for memory in samples) for role in (*OURS, *DATABASE)}
+    return {
+        role: median(memory[role] for memory in samples) for role in (*SERVICE_ROLES, *DATABASE)
+    }
 
 
 def _row(name: str, before: float, after: float) -> str:

@@ -31,8 +31,8 @@ def is_whole(up: Service) -> bool:
 def kill_one(up: Service, role: str, rng: random.Random) -> None:
     """One of a role, if there is one: a server that has lost its launcher goes on without."""
     until(lambda: up.running()[role] or role == "launcher")
-    if found := up.running()[role]:
-        victim = found[0] if role in ("up", "postmaster") else rng.choice(found)
+    if pids := up.running()[role]:
+        victim = pids[0] if role in ("up", "postmaster") else rng.choice(pids)
         up.kill(victim)
         until(lambda: not is_alive(victim))
 
@@ -77,7 +77,7 @@ def test_whatever_is_killed_the_service_answers_again_and_nothing_stays() -> Non
         print(f"answers by status (0: none): {dict(writer.journal.statuses)}")
         assert not writer.journal.unexpected
         up.stop()
-        assert not up.everyone()
+        assert not up.all_pids()
         assert not socket_directory(up.directory).exists()
 
 
@@ -93,7 +93,7 @@ def test_a_server_that_lost_its_launcher_is_taken_over_and_stopped_by_the_next_u
         up.start()
         assert up.postmaster() == server
         up.stop()
-        assert not up.everyone()
+        assert not up.all_pids()
 
 
 @pytest.mark.slow
@@ -102,9 +102,9 @@ def test_after_all_processes_were_killed_at_once_the_next_up_has_everything() ->
     with service(BACKTEST_WORKERS="1") as up:
         with writing(up.port, count=1, seed=SEED) as (writer,):
             until(lambda: len(writer.journal.names) > 3)
-            for pid in up.everyone():
+            for pid in up.all_pids():
                 up.kill(pid)
-        until(lambda: not up.everyone())
+        until(lambda: not up.all_pids())
         up.start()
         for algorithm, names in writer.journal.names.items():
             assert (

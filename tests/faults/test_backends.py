@@ -95,19 +95,19 @@ def operator(up: Service, alice: Caller) -> Operator:
 @contextmanager
 def repeating(ask: Callable[[str], int], paths: tuple[str, ...]) -> Iterator[Counter[int]]:
     """Ask for each path in turn, about five times a second; the answers by status."""
-    found: Counter[int] = Counter()
+    statuses: Counter[int] = Counter()
     stop = threading.Event()
 
     def run() -> None:
         while not stop.is_set():
             for path in paths:
-                found[ask(path)] += 1
+                statuses[ask(path)] += 1
                 stop.wait(0.2)
 
     thread = threading.Thread(target=run)
     thread.start()
     try:
-        yield found
+        yield statuses
     finally:
         stop.set()
         thread.join()

@@ -99,7 +99,7 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
         receivers = [stack.enter_context(counting(failing)) for _ in range(ENDPOINTS)]
         stack.callback(failing.over.set)
         for receiver in receivers:
-            receiver.secret = _told(owner, receiver.url)
+            receiver.secret = _register(owner, receiver.url)
         workers = stack.enter_context(working(2, tmp_path, "webhooks"))
         moments = sorted(rng.sample(range(EVENTS * ENDPOINTS), KILLS))
         emitted = _emit(owner)
@@ -121,7 +121,7 @@ def test_every_event_arrives_though_receivers_fail_and_senders_are_killed(tmp_pa
     assert len(arrived) - EVENTS * ENDPOINTS <= lost + Attempt.objects.exclude(error="").count()
 
 
-def _told(owner: User, url: str) -> str:
+def _register(owner: User, url: str) -> str:
     _, secret = services.create(
         owner=owner, url=url, events=[EventType.ALGORITHM_STARTED],
         now=timezone.now(),
@@ -160,7 +160,7 @@ def _require_signed_and_complete(receiver: Counted) -> None:
         bodies[arrival.id].add(arrival.body)
         places[algorithm_of[arrival.id]].add(payload["sequence"])
         assert arrival.is_signed
-    assert {len(found) for found in bodies.values()} == {1}
+    assert {len(contents) for contents in bodies.values()} == {1}
     assert list(places.values()) == [set(range(1, EVENTS // ALGORITHMS + 1))] * ALGORITHMS
 
 
@@ -190,9 +190,9 @@ def test_events_are_those_of_the_changes_though_connections_are_cut() -> None:
         changes = StatusChange.objects.filter(algorithm=algorithm).order_by("id")[
             before[algorithm.pk] :
         ]
-        told = Event.objects.filter(algorithm_id=algorithm.pk).order_by("sequence")
-        assert [event.sequence for event in told] == list(range(1, len(changes) + 1))
-        assert [event.data["status"] for event in told] == [change.after for change in changes]
+        events = Event.objects.filter(algorithm_id=algorithm.pk).order_by("sequence")
+        assert [event.sequence for event in events] == list(range(1, len(changes) + 1))
+        assert [event.data["status"] for event in events] == [change.after for change in changes]
         changed += len(changes)
     sent: list[str] = []
 
@@ -212,11 +212,11 @@ def _start_or_stop(algorithm: Algorithm, backends: "SimpleQueue[int]") -> None:
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_backend_pid()")
             backends.put(cursor.fetchone()[0])
-        here = {"owner": algorithm.owner, "algorithm_id": algorithm.pk, "now": timezone.now()}
+        arguments = {"owner": algorithm.owner, "algorithm_id": algorithm.pk, "now": timezone.now()}
         if Algorithm.objects.get(pk=algorithm.pk).status == "active":
-            trading.stop(**here, close_positions=True)
+            trading.stop(**arguments, close_positions=True)
         else:
-            trading.start(**here)
+            trading.start(**arguments)
     connection.close()
 
 

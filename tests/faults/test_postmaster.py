@@ -67,9 +67,9 @@ def _database_answers(up: Service) -> bool:
 
 def _require_writes(writer: Writer) -> None:
     for algorithm, names in writer.journal.names.items():
-        found = writer.caller.call("GET", f"/api/trading/algorithms/{algorithm}")
-        assert found.status == 200
-        assert found["name"] in names
+        answer = writer.caller.call("GET", f"/api/trading/algorithms/{algorithm}")
+        assert answer.status == 200
+        assert answer["name"] in names
 
 
 def _statuses(writer: Writer) -> list[str]:

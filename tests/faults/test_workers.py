@@ -47,7 +47,7 @@ def kinds() -> list[Basics]:
         {
             "strategyType": "momentum",
             "timeframe": timeframe,
-            "symbols": [SYMBOLS[(number + place) % len(SYMBOLS)] for place in range(count)],
+            "symbols": [SYMBOLS[(number + offset) % len(SYMBOLS)] for offset in range(count)],
         }
         for number, (timeframe, count) in enumerate(shapes)
     ]
@@ -75,7 +75,9 @@ class Bench:
         statuses = set(Backtest.objects.values_list("status", flat=True))
         assert statuses == {BacktestStatus.COMPLETED}
         assert BacktestResult.objects.count() == Backtest.objects.count()
-        different = [one.pk for one in Backtest.objects.all() if _differs(one, self.results)]
+        different = [
+            backtest.pk for backtest in Backtest.objects.all() if _differs(backtest, self.results)
+        ]
         assert not different
 
 
@@ -147,13 +149,13 @@ def test_two_hundred_backtests_end_once_though_fifty_workers_are_killed(
 
 def _kill_one(workers: list[Worker], rng: random.Random) -> Run | None:
     """And start another in its place; what the killed one was running, if it was."""
-    runs = {worker.place: worker.runs() for worker in workers}
-    allowed = [worker for worker in workers if _losses(runs[worker.place]) < MOST_LOSSES]
-    busy = [worker for worker in allowed if runs[worker.place]]
+    runs = {worker.number: worker.runs() for worker in workers}
+    allowed = [worker for worker in workers if _losses(runs[worker.number]) < MOST_LOSSES]
+    busy = [worker for worker in allowed if runs[worker.number]]
     victim = rng.choice(busy if busy and rng.random() < 0.5 else allowed)
     victim.kill()
     victim.start()
-    return runs[victim.place]
+    return runs[victim.number]
 
 
 def _losses(run: Run | None) -> int:

@@ -91,7 +91,7 @@ class Run:
 class Worker:
     """One after another of processes that work on a queue; each has a name of its own."""
 
-    place: int
+    number: int
     log: IO[bytes]
     queue: str = "backtests"
     started: int = 0
@@ -99,7 +99,7 @@ class Worker:
 
     @property
     def name(self) -> str:
-        return f"worker-{self.place}-{self.started}"
+        return f"worker-{self.number}-{self.started}"
 
     def start(self) -> None:
         self.started += 1
@@ -129,8 +129,8 @@ class Worker:
     def runs(self) -> Run | None:
         with connection.cursor() as cursor:
             cursor.execute(RUNS, [self.name])
-            found = cursor.fetchone()
-        return Run(*found) if found else None
+            row = cursor.fetchone()
+        return Run(*row) if row else None
 
     def has_begun_another(self, since: datetime) -> bool:
         return _count(BEGAN, self.name, since) > 0
@@ -140,7 +140,7 @@ class Worker:
 def working(count: int, directory: Path, queue: str = "backtests") -> Iterator[list[Worker]]:
     """Workers of the test's own database."""
     with (directory / "workers.log").open("wb") as log:
-        workers = [Worker(place, log, queue) for place in range(count)]
+        workers = [Worker(number, log, queue) for number in range(count)]
         try:
             for worker in workers:
                 worker.start()
@@ -152,9 +152,9 @@ def working(count: int, directory: Path, queue: str = "backtests") -> Iterator[l
 
 def _environment(name: str) -> Mapping[str, str]:
     database = connection.settings_dict
-    place = {"host": database["HOST"], "port": database["PORT"] or "5432"}
+    server = {"host": database["HOST"], "port": database["PORT"] or "5432"}
     account = ":".join(quote(database[part], safe="") for part in ("USER", "PASSWORD"))
-    query = urlencode({**place, "application_name": name})
+    query = urlencode({**server, "application_name": name})
     address = f"postgresql://{account}@/{database['NAME']}?{query}"
     return os.environ | {
         "DJANGO_SETTINGS_MODULE": "config.settings",

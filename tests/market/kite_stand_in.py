@@ -96,18 +96,18 @@ class KiteStandIn:
         mask, body = _read(client, 4), _read(client, size)
         if mask is None or body is None:
             return None
-        found: dict[str, Any] = json.loads(bytes(c ^ mask[i % 4] for i, c in enumerate(body)))
-        return found
+        message: dict[str, Any] = json.loads(bytes(c ^ mask[i % 4] for i, c in enumerate(body)))
+        return message
 
 
 def _read(client: socket.socket, count: int) -> bytes | None:
-    found = b""
-    while len(found) < count:
+    data = b""
+    while len(data) < count:
         try:
-            part = client.recv(count - len(found))
+            part = client.recv(count - len(data))
         except OSError:
             return None
         if not part:
             return None
-        found += part
-    return found
+        data += part
+    return data

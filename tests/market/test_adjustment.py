@@ -62,10 +62,10 @@ def test_what_is_stored_stays_as_it_was_traded() -> None:
     store_candles(SBIN, "1d", bars)
     act("2024-01-03", 10)
     assert same(store.read(SBIN, "1d", start=0, end=2**33), bars)
-    found = adjusted("1d")
-    assert found.candles.close.tolist() == [100, 101, 102, 103]
-    assert found.candles.volume.tolist() == [100, 100, 10, 10]
-    assert [str(action) for action in found.actions] == [f"{SBIN} split 10:1 on 2024-01-03"]
+    history = adjusted("1d")
+    assert history.candles.close.tolist() == [100, 101, 102, 103]
+    assert history.candles.volume.tolist() == [100, 100, 10, 10]
+    assert [str(action) for action in history.actions] == [f"{SBIN} split 10:1 on 2024-01-03"]
 
 
 @pytest.mark.django_db
@@ -106,9 +106,9 @@ def test_longer_bars_made_from_minutes_are_adjusted_too(timeframe: str) -> None:
     times = [at(f"2024-01-0{day} 09:15") + 60 * i for day in (2, 3) for i in range(375)]
     store_candles(SBIN, "1m", flat(times, [30.0] * 375 + [20.0] * 375))
     act("2024-01-03", 3, 2, kind="bonus")
-    found = adjusted(timeframe).candles
-    assert set(found.close.tolist()) == {20.0}
-    assert found.volume.sum() == 375 * 15 + 375 * 10
+    candles = adjusted(timeframe).candles
+    assert set(candles.close.tolist()) == {20.0}
+    assert candles.volume.sum() == 375 * 15 + 375 * 10
 
 
 @pytest.mark.django_db
@@ -130,8 +130,8 @@ def test_prices_that_their_source_adjusted_are_left_alone() -> None:
     bars = days("2024-01-01", 100, 101, 102)
     services.append(symbol=SBIN, timeframe="1d", candles=bars, kind=kind, now=NOW)
     act("2024-01-03", 10)
-    found = adjusted("1d")
-    assert (same(found.candles, bars), found.actions) == (True, ())
+    history = adjusted("1d")
+    assert (same(history.candles, bars), history.actions) == (True, ())
 
 
 @pytest.mark.django_db
@@ -159,9 +159,9 @@ def test_an_adjusted_read_asks_for_the_actions_once(
 
 def test_clean_ratios_between_days_in_a_row_are_suggested() -> None:
     bars = days("2024-01-01", 1000, 1020, 103, 100, 52, 71)
-    found = [(candidate.day, candidate.ratio) for candidate in find_split_candidates(bars)]
+    suggested = [(candidate.day, candidate.ratio) for candidate in find_split_candidates(bars)]
     third, fifth = (day_number(date(2024, 1, day)) for day in (3, 5))
-    assert found == [(third, Fraction(10)), (fifth, Fraction(2))]
+    assert suggested == [(third, Fraction(10)), (fifth, Fraction(2))]
     apart = flat([at("2024-01-01 00:00"), at("2024-02-01 00:00")], [100.0, 50.0])
     assert find_split_candidates(apart) == find_split_candidates(bars.slice(0, 1)) == []
 
@@ -179,10 +179,12 @@ REAL: dict[str, list[Any]] = {
 @pytest.mark.parametrize("name", REAL)
 def test_real_splits_are_suggested_and_make_prices_continuous(name: str, market_data: Path) -> None:
     bars = ImportedSeries(market_data / f"{name}.csv.gz").candles
-    found = find_split_candidates(bars)
-    told = [(str(np.datetime64(each.day, "D")), each.ratio) for each in found]
-    assert told == REAL[name]
-    changes = [RatioChange(each.day, each.ratio) for each in found]
+    candidates = find_split_candidates(bars)
+    suggested = [
+        (str(np.datetime64(candidate.day, "D")), candidate.ratio) for candidate in candidates
+    ]
+    assert suggested == REAL[name]
+    changes = [RatioChange(candidate.day, candidate.ratio) for candidate in candidates]
     done = Adjustment.to(int(ist_day(bars.time[-1:])[0]), changes).apply(bars)
     overnight = done.open[1:] / done.close[:-1]
     assert 0.7 < overnight.min() < overnight.max() < 1.3

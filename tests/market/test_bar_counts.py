@@ -20,10 +20,10 @@ def hold_quarter(symbol: str) -> None:
 
 
 def short(*symbols: str, timeframe: str, within: int, total: int) -> list[Any]:
-    found = store.insufficient_history(
+    insufficient = store.insufficient_history(
         symbols, timeframe, start=START, end=END, within=within, total=total
     )
-    return list(found)
+    return list(insufficient)
 
 
 @pytest.mark.parametrize("timeframe", list(TIMEFRAMES))

@@ -18,12 +18,12 @@ def refusals(folder: Path, *names: str) -> list[str]:
     command = [sys.executable, "-m", "tests.market.bombs", str(folder), *names]
     answer = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=False)
     assert answer.returncode == 0, answer.stderr
-    told = []
+    reasons = []
     for line in answer.stdout.splitlines():
         megabytes, _, reason = line.partition(" ")
         assert 0 < int(megabytes) < MOST_MEMORY, line
-        told.append(reason)
-    return told
+        reasons.append(reason)
+    return reasons
 
 
 def test_a_file_that_unpacks_to_gigabytes_is_refused_in_little_memory(tmp_path: Path) -> None:

@@ -51,8 +51,10 @@ def test_a_block_takes_the_fewest_decimals_that_are_exact(
 
 @pytest.mark.parametrize("bars", [1, 40])
 def test_a_fractional_volume_survives(bars: int) -> None:
-    ones, times = np.ones(bars), [60 * i for i in range(bars)]
-    held = Candles.build(times, open=ones, high=ones, low=ones, close=ones, volume=ones / 8)
+    prices, times = np.ones(bars), [60 * i for i in range(bars)]
+    held = Candles.build(
+        times, open=prices, high=prices, low=prices, close=prices, volume=prices / 8
+    )
     assert same(candle_chunks.decode(candle_chunks.encode(held)), held)
 
 

@@ -52,8 +52,13 @@ def terms(lot: int, *, tick: str | None = None, multiplier: str | None = None) -
 
 
 def test_what_nobody_knows_has_the_engines_terms() -> None:
-    found = rules("NSE:ABC").contract("NSE:ABC", at(100.0))
-    assert (found.lot, found.multiplier, found.margin, found.tick) == (1, 1, 1, Contract().tick)
+    contract = rules("NSE:ABC").contract("NSE:ABC", at(100.0))
+    assert (contract.lot, contract.multiplier, contract.margin, contract.tick) == (
+        1,
+        1,
+        1,
+        Contract().tick,
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,18 +79,20 @@ def test_ticks_that_change_within_the_range_hold_from_their_day() -> None:
     facts = {"NSE:ABC": InstrumentFacts([replace(terms(1), valid_from=first)])}
     held = MarketRules(bundled_rule_set(), asked, facts, first, date(2025, 12, 31))
     prices = {first: 240.0, date(2024, 6, 10): 245.0, bands: 1200.0}
-    found = held.contract("NSE:ABC", lambda day: prices[day])
-    assert len(found.later) == 2
+    contract = held.contract("NSE:ABC", lambda day: prices[day])
+    assert len(contract.later) == 2
     days = (first, date(2024, 6, 9), date(2024, 6, 10), bands)
-    assert [found.on(day_number(day)).tick for day in days] == [0.05, 0.05, 0.01, 0.1]
+    assert [contract.on(day_number(day)).tick for day in days] == [0.05, 0.05, 0.01, 0.1]
 
 
 def test_the_masters_lot_and_value_beat_the_rulebooks() -> None:
     symbol = "MCX:GOLD26APRFUT"
     alone = rules(symbol).contract(symbol, at(1e5))
     assert (alone.lot, alone.multiplier) == (1, 100)
-    told = rules(symbol, InstrumentFacts([terms(2, multiplier="100")])).contract(symbol, at(1e5))
-    assert (told.lot, told.multiplier) == (2, 50)
+    contract = rules(symbol, InstrumentFacts([terms(2, multiplier="100")])).contract(
+        symbol, at(1e5)
+    )
+    assert (contract.lot, contract.multiplier) == (2, 50)
     counted_as_one = rules("MCX:CRUDEOIL26APRFUT", InstrumentFacts([terms(1)]))
     assert counted_as_one.contract("MCX:CRUDEOIL26APRFUT", at(6e3)).lot == 100
 
@@ -178,9 +185,9 @@ def test_masters_decide_lots_by_date_and_which_shares_have_derivatives(db: None)
     master_of_derivatives()
     asked = strategy(basicInfo={"symbols": symbols})
     held = market_rules_of(asked, first=AUGUST, last=date(2026, 8, 31))
-    found = held.contract(symbols[2], at(800.0))
+    contract = held.contract(symbols[2], at(800.0))
     tenth = date(2026, 8, 10)
-    lots = [found.on(day_number(day)).lot for day in (AUGUST, tenth - DAY, tenth)]
+    lots = [contract.on(day_number(day)).lot for day in (AUGUST, tenth - DAY, tenth)]
     assert lots == [750, 750, 700]
     assert [held.facts[symbol].has_derivatives for symbol in symbols] == [True, False, True]
     last_close = datetime(2026, 9, 29, 15, 40, tzinfo=INDIA).timestamp()
@@ -221,9 +228,9 @@ def test_without_a_database_the_bundled_edition_and_the_sample_decide() -> None:
 def test_a_contract_that_no_master_lists_expires_as_its_name_tells(symbol: str, last: str) -> None:
     day = date.fromisoformat(last)
     held = rules(symbol, InstrumentFacts(listed=False), day=day - 20 * DAY)
-    found = held.contract(symbol, at(100.0))
+    contract = held.contract(symbol, at(100.0))
     closes = held.sessions(symbol).hours(np.array([day_number(day)], np.int32))[1]
-    assert found.ends == closes[0]
+    assert contract.ends == closes[0]
     (note,) = (note for note in held.notes(symbol) if note.code == "assumed_contract")
     assert f"No instrument master lists {symbol}: a lot of " in note.message
     assert f"and {last} as its expiry, as its name tells." in note.message
@@ -238,7 +245,7 @@ def test_expiries_of_names_are_those_of_the_masters(market_data: Path) -> None:
     contracts = Instrument.objects.filter(type="futures", exchange__in=["NSE", "BSE"])
     calendars = calendars_of(list(contracts.values_list("symbol", flat=True)))
     for symbol, expiry in contracts.values_list("symbol", "expiry"):
-        if (told := expiry_of(parse(symbol), calendars[symbol])) != expiry:
-            wrong[symbol] = (expiry, told)
+        if (computed := expiry_of(parse(symbol), calendars[symbol])) != expiry:
+            wrong[symbol] = (expiry, computed)
     assert wrong == {}
     assert contracts.count() > 500

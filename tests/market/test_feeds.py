@@ -24,7 +24,9 @@ TOKEN = 738561
 OPENING = at("2026-10-30 09:15")
 
 
-def told(minutes: MinuteBars, *ticks: tuple[int, float, float | None], symbol: str = SBIN) -> None:
+def send_ticks(
+    minutes: MinuteBars, *ticks: tuple[int, float, float | None], symbol: str = SBIN
+) -> None:
     """Ticks so many seconds after the opening."""
     for seconds, price, volume in ticks:
         minutes.add(Tick(symbol, OPENING + seconds, price, volume))
@@ -36,8 +38,8 @@ def ended(minutes: MinuteBars, seconds: int) -> list[Mapping[str, CandleRow]]:
 
 def test_trades_of_a_minute_make_its_bar_once_it_is_over() -> None:
     minutes = MinuteBars(connected_at=OPENING - 30)
-    told(minutes, (-5, 99, 40), (1, 100, 50), (20, 102, 60), (40, 98, 65), (59, 101, 90))
-    told(minutes, (10, 25_000, None), (50, 25_010, None), symbol=NIFTY)
+    send_ticks(minutes, (-5, 99, 40), (1, 100, 50), (20, 102, 60), (40, 98, 65), (59, 101, 90))
+    send_ticks(minutes, (10, 25_000, None), (50, 25_010, None), symbol=NIFTY)
     assert ended(minutes, 60 + GRACE - 1) == []
     assert ended(minutes, 60 + GRACE) == [
         {
@@ -50,23 +52,23 @@ def test_trades_of_a_minute_make_its_bar_once_it_is_over() -> None:
 
 def test_a_quote_without_a_trade_makes_no_bar_and_a_late_trade_no_second_one() -> None:
     minutes = MinuteBars(connected_at=OPENING - 30)
-    told(minutes, (1, 100, 50), (61, 100, 50))
+    send_ticks(minutes, (1, 100, 50), (61, 100, 50))
     assert len(ended(minutes, 300)) == 1
-    told(minutes, (59, 105, 60))
+    send_ticks(minutes, (59, 105, 60))
     assert ended(minutes, 300) == []
 
 
 def test_a_minute_that_was_not_seen_as_a_whole_makes_no_bar() -> None:
     minutes = MinuteBars(connected_at=OPENING + 20)
-    told(minutes, (30, 100, 50), (70, 101, 60))
+    send_ticks(minutes, (30, 100, 50), (70, 101, 60))
     minutes.begin_anew(OPENING + 90)
-    told(minutes, (100, 102, 70), (130, 103, 80))
+    send_ticks(minutes, (100, 102, 70), (130, 103, 80))
     assert ended(minutes, 300) == [{SBIN: (OPENING + 120, 103, 103, 103, 103, 10)}]
 
 
 def test_the_count_of_traded_units_begins_anew_each_day() -> None:
     minutes = MinuteBars(connected_at=OPENING - 86_400)
-    told(minutes, (-50_000, 100, 9000), (5, 100, 30), (8, 100, 45))
+    send_ticks(minutes, (-50_000, 100, 9000), (5, 100, 30), (8, 100, 45))
     assert ended(minutes, 300)[-1][SBIN][-1] == 45
 
 
@@ -84,11 +86,11 @@ def kite() -> Iterator[KiteStandIn]:
     server.close()
 
 
-def trades(*told: tuple[int, float, int]) -> list[bytes]:
+def trades(*trades_of_day: tuple[int, float, int]) -> list[bytes]:
     """Packets of trades so many seconds after the opening, each beside one of another symbol."""
     return [
         quote(token, time=OPENING + seconds, price=price, volume=volume)
-        for seconds, price, volume in told
+        for seconds, price, volume in trades_of_day
         for token in (TOKEN, 1)
     ]
 

@@ -23,7 +23,7 @@ OPENING = at("2026-10-30 09:15")
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Told:
+class FixedTicks:
     """A feed that tells so many minutes, with a moment of silence after each."""
 
     def __init__(self, minutes: int) -> None:
@@ -53,8 +53,8 @@ class Outage:
 
 def followed(minutes: int) -> Sequence[int]:
     """The minutes, from 0, in the order in which they were stored."""
-    found = follower.follow(Told(minutes), stopping=lambda: False)
-    return [(bars[SBIN][0] - OPENING) // 60 for bars in found]
+    batches = follower.follow(FixedTicks(minutes), stopping=lambda: False)
+    return [(bars[SBIN][0] - OPENING) // 60 for bars in batches]
 
 
 def held() -> Sequence[int]:

@@ -302,8 +302,8 @@ def test_yfinance_with_one_or_three_lines_of_names(tmp_path: Path) -> None:
     )
     loaded = load(tmp_path, three)
     assert (closes(loaded), loaded.report.adjusted) == ({"NSE:MM": [7.34, 7.4]}, True)
-    one = "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-01,7.3,7.36,7.27,7.34,1,100\n"
-    loaded = load(tmp_path, one, "SBIN_1d.csv", timeframe="1d")
+    content = "Date,Open,High,Low,Close,Adj Close,Volume\n2024-01-01,7.3,7.36,7.27,7.34,1,100\n"
+    loaded = load(tmp_path, content, "SBIN_1d.csv", timeframe="1d")
     assert (closes(loaded), loaded.report.adjusted) == ({"NSE:SBIN": [7.34]}, True)
     with pytest.raises(BadCandleFile, match=r"its ticker AAPL is none of NSE \(.NS\)"):
         load(tmp_path, three.replace("M&M.NS", "AAPL"))
@@ -384,11 +384,11 @@ def test_every_file_of_a_zip_is_read(tmp_path: Path) -> None:
         archive.writestr("days/SBIN_1m.csv", rows)
         archive.writestr("days/TCS_1m.csv.txt", rows)
         archive.writestr("__MACOSX/days/._SBIN_1m.csv", "junk")
-    found = [
+    imported = [
         (candle_import.file, candle_import.instruments[0].symbol)
         for candle_import in read_candle_files(path)
     ]
-    assert found == [
+    assert imported == [
         ("many.zip/days/SBIN_1m.csv", "NSE:SBIN"),
         ("many.zip/days/TCS_1m.csv.txt", "NSE:TCS"),
     ]
@@ -402,8 +402,8 @@ def test_archives_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
         archive.writestr("folder/", "")
     broken = tmp_path / "broken.zip"
     broken.write_bytes(empty.read_bytes()[:-5])
-    for path, told in ((empty, "a zip file without a file"), (broken, "damaged or locked zip")):
-        with pytest.raises(BadCandleFile, match=told):
+    for path, message in ((empty, "a zip file without a file"), (broken, "damaged or locked zip")):
+        with pytest.raises(BadCandleFile, match=message):
             list(read_candle_files(path))
 
 

@@ -173,8 +173,8 @@ def test_a_row_repeated_exactly_is_dropped_and_counted(tmp_path: Path) -> None:
 
 
 def test_two_rows_of_one_time_that_differ_are_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, *MINUTES, "2024-01-01 09:16,100.5,102,100,101.5,20")
-    assert "line 5: is of one time with line 3 and differs from it" in told
+    message = refusal(tmp_path, *MINUTES, "2024-01-01 09:16,100.5,102,100,101.5,20")
+    assert "line 5: is of one time with line 3 and differs from it" in message
 
 
 def test_a_small_excess_is_repaired_and_counted(tmp_path: Path) -> None:
@@ -186,9 +186,9 @@ def test_a_small_excess_is_repaired_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_gross_excess_is_refused(tmp_path: Path) -> None:
-    told = refusal(tmp_path, *MINUTES, "2024-01-01 09:18,100,101,99,98,10")
-    assert "line 5: the bar contradicts itself by more than 0.5%" in told
-    assert "open 100.0, high 101.0, low 99.0, close 98.0" in told
+    message = refusal(tmp_path, *MINUTES, "2024-01-01 09:18,100,101,99,98,10")
+    assert "line 5: the bar contradicts itself by more than 0.5%" in message
+    assert "open 100.0, high 101.0, low 99.0, close 98.0" in message
 
 
 def test_periods_without_a_trade_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -292,8 +292,8 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_of_two_instruments_is_refused(tmp_path: Path) -> None:
     rows = [f"{row},{name}" for row in MINUTES for name in ("A", "B")]
-    told = refusal(tmp_path, *rows, header=HEADER.strip() + ",Symbol\n")
-    assert "holds 2 instruments (NSE:A, NSE:B):" in told
+    message = refusal(tmp_path, *rows, header=HEADER.strip() + ",Symbol\n")
+    assert "holds 2 instruments (NSE:A, NSE:B):" in message
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def receive(bars: Candles, timeframe: str = "1m", *, now: datetime = NOW) -> Int
     return services.receive(timeframe=timeframe, series={SBIN: rows_of(bars)}, now=now)[SBIN]
 
 
-def everything(timeframe: str) -> Candles:
+def read_all(timeframe: str) -> Candles:
     return store.read(SBIN, timeframe, start=0, end=2**33)
 
 
@@ -47,20 +47,20 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
     for day in days:
         store_candles(SBIN, "1m", day)
     store_candles(SBIN, "5m", minutes("2026-09-01 09:15", 75, step=300))
-    whole = {name: everything(name) for name in ("1m", "5m", "15m", "1d", "1w")}
+    whole = {name: read_all(name) for name in ("1m", "5m", "15m", "1d", "1w")}
     counts = {name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole}
-    told, gaps = store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)
+    timeframes, gaps = store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)
     CandleChunk.objects.filter(timeframe="1m").delete()
     for day in days:
         assert receive(day).added == 375
     for held in ("live", "folded"):
-        assert {name: same(everything(name), whole[name]) for name in whole} == dict.fromkeys(
+        assert {name: same(read_all(name), whole[name]) for name in whole} == dict.fromkeys(
             whole, True
         )
         assert counts == {
             name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
         }
-        assert (store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)) == (told, gaps), held
+        assert (store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)) == (timeframes, gaps), held
         services.compact(symbols=[SBIN], now=NOW)
     assert not BufferedCandle.objects.exists()
     assert services.compact(symbols=[SBIN], now=NOW) == 0
@@ -75,7 +75,7 @@ def test_each_bar_is_added_repeated_changed_or_refused() -> None:
     other = minutes(f"{DAY} 09:15", 10, first_price=200)
     done = receive(other)
     assert (done.added, done.repeated, done.changed) == (0, 0, 10)
-    assert same(everything("1m"), other)
+    assert same(read_all("1m"), other)
     assert BufferedCandle.objects.count() == 8
     assert store.stored_timeframes(SBIN)[0]["bars"] == 10
 
@@ -98,7 +98,7 @@ def test_bars_that_have_not_ended_or_start_nowhere_are_refused_and_the_others_ta
         (4, BarRejectReason.NOT_CLOSED),
     ]
     assert (done.added, done.repeated, done.out_of_order) == (2, 1, 3)
-    assert everything("5m").time.tolist() == [good[0][0], good[1][0]]
+    assert read_all("5m").time.tolist() == [good[0][0], good[1][0]]
 
 
 def test_bars_outside_the_session_are_taken_and_counted() -> None:
@@ -143,8 +143,8 @@ def test_a_file_that_is_loaded_later_stands() -> None:
     file = minutes(f"{DAY} 09:15", 5, first_price=200)
     done = append(symbol=SBIN, timeframe="1m", candles=file, now=NOW)
     assert (done.added, done.replaced) == (0, 5)
-    assert np.array_equal(everything("1m").close[:5], file.close)
-    assert len(everything("1m")) == 10
+    assert np.array_equal(read_all("1m").close[:5], file.close)
+    assert len(read_all("1m")) == 10
 
 
 def test_many_bars_at_once_go_into_blocks() -> None:
@@ -152,7 +152,7 @@ def test_many_bars_at_once_go_into_blocks() -> None:
     bars = minutes("2026-10-01 09:15", 1200)
     assert receive(bars).added == 1200
     assert not BufferedCandle.objects.exists()
-    assert len(everything("1m")) == 1201
+    assert len(read_all("1m")) == 1201
 
 
 def test_one_who_trades_sees_bars_that_are_over() -> None:
@@ -187,8 +187,8 @@ def test_what_is_read_from_a_moment_on_is_what_all_of_history_says_of_it() -> No
     for start in moments:
         since = {(symbol, name): start for symbol in (SBIN, "NSE:INFY") for name in names}
         since[SBIN, "15m"] += 1
-        found = store.read_all_closed(since, clock=clock)
-        for (symbol, name), bars in found.items():
+        histories = store.read_all_closed(since, clock=clock)
+        for (symbol, name), bars in histories.items():
             whole = store.read_closed(symbol, name, start=0, clock=clock)
             assert same(bars, whole.between(since[symbol, name], 2**40)), (symbol, name, start)
 
@@ -212,7 +212,7 @@ def test_whoever_listens_is_told_when_bars_are_committed() -> None:
         with transaction.atomic():
             receive(minutes(f"{DAY} 09:15", 2))
             assert list(listener.notifies(timeout=0)) == []
-        told = list(listener.notifies(timeout=5, stop_after=1))
-        assert [each.payload for each in told] == ["NSE:SBIN 1m"]
+        notifications = list(listener.notifies(timeout=5, stop_after=1))
+        assert [notification.payload for notification in notifications] == ["NSE:SBIN 1m"]
         receive(minutes(f"{DAY} 09:15", 2))
         assert list(listener.notifies(timeout=0)) == []

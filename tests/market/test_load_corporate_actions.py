@@ -111,13 +111,13 @@ def test_files_or_suggestions(arguments: tuple[str, ...]) -> None:
 def test_suggestions_are_a_file_that_can_be_loaded(tmp_path: Path) -> None:
     times = [at(f"2024-01-0{day} 00:00") for day in (1, 2, 3)]
     store_candles("NSE:SBIN", "1d", flat(times, [1000.0, 1010.0, 102.0]))
-    told = load("--suggest", "NSE:SBIN", "NSE:TCS")
-    assert told.splitlines() == [
+    output = load("--suggest", "NSE:SBIN", "NSE:TCS")
+    assert output.splitlines() == [
         "symbol,ex_date,kind,ratio,source",
         'NSE:SBIN,2024-01-03,split,10:1,"suggested: close 1010, next open 102; look it up"',
     ]
     assert held() == []
-    load(file_of(tmp_path, told))
+    load(file_of(tmp_path, output))
     assert held() == ["NSE:SBIN split 10:1 on 2024-01-03"]
     assert load("--suggest", "NSE:SBIN").splitlines() == ["symbol,ex_date,kind,ratio,source"]
 
@@ -145,5 +145,5 @@ def test_the_database_refuses_what_is_no_action(wrong: dict[str, Any]) -> None:
 
 
 def test_the_exchanges_own_list(market_data: Path) -> None:
-    found = read_actions(market_data / "nse_corp_actions_2025-09.csv")
-    assert (len(found.rows), sum(found.skipped.values())) == (13, 8)
+    actions = read_actions(market_data / "nse_corp_actions_2025-09.csv")
+    assert (len(actions.rows), sum(actions.skipped.values())) == (13, 8)

@@ -20,8 +20,8 @@ def of_days(*stamps: str) -> Candles:
 
 def test_sessions_of_the_calendar_that_have_no_bar() -> None:
     # Republic Day, a weekend, and the special Saturday of 2024-01-20 lie between.
-    found = quality(of_days("2024-01-18", "2024-01-23", "2024-01-29"))
-    assert dates(found.missing_days) == ["2024-01-19", "2024-01-20", "2024-01-24", "2024-01-25"]
+    report = quality(of_days("2024-01-18", "2024-01-23", "2024-01-29"))
+    assert dates(report.missing_days) == ["2024-01-19", "2024-01-20", "2024-01-24", "2024-01-25"]
     assert not len(
         quality(flat([at("2024-01-01 00:00"), at("2024-01-29 00:00")]), "1w").missing_days
     )
@@ -35,16 +35,16 @@ def test_nothing_is_missed_in_a_year_without_a_calendar() -> None:
 def test_a_close_far_from_both_its_neighbours_is_a_spike() -> None:
     prices = [100.0, 101, 191, 102, 100, 160, 161, 160]
     times = [at("2024-01-01 00:00") + 86400 * i for i in range(len(prices))]
-    found = quality(flat(times, prices))
-    assert found.spikes.tolist() == [times[2]]
-    assert found.jumps.tolist() == [times[2], times[3], times[5]]
+    report = quality(flat(times, prices))
+    assert report.spikes.tolist() == [times[2]]
+    assert report.jumps.tolist() == [times[2], times[3], times[5]]
 
 
 def test_options_move_so_by_nature() -> None:
     prices = [100.0, 191, 102, 10]
     times = [at("2024-01-01 00:00") + 86400 * i for i in range(len(prices))]
-    found = quality(flat(times, prices), symbol="NSE:NIFTY24JAN21500CE")
-    assert (len(found.spikes), len(found.jumps)) == (0, 0)
+    report = quality(flat(times, prices), symbol="NSE:NIFTY24JAN21500CE")
+    assert (len(report.spikes), len(report.jumps)) == (0, 0)
 
 
 @pytest.mark.parametrize(("silent", "runs"), [(9, 0), (10, 1), (0, 0), (375, 0)])
@@ -52,13 +52,19 @@ def test_long_runs_without_volume_are_dated_where_others_have_some(silent: int, 
     bars = minutes("2024-01-01 09:15", 375)
     volume = np.where(np.arange(375) < silent, 0.0, 5.0)
     prices = {name: getattr(bars, name) for name in ("open", "high", "low", "close")}
-    found = quality(Candles.build(bars.time, volume=volume, **prices), "1m")
-    assert found.silent_runs.tolist() == [at("2024-01-01 09:15")] * runs
-    assert found.without_volume == silent
+    report = quality(Candles.build(bars.time, volume=volume, **prices), "1m")
+    assert report.silent_runs.tolist() == [at("2024-01-01 09:15")] * runs
+    assert report.without_volume == silent
 
 
 def test_one_bar_has_nothing_wrong() -> None:
-    found = quality(of_days("2024-01-01"))
-    counted = (found.missing_days, found.short_days, found.unlisted_days, found.jumps, found.spikes)
-    assert [len(each) for each in counted] == [0] * 5
-    assert (found.bars, found.off_session, found.without_volume) == (1, 0, 0)
+    report = quality(of_days("2024-01-01"))
+    counted = (
+        report.missing_days,
+        report.short_days,
+        report.unlisted_days,
+        report.jumps,
+        report.spikes,
+    )
+    assert [len(values) for values in counted] == [0] * 5
+    assert (report.bars, report.off_session, report.without_volume) == (1, 0, 0)

@@ -66,6 +66,6 @@ def test_every_published_day_is_found_again(market_data: Path) -> None:
         hours, minutes = row["Time"].split(":")
         midnight = epoch_of_day(f"{text[:4]}-{text[4:6]}-{text[6:]}")
         day = days[midnight + opening * 60]
-        found = breaks(day, int(hours) * 60 + int(minutes) - opening)
-        assert found == tuple(row[name] for name in COLUMNS), (row["Date"], row["Time"])
+        computed = breaks(day, int(hours) * 60 + int(minutes) - opening)
+        assert computed == tuple(row[name] for name in COLUMNS), (row["Date"], row["Time"])
     assert (len(published), len(days)) == (3588, 156)

@@ -86,7 +86,7 @@ def rows_of(loaded: CandleImport) -> str:
     parts = [f"{report.bars} bars"]
     parts += [f"{report.untraded} without a trade"] if report.untraded else []
     parts += [f"{report.repeated} repeated"] if report.repeated else []
-    parts += [f"{count} left out ({why})" for why, count in report.left_out.items()]
+    parts += [f"{count} left out ({reason})" for reason, count in report.left_out.items()]
     return " + ".join(parts)
 
 
@@ -95,8 +95,8 @@ def test_every_file_of_candles_is_read_to_its_last_row(market_data: Path) -> Non
     for name, (given, instruments, timeframe, rows) in CANDLES.items():
         [loaded] = read_candle_files(market_data / name, ImportOptions(**given))
         report = loaded.report
-        told = (len(loaded.instruments), loaded.timeframe, rows_of(loaded))
-        assert (name, *told) == (name, instruments, timeframe, rows)
+        summary = (len(loaded.instruments), loaded.timeframe, rows_of(loaded))
+        assert (name, *summary) == (name, instruments, timeframe, rows)
         taken = report.bars + report.untraded + report.repeated + sum(report.left_out.values())
         assert taken == report.rows
         assert sum(len(part.candles) for part in loaded.instruments) == report.bars
@@ -119,8 +119,8 @@ def test_every_file_of_candles_is_stored_whole(market_data: Path) -> None:
 
 @pytest.mark.slow
 def test_every_other_file_is_refused(market_data: Path) -> None:
-    others = {path.name for path in market_data.iterdir()} - CANDLES.keys()
-    for name in sorted(others):
+    names = {path.name for path in market_data.iterdir()} - CANDLES.keys()
+    for name in sorted(names):
         with pytest.raises(BadCandleFile):
             list(read_candle_files(market_data / name, ImportOptions(symbol="NSE:X")))
 

@@ -127,10 +127,10 @@ def test_the_command_loads_a_file_and_says_what_is_not_known(db: None, tmp_path:
     call_command("load_rulebook", str(path), stdout=said)
     edition = RuleSetVersion.objects.get()
     assert edition.source == str(path)
-    told = said.getvalue()
-    assert f"dry run: edition {edition.sha256[:12]} was not loaded" in told
-    assert f"edition {edition.sha256[:12]} is in force" in told
-    assert "not known: charges.csv: something is unsourced in lines" in told
+    output = said.getvalue()
+    assert f"dry run: edition {edition.sha256[:12]} was not loaded" in output
+    assert f"edition {edition.sha256[:12]} is in force" in output
+    assert "not known: charges.csv: something is unsourced in lines" in output
     call_command("load_rulebook", str(tmp_path), stdout=said)
     assert "nothing changed" in said.getvalue()
 

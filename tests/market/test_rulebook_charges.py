@@ -39,8 +39,8 @@ def note(
     return charges_of(BOOK, basis, side=side, value=Decimal(value), day=date.fromisoformat(day))
 
 
-def amounts(found: FillCharges) -> dict[str, Decimal]:
-    return {charge.item: charge.amount for charge in found.charges}
+def amounts(charges: FillCharges) -> dict[str, Decimal]:
+    return {charge.item: charge.amount for charge in charges.charges}
 
 
 def exchange_fee(symbol: str, day: str, expiry: str | None = None) -> Decimal:
@@ -51,54 +51,54 @@ def exchange_fee(symbol: str, day: str, expiry: str | None = None) -> Decimal:
     return amounts(bought)["exchange_fee"]
 
 
-def exchange_and_fund(found: FillCharges) -> Decimal:
+def exchange_and_fund(charges: FillCharges) -> Decimal:
     """As Kite's notes tell it: the fee and the contribution to the fund are one figure."""
-    items = amounts(found)
+    items = amounts(charges)
     return items["exchange_fee"] + items.get("ipft", Decimal(0))
 
 
-def without_stamp(found: FillCharges) -> Decimal:
+def without_stamp(charges: FillCharges) -> Decimal:
     """The mocks of 2023 leave stamp duty out of their totals."""
-    items = amounts(found)
+    items = amounts(charges)
     return sum(items.values(), Decimal(0)) - items.get("stamp_duty", Decimal(0))
 
 
 def test_kite_sells_one_petal_of_gold() -> None:
-    found = note("MCX:GOLDPETAL23JUNFUT", "sell", "5862", "2023-05-15", broker="discount")
-    assert amounts(found) == {
+    charges = note("MCX:GOLDPETAL23JUNFUT", "sell", "5862", "2023-05-15", broker="discount")
+    assert amounts(charges) == {
         "brokerage": Decimal("1.7586"),
         "transaction_tax": Decimal("0.5862"),
         "exchange_fee": Decimal("0.152412"),
         "sebi_fee": Decimal("0.005862"),
         "gst": Decimal("0.34503732"),
     }
-    assert without_stamp(found) == Decimal("2.84811132")
+    assert without_stamp(charges) == Decimal("2.84811132")
 
 
 def test_kite_buys_a_share_to_keep() -> None:
-    found = note("NSE:SBIN", "buy", "560", "2023-05-15", product="delivery", broker="discount")
-    items = amounts(found)
+    charges = note("NSE:SBIN", "buy", "560", "2023-05-15", product="delivery", broker="discount")
+    items = amounts(charges)
     assert items["transaction_tax"] == Decimal("0.56")
-    assert exchange_and_fund(found) == Decimal("0.01876")
+    assert exchange_and_fund(charges) == Decimal("0.01876")
     assert items["sebi_fee"] == Decimal("0.00056")
     assert items["gst"] == Decimal("0.0033768")
-    assert without_stamp(found) == Decimal("0.5826968")
+    assert without_stamp(charges) == Decimal("0.5826968")
 
 
 def test_kite_buys_a_hundred_puts() -> None:
-    found = note("NSE:NIFTY23MAY1118000PE", "buy", "150", "2023-05-10", broker="discount")
-    items = amounts(found)
-    assert exchange_and_fund(found) == Decimal("0.07575")
+    charges = note("NSE:NIFTY23MAY1118000PE", "buy", "150", "2023-05-10", broker="discount")
+    items = amounts(charges)
+    assert exchange_and_fund(charges) == Decimal("0.07575")
     assert items["sebi_fee"] == Decimal("0.00015")
     assert items["brokerage"] == 20
     assert items["gst"] == Decimal("3.613527")
-    assert without_stamp(found) == Decimal("23.689427")
+    assert without_stamp(charges) == Decimal("23.689427")
 
 
 def test_kite_buys_shares_at_the_rates_of_2022() -> None:
     """Its note has a paisa of brokerage in the base of the tax."""
-    found = note("NSE:INFY", "buy", "1498", "2022-06-01", product="delivery")
-    items = amounts(found)
+    charges = note("NSE:INFY", "buy", "1498", "2022-06-01", product="delivery")
+    items = amounts(charges)
     assert items["exchange_fee"] == Decimal("0.051681")
     assert items["stamp_duty"].quantize(Decimal("0.01")) == Decimal("0.22")
     with_a_paisa = items["exchange_fee"] + items["sebi_fee"] + Decimal("0.01")
@@ -132,8 +132,8 @@ def test_both_sides_of_fifty_lakhs_of_shares_at_the_rates_of_october_2024() -> N
 def test_the_tax_on_a_sale_is_that_of_its_day(
     symbol: str, product: Product, day: str, percent: str
 ) -> None:
-    found = note(symbol, "sell", "100", day, product=product)
-    assert amounts(found)["transaction_tax"] == Decimal(percent)
+    charges = note(symbol, "sell", "100", day, product=product)
+    assert amounts(charges)["transaction_tax"] == Decimal(percent)
 
 
 def test_a_row_that_names_the_underlying_beats_the_row_of_all_others() -> None:
@@ -266,10 +266,10 @@ def test_a_sale_from_the_demat_account_pays_the_brokers_charge_with_gst(
     broker: str | None, day: str, charge: str
 ) -> None:
     basis = charge_basis_of(BOOK, "NSE:SBIN", product="delivery", broker=broker)
-    when = date.fromisoformat(day)
+    sold_on = date.fromisoformat(day)
     overnight, bought_today = (
         charges_of(
-            BOOK, basis, side="sell", value=Decimal(100_000), day=when, from_demat=from_demat
+            BOOK, basis, side="sell", value=Decimal(100_000), day=sold_on, from_demat=from_demat
         )
         for from_demat in (True, False)
     )
@@ -358,7 +358,7 @@ def test_the_kernel_charges_what_the_note_says(
 ) -> None:
     """Values in paise, as money is; the kernel counts in binary fractions and rounds the same."""
     value = Decimal(paise) / 100
-    told = charges_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
+    charges = charges_of(BOOK, basis, side=side, value=value, day=day, from_demat=from_demat)
     rates = rate_rows(schedule_of(BOOK, [basis]), {basis.key: 0})
     plain = cast(Any, fills.charges_on).py_func
     buying = side == "buy"
@@ -367,6 +367,6 @@ def test_the_kernel_charges_what_the_note_says(
     charged = plain(float(value), buying, delivers, 0, day_number(day), records)
     kernel_paise = dict(zip(PLACES, charged, strict=True))
     assert {item: kernel_paise[item] for item in kernel_paise if kernel_paise[item]} == {
-        charge.item: float(charge.rounded * 100) for charge in told.charges if charge.rounded
+        charge.item: float(charge.rounded * 100) for charge in charges.charges if charge.rounded
     }
-    assert np.isclose(sum(kernel_paise.values()) / 100, float(told.total), rtol=0, atol=1e-9)
+    assert np.isclose(sum(kernel_paise.values()) / 100, float(charges.total), rtol=0, atol=1e-9)

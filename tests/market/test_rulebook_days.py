@@ -32,11 +32,13 @@ def said_of(exchange: Exchange, market: Market, day: str) -> SessionDay:
     return day_of(BOOK, exchange, market, date.fromisoformat(day))
 
 
-def told(exchange: Exchange, market: Market, day: str) -> str:
+def day_text(exchange: Exchange, market: Market, day: str) -> str:
     """The day as one line: kind, then each phase with its hours."""
-    found = said_of(exchange, market, day)
-    windows = [f"{phase} {opens:%H:%M}-{closes:%H:%M}" for phase, opens, closes in found.phases]
-    return ", ".join([found.kind, *windows])
+    session_day = said_of(exchange, market, day)
+    windows = [
+        f"{phase} {opens:%H:%M}-{closes:%H:%M}" for phase, opens, closes in session_day.phases
+    ]
+    return ", ".join([session_day.kind, *windows])
 
 
 def is_session(sessions: Sessions, day: date) -> bool:
@@ -69,19 +71,19 @@ def test_the_kinds_of_the_real_sessions_agree(market_data: Path) -> None:
     interrupted = {"2021-02-24"}
     for row in rows_of(market_data, "nse_sessions_2019-26.csv"):
         if row["date"] not in interrupted:
-            found = said_of("NSE", "other_shares", row["date"])
-            assert found.kind == expected[row["kind"]], row
+            session_day = said_of("NSE", "other_shares", row["date"])
+            assert session_day.kind == expected[row["kind"]], row
 
 
 def test_the_holidays_of_2026_agree_with_the_circulars(market_data: Path) -> None:
     session = {("closed", "closed"): "holiday", ("special", "special"): "special"}
     for row in rows_of(market_data, "in_holidays_2026.csv"):
         exchange, commodity = row["exchange"].removesuffix("_COM"), row["segment"][:4] == "comm"
-        place: tuple[Exchange, Market] = ("MCX", "non_agri") if commodity else (
+        market: tuple[Exchange, Market] = ("MCX", "non_agri") if commodity else (
             "NSE" if exchange == "NSE" else "BSE", "derivatives"
         )  # fmt: skip
         halves = row["morning_0900_1700_or_day"], row["evening_1700_close"]
-        assert said_of(*place, row["date"]).kind == session.get(halves, "partial"), row
+        assert said_of(*market, row["date"]).kind == session.get(halves, "partial"), row
 
 
 SESSION_TIMES: dict[str, tuple[Exchange, Market, str]] = {
@@ -100,11 +102,11 @@ SESSION_TIMES: dict[str, tuple[Exchange, Market, str]] = {
 
 def test_the_session_times_gathered_elsewhere_agree(market_data: Path) -> None:
     for row in rows_of(market_data, "in_session_times.csv"):
-        place = SESSION_TIMES[f"{row['segment']} {row['valid']}"]
-        windows = [w for w in said_of(*place).phases if w.phase == "continuous"]
+        market_day = SESSION_TIMES[f"{row['segment']} {row['valid']}"]
+        windows = [w for w in said_of(*market_day).phases if w.phase == "continuous"]
         closes = row["close_ist"].partition("/")[0]
-        found = f"{windows[0].opens:%H:%M}", f"{windows[-1].closes:%H:%M}"
-        assert found == (row["open_ist"], closes), row
+        hours = f"{windows[0].opens:%H:%M}", f"{windows[-1].closes:%H:%M}"
+        assert hours == (row["open_ist"], closes), row
 
 
 @pytest.mark.parametrize(
@@ -147,7 +149,7 @@ def test_the_session_times_gathered_elsewhere_agree(market_data: Path) -> None:
     ],
 )  # fmt: skip
 def test_a_day_in_its_phases(exchange: Exchange, market: Market, day: str, expected: str) -> None:
-    assert told(exchange, market, day) == expected
+    assert day_text(exchange, market, day) == expected
 
 
 def test_the_engine_has_one_session_a_day_from_the_first_opening_to_the_last_close() -> None:
@@ -228,5 +230,7 @@ def test_positions_end_with_the_sessions_of_real_files(market_data: Path, ending
     )
     flags = square_off_flags(intraday, ending.symbol, bars, sessions_of(ending.symbol))
     clock = (bars.time + IST).astype("M8[s]").astype(str)
-    found = [str(clock[flags & bit > 0][0])[11:16] for bit in (AFTER_SQUARE_OFF, LAST_OF_SESSION)]
-    assert found == [ending.late, ending.last]
+    closings = [
+        str(clock[flags & bit > 0][0])[11:16] for bit in (AFTER_SQUARE_OFF, LAST_OF_SESSION)
+    ]
+    assert closings == [ending.late, ending.last]

@@ -22,14 +22,14 @@ def days(first: str, count: int) -> list[int]:
     return [at(f"{first} 00:00") + 86400 * i for i in range(count)]
 
 
-def everything(timeframe: str) -> Candles:
+def read_all(timeframe: str) -> Candles:
     return store.read(SBIN, timeframe, start=0, end=2**33)
 
 
 def test_bars_come_back_as_they_were_stored() -> None:
     bars = minutes("2024-01-31 09:15", 375)
     store_candles(SBIN, "1m", bars)
-    assert same(everything("1m"), bars)
+    assert same(read_all("1m"), bars)
 
 
 def test_the_range_is_half_open() -> None:
@@ -60,8 +60,8 @@ def test_overlapping_loads_keep_what_is_new_and_replace_what_differs() -> None:
                      [99.0, 100.0, 500.0])  # fmt: skip
     done = append(symbol=SBIN, timeframe="1m", candles=corrected, now=NOW)
     assert done == WriteCounts(added=1, repeated=1, replaced=1)
-    assert everything("1m").close.tolist()[:4] == [99.0, 100.0, 500.0, 100.1]
-    assert len(everything("1m")) == 11
+    assert read_all("1m").close.tolist()[:4] == [99.0, 100.0, 500.0, 100.1]
+    assert len(read_all("1m")) == 11
 
 
 def test_the_first_real_bars_end_the_sample() -> None:
@@ -71,7 +71,7 @@ def test_the_first_real_bars_end_the_sample() -> None:
     done = append(symbol=SBIN, timeframe="1d", candles=flat(days("2024-01-02", 1)), now=NOW)
     assert done == WriteCounts(added=1, dropped=7)
     assert store.synthetic_symbols([SBIN]) == []
-    assert len(everything("1d")) == 1
+    assert len(read_all("1d")) == 1
 
 
 def test_a_sample_is_not_mixed_into_real_bars() -> None:
@@ -82,7 +82,7 @@ def test_a_sample_is_not_mixed_into_real_bars() -> None:
 
 
 def test_nothing_is_held_of_an_unknown_symbol() -> None:
-    assert len(everything("15m")) == 0
+    assert len(read_all("15m")) == 0
     assert store.stored_timeframes(SBIN) == []
     assert store.count(SBIN, "1m", start=0, end=2**33) == (0, 0)
 
@@ -91,7 +91,7 @@ def test_nothing_is_held_of_an_unknown_symbol() -> None:
 def test_longer_bars_are_made_from_minutes(timeframe: str) -> None:
     held = candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     store_candles(SBIN, "1m", held)
-    assert same(everything(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
+    assert same(read_all(timeframe), resample(held, "1m", timeframe, sessions_of(SBIN)))
 
 
 def test_a_stored_day_beats_one_made_from_minutes() -> None:
@@ -99,7 +99,7 @@ def test_a_stored_day_beats_one_made_from_minutes() -> None:
         SBIN, "1m", candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     )
     store_candles(SBIN, "1d", flat(days("2024-01-30", 1), 777.0))
-    assert everything("1d").close.tolist() == [777.0, 118.7]
+    assert read_all("1d").close.tolist() == [777.0, 118.7]
 
 
 def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
@@ -107,7 +107,7 @@ def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
         SBIN, "1m", candle_chunks.join(minutes(f"2024-01-{d} 09:15", 375) for d in (30, 31))
     )
     store_candles(SBIN, "5m", minutes("2024-01-31 09:15", 75, step=300, first_price=500.0))
-    quarters = everything("15m")
+    quarters = read_all("15m")
     assert quarters.open.tolist()[0] == 100.0
     assert quarters.open.tolist()[25] == 500.0
     assert len(quarters) == 50
@@ -115,21 +115,21 @@ def test_each_day_takes_the_coarsest_timeframe_that_is_fine_enough() -> None:
 
 def test_a_bar_that_the_data_have_not_finished_is_not_seen() -> None:
     store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 40))
-    assert everything("15m").time.tolist() == [at("2024-01-31 09:15"), at("2024-01-31 09:30")]
-    assert len(everything("1d")) == 0
+    assert read_all("15m").time.tolist() == [at("2024-01-31 09:15"), at("2024-01-31 09:30")]
+    assert len(read_all("1d")) == 0
 
 
 def test_a_hole_at_the_end_of_an_earlier_day_does_not_hide_its_last_bar() -> None:
     store_candles(SBIN, "1m", minutes("2024-01-30 09:15", 40))
     store_candles(SBIN, "1m", minutes("2024-01-31 09:15", 375))
-    assert len(everything("15m")) == 3 + 25
-    assert len(everything("1d")) == 2
+    assert len(read_all("15m")) == 3 + 25
+    assert len(read_all("1d")) == 2
 
 
 def test_weeks_are_made_from_days_across_the_turn_of_a_decade() -> None:
     sessions = [day for day in days("2019-12-30", 12) if (day // 86400 + 4) % 7 < 5]
     store_candles(SBIN, "1d", flat(sessions, [float(i + 1) for i in range(len(sessions))]))
-    weeks = everything("1w")
+    weeks = read_all("1w")
     assert weeks.time.tolist() == [at("2019-12-30 00:00"), at("2020-01-06 00:00")]
     assert weeks.open.tolist() == [1.0, 6.0]
     assert weeks.close.tolist() == [5.0, 10.0]
@@ -137,9 +137,9 @@ def test_weeks_are_made_from_days_across_the_turn_of_a_decade() -> None:
 
 def test_an_unfinished_week_is_not_seen_and_a_stored_one_is() -> None:
     store_candles(SBIN, "1d", flat(days("2024-01-01", 5) + days("2024-01-08", 4)))
-    assert everything("1w").time.tolist() == [at("2024-01-01 00:00")]
+    assert read_all("1w").time.tolist() == [at("2024-01-01 00:00")]
     store_candles(SBIN, "1w", flat([at("2024-01-01 00:00")], 777.0))
-    assert everything("1w").close.tolist() == [777.0]
+    assert read_all("1w").close.tolist() == [777.0]
 
 
 def test_warmup_is_the_beginning_of_the_block_and_2000_bars_before_it() -> None:

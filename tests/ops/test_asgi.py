@@ -444,8 +444,8 @@ def test_who_says_that_a_request_came_by_tls_is_believed_if_trusted(
 ) -> None:
     settings.TRUSTED_PROXIES = [ip_network(text) for text in trusted]
 
-    def told(*headers: tuple[bytes, bytes]) -> str:
+    def scheme_of(*headers: tuple[bytes, bytes]) -> str:
         return str(environ_of(scope(client=peer, headers=list(headers)), b"")["wsgi.url_scheme"])
 
-    assert told() == told((b"x-forwarded-proto", b"http")) == "http"
-    assert told((b"x-forwarded-proto", b"https")) == scheme
+    assert scheme_of() == scheme_of((b"x-forwarded-proto", b"http")) == "http"
+    assert scheme_of((b"x-forwarded-proto", b"https")) == scheme

@@ -15,8 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.timeout(300)
 def test_the_demo_ends_well_and_cleans_up(tmp_path: Path) -> None:
     environment = {**os.environ, "DATA_DIR": str(tmp_path / "unused")}
-    for ours in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE", "SECRET_KEY"):
-        environment.pop(ours, None)
+    for name in ("DATABASE_URL", "DJANGO_SETTINGS_MODULE", "SECRET_KEY"):
+        environment.pop(name, None)
     before = set(Path(tempfile.gettempdir()).glob("algotrade-demo-*"))
     done = subprocess.run(
         [sys.executable, str(ROOT / "manage.py"), "demo"],

@@ -85,18 +85,18 @@ def test_without_a_queue_nothing_waits() -> None:
 @pytest.mark.django_db
 def test_a_database_that_is_lost_is_told_and_the_rest_still_shown() -> None:
     with patch.object(Backtest.objects, "count_by_status", side_effect=DatabaseError):
-        found = samples()
-    assert found["algotrade_database_up", frozenset()] == 0
-    assert not [name for name, _ in found if name == "algotrade_jobs"]
-    assert [name for name, _ in found if name == "algotrade_http_requests_total"]
+        metrics = samples()
+    assert metrics["algotrade_database_up", frozenset()] == 0
+    assert not [name for name, _ in metrics if name == "algotrade_jobs"]
+    assert [name for name, _ in metrics if name == "algotrade_http_requests_total"]
 
 
 @pytest.mark.skipif(not metrics.PROC.exists(), reason="this system tells no memory")
 @pytest.mark.django_db
 def test_memory_is_that_of_real_processes() -> None:
-    found = samples()
-    assert found["algotrade_web_processes", frozenset()] >= 1
-    assert 10e6 < found["algotrade_web_memory_bytes", frozenset()] < 100e9
+    metrics = samples()
+    assert metrics["algotrade_web_processes", frozenset()] >= 1
+    assert 10e6 < metrics["algotrade_web_memory_bytes", frozenset()] < 100e9
 
 
 @pytest.mark.django_db

@@ -84,7 +84,9 @@ def test_a_server_that_ends_while_it_is_looked_at_is_gone(
             patched.setattr(
                 Path,
                 "read_text",
-                lambda path, **how: ended() if path.name == "cmdline" else read_text(path, **how),
+                lambda path, **options: (
+                    ended() if path.name == "cmdline" else read_text(path, **options)
+                ),
             )
             assert cluster.process() is None
 
@@ -173,10 +175,10 @@ def test_data_of_an_older_version_gets_the_services_role(made_dir: Path) -> None
         connection.execute(f"DROP OWNED BY {SERVICE}")
         connection.execute(f"DROP ROLE {SERVICE}")
     with attached(made_dir, durable=False) as cluster, cluster.connect() as connection:
-        found = connection.execute(
+        attributes = connection.execute(
             "SELECT rolsuper, rolcanlogin FROM pg_roles WHERE rolname = %s", [SERVICE]
         ).fetchone()
-    assert found == (False, True)
+    assert attributes == (False, True)
 
 
 def test_another_account_is_refused_by_the_server_itself(made_dir: Path) -> None:
@@ -232,12 +234,12 @@ def test_root_keeps_data_and_programs_where_another_account_can_reach_them(
         pytest.skip("only root hands the server to another account")
     tmp_path.chmod(0o700)
     running(tmp_path)
-    place = (tmp_path / "pg18").resolve()
+    folder = (tmp_path / "pg18").resolve()
     try:
         assert (tmp_path / "pg18").is_symlink()
-        assert place.stat().st_uid != 0
+        assert folder.stat().st_uid != 0
     finally:
-        shutil.rmtree(place.parent)
+        shutil.rmtree(folder.parent)
 
 
 @pytest.mark.slow

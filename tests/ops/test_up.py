@@ -101,9 +101,9 @@ def test_a_command_before_the_first_start_says_what_to_do(
     said, _ = process.communicate()
     assert process.returncode == 1
     assert "Traceback" not in said
-    told = said.strip().splitlines()[-1]
-    assert told.startswith('error: the database is not set up for this version (relation "')
-    assert "start the service once (make run), or run .venv/bin/python manage.py migrate" in told
+    message = said.strip().splitlines()[-1]
+    assert message.startswith('error: the database is not set up for this version (relation "')
+    assert "start the service once (make run), or run .venv/bin/python manage.py migrate" in message
 
 
 @pytest.fixture
@@ -137,10 +137,10 @@ def children(parents: set[int]) -> set[int]:
 
 def descendants(pid: int) -> set[int]:
     """Of the supervisor: web and workers with what they started."""
-    found = {pid}
-    while grown := children(found) - found:
-        found |= grown
-    return found - {pid}
+    pids = {pid}
+    while grown := children(pids) - pids:
+        pids |= grown
+    return pids - {pid}
 
 
 def wait_for(process: subprocess.Popen[str], words: str) -> str:
@@ -173,11 +173,11 @@ def test_one_signal_ends_the_whole_service(
     assert status(port, "/healthz") == status(port, "/readyz") == 200
     # the web server and its two processes at once, the three workers soon after
     until(lambda: len(descendants(service.pid)) >= 6)
-    everything = {*descendants(service.pid), postmaster(data_dir)}
+    pids = {*descendants(service.pid), postmaster(data_dir)}
     service.send_signal(signal.SIGTERM)
     wait_for(service, "stopped")
     assert service.wait() == 0
-    assert not {pid for pid in everything if is_alive(pid)}
+    assert not {pid for pid in pids if is_alive(pid)}
 
 
 @pytest.mark.slow
@@ -186,26 +186,26 @@ def test_one_signal_ends_the_whole_service(
 def test_whichever_web_process_is_asked_tells_what_all_have_counted(port: int) -> None:
     for _ in range(40):
         assert status(port, "/healthz") == 200
-    told = {counted(port, "/healthz") for _ in range(20)}
-    assert told == {40}
+    counts = {counted(port, "/healthz") for _ in range(20)}
+    assert counts == {40}
 
 
 def counted(port: int, route: str) -> int:
     with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
         connection.request("GET", "/metrics")
         text = connection.getresponse().read().decode()
-    (found,) = re.findall(
+    (count,) = re.findall(
         rf'^algotrade_http_requests_total.*"{route}".* (\S+)$', text, re.MULTILINE
     )
-    return int(float(found))
+    return int(float(count))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(180)
 def test_nothing_outlives_a_killed_service(service: subprocess.Popen[str], data_dir: Path) -> None:
-    everything = {*descendants(service.pid), postmaster(data_dir)}
+    pids = {*descendants(service.pid), postmaster(data_dir)}
     service.kill()
-    until(lambda: not {pid for pid in everything if is_alive(pid)}, seconds=60)
+    until(lambda: not {pid for pid in pids if is_alive(pid)}, seconds=60)
 
 
 @pytest.mark.slow

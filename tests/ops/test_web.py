@@ -103,8 +103,8 @@ CHUNKS = b"2\r\n{}\r\n0\r\n\r\n"
 def test_what_the_web_server_refuses_leaves_in_the_envelope(
     port: int, request_bytes: bytes, status: int, reason: str
 ) -> None:
-    found, headers, error = exchange(port, request_bytes)
-    assert found == error["status"] == status
+    status_sent, headers, error = exchange(port, request_bytes)
+    assert status_sent == error["status"] == status
     assert error["code"] == "VALIDATION_ERROR"
     assert error["details"] == {"reason": reason}
     assert headers["x-request-id"] == error["requestId"]

@@ -32,13 +32,13 @@ A_JOB = """
     INSERT INTO procrastinate_jobs (queue_name, task_name, args)
     VALUES ('builtin', 'builtin:procrastinate.builtin_tasks.remove_old_jobs', '{"max_hours": 72}')
 """
-OTHERS = """
+OTHER_CONNECTIONS = """
     FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Site:
     """A database of its own, and where its workers write their log."""
 
     directory: Path
@@ -50,8 +50,8 @@ class Place:
 
     def environment(self) -> dict[str, str]:
         inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        mine = {"DATA_DIR": str(self.directory), "DJANGO_SETTINGS_MODULE": "config.settings"}
-        return inherited | mine
+        own = {"DATA_DIR": str(self.directory), "DJANGO_SETTINGS_MODULE": "config.settings"}
+        return inherited | own
 
     def manage(self, *words: str) -> None:
         command = [sys.executable, "manage.py", *words]
@@ -71,7 +71,7 @@ class Place:
             return connection.execute(question).fetchall()
 
     def listeners(self) -> int:
-        return len(self.ask(f"SELECT 1 {OTHERS} AND query LIKE 'LISTEN%'"))
+        return len(self.ask(f"SELECT 1 {OTHER_CONNECTIONS} AND query LIKE 'LISTEN%'"))
 
     def does_a_job(self) -> None:
         """Put one in the queue and wait until it is done, which is when its row is gone."""
@@ -81,11 +81,11 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Place]:
+def site() -> Iterator[Site]:
     directory = Path(tempfile.mkdtemp(prefix="algotrade-test-"))
     directory.chmod(0o711)
     with attached(directory, durable=False) as cluster:
-        made = Place(directory, cluster)
+        made = Site(directory, cluster)
         made.manage("migrate", "--verbosity", "0")
         yield made
     shutil.rmtree(directory)
@@ -93,11 +93,11 @@ def place() -> Iterator[Place]:
 
 
 @contextmanager
-def working(place: Place) -> Iterator[subprocess.Popen[bytes]]:
+def working(site: Site) -> Iterator[subprocess.Popen[bytes]]:
     """Killed at the end if it has not ended."""
     with (
-        place.log.open("wb") as log,
-        subprocess.Popen(WORK, cwd=PROJECT, env=place.environment(), stderr=log) as worker,
+        site.log.open("wb") as log,
+        subprocess.Popen(WORK, cwd=PROJECT, env=site.environment(), stderr=log) as worker,
     ):
         try:
             yield worker
@@ -106,54 +106,54 @@ def working(place: Place) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.slow
-def test_it_works_on_when_each_of_its_connections_is_cut(place: Place) -> None:
-    with working(place) as worker:
-        until(place.listeners)
-        place.does_a_job()
-        for (pid,) in place.ask(f"SELECT pid {OTHERS}"):
-            place.ask(f"SELECT pg_terminate_backend({pid})")
-            until(lambda pid=pid: (pid,) not in place.ask(f"SELECT pid {OTHERS}"))  # type: ignore[misc]  # mypy infers no lambda with a default
-            until(place.listeners)
-            place.does_a_job()
+def test_it_works_on_when_each_of_its_connections_is_cut(site: Site) -> None:
+    with working(site) as worker:
+        until(site.listeners)
+        site.does_a_job()
+        for (pid,) in site.ask(f"SELECT pid {OTHER_CONNECTIONS}"):
+            site.ask(f"SELECT pg_terminate_backend({pid})")
+            until(lambda pid=pid: (pid,) not in site.ask(f"SELECT pid {OTHER_CONNECTIONS}"))  # type: ignore[misc]  # mypy infers no lambda with a default
+            until(site.listeners)
+            site.does_a_job()
         assert worker.poll() is None
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seconds", [0.0, 4.0])
-def test_it_waits_for_a_database_that_is_away(place: Place, seconds: float) -> None:
-    with working(place) as worker:
-        until(place.listeners)
-        place.kill_database()
+def test_it_waits_for_a_database_that_is_away(site: Site, seconds: float) -> None:
+    with working(site) as worker:
+        until(site.listeners)
+        site.kill_database()
         time.sleep(seconds)
-        revive(place.cluster)
-        until(place.listeners)
-        place.does_a_job()
+        revive(site.cluster)
+        until(site.listeners)
+        site.does_a_job()
         assert worker.poll() is None
-        assert place.times_said("the database is lost") <= 1
-        assert place.times_said("the database is back") == place.times_said("the database is lost")
-        assert "Traceback" not in place.log.read_text()
+        assert site.times_said("the database is lost") <= 1
+        assert site.times_said("the database is back") == site.times_said("the database is lost")
+        assert "Traceback" not in site.log.read_text()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", STOPS)
 @pytest.mark.parametrize("seconds", [0.5, 5.0])
 def test_it_ends_well_when_it_is_told_to_while_the_database_is_away(
-    place: Place, number: signal.Signals, seconds: float
+    site: Site, number: signal.Signals, seconds: float
 ) -> None:
-    with working(place) as worker:
-        until(place.listeners)
-        place.kill_database()
+    with working(site) as worker:
+        until(site.listeners)
+        site.kill_database()
         time.sleep(seconds)
         worker.send_signal(number)
         try:
             assert worker.wait(20) == 0
         finally:
-            revive(place.cluster)
+            revive(site.cluster)
 
 
 @pytest.mark.slow
-def test_it_ends_well_when_it_never_had_a_database(place: Place) -> None:
-    environment = place.environment() | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
+def test_it_ends_well_when_it_never_had_a_database(site: Site) -> None:
+    environment = site.environment() | {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
     with subprocess.Popen(
         WORK, cwd=PROJECT, env=environment, stderr=subprocess.PIPE, text=True
     ) as worker:

@@ -25,7 +25,7 @@ def name(master: Master) -> list[NamedRow]:
     return name_all(master.rows, last_expiries(master.rows), master.rejections)
 
 
-def told(named: NamedRow) -> str:
+def described(named: NamedRow) -> str:
     lot = lot_of_row(named.row)
     values = (lot.size, lot.multiplier, named.row.tick, named.row.freeze)
     written = ("-" if value is None else f"{value:f}".removesuffix(".000000") for value in values)
@@ -37,7 +37,7 @@ def test_each_kind_of_master_is_recognised_and_read(kind: str, tmp_path: Path) -
     text, expected = lists.EXPECTED[kind]
     master = read(tmp_path / "list", text)
     named = name(master)
-    assert [told(instrument) for instrument in named] == expected
+    assert [described(instrument) for instrument in named] == expected
     assert master.source == kind.partition(" ")[0]
     assert master.read == len(named) + sum(master.rejections.counts.values())
 
@@ -66,12 +66,12 @@ def test_gzip_and_zip_are_read_alike(tmp_path: Path) -> None:
 
 
 def test_a_master_is_as_old_as_it_says_or_as_its_first_expiry(tmp_path: Path) -> None:
-    told = {
+    dates = {
         "nse": (lists.NSE, (TODAY, "today")),
         "kite": (lists.KITE, (date(2026, 8, 18), "its first expiry")),
         "fyers": (lists.FYERS, (date(2025, 11, 10), "written in it")),
     }
-    for kind, (text, expected) in told.items():
+    for kind, (text, expected) in dates.items():
         master = read(tmp_path / kind, text)
         assert (master.as_of, master.as_of_source) == expected
     given = read(tmp_path / "nse", lists.NSE, as_of=date(2026, 1, 2))

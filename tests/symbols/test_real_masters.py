@@ -70,8 +70,8 @@ def test_weeklies_are_told_by_their_dates_as_brokers_mark_them(
     master = read_master(market_data / name, today=NOW.date())
     unmarked = [row._replace(weekly=None) for row in master.rows]
     last = last_expiries(master.rows)
-    marked_so = [one.symbol for one in name_all(master.rows, last, Rejections())]
-    assert [one.symbol for one in name_all(unmarked, last, Rejections())] == marked_so
+    marked_so = [instrument.symbol for instrument in name_all(master.rows, last, Rejections())]
+    assert [instrument.symbol for instrument in name_all(unmarked, last, Rejections())] == marked_so
     assert len(marked_so) > 6_000
 
 

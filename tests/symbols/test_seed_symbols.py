@@ -89,10 +89,10 @@ def test_a_lot_that_changes_is_dated_and_the_old_one_kept(seed: Seed) -> None:
     seed(future(day, lot=75), "--as-of", "2026-01-02")
     seed(future(day, lot=65), "--as-of", "2026-10-01")
     seed(future(day, lot=50), "--as-of", "2025-06-02")
-    found = services.terms_on(
+    terms = services.terms_on(
         symbol="NSE:NIFTY26DECFUT", first=date(2025, 7, 1), last=date(2026, 11, 1)
     )
-    assert [(str(one.valid_from), one.lot_size) for one in found] == [
+    assert [(str(row.valid_from), row.lot_size) for row in terms] == [
         ("2025-07-01", 50), ("2026-01-02", 75), ("2026-10-01", 65),
     ]  # fmt: skip
     assert Instrument.objects.get().lot_size == 65
@@ -110,8 +110,8 @@ def test_what_one_source_leaves_out_another_has_said(seed: Seed) -> None:
 
 def test_what_nobody_lists_any_more_is_delisted_until_it_is_listed_again(seed: Seed) -> None:
     seed(shares("TCS", "INFY"), "--as-of", "2026-01-02")
-    told = seed(shares("TCS"), "--as-of", "2026-01-05")
-    assert "NSE cash: 1 not listed by Kite (Zerodha) any more" in told
+    output = seed(shares("TCS"), "--as-of", "2026-01-05")
+    assert "NSE cash: 1 not listed by Kite (Zerodha) any more" in output
     gone = Instrument.objects.get(symbol="NSE:INFY")
     assert (gone.valid_to, gone.aliases.count()) == (date(2026, 1, 4), 0)
     seed(shares("TCS", "INFY"), "--as-of", "2026-01-06")
@@ -171,7 +171,7 @@ def test_of_several_files_all_or_none_come_in(tmp_path: Path) -> None:
 
 def test_the_example_of_the_readme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readme = (Path(__file__).resolve().parents[2] / "apps" / "symbols" / "README.md").read_text()
-    (line,) = [one for one in readme.splitlines() if "manage.py seed_symbols " in one]
+    (line,) = [line for line in readme.splitlines() if "manage.py seed_symbols " in line]
     command, *files = line.split()[2:]
     for name, text in zip(files, (lists.KITE, lists.NSE, lists.UPSTOX_JSON), strict=True):
         content = text.encode()

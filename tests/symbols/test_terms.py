@@ -21,7 +21,7 @@ def lots(instrument: Instrument, **by_day: int) -> None:
         instrument.terms.create(valid_from=valid_from, lot_size=lot, source="test")
 
 
-def found(**days: date) -> list[tuple[str, int]]:
+def dated_lots(**days: date) -> list[tuple[str, int]]:
     rows = terms_on(symbol="NSE:NIFTY", **(YEAR | days))
     return [(str(row.valid_from), row.lot_size) for row in rows]
 
@@ -29,22 +29,22 @@ def found(**days: date) -> list[tuple[str, int]]:
 def test_those_that_hold_on_a_day_of_the_range() -> None:
     dates = {"_2021_01_01": 75, "_2023_05_01": 50, "_2024_04_26": 25, "_2025_01_01": 75}
     lots(equity("NSE:NIFTY"), **dates)
-    assert found() == [("2024-01-01", 50), ("2024-04-26", 25)]
-    assert found(last=date(2025, 1, 1))[-1] == ("2025-01-01", 75)
+    assert dated_lots() == [("2024-01-01", 50), ("2024-04-26", 25)]
+    assert dated_lots(last=date(2025, 1, 1))[-1] == ("2025-01-01", 75)
 
 
 def test_the_oldest_known_hold_for_the_time_before() -> None:
     lots(equity("NSE:NIFTY"), _2026_01_01=65)
-    assert found() == [("2024-01-01", 65)]
+    assert dated_lots() == [("2024-01-01", 65)]
 
 
 def test_without_dated_ones_the_instrument_s_own_hold() -> None:
     equity("NSE:NIFTY", lot_size=40, tick_size=Decimal("0.05"))
-    assert found() == [("2024-01-01", 40)]
+    assert dated_lots() == [("2024-01-01", 40)]
 
 
 def test_of_a_symbol_that_nobody_knows_there_are_none() -> None:
-    assert found() == []
+    assert dated_lots() == []
 
 
 def test_a_unit_is_worth_its_part_of_the_lot() -> None:

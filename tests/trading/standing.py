@@ -57,7 +57,7 @@ def hold(run: Run, symbol: str = "NSE:NIFTY", **fields: Any) -> Position:
     return run.positions.create(symbol=symbol, **facts | fields)
 
 
-def place(run: Run, **fields: Any) -> Order:
+def add_order(run: Run, **fields: Any) -> Order:
     """An entry that waits."""
     facts: dict[str, Any] = {
         "symbol": "NSE:NIFTY", "side": "buy", "intent": "entry", "type": "market", "bar_time": NOW,

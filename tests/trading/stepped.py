@@ -69,10 +69,10 @@ class Stepper:
         """The next row, of the symbols that have a bar."""
         strategy = engine.parse(self.run.configuration)
         symbols = strategy.basicInfo.symbols
-        there = [symbol for symbol in symbols if symbol in bars]
-        cell = np.array([[there.index(s) if s in bars else -1 for s in symbols]], np.int32)
+        present = [symbol for symbol in symbols if symbol in bars]
+        cell = np.array([[present.index(s) if s in bars else -1 for s in symbols]], np.int32)
         bits = np.array([[signals.get(symbol, 0) for symbol in symbols]], np.uint8)
-        prices = np.array([bars[symbol] for symbol in there], float).reshape(-1, 4)
+        prices = np.array([bars[symbol] for symbol in present], float).reshape(-1, 4)
         columns = records.Bars(*(frozen(prices[:, k].copy()) for k in range(4)))
         time = frozen(np.array([self.time]))
         flags, ranges = np.empty(0, np.uint8), np.empty((0, 4))
@@ -83,7 +83,7 @@ class Stepper:
         self.state = state
         written = out.fills[: ran.fills], out.refusals[: ran.refusals], out.trades[: ran.trades]
         last = np.array([bars[symbol][3] if symbol in bars else np.nan for symbol in symbols])
-        return replace(self._told(before, bits[0], *written), last=last)
+        return replace(self._report(before, bits[0], *written), last=last)
 
     def expire(self, symbol: str) -> BarStep:
         """It is settled at its last close, in a step of its own."""
@@ -92,7 +92,7 @@ class Stepper:
         before, self.state = self.state, records.load(records.save(self.state))
         at = symbols.index(symbol)
         n = kernel.settle(self.state, at, BY_EXPIRY, contracts, rates, out)
-        return self._told(
+        return self._report(
             before, np.zeros(len(symbols), np.uint8), out.fills[:n], out.refusals[:0],
             out.trades[:n],
         )  # fmt: skip
@@ -105,7 +105,7 @@ class Stepper:
         )  # fmt: skip
         return out, contract_rows(list(self.contracts), {"": 0}), np.array([RATE], records.RATE)
 
-    def _told(
+    def _report(
         self, before: records.State, signals: records.Array, fills: records.Array,
         refusals: records.Array, trades: records.Array,
     ) -> BarStep:  # fmt: skip
@@ -166,7 +166,7 @@ def record(
     steppers: Sequence[Stepper], rows: Sequence[tuple[Mapping[str, Bar], Mapping[str, int]]]
 ) -> None:
     """One row of several runs at once."""
-    steps = [one.step(*row) for one, row in zip(steppers, rows, strict=True)]
+    steps = [stepper.step(*row) for stepper, row in zip(steppers, rows, strict=True)]
     book_steps(steps, now=steppers[0].now)
     for stepper in steppers:
         stepper.store()

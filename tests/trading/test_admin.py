@@ -9,7 +9,7 @@ from apps.trading.models import BrokerHealth, GlobalSwitch, LedgerEntry
 from tests import make
 from tests.conftest import Api
 from tests.envelope import assert_error
-from tests.trading.standing import hold, lose, place, ready, start
+from tests.trading.standing import add_order, hold, lose, ready, start
 
 SWITCH = "/admin/trading/globalswitch"
 BROKERS = "/admin/trading/brokerhealth"
@@ -90,7 +90,7 @@ def test_a_user_cannot_turn_it(operator: Client, alice: User) -> None:
 def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
     algorithm = ready(alice)
     hold(start(algorithm))
-    place(algorithm.runs.get())
+    add_order(algorithm.runs.get())
     lose(algorithm, 5, now=make.NOW)
     for query in ("", "?q=x", "?q=alice@example.com"):
         assert operator.get(f"/admin/trading/{page}/{query}").status_code == 200
@@ -99,7 +99,7 @@ def test_what_trades_is_shown(operator: Client, alice: User, page: str) -> None:
 def test_what_an_order_and_an_entry_are_made_of_stands_on_their_pages(
     operator: Client, alice: User
 ) -> None:
-    order = place(start(ready(alice)), status="filled", ended_at=make.NOW, quantity=3)
+    order = add_order(start(ready(alice)), status="filled", ended_at=make.NOW, quantity=3)
     order.fills.create(quantity=3, price=7, charges=1, charges_by_kind={"gst": "1"}, at=make.NOW)
     entry = LedgerEntry.objects.get()
     assert "capital" in operator.get(f"/admin/trading/ledgerentry/{entry.pk}/change/").text
@@ -108,8 +108,8 @@ def test_what_an_order_and_an_entry_are_made_of_stands_on_their_pages(
 
 def test_an_event_is_found_by_its_algorithm(operator: Client, alice: User) -> None:
     algorithm, other = ready(alice), ready(alice)
-    for one in (algorithm, other):
-        start(one)
+    for new in (algorithm, other):
+        start(new)
     listed = operator.get("/admin/webhooks/event/", {"q": algorithm.pk}).text
     assert algorithm.pk in listed
     assert other.pk not in listed

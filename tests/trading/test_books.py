@@ -294,8 +294,8 @@ def test_a_signal_refused_at_its_close_makes_no_order(alice: User) -> None:
     bar_entries(stepper.state, KILL_SWITCH)
     play(stepper, (row(FLAT), LONG), (row(FLAT), {SBIN: ENTER}))
     assert not Order.objects.exists()
-    told = Signal.objects.order_by("bar_time", "side").values_list("side", "followed", "reason")
-    assert list(told) == [
+    signals = Signal.objects.order_by("bar_time", "side").values_list("side", "followed", "reason")
+    assert list(signals) == [
         ("long", False, "kill_switch"), ("long", False, "both_sides"),
         ("short", False, "both_sides"),
     ]  # fmt: skip
@@ -308,8 +308,8 @@ def test_entries_that_wait_are_taken_back_when_entries_are_blocked(alice: User) 
     play(stepper, (row(FLAT), LONG))
     order = Order.objects.get()
     assert (order.status, order.reason) == ("cancelled", "kill_switch")
-    told = Signal.objects.order_by("bar_time").values_list("followed", "reason")
-    assert list(told) == [(False, "kill_switch"), (False, "kill_switch")]
+    signals = Signal.objects.order_by("bar_time").values_list("followed", "reason")
+    assert list(signals) == [(False, "kill_switch"), (False, "kill_switch")]
 
 
 def test_an_order_waits_while_its_symbol_has_no_bar(alice: User) -> None:
@@ -376,15 +376,15 @@ def test_what_an_account_lacks_is_lent(alice: User) -> None:
 def test_each_fill_is_told(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, (row(FLAT), LONG), row(FLAT), row((103, 105, 103, 105)))
-    told = Event.objects.filter(type="trade.executed").order_by("sequence")
-    assert [event.sequence for event in told] == [2, 3]
-    assert told[0].data == {
+    events = Event.objects.filter(type="trade.executed").order_by("sequence")
+    assert [event.sequence for event in events] == [2, 3]
+    assert events[0].data == {
         "algorithmId": stepper.run.algorithm_id, "algorithmName": stepper.run.algorithm.name,
         "runId": stepper.run.pk, "orderId": Order.objects.get(intent="entry").pk,
         "time": "2026-11-02T04:00:00.000Z", "symbol": SBIN, "side": "buy", "quantity": 10,
         "price": 100, "reason": "entry",
     }  # fmt: skip
-    assert told[1].data["reason"] == "take_profit"
+    assert events[1].data["reason"] == "take_profit"
 
 
 def test_many_runs_take_as_many_statements_as_one(alice: User, bob: User) -> None:

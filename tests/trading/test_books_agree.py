@@ -67,10 +67,10 @@ def rows(rng: np.random.Generator, count: int) -> Iterator[tuple[dict[str, Bar],
         opened = close * np.exp(rng.normal(0, 0.004, 3))
         close = opened * np.exp(rng.normal(0, 0.006, 3))
         high, low = np.maximum(opened, close) * 1.003, np.minimum(opened, close) * 0.997
-        there = [s for s in range(3) if rng.random() > 0.15]
+        present = [s for s in range(3) if rng.random() > 0.15]
         yield (
-            {SYMBOLS[s]: tuple(float(x[s]) for x in (opened, high, low, close)) for s in there},  # type: ignore[misc]  # of four
-            {SYMBOLS[s]: int(rng.choice(HEARD)) for s in there},
+            {SYMBOLS[s]: tuple(float(x[s]) for x in (opened, high, low, close)) for s in present},  # type: ignore[misc]  # of four
+            {SYMBOLS[s]: int(rng.choice(HEARD)) for s in present},
         )
 
 
@@ -113,10 +113,10 @@ def assert_orders_wait(positions: Any) -> None:
 
 
 def assert_refusals_are_told(account: Any) -> None:
-    told = Counter(Signal.objects.filter(followed=False).values_list("reason", flat=True))
-    told["both_sides"] //= 2
+    refused = Counter(Signal.objects.filter(followed=False).values_list("reason", flat=True))
+    refused["both_sides"] //= 2
     counted = dict(zip(REJECTIONS, account["rejected"].tolist(), strict=True))
-    assert {**dict.fromkeys(REJECTIONS, 0), **told} == counted
+    assert {**dict.fromkeys(REJECTIONS, 0), **refused} == counted
 
 
 def agree(owner: User, seed: int, count: int) -> None:

@@ -22,25 +22,27 @@ pytestmark = pytest.mark.django_db
 
 
 def feed(*words: object) -> str:
-    told = StringIO()
-    call_command("feed", *map(str, words), stdout=told)
-    return told.getvalue()
+    output = StringIO()
+    call_command("feed", *map(str, words), stdout=output)
+    return output.getvalue()
 
 
 def seen(symbol: str = SBIN, timeframe: str = "1m") -> Sequence[int]:
     time = clock.market_time(NOW)
     bars = store.read_closed(symbol, timeframe, start=at("2026-10-29 00:00"), clock=time)
-    found: list[int] = bars.time.tolist()
-    return found
+    times: list[int] = bars.time.tolist()
+    return times
 
 
 def test_stored_candles_are_seen_as_the_clock_moves() -> None:
     store_candles(SBIN, "1m", minutes("2026-10-29 09:15", 10))
     store_candles(TCS, "1m", minutes("2026-10-29 09:15", 5))
     assert len(seen()) == 10
-    told = feed("--symbols", SBIN, TCS, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
-                "--speed", "max")  # fmt: skip
-    assert "the market's time is 2026-10-29 09:18:00 Thu" in told
+    output = feed(
+        "--symbols", SBIN, TCS, "--from", "2026-10-29", "--to", "2026-10-29T09:18:00+05:30",
+        "--speed", "max",
+    )  # fmt: skip
+    assert "the market's time is 2026-10-29 09:18:00 Thu" in output
     assert seen() == [at(f"2026-10-29 09:{m}") for m in (15, 16, 17)]
     assert seen(timeframe="5m") == []
     feed("--symbols", SBIN, "--speed", "max")
@@ -83,8 +85,8 @@ def test_ctrl_c_says_where_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("time.sleep", interrupt)
-    told = feed("--symbols", SBIN, "--from", "2026-10-29")
-    assert told.endswith("the market's time is 2026-10-29 09:16:00 Thu, until --end\n")
+    output = feed("--symbols", SBIN, "--from", "2026-10-29")
+    assert output.endswith("the market's time is 2026-10-29 09:16:00 Thu, until --end\n")
 
 
 @pytest.mark.parametrize(
@@ -112,8 +114,8 @@ def test_a_gap_with_candles_is_played_when_that_is_asked_for_alone(alice: User) 
         feed(*later)
     assert refused.value.returncode == 3
     assert len(seen()) == 3
-    told = feed(*later, "--play-gap")
-    assert "2026-10-29 09:18:00 Thu, where the market's time stands" in told
+    output = feed(*later, "--play-gap")
+    assert "2026-10-29 09:18:00 Thu, where the market's time stands" in output
     assert len(seen()) == 10
 
 
@@ -152,10 +154,10 @@ def test_an_algorithm_that_gets_no_bars_is_told(alice: User) -> None:
         "feed", "--symbols", SBIN, "--timeframe", "5m", "--from", "2026-10-29", "--speed", "max",
         stdout=StringIO(), stderr=errors,
     )  # fmt: skip
-    told = errors.getvalue()
-    assert f"({missing.algorithm_id}) waits for 15m bars of {TCS}, which this feed" in told
-    assert f"({finer.algorithm_id}) waits for 1m bars of {SBIN}, which this feed" in told
-    assert fed.algorithm_id not in told
+    message = errors.getvalue()
+    assert f"({missing.algorithm_id}) waits for 15m bars of {TCS}, which this feed" in message
+    assert f"({finer.algorithm_id}) waits for 1m bars of {SBIN}, which this feed" in message
+    assert fed.algorithm_id not in message
 
 
 def test_what_came_in_before_today_is_folded() -> None:

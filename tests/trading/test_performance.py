@@ -71,9 +71,9 @@ def test_a_ratio_without_a_denominator_is_unknown(alice: User) -> None:
 def test_the_last_execution_is_told(alice: User) -> None:
     stepper = make_stepper(alice)
     play(stepper, *WIN)
-    told = algorithm_of(stepper).last_execution
-    assert told is not None
-    assert (told["status"], told["result"]["reason"]) == ("success", "take_profit")
+    execution = algorithm_of(stepper).last_execution
+    assert execution is not None
+    assert (execution["status"], execution["result"]["reason"]) == ("success", "take_profit")
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_a_limit_that_stops_an_entry_is_an_error(
 ) -> None:
     stepper = make_stepper(alice, **steps)
     play(stepper, (FLAT, LONG), FLAT)
-    told = algorithm_of(stepper).last_execution
-    assert told is not None
-    assert (told["status"], told["error"]) == ("error", error)
+    execution = algorithm_of(stepper).last_execution
+    assert execution is not None
+    assert (execution["status"], execution["error"]) == ("error", error)
 
 
 def test_an_alert_calls_once_and_pauses(alice: User) -> None:
@@ -116,15 +116,17 @@ def test_an_alert_calls_once_and_pauses(alice: User) -> None:
     play(stepper, *LOSS, *LOSS)
     algorithm = algorithm_of(stepper)
     assert (algorithm.status, algorithm.active) == ("paused", False)
-    told = {event.data["metric"]: event for event in Event.objects.filter(type="performance.alert")}
-    assert told.keys() == wanted.keys()
+    events = {
+        event.data["metric"]: event for event in Event.objects.filter(type="performance.alert")
+    }
+    assert events.keys() == wanted.keys()
     assert Event.objects.count() == 1 + 6 + 2 + 1
-    assert told["winRate"].data == {
+    assert events["winRate"].data == {
         "algorithmId": algorithm.pk, "algorithmName": algorithm.name, "metric": "winRate",
         "value": 50.0, "threshold": 60, "action": "pause_algorithm",
     }  # fmt: skip
     paused = Event.objects.get(type="algorithm.paused")
-    assert paused.sequence == told["winRate"].sequence + 1
+    assert paused.sequence == events["winRate"].sequence + 1
     assert algorithm.status_changes.latest("id").actor == "system"
 
 

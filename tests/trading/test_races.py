@@ -47,7 +47,7 @@ def at_once(work: Callable[[int], StepOutcome], times: int) -> list[StepOutcome]
     """What each came to, all begun together, each on a connection of its own."""
     gate = Barrier(times)
 
-    def one(n: int) -> StepOutcome:
+    def step(n: int) -> StepOutcome:
         try:
             connection.ensure_connection()
             gate.wait()
@@ -56,7 +56,7 @@ def at_once(work: Callable[[int], StepOutcome], times: int) -> list[StepOutcome]
             connection.close()
 
     with ThreadPoolExecutor(times) as pool:
-        return list(pool.map(one, range(times)))
+        return list(pool.map(step, range(times)))
 
 
 def refusal_of(work: Callable[[], object]) -> str:
@@ -149,12 +149,12 @@ def test_moves_at_once_leave_neither_gap_nor_double(rounds: int) -> None:
     algorithms = [ready(owner, initialCapital=1) for _ in range(3)]
 
     def work(n: int) -> None:
-        mine = {"owner": owner, "algorithm_id": algorithms[n % 3].pk, "now": NOW}
+        arguments = {"owner": owner, "algorithm_id": algorithms[n % 3].pk, "now": NOW}
         verbs: list[Callable[[], object]] = [
-            lambda: services.start(**mine),
-            lambda: services.pause(**mine),
-            lambda: services.resume(**mine),
-            lambda: services.stop(**mine, close_positions=True),
+            lambda: services.start(**arguments),
+            lambda: services.pause(**arguments),
+            lambda: services.resume(**arguments),
+            lambda: services.stop(**arguments, close_positions=True),
             lambda: services.engage_kill_switch(
                 owner=owner, reason="", close_positions=False, now=NOW
             ),
@@ -243,17 +243,17 @@ def test_a_start_that_waits_for_the_switch_sees_it_on(of_all: bool) -> None:
 def test_starts_of_one_user_do_not_wait_for_another() -> None:
     """What all share, the operators' switch, they share."""
     alice, bob = make.user("alice"), make.user("bob")
-    mine, theirs = ready(alice), ready(bob)
+    algorithm, algorithm_of_bob = ready(alice), ready(bob)
     lay_switches(alice)
     with transaction.atomic():
-        start(mine)
+        start(algorithm)
         with ThreadPoolExecutor(1) as pool:
 
             def begin() -> str:
                 try:
                     with connection.cursor() as cursor:
                         cursor.execute("SET lock_timeout = '1s'")
-                    return str(start(theirs).pk)
+                    return str(start(algorithm_of_bob).pk)
                 finally:
                     connection.close()
 

@@ -13,7 +13,7 @@ from ipaddress import ip_network
 from apps.webhooks.address_guard import Exemptions
 
 Behaviour = Callable[[socket.socket], None]
-HERE = Exemptions(networks=[ip_network("127.0.0.0/8")], http=True)
+LOOPBACK = Exemptions(networks=[ip_network("127.0.0.0/8")], http=True)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 

@@ -14,7 +14,15 @@ from apps.webhooks.address_guard import IPAddress
 from apps.webhooks.lifecycle import Failure
 from apps.webhooks.sending import SendResult, send
 from tests.webhooks.certificates import NOW, Authority
-from tests.webhooks.receiver import HERE, OK, Receiver, receiver, resets_after, says, says_nothing
+from tests.webhooks.receiver import (
+    LOOPBACK,
+    OK,
+    Receiver,
+    receiver,
+    resets_after,
+    says,
+    says_nothing,
+)
 
 NAME = "hooks.example.com"
 
@@ -44,7 +52,9 @@ def post_to_name(listening: Receiver, monkeypatch: pytest.MonkeyPatch) -> SendRe
         return really_connect([ip_address("127.0.0.1")], listening.port, 30)
 
     monkeypatch.setattr(sending, "connect", connect)
-    return send(f"https://{NAME}/hook", body=b"{}", headers={}, exemptions=HERE, resolve=resolve)
+    return send(
+        f"https://{NAME}/hook", body=b"{}", headers={}, exemptions=LOOPBACK, resolve=resolve
+    )
 
 
 def test_the_receiver_is_asked_for_by_its_name(
@@ -60,17 +70,17 @@ def test_the_receiver_is_asked_for_by_its_name(
 def test_an_address_may_have_a_certificate(authority: Authority) -> None:
     with receiver(says(OK), tls=authority.context("127.0.0.1")) as listening:
         url = f"https://127.0.0.1:{listening.port}/"
-        answer = send(url, body=b"{}", headers={}, exemptions=HERE)
+        answer = send(url, body=b"{}", headers={}, exemptions=LOOPBACK)
     assert (answer.status, answer.error) == (200, None)
 
 
 def test_an_ipv6_address_is_connected_to() -> None:
-    here = ip_address("::1")
+    loopback = ip_address("::1")
     try:
-        listening = socket.create_server((str(here), 0), family=socket.AF_INET6)
+        listening = socket.create_server((str(loopback), 0), family=socket.AF_INET6)
     except OSError:
         pytest.skip("no IPv6 on this machine")
-    with listening, sending.connect([here], listening.getsockname()[1], within=5) as connected:
+    with listening, sending.connect([loopback], listening.getsockname()[1], within=5) as connected:
         assert connected.getpeername()[0] == "::1"
 
 

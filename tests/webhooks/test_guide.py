@@ -22,7 +22,7 @@ from apps.webhooks.event_types import EventType
 from apps.webhooks.lifecycle import FAILURE_MEANINGS, Failure
 from apps.webhooks.sending import send
 from apps.webhooks.signing import new_secret, sign_message
-from tests.webhooks.receiver import HERE, OK, receiver, says
+from tests.webhooks.receiver import LOOPBACK, OK, receiver, says
 
 SECRET = new_secret()
 BODY = '{"id":"1","type":"webhook.test","sequence":7,"data":{"name":"₹"}}'.encode()
@@ -80,7 +80,7 @@ def running(command: list[str], file: Path) -> Iterator[tuple[str, "subprocess.P
     )  # fmt: skip
     try:
         url = f"http://127.0.0.1:{port}/"
-        while send(url, body=b"", headers={}, exemptions=HERE).error == Failure.REFUSED:
+        while send(url, body=b"", headers={}, exemptions=LOOPBACK).error == Failure.REFUSED:
             assert process.poll() is None
         yield url, process
     finally:
@@ -100,7 +100,7 @@ def test_the_receiver_takes_what_we_sign_and_nothing_else(
     with running(command, file) as (url, process):
 
         def status(sent: dict[str, str], body: bytes = BODY) -> int | None:
-            return send(url, body=body, headers=sent, exemptions=HERE).status
+            return send(url, body=body, headers=sent, exemptions=LOOPBACK).status
 
         good = headers(SECRET)
         assert status(good) == 204

@@ -15,7 +15,7 @@ from apps.webhooks.address_guard import IPAddress, NotPublic
 from apps.webhooks.lifecycle import Failure
 from apps.webhooks.sending import SendResult, parse_retry_after, send
 from tests.webhooks.receiver import (
-    HERE,
+    LOOPBACK,
     OK,
     Behaviour,
     goes_on_with,
@@ -34,7 +34,7 @@ def post(url: str, *addresses: IPAddress) -> SendResult:
         return addresses
 
     return send(
-        url, body=b'{"a":1}', headers={"webhook-id": "m1"}, exemptions=HERE, resolve=resolve
+        url, body=b'{"a":1}', headers={"webhook-id": "m1"}, exemptions=LOOPBACK, resolve=resolve
     )
 
 
@@ -112,7 +112,9 @@ def test_a_name_server_has_no_more_time_than_there_is(monkeypatch: pytest.Monkey
 
     for total in (15.0, 1.0):
         monkeypatch.setattr(sending, "TOTAL_SECONDS", total)
-        send("https://hooks.example.com/", body=b"", headers={}, exemptions=HERE, resolve=resolve)
+        send(
+            "https://hooks.example.com/", body=b"", headers={}, exemptions=LOOPBACK, resolve=resolve
+        )
     assert given[0] == sending.CONNECT_SECONDS
     assert given[1] <= 1
 
@@ -167,7 +169,11 @@ def test_a_name_that_leads_elsewhere_each_time_never_leads_here(
         monkeypatch.setattr(socket.socket, "connect", connect)
         outcomes = [
             send(
-                "https://hooks.example.com/", body=b"", headers={}, exemptions=HERE, resolve=resolve
+                "https://hooks.example.com/",
+                body=b"",
+                headers={},
+                exemptions=LOOPBACK,
+                resolve=resolve,
             ).error
             for _ in range(1000)
         ]
@@ -190,8 +196,8 @@ def test_a_connection_that_came_out_elsewhere_is_not_used(monkeypatch: pytest.Mo
 
 def test_the_next_address_is_tried_when_one_takes_no_connection() -> None:
     with receiver(says(OK)) as listening:
-        others = [ip_address("127.0.0.2"), ip_address("127.0.0.1")]
-        with sending.connect(others, listening.port, within=5) as connected:
+        addresses = [ip_address("127.0.0.2"), ip_address("127.0.0.1")]
+        with sending.connect(addresses, listening.port, within=5) as connected:
             assert connected.getpeername()[0] == "127.0.0.1"
 
 

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[3]
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 class PeersMissing(Exception):
@@ -17,7 +17,7 @@ class PeersMissing(Exception):
 
 def python_of(environment: Path, *, requirements: str, peers: str) -> Path:
     """Its Python, with the requirements of that file; raises PeersMissing, which names `peers`."""
-    wanted = (HERE / requirements).read_bytes()
+    wanted = (FOLDER / requirements).read_bytes()
     python, done = environment / "bin" / "python", environment / "installed"
     if done.exists() and done.read_text() == sha256(wanted).hexdigest():
         return python
@@ -25,7 +25,7 @@ def python_of(environment: Path, *, requirements: str, peers: str) -> Path:
     quiet = ["--quiet", "--disable-pip-version-check"]
     for command in (
         [sys.executable, "-m", "venv", str(environment)],
-        [str(python), "-m", "pip", "install", *quiet, "-r", str(HERE / requirements)],
+        [str(python), "-m", "pip", "install", *quiet, "-r", str(FOLDER / requirements)],
     ):
         made = subprocess.run(command, capture_output=True, text=True, check=False)
         if made.returncode:

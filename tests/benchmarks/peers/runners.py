@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.benchmarks.peers.environments import HERE, PROJECT, python_of
+from tests.benchmarks.peers.environments import FOLDER, PROJECT, python_of
 
 ENVIRONMENT = PROJECT / ".data" / "peers"
 
@@ -49,7 +49,7 @@ class Runner:
 
 
 @contextmanager
-def ours(script: str = "with_ours") -> Iterator[Runner]:
+def service_runner(script: str = "with_ours") -> Iterator[Runner]:
     with _running([sys.executable, "-m", f"tests.benchmarks.peers.{script}"]) as runner:
         yield runner
 
@@ -62,7 +62,7 @@ def peer(name: str) -> Iterator[Runner]:
         requirements="requirements_backtests.txt",
         peers="vectorbt and backtesting.py",
     )
-    with _running([str(python), str(HERE / f"with_{name}.py")]) as runner:
+    with _running([str(python), str(FOLDER / f"with_{name}.py")]) as runner:
         yield runner
 
 

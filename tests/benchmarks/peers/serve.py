@@ -54,7 +54,7 @@ def _turn(run: Work) -> dict[str, float]:
     while len(taken) < LEAST_RUNS or time.perf_counter() - begun < SECONDS_A_TURN:
         seconds, elapsed, trades = _timed(run)
         taken.append((seconds, elapsed))
-    used, passed = (statistics.median(one) for one in zip(*taken, strict=True))
+    used, passed = (statistics.median(seconds) for seconds in zip(*taken, strict=True))
     return {"seconds": used, "elapsed": passed, "trades": trades}
 
 

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from socket import create_connection, create_server
 from typing import NamedTuple
 
-from tests.benchmarks.peers.environments import HERE, PROJECT, python_of
+from tests.benchmarks.peers.environments import FOLDER, PROJECT, python_of
 from tests.processes import until
 
 ENVIRONMENT = PROJECT / ".data" / "peers_web"
@@ -31,7 +31,7 @@ def fastapi(settings: Mapping[str, str]) -> Iterator[Web]:
     quiet = ["--log-level", "warning", "--no-access-log"]
     with subprocess.Popen(
         [str(python), "-m", "uvicorn", "with_fastapi:app", "--port", str(port), *quiet],
-        cwd=HERE,
+        cwd=FOLDER,
         env=os.environ | settings,
     ) as process:
         try:

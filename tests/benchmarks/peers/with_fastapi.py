@@ -74,19 +74,19 @@ User = Annotated[str, Depends(signed_in)]
 @app.get("/api/trading/algorithms")
 async def listed(user: User, page: int = 1, limit: int = 20) -> Response:
     table = SCHEMA.tables["algorithms_algorithm"]
-    mine = (table.c.owner_id == user) & (table.c.status != "archived")
+    owned = (table.c.owner_id == user) & (table.c.status != "archived")
     newest = (table.c.created_at.desc().nulls_last(), table.c.id.desc().nulls_last())
-    rows = select(*(table.c[name] for name in LISTED)).where(mine).order_by(*newest)
+    rows = select(*(table.c[name] for name in LISTED)).where(owned).order_by(*newest)
     async with ENGINE.connect() as connection:
-        total = await connection.scalar(select(func.count()).select_from(table).where(mine))
-        found = await connection.execute(rows.limit(limit).offset((page - 1) * limit))
+        total = await connection.scalar(select(func.count()).select_from(table).where(owned))
+        items = await connection.execute(rows.limit(limit).offset((page - 1) * limit))
     pagination = {"page": page, "limit": limit, "total": total, "totalPages": -(-total // limit)}
-    return answer({"data": [item(row) for row in found], "pagination": pagination})
+    return answer({"data": [item(row) for row in items], "pagination": pagination})
 
 
 @app.get("/api/trading/algorithms/{algorithm}")
 async def shown(user: User, algorithm: str) -> Response:
-    row = await one(user, algorithm)
+    row = await fetch_algorithm(user, algorithm)
     return answer(
         {
             "id": row["id"], "userId": row["owner_id"], "name": row["name"],
@@ -107,7 +107,7 @@ async def shown(user: User, algorithm: str) -> Response:
 
 @app.post("/api/trading/algorithms/{algorithm}/validate")
 async def validated(user: User, algorithm: str) -> Response:
-    row = await one(user, algorithm)
+    row = await fetch_algorithm(user, algorithm)
     try:
         strategy = Strategy.model_validate({wire: row[column] for wire, column in STEPS.items()})
     except ValidationError as error:
@@ -123,12 +123,12 @@ async def validated(user: User, algorithm: str) -> Response:
     return answer({"valid": True, "missingFields": [], "errors": [], "warnings": warnings})
 
 
-async def one(user: str, algorithm: str) -> Mapping[str, Any]:
+async def fetch_algorithm(user: str, algorithm: str) -> Mapping[str, Any]:
     table = SCHEMA.tables["algorithms_algorithm"]
-    mine = (table.c.owner_id == user) & (table.c.status != "archived")
+    owned = (table.c.owner_id == user) & (table.c.status != "archived")
     async with ENGINE.connect() as connection:
-        found = await connection.execute(select(table).where(mine, table.c.id == algorithm))
-        row: Mapping[str, Any] | None = found.mappings().first()
+        result = await connection.execute(select(table).where(owned, table.c.id == algorithm))
+        row: Mapping[str, Any] | None = result.mappings().first()
     if row is None:
         raise HTTPException(404)
     return row

@@ -78,10 +78,10 @@ def trades_of_some(path: str) -> Work:
 
     def run() -> int:
         sets = [*range(25), *range(19 * 25, 20 * 25)]
-        found = sweep(
+        results = sweep(
             search, sets, [EVERY_ROW], traded, by_days=True, threads=THREADS, report=to_nobody
         )
-        return sum(one[0] for one in found if one)
+        return sum(result[0] for result in results if result)
 
     return run
 

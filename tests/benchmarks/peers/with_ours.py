@@ -88,7 +88,7 @@ def histories_of(path: str) -> tuple[list[History], int, int]:
     files = sorted(Path(path).glob("*.npz")) or [Path(path)]
     candles = list(_read(files))
     time = candles[0].time
-    histories = [History(*one) for one in zip(_names(len(files)), candles, strict=True)]
+    histories = [History(*pair) for pair in zip(_names(len(files)), candles, strict=True)]
     return histories, int(time[0]), int(time[-1]) + 60
 
 

@@ -79,8 +79,8 @@ def fifty_sets(path: str) -> Work:
 
     def run() -> int:
         fast, slow = (
-            AVERAGE.run(columns["close"], list(some), run_unique=True, short_name=name)
-            for name, some in periods.items()
+            AVERAGE.run(columns["close"], list(lengths), run_unique=True, short_name=name)
+            for name, lengths in periods.items()
         )
         return traded(columns, fast.real_crossed_above(slow))
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tests.contract.rows.row import INVALID, LOG_IN, MEDIA_TYPE, SIGN_UP, TOO_LARGE, Row, each
+from tests.contract.rows.row import INVALID, LOG_IN, MEDIA_TYPE, SIGN_UP, TOO_LARGE, Row, rows_of
 
 GOOD: Final = {"email": "new@example.com", "password": "correct horse battery", "name": "New"}
 
@@ -31,7 +31,7 @@ def _name(name: str, value: Any) -> Row:
 
 SIGN_UPS: Final = [
     _without("email", SIGN_UP, "I01"),
-    *each(
+    *rows_of(
         "I", 2, _email, None, "", "a", "a@", "@b.c", "a@b", "a b@c.de", "a@b..c", "a@-b.com",
         "a@b.com\n", "a@b.com\0", "a" * 250 + "@b.com", ["a@b.com"], "a@[127.0.0.1]",
         '"a b"@c.com', "a@b.com,c@d.com",
@@ -40,12 +40,12 @@ SIGN_UPS: Final = [
     _email("I20 a full-width letter", "\uff41@b.com"),
     _email("I20 a dotless i", "m\u0131ke@example.org"),
     _without("password", SIGN_UP, "I22"),
-    *each("I", 23, _password, "seven 7", None, 12345678, "x" * 129),
+    *rows_of("I", 23, _password, "seven 7", None, 12345678, "x" * 129),
     Row("I27 a password of 1 MB", TOO_LARGE, path=SIGN_UP, body=GOOD | {"password": "x" * 10**6}),
     _password("I28 half a surrogate pair", "abcdefgh\ud800"),
     _password("I29 NUL eight times", "\0" * 8),
     _without("name", SIGN_UP, "I32"),
-    *each("I", 32, _name, "", "x" * 101, "a\0b", {}),
+    *rows_of("I", 32, _name, "", "x" * 101, "a\0b", {}),
 ]  # fmt: skip
 NO_CREDENTIALS: Final[tuple[object, ...]] = ("", None, 1, True, [], {})
 LOG_INS: Final = [

@@ -14,7 +14,7 @@ from tests.contract.rows.row import (
     SEARCH,
     WRONG_METHOD,
     Row,
-    each,
+    rows_of,
     shown,
 )
 
@@ -55,17 +55,17 @@ def _no_explanation(name: str, text: str) -> Row:
 
 
 PATHS: Final = [
-    *each("E", 1, _absent, "/api/nope", "/nowhere", "/api", "/admin"),
-    *each("E", 5, _log_in_at, LOG_IN + "/", "/api//auth/login", "/api/auth/./login"),
+    *rows_of("E", 1, _absent, "/api/nope", "/nowhere", "/api", "/admin"),
+    *rows_of("E", 5, _log_in_at, LOG_IN + "/", "/api//auth/login", "/api/auth/./login"),
     _log_in_at("E08 /API/auth/login", "/API/auth/login"),
     Row("E09 %00 as an id", NO_ALGORITHM, "GET", ALGORITHMS + "/%00"),
     Row("E10 %ff as an id", NO_ALGORITHM, "GET", ALGORITHMS + "/%ff"),
     Row("E11 a way up", NOT_FOUND, "GET", ALGORITHMS + "/..%2f..%2fetc%2fpasswd"),
-    *each("E", 12, _no_algorithm, *GONE),
-    *each("E", 32, _no_backtest, *GONE),
-    *each("E", 41, _no_report, "x", "0" * 24),
-    *each("E", 43, _no_link, "x", "0" * 24),
-    *each("E", 45, _no_explanation, "x", "0" * 24),
+    *rows_of("E", 12, _no_algorithm, *GONE),
+    *rows_of("E", 32, _no_backtest, *GONE),
+    *rows_of("E", 41, _no_report, "x", "0" * 24),
+    *rows_of("E", 43, _no_link, "x", "0" * 24),
+    *rows_of("E", 45, _no_explanation, "x", "0" * 24),
     Row("E22 DELETE of the list", WRONG_METHOD, "DELETE"),
     Row("E23 PUT of a login", WRONG_METHOD, "PUT", LOG_IN),
     Row("E24 TRACE", WRONG_METHOD, "TRACE"),

@@ -10,7 +10,7 @@ from tests.contract.rows.row import (
     NOT_ACCEPTABLE,
     Row,
     complete,
-    each,
+    rows_of,
 )
 
 KEY: Final = "Idempotency-Key"
@@ -42,16 +42,16 @@ def _key(name: str, text: str) -> Row:
 
 
 ALL: Final = [
-    *each(
+    *rows_of(
         "G", 1, _kind, "", "text/plain", "application/x-www-form-urlencoded",
         "multipart/form-data; boundary=x", "multipart/form-data", "application/xml",
         "application/vnd.api+json", ";;;=",
     ),
-    *each("G", 9, _charset, "utf-16", "foo", "unicode_escape", "idna", "base64"),
+    *rows_of("G", 9, _charset, "utf-16", "foo", "unicode_escape", "idna", "base64"),
     _coded("G14 a body in gzip", gzip.compress(b"{}")),
     _coded("G15 10 KB that become 10 MB", gzip.compress(b" " * 10_000_000)),
-    *each("G", 16, _accept, "text/html", "application/xml", "x", "*/*;q=0"),
-    *each("G", 21, _host, "evil.example", "a b", "a_b"),
+    *rows_of("G", 16, _accept, "text/html", "application/xml", "x", "*/*;q=0"),
+    *rows_of("G", 21, _host, "evil.example", "a b", "a_b"),
     _accept("G38 5,000 separators", 'text/html;x="' + ";" * 5_000 + '"'),
-    *each("G", 39, _key, "", "k" * 256, "a b", "a\x7f", "k\xe9"),
+    *rows_of("G", 39, _key, "", "k" * 256, "a b", "a\x7f", "k\xe9"),
 ]  # fmt: skip

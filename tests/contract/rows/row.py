@@ -68,28 +68,30 @@ def complete(**changed: object) -> dict[str, Any]:
     return {"name": "Cross", **make.steps(), **changed}
 
 
-def _way(place: str) -> list[str | int]:
-    words = place.replace("[", ".").replace("]", "").split(".")
+def _way(path: str) -> list[str | int]:
+    words = path.replace("[", ".").replace("]", "").split(".")
     return [int(word) if word.isdigit() else word for word in words]
 
 
-def with_at(place: str, value: object) -> dict[str, Any]:
+def with_at(path: str, value: object) -> dict[str, Any]:
     """A good body but for what stands at this dotted path."""
     body = deepcopy(complete())
     within: Any = body
-    *way, last = _way(place)
+    *way, last = _way(path)
     for word in way:
         within = within.setdefault(word, {}) if isinstance(word, str) else within[word]
     within[last] = value
     return body
 
 
-def wrong(name: str, place: str, value: object, /, **details: object) -> Row:
+def wrong(name: str, path: str, value: object, /, **details: object) -> Row:
     """An algorithm with a wrong value, which the refusal names by its place."""
-    return Row(name, INVALID, body=with_at(place, value), details={"field": place, **details})
+    return Row(name, INVALID, body=with_at(path, value), details={"field": path, **details})
 
 
-def each(letter: str, first: int, make_row: Callable[[str, Any], Row], *values: Any) -> list[Row]:
+def rows_of(
+    letter: str, first: int, make_row: Callable[[str, Any], Row], *values: Any
+) -> list[Row]:
     """Rows that differ in one value, numbered on from `first`. Any: of any kind."""
     return [
         make_row(f"{letter}{first + n:02d} {shown(value)}", value) for n, value in enumerate(values)

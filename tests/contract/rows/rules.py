@@ -22,8 +22,8 @@ def _capital(value: Any) -> Row:
     return _backtest(f"J32 a capital of {shown(value)}", "initialCapital", initialCapital=value)
 
 
-def _alert(name: str, place: str, alerts: object) -> Row:
-    return Row(name, INVALID, "PUT", ALERTS, {"alerts": alerts}, details={"field": place})
+def _alert(name: str, path: str, alerts: object) -> Row:
+    return Row(name, INVALID, "PUT", ALERTS, {"alerts": alerts}, details={"field": path})
 
 
 ALL: Final = [

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from tests.contract.rows.row import INVALID, TOO_LARGE, Row, each, with_at, wrong
+from tests.contract.rows.row import INVALID, TOO_LARGE, Row, rows_of, with_at, wrong
 
 PERIOD: Final = "entryConditions.conditions[0].indicator1.period"
 LOSS: Final = "riskParameters.maxDailyLoss"
@@ -11,10 +11,10 @@ SYMBOLS: Final = "basicInfo.symbols"
 RUNS: Final = "monteCarloConfig.runs"
 
 
-def _text(name: str, place: str, text: str) -> Row:
+def _text(name: str, path: str, text: str) -> Row:
     """A value that Python's writer of JSON would not write so."""
-    whole = Row(name, INVALID, body=with_at(place, "@@")).raw
-    return Row(name, INVALID, body=whole.replace(b'"@@"', text.encode()), details={"field": place})
+    whole = Row(name, INVALID, body=with_at(path, "@@")).raw
+    return Row(name, INVALID, body=whole.replace(b'"@@"', text.encode()), details={"field": path})
 
 
 def _period(name: str, value: Any) -> Row:
@@ -39,12 +39,12 @@ NUMBERS: Final = [
     wrong("B07 'nan' as a loss", LOSS, "nan"),
     _text("B08 5,000 digits as a loss", LOSS, "9" * 5_000),
     _text("B09 4,000 digits in an object of any keys", RUNS, "9" * 4_000),
-    *each("B", 10, _period, 2147483648, 9223372036854775808, -1, 0, 1.5, True, "14"),
+    *rows_of("B", 10, _period, 2147483648, 9223372036854775808, -1, 0, 1.5, True, "14"),
     _text("B30 a stop of 1e-320 %", STOP, "1e-320"),
 ]
 TYPES: Final = [
-    *each("B", 17, _name, 1, True, None, [], {}),
-    *each("B", 22, _step, [], "x", None),
+    *rows_of("B", 17, _name, 1, True, None, [], {}),
+    *rows_of("B", 22, _step, [], "x", None),
     wrong("B25 symbols as one string", SYMBOLS, "NSE:TCS"),
     wrong("B26 a number among symbols", SYMBOLS + "[0]", 1),
     wrong("B26 null among symbols", SYMBOLS + "[0]", None),
@@ -70,7 +70,7 @@ TEXTS: Final = [
     wrong("C04 half a surrogate pair in a name", "name", "\ud83d"),
     wrong("C05 half a surrogate pair in a step", "executionSettings.broker", "\ud83d"),
     Row("C06 half a surrogate pair as an unknown key", INVALID, body=with_at("\ud83d", 1)),
-    *each("C", 7, _name, "", "   ", "x" * 101),
+    *rows_of("C", 7, _name, "", "   ", "x" * 101),
     wrong("C10 a description of 2,001 characters", "description", "x" * 2001),
     wrong("C11 a line break in a name", "name", "a\r\nSet-Cookie: x=1"),
     wrong("C12 a name that is written backwards", "name", "\u202eevil"),

@@ -41,7 +41,7 @@ class Conformance:
     """Tests that pass for every adapter."""
 
     def place(self, bench: Bench, orders: Sequence[Order]) -> list[OrderStatus]:
-        return [one.status for one in bench.broker.place(orders, last=LAST)]
+        return [receipt.status for receipt in bench.broker.place(orders, last=LAST)]
 
     def test_an_order_is_taken_once_however_often_it_is_sent(self, bench: Bench) -> None:
         orders = bench.orders(2)
@@ -61,8 +61,10 @@ class Conformance:
     def test_what_it_has_can_be_looked_up_and_nothing_else(self, bench: Bench) -> None:
         known, unknown = bench.orders(2)
         self.place(bench, [known])
-        found = bench.broker.look_up([known.pk, unknown.pk])
-        assert {key: one.status for key, one in found.items()} == {known.pk: OrderStatus.OPEN}
+        receipts = bench.broker.look_up([known.pk, unknown.pk])
+        assert {key: receipt.status for key, receipt in receipts.items()} == {
+            known.pk: OrderStatus.OPEN
+        }
 
     def test_each_fill_is_told_once_and_in_order(self, bench: Bench) -> None:
         orders = bench.orders(2)
@@ -72,8 +74,10 @@ class Conformance:
         bench.fill(orders[0], 10, 100.0)
         bench.fill(orders[1], 7, 101.0)
         later = bench.broker.fills_after(first[-1].number)
-        told = [(one.order_id, one.quantity, float(one.price)) for one in [*first, *later]]
-        assert told == [(orders[1].pk, 3, 100.5), (orders[0].pk, 10, 100.0),
+        reports = [
+            (report.order_id, report.quantity, float(report.price)) for report in [*first, *later]
+        ]
+        assert reports == [(orders[1].pk, 3, 100.5), (orders[0].pk, 10, 100.0),
                         (orders[1].pk, 7, 101.0)]  # fmt: skip
         assert not bench.broker.fills_after(later[-1].number)
 
@@ -86,7 +90,7 @@ class Conformance:
             [now] * 10 + [make.NOW + second] * 10 + [make.NOW + 2 * second] * 3
         )
         other = bench.broker.place(bench.orders(1, account=1, placed_at=now), last=LAST)
-        assert [one.placed_at for one in other] == [now]
+        assert [receipt.placed_at for receipt in other] == [now]
 
     def test_a_price_far_off_is_refused_and_the_others_are_taken(self, bench: Bench) -> None:
         prices = (80.0, 79.95, 120.0, 120.05, None)

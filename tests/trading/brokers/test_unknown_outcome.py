@@ -34,7 +34,7 @@ class Exchange:
     name: str = "elsewhere"
     losses: list[int] = field(default_factory=list)
     book: dict[str, Receipt] = field(default_factory=dict)
-    told: list[FillReport] = field(default_factory=list)
+    reports: list[FillReport] = field(default_factory=list)
     arrivals: list[str] = field(default_factory=list)
     taken: dict[str, Counter[datetime]] = field(default_factory=lambda: defaultdict(Counter))
 
@@ -70,7 +70,7 @@ class Exchange:
         return {key: self.book[key] for key in order_ids if key in self.book}
 
     def fills_after(self, number: int) -> Sequence[FillReport]:
-        return [one for one in self.told if one.number > number]
+        return [report for report in self.reports if report.number > number]
 
     def health(self) -> Health:
         return Health(BrokerState.OK)
@@ -82,8 +82,8 @@ class ExchangeBench(PaperBench):
         self.exchange = self.broker = Exchange()  # type: ignore[assignment]  # another broker
 
     def fill(self, order: Order, quantity: int, price: float) -> None:
-        told = self.exchange.told
-        told.append(FillReport(len(told) + 1, order.pk, quantity, Decimal(str(price))))
+        reports = self.exchange.reports
+        reports.append(FillReport(len(reports) + 1, order.pk, quantity, Decimal(str(price))))
 
     def held(self) -> int:
         return len(self.exchange.book)

@@ -99,9 +99,9 @@ def test_on_clean_data_there_is_none_and_each_kind_is_told(
     assert Fill.objects.count() > 5
     DriftReport.objects.all().delete()
     tampered = tamper()
-    assert sorted(one for found in check().values() for one in found) == sorted(tampered)
+    assert sorted(kind for kinds in check().values() for kind in kinds) == sorted(tampered)
     shown = client.get(path, {"date": "2026-06-01"}).json()["differences"]
-    assert {"charge", "fill", "signal"} >= {one["kind"] for one in shown} != set()
+    assert {"charge", "fill", "signal"} >= {difference["kind"] for difference in shown} != set()
     assert client.get(path, {"date": "2025-06-01"}).json()["status"] == "no_session"
     assert_error(client.get(path, {"date": "June"}), 400, "VALIDATION_ERROR", field="date")
     DriftReport.objects.all().delete()
@@ -232,7 +232,7 @@ def test_random_strategies_trade_on_paper_as_in_their_backtests_and_drift_tells_
     for name in SYMBOLS:
         step(Runner(), [name], timeframe, end)
     step(Runner(), SYMBOLS, timeframe, end)
-    assert {day: told for day, told in check(end).items() if told} == {}
+    assert {day: kinds for day, kinds in check(end).items() if kinds} == {}
     assert DriftReport.objects.count() > count
     for run in runs:
         result = backtested(run, start=starts[0], end=end)

@@ -32,9 +32,14 @@ def crowd(
         for n in range(len(configurations))
     ]
     Algorithm.objects.bulk_create(algorithms, batch_size=1000)
-    each = -(-len(configurations) // len(owners))
+    runs_of_owner = -(-len(configurations) // len(owners))
     accounts = [
-        Account(owner=owner, balance=each * CAPITAL, reserved=each * CAPITAL, opened_at=make.NOW)
+        Account(
+            owner=owner,
+            balance=runs_of_owner * CAPITAL,
+            reserved=runs_of_owner * CAPITAL,
+            opened_at=make.NOW,
+        )
         for owner in owners
     ]
     Account.objects.bulk_create(accounts)

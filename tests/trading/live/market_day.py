@@ -31,7 +31,7 @@ Series = Mapping[str, Candles]
 def times(days: int, length: int, *, first: int = FIRST) -> list[int]:
     """Starts of the bars of so many sessions, from a Monday's opening on."""
     opens = [first + DAY * day for day in range(2 * days) if day % 7 < 5][:days]
-    return [start for each in opens for start in range(each, each + SESSION, length)]
+    return [start for opening in opens for start in range(opening, opening + SESSION, length)]
 
 
 def walk(seed: int, starts: Sequence[int], *, wild: float = 0.003, missing: float = 0.0) -> Candles:

@@ -25,11 +25,11 @@ TIMES = [MONDAY + LENGTH * n for n in range(25)]
 
 def entering(timeframe: str, *conditions: dict[str, Any], **execution: Any) -> dict[str, Any]:
     """`always_in`, by other bars and conditions."""
-    one = always_in(**execution)
-    one["basicInfo"] = {**one["basicInfo"], "timeframe": timeframe}
+    steps = always_in(**execution)
+    steps["basicInfo"] = {**steps["basicInfo"], "timeframe": timeframe}
     if conditions:
-        one["entryConditions"] = {"positionType": "long", "conditions": list(conditions)}
-    return one
+        steps["entryConditions"] = {"positionType": "long", "conditions": list(conditions)}
+    return steps
 
 
 def close_bar(runner: Runner, time: int, price: float) -> None:
@@ -41,8 +41,8 @@ def close_bar(runner: Runner, time: int, price: float) -> None:
 
 def assert_as_backtested(run: Run, days: int) -> None:
     midnight = at("2026-08-03 00:00")
-    found = backtested(run, start=midnight, end=midnight + days * DAY)
-    assert len(found.trades) == Trade.objects.count() + Position.objects.open().count() > 0
+    result = backtested(run, start=midnight, end=midnight + days * DAY)
+    assert len(result.trades) == Trade.objects.count() + Position.objects.open().count() > 0
 
 
 def test_a_day_ends_with_its_last_bar(alice: User) -> None:

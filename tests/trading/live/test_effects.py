@@ -496,8 +496,8 @@ def test_runners_in_turn_keep_the_capital_of_a_run(alice: User) -> None:
     market = Market([101, 102, 104, 70, 101, 103, 105, 60, 101, 101])
     limits = {"maxPositionSize": 500_000, "maxDailyLoss": 100_000, "maxOpenPositions": 1}
     run = started(alice, {**always_in(), "riskParameters": limits})
-    one, other = market.runner, Runner()
-    for runner, rows in ((one, 2), (other, 4), (one, 4)):
+    first, other = market.runner, Runner()
+    for runner, rows in ((first, 2), (other, 4), (first, 4)):
         market.runner = runner
         market.go(rows)
     run.refresh_from_db()

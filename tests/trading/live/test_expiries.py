@@ -85,9 +85,9 @@ def test_what_a_contract_had_locked_is_free_as_in_the_backtest(alice: User) -> N
     configuration["riskParameters"] |= {"maxOpenPositions": 1}
     run = started(alice, configuration, at=LAST_SESSION)
     replay(series, "15m", LENGTH, Runner())
-    found = backtested(run, start=LAST_SESSION, end=LAST_SESSION + 2 * DAY)
-    assert [EXIT_REASONS[reason] for reason in found.trades["reason"]] == ["expiry", "end_of_data"]
-    assert found.trades["symbol"].tolist() == [0, 1]
+    result = backtested(run, start=LAST_SESSION, end=LAST_SESSION + 2 * DAY)
+    assert [EXIT_REASONS[reason] for reason in result.trades["reason"]] == ["expiry", "end_of_data"]
+    assert result.trades["symbol"].tolist() == [0, 1]
     assert Trade.objects.get().exit_reason == "expiry"
     assert Position.objects.open().get().symbol == SHARE
 

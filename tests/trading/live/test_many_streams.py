@@ -74,9 +74,9 @@ def test_a_runner_takes_a_share_of_what_waits_and_first_what_it_had_before() -> 
         bar_streams.get_bar_stream([f"NSE:WALK{first}{second}"], "15m")
     BarStream.objects.update(wake_at=make.NOW)
     taken = [leases.acquire(known=[], now=make.NOW) for _ in range(4)]
-    assert [len(some) for some in taken] == [10, leases.FEWEST, leases.FEWEST, 4]
+    assert [len(streams) for streams in taken] == [10, leases.FEWEST, leases.FEWEST, 4]
     assert leases.acquire(known=[], now=make.NOW) == []
-    leases.release({stream: make.NOW for some in taken for stream in some})
+    leases.release({stream: make.NOW for streams in taken for stream in streams})
     other = taken[1]
     assert set(other) < set(leases.acquire(known=other, now=make.NOW))
     assert len(leases.acquire(known=other, now=make.NOW + leases.LEASE)) == 10

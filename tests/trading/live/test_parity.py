@@ -58,15 +58,15 @@ Market = Mapping[str, Mapping[str, Candles]]
 
 @pytest.fixture(scope="module")
 def market(market_data: Path) -> Market:
-    found = {}
+    series = {}
     for symbol, (name, timeframe) in FILES.items():
         given = ImportOptions(symbol=symbol, timeframe=timeframe)
         bars = read_one_series(market_data / name, given)[1].candles
-        found[symbol] = {
+        series[symbol] = {
             longer: resample(bars, timeframe, longer, sessions_of(symbol))
             for longer in ("5m", "15m", "1h", "1d")
         }
-    return found
+    return series
 
 
 @pytest.mark.slow
@@ -95,10 +95,10 @@ def test_two_hundred_strategies_trade_live_as_in_their_backtests(market: Market)
 
 def require_equal(result: Result, live: Sequence[BarStep], case: int) -> None:
     """Trades to the last bit, equity at every close, charges to the paisa."""
-    told = np.concatenate([step.trades for step in live])
-    told = told[np.argsort(told["exit_time"], kind="stable")]
+    trades = np.concatenate([step.trades for step in live])
+    trades = trades[np.argsort(trades["exit_time"], kind="stable")]
     expected = result.trades[result.trades["reason"] != BY_END_OF_DATA]
-    assert told.tobytes() == expected.tobytes(), case
+    assert trades.tobytes() == expected.tobytes(), case
     equity = [float(step.state.account["equity"][0]) for step in live]
     assert equity[:-1] == result.curve["equity"][:-1].tolist(), case
     paid = sum(float(step.fills["paid"].sum()) for step in live)

@@ -54,7 +54,7 @@ def bars_of(prices: Candles) -> Iterator[BarSnapshot]:
 
 def market_of(row: BarSnapshot) -> Market:
     at = frozen(np.array([row.time]))
-    prices = Bars(*(frozen(row.bars[:, place]) for place in range(4)))
+    prices = Bars(*(frozen(row.bars[:, column]) for column in range(4)))
     cell = np.zeros((1, 1), np.int32)
     return Market(at, ist_day(at), cell, prices, np.empty((0, 4)), np.empty(0, np.uint8))
 

@@ -30,11 +30,15 @@ def test_a_row_closes_when_all_its_symbols_have_their_bars() -> None:
 
 
 def test_a_row_waits_for_a_missing_bar_and_then_goes_without_it() -> None:
-    one = [series(OPENING), series()]
+    both_series = [series(OPENING), series()]
     end = OPENING + 300
-    waiting = find_closed_rows(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD - 1)
+    waiting = find_closed_rows(
+        both_series, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD - 1
+    )
     assert (waiting.rows, waiting.next_poll) == ([], end + GRACE_PERIOD)
-    (row,) = find_closed_rows(one, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD).rows
+    (row,) = find_closed_rows(
+        both_series, "5m", CALENDARS, start=OPENING, now=end + GRACE_PERIOD
+    ).rows
     assert row.has(0)
     assert not row.has(1)
     assert np.isnan(row.bars[1]).all()
@@ -70,11 +74,9 @@ def test_the_last_bar_of_a_session_ends_with_it_and_a_day_at_its_close() -> None
 def look(timeframe: str, last: str, now: str) -> str:
     """When the row after the `last` one is looked for, in Asia/Kolkata."""
     start, moment = at(f"2026-{last}") + 1, at(f"2026-{now}")
-    found = find_closed_rows(
-        [series()], timeframe, CALENDARS[:1], start=start, now=moment
-    ).next_poll
-    assert found is not None
-    return f"{datetime.fromtimestamp(found - GRACE_PERIOD, INDIA):%m-%d %H:%M}"
+    due = find_closed_rows([series()], timeframe, CALENDARS[:1], start=start, now=moment).next_poll
+    assert due is not None
+    return f"{datetime.fromtimestamp(due - GRACE_PERIOD, INDIA):%m-%d %H:%M}"
 
 
 def test_the_next_bar_is_looked_for_when_its_grace_period_is_over_and_no_sooner() -> None:
@@ -95,20 +97,20 @@ def test_a_row_of_two_markets_is_looked_for_at_the_end_of_either() -> None:
     both = [sessions_of("NSE:SBIN"), sessions_of("NSE:SBIN26AUGFUT")]
     looks, now = [], at("2026-08-03 15:15")
     for _ in range(3):
-        found = find_closed_rows(
+        due = find_closed_rows(
             [series()], "1h", both, start=at("2026-08-03 14:15"), now=now
         ).next_poll
-        assert found is not None
-        looks.append(f"{datetime.fromtimestamp(found, INDIA):%d %H:%M:%S}")
-        now = found
+        assert due is not None
+        looks.append(f"{datetime.fromtimestamp(due, INDIA):%d %H:%M:%S}")
+        now = due
     assert looks == ["03 15:15:20", "03 15:40:20", "04 10:15:20"]
 
 
 def silent(timeframe: str, *, since: int, now: int = OPENING) -> str:
     """In Asia/Kolkata."""
-    found = gives_up_at(timeframe, CALENDARS[:1], since=since, now=now)
-    assert found is not None
-    return f"{datetime.fromtimestamp(found, INDIA):%m-%d %H:%M}"
+    due = gives_up_at(timeframe, CALENDARS[:1], since=since, now=now)
+    assert due is not None
+    return f"{datetime.fromtimestamp(due, INDIA):%m-%d %H:%M}"
 
 
 def test_it_is_too_long_after_ten_bars_of_a_session_or_of_sessions_on_end() -> None:

@@ -82,6 +82,8 @@ def test_a_run_of_today_trades_a_replay_of_the_past_from_its_first_bar(alice: Us
     replay(series, "15m", LENGTH, Runner())
     assert BarRow.objects.count() == len(starts)
     orders = Order.objects.order_by("placed_at")
-    told = [time for order in orders for time in (order.bar_time, order.placed_at, order.ended_at)]
-    assert len(told) > 3
-    assert all(time is None or time <= moment(starts[-1] + LENGTH) for time in told)
+    all_times = [
+        time for order in orders for time in (order.bar_time, order.placed_at, order.ended_at)
+    ]
+    assert len(all_times) > 3
+    assert all(time is None or time <= moment(starts[-1] + LENGTH) for time in all_times)

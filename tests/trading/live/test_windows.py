@@ -59,9 +59,9 @@ def days(first: str, weeks: int) -> list[int]:
 
 def enters(run: Run, *, start: int, end: int) -> bool:
     """Whether it has a signal, and its backtest a trade: both or none."""
-    found = Signal.objects.filter(run=run, action="entry").exists()
-    assert found == (len(backtested(run, start=start, end=end).trades) > 0)
-    return found
+    exists = Signal.objects.filter(run=run, action="entry").exists()
+    assert exists == (len(backtested(run, start=start, end=end).trades) > 0)
+    return exists
 
 
 def window_anew(runner: Runner, last: int) -> tuple[IndicatorWindow, IndicatorWindow]:
@@ -186,12 +186,12 @@ def test_a_window_that_follows_others_into_the_next_day_is_made_anew(alice: User
     starts = times(2, LENGTH)
     hold({SHARE: flat(starts, 101.0)}, "15m")
     started(alice, above(5))
-    one, other = Runner(), Runner()
-    step(one, [SHARE], "15m", starts[0] + LENGTH)
+    runner, other = Runner(), Runner()
+    step(runner, [SHARE], "15m", starts[0] + LENGTH)
     hold({SHARE: flat(FRIDAY, 90.0)}, "15m")
     step(other, [SHARE], "15m", starts[25] + LENGTH)
-    step(one, [SHARE], "15m", starts[26] + LENGTH)
-    kept, made = window_anew(one, starts[26])
+    step(runner, [SHARE], "15m", starts[26] + LENGTH)
+    kept, made = window_anew(runner, starts[26])
     assert closes(kept) == closes(made)
 
 
@@ -202,18 +202,18 @@ def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
     hold({symbol: flat(starts, 101.0) for symbol in both}, "15m")
     for symbol in both:
         started(alice, of(symbol, above(2)))
-    one, other = Runner(), Runner()
-    step(one, both, "15m", starts[0] + LENGTH)
+    runner, other = Runner(), Runner()
+    step(runner, both, "15m", starts[0] + LENGTH)
     with monkeypatch.context() as hurried:
         hurried.setattr(runners, "RUNS_PER_TRANSACTION", 1)
         hurried.setattr(runners, "MAX_SECONDS", -1.0)
         clock.move(starts[1] + LENGTH, symbols=both, timeframe="15m", now=make.NOW)
         bar_streams.wake(both, "15m", now=make.NOW)
-        one.work(now=make.NOW)
+        runner.work(now=make.NOW)
     assert BarStream.objects.get(row_time=starts[0]).symbols == [SHARE]
     corrected_for(other, starts[1])
-    step(one, both, "15m", starts[2] + LENGTH)
-    kept, made = window_anew(one, starts[2])
+    step(runner, both, "15m", starts[2] + LENGTH)
+    kept, made = window_anew(runner, starts[2])
     assert closes(kept) == closes(made) == [101.0, 200.0, 101.0]
 
 
@@ -223,8 +223,8 @@ def test_a_row_whose_transaction_failed_is_not_kept(
     starts = times(1, LENGTH)[:3]
     hold({SHARE: flat(starts, 101.0)}, "15m")
     started(alice, above(2))
-    one, other = Runner(), Runner()
-    step(one, [SHARE], "15m", starts[0] + LENGTH)
+    runner, other = Runner(), Runner()
+    step(runner, [SHARE], "15m", starts[0] + LENGTH)
 
     def lost(*_rounds: object, **_now: object) -> None:
         raise OperationalError("the connection is lost")
@@ -232,10 +232,10 @@ def test_a_row_whose_transaction_failed_is_not_kept(
     with monkeypatch.context() as broken:
         broken.setattr(runners, "commit_batches", lost)
         with pytest.raises(OperationalError):
-            step(one, [SHARE], "15m", starts[1] + LENGTH)
+            step(runner, [SHARE], "15m", starts[1] + LENGTH)
     corrected_for(other, starts[1])
-    step(one, [SHARE], "15m", starts[2] + LENGTH)
-    kept, made = window_anew(one, starts[2])
+    step(runner, [SHARE], "15m", starts[2] + LENGTH)
+    kept, made = window_anew(runner, starts[2])
     assert closes(kept) == closes(made) == [101.0, 200.0, 101.0]
 
 
