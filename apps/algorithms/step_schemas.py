@@ -82,18 +82,22 @@ def schemas() -> dict[str, Schema]:
     Made for the document alone: of all indicators it takes a second.
     """
     made = plain(Strategy.model_json_schema(ref_template=_REF + "{model}"))
-    found: dict[str, Schema] = made["$defs"]
-    indicator = found["IndicatorValue"]["properties"]["indicator"]
-    found = {name: _with_indicator(one) for name, one in found.items()}
-    found |= {_INDICATOR: indicator, "PositionSizing": made["properties"]["positionSizing"]}
-    found["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
-    found["ExecutionSettings"]["properties"]["broker"] |= {"pattern": text_pattern(joiners=False)}
+    definitions: dict[str, Schema] = made["$defs"]
+    indicator = definitions["IndicatorValue"]["properties"]["indicator"]
+    definitions = {name: _with_indicator(schema) for name, schema in definitions.items()}
+    definitions |= {_INDICATOR: indicator, "PositionSizing": made["properties"]["positionSizing"]}
+    definitions["BasicInfo"]["properties"]["symbols"] |= {"items": SYMBOL, "uniqueItems": True}
+    definitions["ExecutionSettings"]["properties"]["broker"] |= {
+        "pattern": text_pattern(joiners=False)
+    }
     drafts = {
-        _DRAFT + name: _draft(one, found) for name, one in found.items() if _differs(name, found)
+        _DRAFT + name: _draft(schema, definitions)
+        for name, schema in definitions.items()
+        if _differs(name, definitions)
     }
     for name, part in _NOT_EMPTY.items():
-        found[name]["properties"][part]["minItems"] = 1
-    return found | drafts
+        definitions[name]["properties"][part]["minItems"] = 1
+    return definitions | drafts
 
 
 def step_refs(*, draft: bool) -> dict[str, Schema]:
@@ -101,59 +105,59 @@ def step_refs(*, draft: bool) -> dict[str, Schema]:
     return {name: ref((_DRAFT if draft else "") + name[0].upper() + name[1:]) for name in STEPS}
 
 
-def plain(one: Any) -> Any:
+def plain(schema: Any) -> Any:
     """Without what Pydantic adds for itself: titles, and null for what is absent."""
-    if isinstance(one, list):
-        return [plain(item) for item in one]
-    if not isinstance(one, dict):
-        return one
+    if isinstance(schema, list):
+        return [plain(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
     return {
         name: plain(value)
-        for name, value in one.items()
+        for name, value in schema.items()
         if not (name == "title" and isinstance(value, str)) and (name, value) != ("default", None)
     }
 
 
-def _with_indicator(one: Any) -> Any:
+def _with_indicator(schema: Any) -> Any:
     """The union of all indicators stands in three places: there it is referred to."""
-    if isinstance(one, list):
-        return [_with_indicator(item) for item in one]
-    if not isinstance(one, dict):
-        return one
-    if "EMA" in one.get("discriminator", {}).get("mapping", {}):
+    if isinstance(schema, list):
+        return [_with_indicator(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "EMA" in schema.get("discriminator", {}).get("mapping", {}):
         return ref(_INDICATOR)
-    return {name: _with_indicator(value) for name, value in one.items()}
+    return {name: _with_indicator(value) for name, value in schema.items()}
 
 
 def _differs(name: str, complete: Mapping[str, Schema]) -> bool:
     """Whether a draft may have less of it than a complete algorithm."""
-    one = complete[name]
-    if "oneOf" in one or not set(one.get("required", ())) <= _TAGS:
+    schema = complete[name]
+    if "oneOf" in schema or not set(schema.get("required", ())) <= _TAGS:
         return True
-    return any(_differs(inner, complete) for inner in _named_in(one))
+    return any(_differs(inner, complete) for inner in _named_in(schema))
 
 
-def _named_in(one: Any) -> set[str]:
-    if isinstance(one, list):
-        return set().union(*map(_named_in, one))
-    if not isinstance(one, dict):
+def _named_in(schema: Any) -> set[str]:
+    if isinstance(schema, list):
+        return set().union(*map(_named_in, schema))
+    if not isinstance(schema, dict):
         return set()
-    own = {one["$ref"].removeprefix(_REF)} if "$ref" in one else set()
-    inner = (value for name, value in one.items() if name != "discriminator")
+    own = {schema["$ref"].removeprefix(_REF)} if "$ref" in schema else set()
+    inner = (value for name, value in schema.items() if name != "discriminator")
     return own.union(*map(_named_in, inner))
 
 
-def _draft(one: Any, complete: Mapping[str, Schema]) -> Any:
-    if isinstance(one, list):
-        return [_draft(item, complete) for item in one]
-    if not isinstance(one, dict):
-        return one
-    if "$ref" in one:
-        return {**one, "$ref": _draft_ref(one["$ref"], complete)}
-    if "oneOf" in one:
-        return _open_union(one, complete)
-    made = {name: _draft(value, complete) for name, value in one.items() if name != "required"}
-    tags = [name for name in one.get("required", ()) if name in _TAGS]
+def _draft(schema: Any, complete: Mapping[str, Schema]) -> Any:
+    if isinstance(schema, list):
+        return [_draft(item, complete) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return {**schema, "$ref": _draft_ref(schema["$ref"], complete)}
+    if "oneOf" in schema:
+        return _open_union(schema, complete)
+    made = {name: _draft(value, complete) for name, value in schema.items() if name != "required"}
+    tags = [name for name in schema.get("required", ()) if name in _TAGS]
     return made | ({"required": tags} if tags else {})
 
 
@@ -162,17 +166,19 @@ def _draft_ref(target: str, complete: Mapping[str, Schema]) -> str:
     return _REF + _DRAFT + name if _differs(name, complete) else target
 
 
-def _open_union(one: Schema, complete: Mapping[str, Schema]) -> Schema:
+def _open_union(schema: Schema, complete: Mapping[str, Schema]) -> Schema:
     """One of the kinds, or an object that does not say yet which."""
-    by = one["discriminator"]
+    by = schema["discriminator"]
     mapping = {key: _draft_ref(target, complete) for key, target in by["mapping"].items()}
     kinds = {
-        "oneOf": [_draft(kind, complete) for kind in one["oneOf"]],
+        "oneOf": [_draft(kind, complete) for kind in schema["oneOf"]],
         "discriminator": {**by, "mapping": mapping},
     }
-    untold = _untold([complete[kind["$ref"].removeprefix(_REF)] for kind in one["oneOf"]], complete)
-    rest = {name: value for name, value in one.items() if name not in kinds}
-    return {**rest, "anyOf": [kinds, untold]}
+    untold = _untold(
+        [complete[kind["$ref"].removeprefix(_REF)] for kind in schema["oneOf"]], complete
+    )
+    remaining = {name: value for name, value in schema.items() if name not in kinds}
+    return {**remaining, "anyOf": [kinds, untold]}
 
 
 def _untold(kinds: Sequence[Schema], complete: Mapping[str, Schema]) -> Schema:

@@ -25,8 +25,8 @@ class SystemAccount:
             return cls(None, None)
         if data.exists():
             return cls(data.stat().st_uid, data.stat().st_gid)
-        nobody = pwd.getpwnam("nobody")
-        return cls(nobody.pw_uid, nobody.pw_gid)
+        account = pwd.getpwnam("nobody")
+        return cls(account.pw_uid, account.pw_gid)
 
     @classmethod
     def for_service(cls, data_dir: Path, group: int | None) -> "SystemAccount":

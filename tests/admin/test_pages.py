@@ -51,7 +51,7 @@ def page(model: type[Model], name: str, *arguments: object) -> str:
     return reverse(address, args=arguments)
 
 
-@pytest.mark.usefixtures("everything")
+@pytest.mark.usefixtures("rows_of_every_model")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_a_list_and_its_things_are_shown(operator: Client, model: type[Model]) -> None:
     assert operator.get(page(model, "changelist")).status_code == 200
@@ -60,7 +60,7 @@ def test_a_list_and_its_things_are_shown(operator: Client, model: type[Model]) -
         assert operator.get(page(model, "change", instance.pk)).status_code == 200
 
 
-@pytest.mark.usefixtures("everything")
+@pytest.mark.usefixtures("rows_of_every_model")
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model._meta.label)
 def test_nothing_is_added_or_deleted_by_hand(operator: Client, model: type[Model]) -> None:
     assert operator.get(page(model, "add")).status_code == 403
@@ -87,7 +87,7 @@ def test_a_list_of_many_is_counted_only_so_far(monkeypatch: pytest.MonkeyPatch) 
     assert BoundedPaginator(User.objects.order_by("email"), 1).count == 2
 
 
-@pytest.mark.usefixtures("everything")
+@pytest.mark.usefixtures("rows_of_every_model")
 def test_no_page_of_history_reads_the_bars(operator: Client) -> None:
     block = CandleChunk.objects.only("pk").latest("pk")
     with CaptureQueriesContext(connection) as queries:

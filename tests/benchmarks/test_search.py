@@ -70,9 +70,9 @@ def in_the_database(query: str) -> float:
     asked: list[tuple[str, Any]] = []
 
     # Any: as Django calls such a wrapper.
-    def listen(execute: Callable[..., Any], sql: str, parameters: Any, *others: Any) -> Any:
+    def listen(execute: Callable[..., Any], sql: str, parameters: Any, *arguments: Any) -> Any:
         asked.append((sql, parameters))
-        return execute(sql, parameters, *others)
+        return execute(sql, parameters, *arguments)
 
     with connection.execute_wrapper(listen):
         searching.search(

@@ -7,6 +7,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,6 +28,18 @@ PRIVATE_WORDS: Final = frozenset(
     }
 )  # fmt: skip
 
+# Words that name nothing; a noun says what a variable holds, and what a function returns.
+PRONOUNS: Final = frozenset(
+    {
+        "anything", "each", "everyone", "everything", "found", "here", "hers", "his", "how", "it",
+        "its", "mine", "nobody", "nothing", "one", "ones", "others", "ours", "rest", "some",
+        "something", "such", "that", "theirs", "them", "there", "they", "thing", "things", "this",
+        "those", "told", "what", "when", "where", "which", "who", "whom", "whose", "why",
+    }
+)  # fmt: skip
+# A difference between a backtest and its run says what it is about under this name on the wire.
+ON_THE_WIRE: Final = ("apps/trading/drift/", "what")
+
 MOST_PARAMETERS: Final = 7
 MOST_KEYWORD_PARAMETERS: Final = 12
 
@@ -41,8 +54,9 @@ class Definition(NamedTuple):
     """A name, the line that gives it, and the value it is given there."""
 
     name: str
-    where: str
+    location: str
     value: str = ""
+    is_function: bool = False
 
 
 class Module(NamedTuple):
@@ -64,6 +78,7 @@ class Module(NamedTuple):
         return f"{self.path}:{node.lineno}"
 
 
+@cache
 def modules(*folders: str) -> list[Module]:
     """Return the project's modules, without migrations and the engine."""
     paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
@@ -80,7 +95,8 @@ def definitions(module: Module) -> Iterator[Definition]:
     yield Definition(module.name, module.path)
     for node in ast.walk(module.tree):
         if isinstance(node, ast.ClassDef | Function):
-            yield Definition(node.name, module.at(node))
+            is_function = isinstance(node, Function)
+            yield Definition(node.name, module.at(node), is_function=is_function)
         elif isinstance(node, ast.arg):
             yield Definition(node.arg, module.at(node))
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -111,12 +127,31 @@ def words(name: str) -> set[str]:
 
 def test_identifiers_use_the_words_of_the_field() -> None:
     private = [
-        f"{definition.where} {definition.name}"
+        f"{definition.location} {definition.name}"
         for module in modules("apps", "config", "tests")
         for definition in definitions(module)
         if words(definition.name) & PRIVATE_WORDS
     ]
     assert private == []
+
+
+def is_pronoun(definition: Definition) -> bool:
+    """Return whether a name is a pronoun, or a variable is called `place`, which is a verb here."""
+    name = definition.name.strip("_").lower()
+    folder, wire_name = ON_THE_WIRE
+    if name == wire_name and definition.location.startswith(folder):
+        return False
+    return name in PRONOUNS or (name == "place" and not definition.is_function)
+
+
+def test_names_are_nouns_and_verbs_and_no_pronouns() -> None:
+    pronouns = [
+        f"{definition.location} {definition.name}"
+        for module in modules("apps", "config", "tests")
+        for definition in definitions(module)
+        if is_pronoun(definition)
+    ]
+    assert pronouns == []
 
 
 def imported_definitions(sources: list[Module]) -> set[tuple[str, str]]:
@@ -148,7 +183,7 @@ def repeated_names() -> dict[str, list[str]]:
             if is_class or (module.dotted, name) in imported:
                 places[name].append(definition)
     return {
-        name: [definition.where for definition in repeated]
+        name: [definition.location for definition in repeated]
         for name, repeated in sorted(places.items())
         if len({definition.value for definition in repeated}) > 1
     }

@@ -177,8 +177,8 @@ class Cluster:
 
     def _create(self) -> None:
         """Make the data directory beside its place and move it there, so that it is complete."""
-        place = self._place()
-        unfinished = place / f"{self.data.name}.new"
+        folder = self._shared_folder()
+        unfinished = folder / f"{self.data.name}.new"
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(mode=0o700)
         self.account.take_ownership(unfinished)
@@ -191,17 +191,17 @@ class Cluster:
             raise NoDatabase(f"initdb failed: {' '.join(answer.stderr.split())}")
         if self.data.is_symlink():  # leads nowhere, else the data would have been found
             self.data.unlink()
-        finished = unfinished.rename(place / self.data.name)
+        finished = unfinished.rename(folder / self.data.name)
         if finished != self.data:
             self.data.symlink_to(finished)
 
-    def _place(self) -> Path:
+    def _shared_folder(self) -> Path:
         """Return DATA_DIR, or a directory that the account can enter if it cannot enter that."""
         if self.account.may_enter(self.data.parent):
             return self.data.parent
-        place = Path(tempfile.mkdtemp(prefix="data-", dir=shared()))
-        place.chmod(0o711)
-        return place
+        folder = Path(tempfile.mkdtemp(prefix="data-", dir=shared()))
+        folder.chmod(0o711)
+        return folder
 
     def _create_database(self) -> None:
         """Create the database and the service's role; older data has only the first."""
@@ -266,11 +266,12 @@ class Cluster:
 
 
 def _refuse_another_major(data: Path) -> None:
-    others = [path for path in data.parent.glob("pg[0-9]*") if path.name[2:].isdigit()]
-    if others and data not in others:
+    clusters = [path for path in data.parent.glob("pg[0-9]*") if path.name[2:].isdigit()]
+    if clusters and data not in clusters:
         raise NoDatabase(
-            f"{others[0]} was made by PostgreSQL {others[0].name[2:]}, found is {data.name[2:]}: "
-            "set PG_BIN to the old one's bin directory, or DATA_DIR to another directory"
+            f"{clusters[0]} was made by PostgreSQL {clusters[0].name[2:]}, found is"
+            f" {data.name[2:]}: set PG_BIN to the old one's bin directory, or DATA_DIR to another"
+            " directory"
         )
 
 
