@@ -13,7 +13,7 @@ from typing import Final
 from apps.core.errors import Code, ServiceError
 
 # People, and programs that search for leaked secrets, recognise a key by it.
-PREFIX: Final = "atk_"
+_PREFIX: Final = "atk_"
 LAST_SHOWN: Final = 4  # characters at its end are shown, for the owner to tell it from others
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 # Calls that change nothing and are a POST for the sake of their body.
@@ -37,12 +37,12 @@ class ScopeMissing(ServiceError):
 
 def new_key() -> str:
     """Return the text of a new key."""
-    return PREFIX + secrets.token_urlsafe(32)
+    return _PREFIX + secrets.token_urlsafe(32)
 
 
 def is_key(bearer: str) -> bool:
     """Tell whether a bearer token is meant to be a key: no JSON Web Token begins like one."""
-    return bearer.startswith(PREFIX)
+    return bearer.startswith(_PREFIX)
 
 
 def digest_of(key: str) -> str:

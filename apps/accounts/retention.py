@@ -9,7 +9,7 @@ from django.db.models import Q
 from apps.accounts.models import ApiKey, LoginSession
 from apps.core.retention import delete_in_batches
 
-KEPT: Final = timedelta(days=30)
+_KEPT: Final = timedelta(days=30)
 
 
 def purge(*, now: datetime) -> int:
@@ -17,7 +17,7 @@ def purge(*, now: datetime) -> int:
 
     Returns the number of deleted rows. It may be interrupted at any point and run twice at once.
     """
-    before = now - KEPT
+    before = now - _KEPT
     return sum(
         delete_in_batches(rows)
         for rows in (

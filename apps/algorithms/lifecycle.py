@@ -32,7 +32,7 @@ class AlgorithmTransition(StrEnum):
 
 
 # What a list may be filtered by: an archived algorithm is gone for everybody.
-LISTED: Final = tuple(
+LISTED_STATUSES: Final = tuple(
     status.value for status in AlgorithmStatus if status is not AlgorithmStatus.ARCHIVED
 )
 

@@ -15,7 +15,7 @@ from rest_framework.serializers import BooleanField, CharField, IntegerField
 
 from apps.algorithms import examples, performance
 from apps.algorithms.alerts import ACTIONS
-from apps.algorithms.lifecycle import LISTED, AlgorithmStatus
+from apps.algorithms.lifecycle import LISTED_STATUSES, AlgorithmStatus
 from apps.algorithms.naming import MAX_NAME
 from apps.algorithms.steps import STEPS, STRATEGY_TYPES
 from apps.algorithms.study_results import MOST_WALK_FORWARDS
@@ -470,7 +470,7 @@ class CataloguePageSerializer(DocumentSerializer):
 class AlgorithmQuery(StrictSerializer):
     """Which algorithms are wanted, in which order."""
 
-    status = ChoiceField(choices=LISTED, required=False, help_text="Of this status alone.")
+    status = ChoiceField(choices=LISTED_STATUSES, required=False, help_text="Of this status alone.")
     strategyType = ChoiceField(
         choices=STRATEGY_TYPES, required=False, help_text="Of this strategy type alone."
     )

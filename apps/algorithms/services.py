@@ -28,15 +28,15 @@ from apps.market.coverage import SessionCoverage, coverage_until
 from apps.market.rule_sets import current_rule_set
 from apps.market.rulebook.rule_set import RuleSet
 
-LISTED: Final = (
+_LISTED: Final = (
     "id", "name", "status", "active", "strategy_type", "timeframe", "symbols",
     "total_trades", "win_rate", "total_profit", "profit_factor", "created_at", "updated_at",
 )  # fmt: skip
 """The columns of a list; the steps are not among them and are not read for one."""
-SHOWN: Final = (*LISTED, "description", "is_public", "owner__name", *STEPS.values())
+_SHOWN: Final = (*_LISTED, "description", "is_public", "owner__name", *STEPS.values())
 """The columns of a list of templates. Of their owners it has the names alone."""
 CLONED: Final = (*STEPS.values(), "description", "walk_forward_config", "monte_carlo_config")
-SYSTEM: Final = "system"
+_SYSTEM: Final = "system"
 """Who changed a status when no user did."""
 RECORDED: Final = {
     AlgorithmTransition.ARCHIVE: Action.ALGORITHM_ARCHIVED,
@@ -309,7 +309,7 @@ def _keep_change(
     algorithm.status_changes.create(
         before=before,
         after=algorithm.status,
-        actor=actor.pk if actor else SYSTEM,
+        actor=actor.pk if actor else _SYSTEM,
         reason=reason,
         at=now,
     )
@@ -340,7 +340,7 @@ def templates(*, viewer: User) -> QuerySet[Algorithm, dict[str, Any]]:
     """
     rows = Algorithm.objects.open_to(viewer).filter(is_template=True)
     shown: QuerySet[Algorithm, dict[str, Any]] = rows.in_order(("-created_at", "-pk")).values(
-        *SHOWN
+        *_SHOWN
     )
     return shown
 
@@ -364,7 +364,7 @@ def listed(
     wanted = {"status": status, "strategy_type": strategy_type}
     filters = {column: value for column, value in wanted.items() if value}
     rows = Algorithm.objects.owned_by(owner).filter(**filters).in_order(ordering)
-    shown: QuerySet[Algorithm, dict[str, Any]] = rows.values(*LISTED)
+    shown: QuerySet[Algorithm, dict[str, Any]] = rows.values(*_LISTED)
     return shown
 
 
@@ -411,7 +411,7 @@ def review(*, algorithm: Algorithm, now: datetime) -> Review:
 
 def _unfinished(reading: strategy.Reading) -> Review:
     errors = tuple(map(steps.to_fault, reading.faults + reading.incomplete))
-    return Review(tuple(steps.unfinished(reading)), errors, ())
+    return Review(tuple(steps.unfinished_steps(reading)), errors, ())
 
 
 def _warnings(

@@ -48,7 +48,7 @@ def is_complete(configuration: Configuration, *, sent: Collection[str]) -> bool:
     return reading.strategy is not None
 
 
-def unfinished(reading: strategy.Reading) -> list[str]:
+def unfinished_steps(reading: strategy.Reading) -> list[str]:
     """The steps that keep what is stored from running: incomplete ones, and those that were stored
     before a rule became stricter.
     """

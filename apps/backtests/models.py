@@ -237,8 +237,8 @@ class Backtest(models.Model):
 
 
 class BacktestResult(models.Model):
-    """The equity curve of a completed backtest as one packed array (see `results.pack`), its number
-    of trades, and its breakdowns, which are stored so that reading them unpacks no array.
+    """The equity curve of a completed backtest as one packed array (see `results.pack_array`), its
+    number of trades, and its breakdowns, which are stored so that reading them unpacks no array.
     """
 
     backtest = models.OneToOneField(

@@ -11,7 +11,7 @@ from apps.core import long_poll
 from apps.core.api import wire_json
 from apps.core.long_poll import LongPoll
 
-MAX_SECONDS: Final = 30
+MAX_WAIT_SECONDS: Final = 30
 # A trigger notifies this channel of the id of each backtest that ends (migration 0011).
 BACKTEST_ENDED_CHANNEL: Final = "backtest_ended"
 APPLIED: Final = "Preference-Applied"
@@ -19,13 +19,13 @@ _WAIT = re.compile(r'wait\s*=\s*"?([0-9]{1,9})"?')
 
 
 def parse_wait(header: str | None) -> int:
-    """Return how many seconds the client is ready to wait, at most MAX_SECONDS; 0 for none.
+    """Return how many seconds the client is ready to wait, at most MAX_WAIT_SECONDS; 0 for none.
 
     Unknown and malformed preferences are ignored, as the RFC requires; of several the first counts.
     """
     for preference in (header or "").split(","):
         if match := _WAIT.fullmatch(preference.partition(";")[0].strip().lower()):
-            return min(int(match[1]), MAX_SECONDS)
+            return min(int(match[1]), MAX_WAIT_SECONDS)
     return 0
 
 

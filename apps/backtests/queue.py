@@ -68,7 +68,9 @@ def begin_next(*, now: datetime) -> Backtest | None:
 def shortfall() -> int:
     """Count the slots that queued and running backtests lack: none, unless jobs were lost."""
     unfinished = (BacktestStatus.QUEUED, BacktestStatus.RUNNING)
-    return max(0, Backtest.objects.filter(status__in=unfinished).count() - jobs.unfinished(QUEUE))
+    return max(
+        0, Backtest.objects.filter(status__in=unfinished).count() - jobs.count_unfinished(QUEUE)
+    )
 
 
 def write_end_event(

@@ -57,7 +57,7 @@ def fetch_completed(*, owner: User, backtest_id: str) -> Backtest:
 # ------------------------------------------------------------------------------------------ arrays
 
 
-def pack(array: NDArray[Any]) -> bytes:
+def pack_array(array: NDArray[Any]) -> bytes:
     """Return the array in NumPy's own file format, compressed by zstd.
 
     It is exact, and equal arrays make equal bytes.
@@ -70,8 +70,8 @@ def pack(array: NDArray[Any]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def unpack(data: bytes | memoryview) -> NDArray[Any]:
-    """Return the array that `pack` packed."""
+def unpack_array(data: bytes | memoryview) -> NDArray[Any]:
+    """Return the array that `pack_array` packed."""
     with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
         array: NDArray[Any] = np.load(io.BytesIO(stream.read()), allow_pickle=False)
     return array
@@ -114,7 +114,9 @@ def save_result(backtest: Backtest, *, trades: Trades, curve: Array) -> None:
     groups = breakdowns(
         trades.records, curve, symbols=backtest.symbols, capital=float(backtest.initial_capital)
     )
-    _insert(INSERT_RESULT, [(backtest.pk, len(trades.records), pack(curve), json.dumps(groups))])
+    _insert(
+        INSERT_RESULT, [(backtest.pk, len(trades.records), pack_array(curve), json.dumps(groups))]
+    )
     _insert(
         INSERT_BLOCK,
         (
@@ -133,10 +135,10 @@ def _pack_trades(trades: Trades) -> tuple[bytes, bytes | None, bytes | None]:
     f8[6, trades] of its fills.
     """
     excursions, fills = (
-        None if columns is None else pack(np.stack(columns))
+        None if columns is None else pack_array(np.stack(columns))
         for columns in (trades.excursions, trades.fills)
     )
-    return pack(trades.records), excursions, fills
+    return pack_array(trades.records), excursions, fills
 
 
 def _unpack_trades(blocks: QuerySet[TradeBlock]) -> Trades:
@@ -144,7 +146,7 @@ def _unpack_trades(blocks: QuerySet[TradeBlock]) -> Trades:
     in none.
     """
     rows = list(blocks.order_by("first").values_list("data", "excursions", "fills"))
-    records = np.concatenate([np.empty(0, TRADE), *(unpack(data) for data, _, _ in rows)])
+    records = np.concatenate([np.empty(0, TRADE), *(unpack_array(data) for data, _, _ in rows)])
     excursions = _concatenate([packed for _, packed, _ in rows], len(Excursions._fields))
     fills = _concatenate([packed for _, _, packed in rows], len(FillQuality._fields))
     return Trades(
@@ -162,7 +164,7 @@ def _concatenate(
     for packed in blocks:
         if packed is None:
             return None
-        arrays.append(unpack(packed))
+        arrays.append(unpack_array(packed))
     return np.concatenate(arrays, axis=1)
 
 
@@ -216,14 +218,14 @@ def equity_points(backtest: Backtest, points: int) -> list[dict[str, object]]:
     There are none before the backtest is completed.
     """
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
-    return list(chain.from_iterable(curve_points(unpack(curve), points) for curve in curves))
+    return list(chain.from_iterable(curve_points(unpack_array(curve), points) for curve in curves))
 
 
 def load_result(backtest: Backtest) -> tuple[Trades, Array]:
     """Return all trades and CURVE records; none of either before the backtest is completed."""
     trades = _unpack_trades(TradeBlock.objects.filter(result=backtest.pk))
     curves = BacktestResult.objects.filter(pk=backtest.pk).values_list("curve", flat=True)
-    return trades, np.concatenate([np.empty(0, CURVE), *map(unpack, curves)])
+    return trades, np.concatenate([np.empty(0, CURVE), *map(unpack_array, curves)])
 
 
 def load_breakdowns(backtest: Backtest) -> dict[str, list[dict[str, object]]] | None:

@@ -39,7 +39,7 @@ BACKTEST_SORTS: Final = {"createdAt": "created_at", "name": "name"}
 # The objects in a performance, and their names in order.
 _COUNTS_BY_KIND: Final = {"chargesByKind": CHARGE_KINDS, "rejectedSignals": REJECTIONS}
 DEFAULT_POINTS: Final = 500
-MAX_POINTS: Final = 5000
+_MAX_POINTS: Final = 5000
 
 # ---------------------------------------------------------------------------- bodies and queries
 
@@ -144,7 +144,7 @@ class EquityQuery(StrictSerializer):
     """How finely to show the equity curve."""
 
     points = QueryIntegerField(
-        max_value=MAX_POINTS, default=DEFAULT_POINTS, help_text="How many points at most."
+        max_value=_MAX_POINTS, default=DEFAULT_POINTS, help_text="How many points at most."
     )
 
 

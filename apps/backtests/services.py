@@ -19,7 +19,7 @@ from apps.engine.studies.configs import MonteCarloConfig, OptimizationConfig, Wa
 # The most queued backtests of one user, and of all users together.
 MAX_QUEUED_PER_USER: Final = 20
 MAX_QUEUED: Final = 10_000
-RETRY_SECONDS: Final = 5
+_RETRY_SECONDS: Final = 5
 
 
 class TooManyQueued(ServiceError):
@@ -127,9 +127,9 @@ def _require_space_in_queue(owner: User) -> None:
     User.objects.select_for_update(no_key=True).get(pk=owner.pk)
     queued = Backtest.objects.queued()
     if queued.owned_by(owner).count() >= MAX_QUEUED_PER_USER:
-        raise TooManyQueued(limit=MAX_QUEUED_PER_USER, retryAfter=RETRY_SECONDS)
+        raise TooManyQueued(limit=MAX_QUEUED_PER_USER, retryAfter=_RETRY_SECONDS)
     if queued.count() >= MAX_QUEUED:
-        raise QueueFull(retryAfter=RETRY_SECONDS)
+        raise QueueFull(retryAfter=_RETRY_SECONDS)
 
 
 def read(*, owner: User, backtest_id: str) -> Backtest:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from apps.algorithms.steps import AlgorithmIncomplete, to_fault, unfinished
+from apps.algorithms.steps import AlgorithmIncomplete, to_fault, unfinished_steps
 from apps.backtests.models import BacktestKind
 from apps.core.errors import Fault, InvalidInput
 from apps.engine.errors import Fault as EngineFault
@@ -128,7 +128,7 @@ def parse_steps(steps: Steps, stored: Steps, overrides: Mapping[str, object]) ->
     if faults:
         raise InvalidInput(*faults)
     if reading.strategy is None:
-        raise AlgorithmIncomplete(missingFields=unfinished(reading))
+        raise AlgorithmIncomplete(missingFields=unfinished_steps(reading))
     return reading.strategy
 
 

@@ -41,7 +41,7 @@ PREFER = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     description="`wait=N` delays the answer until the backtest has ended, by N seconds at most;"
-    f" {prefer_wait.MAX_SECONDS} are the maximum.",
+    f" {prefer_wait.MAX_WAIT_SECONDS} are the maximum.",
 )
 PREFERENCE_APPLIED = answer_header("Preference-Applied")
 

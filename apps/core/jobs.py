@@ -55,7 +55,7 @@ def enqueue_once(name: str, *, queue: str, lock: str, arguments: Mapping[str, JS
         job.defer(**arguments)
 
 
-def unfinished(queue: str) -> int:
+def count_unfinished(queue: str) -> int:
     """How many wait or are being done, as far as the queue knows."""
     states = [Status.TODO.value, Status.DOING.value]
     return ProcrastinateJob.objects.filter(queue_name=queue, status__in=states).count()

@@ -34,6 +34,6 @@ def attach(response: HttpResponse, long_poll: LongPoll) -> None:
     setattr(response, _ATTRIBUTE, long_poll)
 
 
-def attached(response: object) -> LongPoll | None:
+def get_long_poll(response: object) -> LongPoll | None:
     poll = getattr(response, _ATTRIBUTE, None)
     return poll if isinstance(poll, LongPoll) else None

@@ -18,7 +18,7 @@ _UNFINISHED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class BarCountBound:
-    """Lower bounds of what `store.count` returns: bars `before` a range and `within` it."""
+    """Lower bounds of what `store.count_bars` returns: bars `before` a range and `within` it."""
 
     before: int = 0
     within: int = 0

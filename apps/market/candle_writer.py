@@ -80,7 +80,7 @@ class CandleKind:
 REAL: Final = CandleKind()
 
 
-def append(
+def merge_candles(
     series: Mapping[str, Candles],
     timeframe: str,
     kind: CandleKind = REAL,
@@ -117,11 +117,11 @@ def append(
     return counts
 
 
-def compact(symbols: Iterable[str], *, now: datetime) -> int:
+def compact_into_chunks(symbols: Iterable[str], *, now: datetime) -> int:
     """Move the buffered bars of the symbols into their chunks and return how many there were."""
     buffered = intraday_buffer.pop(symbols)
     for timeframe, series in buffered.items():
-        append(series, timeframe, now=now)
+        merge_candles(series, timeframe, now=now)
     return sum(len(bars) for series in buffered.values() for bars in series.values())
 
 

@@ -29,7 +29,7 @@ RATIOS: Final = tuple(
     )
 )  # fmt: skip
 # How far from the ratio the market may open, as a share: it moves overnight too.
-TOLERANCE: Final = 0.06
+_TOLERANCE: Final = 0.06
 # Days further apart are not consecutive: much may have happened between them.
 _LONGEST_BREAK: Final = 7
 
@@ -109,7 +109,7 @@ def find_split_candidates(bars: Candles) -> list[SplitCandidate]:
     # In logarithms, so that two for one is as far from one for one as one for two is.
     distance = np.abs(np.log(fall)[:, None] - np.log(clean)[None, :])
     best = distance.argmin(axis=1) if len(fall) else np.empty(0, dtype=np.intp)
-    matches = np.flatnonzero(near & (distance.min(axis=1, initial=np.inf) <= np.log1p(TOLERANCE)))
+    matches = np.flatnonzero(near & (distance.min(axis=1, initial=np.inf) <= np.log1p(_TOLERANCE)))
     return [
         SplitCandidate(
             int(day[last[i] + 1]), RATIOS[int(best[i])], float(close[i]), float(opened[i])

@@ -64,7 +64,7 @@ DEFAULT_PRODUCT: Final[Product] = "delivery"
 # Timeframes whose candles start at midnight in India, the day before in UTC.
 DATED: Final = ("1d", "1w")
 # Days or times of one kind that a report of quality lists.
-MOST_SHOWN: Final = 20
+_MOST_SHOWN: Final = 20
 
 RANGE_END: Final[Schema] = {
     "type": "string",
@@ -368,7 +368,7 @@ class ListedDaysSerializer(AnswerSerializer):
 
     count = IntegerField(min_value=0, help_text="How many there are.")
     first = serializers.ListField(
-        child=DateField(), help_text=f"The first {MOST_SHOWN} of them at most."
+        child=DateField(), help_text=f"The first {_MOST_SHOWN} of them at most."
     )
 
 
@@ -377,7 +377,7 @@ class ListedTimesSerializer(AnswerSerializer):
 
     count = IntegerField(min_value=0, help_text="How many there are.")
     first = serializers.ListField(
-        child=MomentField(), help_text=f"The first {MOST_SHOWN} of them at most."
+        child=MomentField(), help_text=f"The first {_MOST_SHOWN} of them at most."
     )
 
 
@@ -415,7 +415,7 @@ class CandleQualitySerializer(AnswerSerializer):
 
 def _listed(values: NDArray[np.int64] | NDArray[np.int32], unit: Literal["D", "s"]) -> object:
     """Return how many there are, and the first of them as dates or as times."""
-    shown = values[:MOST_SHOWN].astype(f"M8[{unit}]")
+    shown = values[:_MOST_SHOWN].astype(f"M8[{unit}]")
     texts = shown.astype(str) if unit == "D" else np.datetime_as_string(shown, "ms", timezone="UTC")
     return {"count": len(values), "first": texts.tolist()}
 

@@ -46,8 +46,8 @@ def append_all(
     OtherPriceKind.
     """
     candle_writer.lock_symbols(series)
-    candle_writer.compact(series, now=now)
-    return candle_writer.append(series, timeframe, kind, replace, now=now)
+    candle_writer.compact_into_chunks(series, now=now)
+    return candle_writer.merge_candles(series, timeframe, kind, replace, now=now)
 
 
 def record_file(*, loaded: CandleImport, now: datetime) -> CandleFile:

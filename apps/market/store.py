@@ -132,7 +132,7 @@ def _read(history: History, timeframe: str, start: int, end: int, *, warmup: boo
         bars, begin = join([older, bars]), int(older.time[0])
 
 
-def count(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
+def count_bars(symbol: str, timeframe: str, *, start: int, end: int) -> tuple[int, int]:
     """Count the bars that `read` with `warmup` returns before `start`, and those up to `end`."""
     before = len(read(symbol, timeframe, start=start, end=start, warmup=True))
     history = history_of(symbol, timeframe)
@@ -161,7 +161,7 @@ def insufficient_history(
         bound = bounds[symbol]
         if bound.within >= within and bound.before + bound.within >= total:
             continue
-        before, inside = count(symbol, timeframe, start=start, end=end)
+        before, inside = count_bars(symbol, timeframe, start=start, end=end)
         if inside < within or before + inside < total:
             yield symbol, (before, inside)
 

@@ -11,7 +11,7 @@ from apps.core import audit
 from apps.core.operator_pages import AdminAction, OperatorAdmin
 from apps.symbols import services
 from apps.symbols.models import Instrument, InstrumentAlias, InstrumentTerms, MasterLoad
-from apps.symbols.search import search
+from apps.symbols.search import search_among
 
 MOST_FOUND = 100
 
@@ -66,7 +66,7 @@ class InstrumentAdmin(OperatorAdmin):
         if not search_term.strip():
             return queryset, False
         today = timezone.now().astimezone(services.KOLKATA).date()
-        instruments = search(queryset, query=search_term, today=today, limit=MOST_FOUND)
+        instruments = search_among(queryset, query=search_term, today=today, limit=MOST_FOUND)
         rank = Case(*(When(pk=row.pk, then=at) for at, row in enumerate(instruments)), default=0)
         return queryset.filter(pk__in=[row.pk for row in instruments]).order_by(rank), False
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from apps.symbols.importers import InstrumentRow
 from apps.symbols.models import Segment
 
-FILE: Final = Path(__file__).with_name("lots.csv")
+_FILE: Final = Path(__file__).with_name("lots.csv")
 
 
 class Lot(NamedTuple):
@@ -30,7 +30,7 @@ _UNKNOWN: Final = Lot(None, None)
 @cache
 def known() -> dict[tuple[str, str], Lot]:
     """Return the known lots by exchange and underlying."""
-    with FILE.open(encoding="utf-8", newline="") as lines:
+    with _FILE.open(encoding="utf-8", newline="") as lines:
         return {
             (row["exchange"], row["root"]): Lot(int(row["lot"]), Decimal(row["multiplier"]))
             for row in csv.DictReader(lines)

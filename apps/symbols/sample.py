@@ -10,11 +10,11 @@ from pathlib import Path
 
 from apps.symbols.models import Instrument, Segment
 
-FILE = Path(__file__).with_name("sample.csv")
+_FILE = Path(__file__).with_name("sample.csv")
 
 
 def instruments() -> list[Instrument]:
-    with FILE.open(encoding="utf-8", newline="") as lines:
+    with _FILE.open(encoding="utf-8", newline="") as lines:
         return [_instrument(row) for row in csv.DictReader(lines)]
 
 

@@ -50,7 +50,9 @@ _LATEST_FIRST: Final = ("-expiry", "strike", "option_type", "-exchange")
 _RECENT: Final = timedelta(days=366)
 
 
-def search(among: QuerySet[Instrument], *, query: str, today: date, limit: int) -> list[Instrument]:
+def search_among(
+    among: QuerySet[Instrument], *, query: str, today: date, limit: int
+) -> list[Instrument]:
     """Return at most `limit` of `among`, the best first; contracts that expired before `today` come
     late.
     """
@@ -190,7 +192,7 @@ def suggest(
         return []
     exchange = _SEGMENTS_OF.get(exchange, exchange)
     scopes = [among.filter(exchange=exchange), among] if exchange in EXCHANGES else [among]
-    results = (search(scope, query=name, today=today, limit=limit) for scope in scopes)
+    results = (search_among(scope, query=name, today=today, limit=limit) for scope in scopes)
     return next(filter(None, results), [])
 
 

@@ -19,8 +19,7 @@ from apps.symbols.models import (
     InstrumentTerms,
     Type,
 )
-from apps.symbols.search import search as search_among
-from apps.symbols.search import suggest
+from apps.symbols.search import search_among, suggest
 from apps.symbols.terms import DatedTerms, within
 
 KOLKATA: Final = ZoneInfo("Asia/Kolkata")

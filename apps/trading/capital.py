@@ -64,7 +64,7 @@ def reserve(account: Account, required: Decimal) -> None:
     account.save(update_fields=["reserved"])
 
 
-def release(account: Account, run: Run, *, now: datetime) -> None:
+def release_capital(account: Account, run: Run, *, now: datetime) -> None:
     """Release what an ended run has kept; the caller saves the run."""
     run.released_at = now
     account.reserved -= run.capital

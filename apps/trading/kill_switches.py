@@ -16,7 +16,7 @@ from apps.trading import queries
 from apps.trading.models import GlobalSwitch, KillSwitch
 
 # Operators stop everybody for minutes, not for seconds.
-RETRY_SECONDS: Final = 60
+_RETRY_SECONDS: Final = 60
 
 
 class KillSwitchOn(ServiceError):
@@ -81,4 +81,4 @@ def require_off(of_user: KillSwitch, of_all: GlobalSwitch) -> None:
     if of_user.since is not None:
         raise KillSwitchOn(reason="kill_switch", since=wire_time(of_user.since))
     if of_all.active:
-        raise TradingHalted(reason="global_kill_switch", retryAfter=RETRY_SECONDS)
+        raise TradingHalted(reason="global_kill_switch", retryAfter=_RETRY_SECONDS)

@@ -3,14 +3,14 @@
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
-PAISA: Final = Decimal("0.01")
+_PAISA: Final = Decimal("0.01")
 TICK: Final = Decimal("0.0001")
 ZERO: Final = Decimal("0.00")
 
 
 def rupees(amount: float) -> Decimal:
     """Return the amount as it is stored, half a paisa rounded up."""
-    return Decimal(repr(amount)).quantize(PAISA, ROUND_HALF_UP)
+    return Decimal(repr(amount)).quantize(_PAISA, ROUND_HALF_UP)
 
 
 def price(amount: float) -> Decimal:

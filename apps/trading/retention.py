@@ -9,7 +9,7 @@ from apps.core.retention import delete_in_batches
 from apps.trading.models import BarRow, RunState, Signal
 
 # Signals by the market's days, so that a young run keeps all of a replay; bar rows by real days.
-KEPT: Final = timedelta(days=90)
+_KEPT: Final = timedelta(days=90)
 
 
 def purge(*, now: datetime) -> int:
@@ -17,7 +17,7 @@ def purge(*, now: datetime) -> int:
 
     Returns how many rows went. It can be stopped at any point and run twice at once.
     """
-    before = now - KEPT
+    before = now - _KEPT
     has_runs = Exists(RunState.objects.filter(stream=OuterRef("stream")))
     of_earlier_segment = (
         ~has_runs | Q(stream__segment_start=None) | Q(time__lt=F("stream__segment_start"))

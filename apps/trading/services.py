@@ -16,7 +16,7 @@ from apps.accounts.models import User
 from apps.algorithms.lifecycle import ALGORITHM_TRANSITIONS, AlgorithmStatus, AlgorithmTransition
 from apps.algorithms.models import Algorithm
 from apps.algorithms.services import WrongStatus, configuration
-from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished
+from apps.algorithms.steps import AlgorithmIncomplete, Configuration, unfinished_steps
 from apps.core import audit
 from apps.core.audit import Action
 from apps.core.errors import Code, Fault, ServiceError
@@ -27,7 +27,7 @@ from apps.trading import bar_streams, capital, kill_switches, start_checks
 from apps.trading.models import Account, EndReason, GlobalSwitch, KillSwitch, Position, Run
 from apps.trading.money import ZERO, rupees
 from apps.trading.start_checks import StartRequest
-from apps.trading.status_changes import change_status
+from apps.trading.status_changes import apply_change
 
 
 class AlreadyActive(ServiceError):
@@ -67,7 +67,7 @@ def start(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     start_checks.check_broker(request)
     run = _begin_run(request, account, required, now)
     bar_streams.subscribe(run, request.strategy, since=int(market_now.timestamp()))
-    change_status(
+    apply_change(
         AlgorithmTransition.START, algorithm, run=run, actor=owner, reason="started", now=now
     )
     return StartResult(algorithm, warnings)
@@ -81,7 +81,7 @@ def _require_startable(algorithm: Algorithm) -> None:
     if algorithm.status == AlgorithmStatus.ACTIVE:
         raise AlreadyActive(algorithmId=algorithm.pk, currentStatus=algorithm.status)
     if algorithm.status not in ALGORITHM_TRANSITIONS[AlgorithmTransition.START][0]:
-        missing = unfinished(engine.read(configuration(algorithm)))
+        missing = unfinished_steps(engine.read(configuration(algorithm)))
         raise _wrong_status(algorithm, AlgorithmTransition.START, missingFields=missing)
 
 
@@ -101,7 +101,7 @@ def _strategy_of(configuration: Configuration) -> Strategy:
     """Read the steps, which may be valid no longer. Raises AlgorithmIncomplete."""
     reading = engine.read(configuration)
     if reading.strategy is None:
-        raise AlgorithmIncomplete(missingFields=unfinished(reading))
+        raise AlgorithmIncomplete(missingFields=unfinished_steps(reading))
     return reading.strategy
 
 
@@ -138,7 +138,7 @@ def resume(*, owner: User, algorithm_id: str, now: datetime) -> StartResult:
     start_checks.check_broker(request)
     run.close_requested_at = None
     run.save(update_fields=["close_requested_at"])
-    change_status(
+    apply_change(
         AlgorithmTransition.RESUME, algorithm, run=run, actor=owner, reason="resumed", now=now
     )
     return StartResult(algorithm, warnings)
@@ -152,7 +152,7 @@ def pause(*, owner: User, algorithm_id: str, now: datetime) -> Algorithm:
     """
     algorithm = _locked(owner, algorithm_id)
     run = algorithm.runs.live().first()
-    change_status(
+    apply_change(
         AlgorithmTransition.PAUSE, algorithm, run=run, actor=owner, reason="paused", now=now
     )
     return algorithm
@@ -171,7 +171,7 @@ def stop(*, owner: User, algorithm_id: str, close_positions: bool, now: datetime
     if run is not None:
         run.close_requested_at = (run.close_requested_at or now) if close_positions else None
         _end(run, EndReason.STOPPED, account, now)
-    change_status(
+    apply_change(
         AlgorithmTransition.STOP, algorithm, run=run, actor=owner, reason="stopped", now=now
     )
     return algorithm
@@ -185,21 +185,21 @@ def fail(*, algorithm: Algorithm, reason: str, now: datetime) -> Algorithm:
     run = locked.runs.live().first()
     if run is not None:
         _end(run, EndReason.ERROR, account, now)
-    change_status(AlgorithmTransition.FAIL, locked, run=run, actor=None, reason=reason, now=now)
+    apply_change(AlgorithmTransition.FAIL, locked, run=run, actor=None, reason=reason, now=now)
     return locked
 
 
 def _end(run: Run, reason: EndReason, account: Account, now: datetime) -> None:
     run.end(reason, now=now)
     if not run.positions.open().exists():
-        capital.release(account, run, now=now)
+        capital.release_capital(account, run, now=now)
         bar_streams.unsubscribe(run, now=now)
     run.save(update_fields=["close_requested_at", "ended_at", "end_reason", "released_at"])
 
 
-def release(*, run: Run, now: datetime) -> None:
+def release_run(*, run: Run, now: datetime) -> None:
     """Release the capital of an ended run that holds nothing. The caller has locked the account."""
-    capital.release(run.account, run, now=now)
+    capital.release_capital(run.account, run, now=now)
     bar_streams.unsubscribe(run, now=now)
     run.save(update_fields=["released_at"])
 
@@ -290,7 +290,7 @@ def engage_kill_switch(
     active = Algorithm.objects.owned_by(owner).filter(status=AlgorithmStatus.ACTIVE)
     for algorithm in list(active.order_by("pk").locked()):
         run = algorithm.runs.live().first()
-        change_status(
+        apply_change(
             AlgorithmTransition.PAUSE,
             algorithm,
             run=run,

@@ -15,7 +15,7 @@ from apps.trading.brokers.paper import PAPER, PaperBroker
 from apps.trading.models import BrokerState, DailyLoss, Position, Run
 from apps.trading.money import rupees
 
-RETRY_SECONDS: Final = 60
+_RETRY_SECONDS: Final = 60
 
 
 class SymbolNotTradable(ServiceError):
@@ -140,9 +140,9 @@ def check_broker(request: StartRequest) -> None:
     """Raises NoBroker, BrokerUnreachable, BrokerBusy."""
     if request.is_live:
         broker = request.strategy.executionSettings.broker
-        raise NoBroker(broker=broker, retryAfter=RETRY_SECONDS)
+        raise NoBroker(broker=broker, retryAfter=_RETRY_SECONDS)
     match PaperBroker().health().state:
         case BrokerState.UNREACHABLE:
-            raise BrokerUnreachable(broker=PAPER, retryAfter=RETRY_SECONDS)
+            raise BrokerUnreachable(broker=PAPER, retryAfter=_RETRY_SECONDS)
         case BrokerState.LIMITED:
-            raise BrokerBusy(broker=PAPER, retryAfter=RETRY_SECONDS)
+            raise BrokerBusy(broker=PAPER, retryAfter=_RETRY_SECONDS)

@@ -23,7 +23,7 @@ EVENT_TYPES: Final[Mapping[AlgorithmTransition, EventType]] = {
 }
 
 
-def change_status(
+def apply_change(
     transition: AlgorithmTransition,
     algorithm: Algorithm,
     *,

@@ -16,7 +16,7 @@ from apps.trading import services
 from apps.trading.drift.services import CHECK_JOB, CHECK_QUEUE
 from apps.trading.live import expiry
 
-NIGHTLY: Final = "57 20 * * *"
+_NIGHTLY: Final = "57 20 * * *"
 """UTC: in India 02:27, when what came in by day is in its blocks."""
 
 EVERY_FIVE_MINUTES: Final = "*/5 * * * *"
@@ -24,7 +24,7 @@ EVERY_FIVE_MINUTES: Final = "*/5 * * * *"
 log = logging.getLogger(__name__)
 
 
-@app.periodic(cron=NIGHTLY)
+@app.periodic(cron=_NIGHTLY)
 @app.task(name="trading.drift", queue="backtests", queueing_lock="trading.drift", pass_context=True)
 def check_drift(context: JobContext, timestamp: int) -> None:
     """`timestamp`: when it was due. It simulates, so it is for those who have the compiler."""
@@ -55,7 +55,7 @@ def check_drift_of_day(algorithm_id: str, day: str) -> None:
 @app.task(name="trading.expiries", queue="small", queueing_lock="trading.expiries")
 def settle_expired(timestamp: int) -> None:
     """`timestamp`: when it was due."""
-    if rows := expiry.settle(now=datetime.fromtimestamp(timestamp, tz=UTC)):
+    if rows := expiry.insert_final_rows(now=datetime.fromtimestamp(timestamp, tz=UTC)):
         log.info("settled contracts that had no last bar on %d streams", rows)
 
 

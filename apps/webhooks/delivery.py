@@ -36,7 +36,7 @@ from apps.webhooks.models import Attempt, Delivery, Endpoint
 CLAIM_TIME: Final = timedelta(seconds=60)
 WORKER_SILENCE: Final = timedelta(seconds=30)  # without a heartbeat a worker counts as lost
 GONE: Final = 410
-BATCH: Final = 1000
+_BATCH: Final = 1000
 
 # The waits before each retry: the example of the Standard Webhooks specification (github.com/
 # standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Deliverability and reliability"),
@@ -328,7 +328,7 @@ def requeue_stalled(*, now: datetime) -> int:
     """
     stalled = Q(claimed_until__lte=now) | ~Q(claimed_by__in=RawSQL(DATABASE_CONNECTIONS, []))
     rows = Delivery.objects.filter(stalled, status=DeliveryStatus.SENDING).order_by("pk")
-    deliveries = list(rows.select_for_update(no_key=True, skip_locked=True)[:BATCH])
+    deliveries = list(rows.select_for_update(no_key=True, skip_locked=True)[:_BATCH])
     Attempt.objects.bulk_create(
         Attempt(delivery=delivery, number=delivery.attempts, at=now, error=Failure.LOST)
         for delivery in deliveries
@@ -352,6 +352,6 @@ def _drop(endpoint: Endpoint) -> int:
     waiting = Delivery.objects.filter(endpoint=endpoint, status=DeliveryStatus.WAITING)
     undeliverable = waiting.exclude(endpoint__status=EndpointStatus.ENABLED).order_by("pk")
     total = 0
-    while batch := list(undeliverable.values_list("pk", flat=True)[:BATCH]):
+    while batch := list(undeliverable.values_list("pk", flat=True)[:_BATCH]):
         total += undeliverable.filter(pk__in=batch).transition(DeliveryTransition.DROP)
     return total

@@ -15,7 +15,7 @@ from apps.webhooks.lifecycle import FAILURE_MEANINGS
 from apps.webhooks.signing import sign_message
 
 # The secret of the example: the bytes 0 to 31.
-SECRET: Final = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+_SECRET: Final = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 _EVENT: Final = "6a0ec3f4d5e6f7081929304c"
 _AT: Final = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
 _SAMPLES: Final = Path(__file__).parent / "samples"
@@ -30,10 +30,10 @@ def contents() -> dict[str, Any]:
     )
     at = int(_AT.timestamp())
     return {
-        "secret": SECRET,
+        "secret": _SECRET,
         "id": _EVENT,
         "timestamp": at,
-        "signature": sign_message([SECRET], id=_EVENT, at=at, body=body),
+        "signature": sign_message([_SECRET], id=_EVENT, at=at, body=body),
         "body": body.decode(),
         "kinds": [
             (type, _with_code(kind.description), _indented(kind.example))

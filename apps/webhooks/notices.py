@@ -23,7 +23,7 @@ def notices_of(owner: User) -> EmailNotices:
 
 
 @transaction.atomic
-def subscribe(*, owner: User, events: Sequence[str], now: datetime) -> EmailNotices:
+def update_notices(*, owner: User, events: Sequence[str], now: datetime) -> EmailNotices:
     """Send the user mails of these types of events from now on, and of no others."""
     notices, _ = EmailNotices.objects.update_or_create(
         owner=owner, defaults={"events": list(events)}

@@ -7,7 +7,7 @@ from apps.core.retention import delete_in_batches
 from apps.webhooks.lifecycle import EndpointStatus
 from apps.webhooks.models import Delivery, Endpoint, Event
 
-KEPT: Final = timedelta(days=30)
+_KEPT: Final = timedelta(days=30)
 
 
 def purge(*, now: datetime) -> int:
@@ -15,7 +15,7 @@ def purge(*, now: datetime) -> int:
 
     Returns the number of deleted rows. It may be interrupted at any point and run twice at once.
     """
-    before = now - KEPT
+    before = now - _KEPT
     deleted = Endpoint.objects.filter(status=EndpointStatus.DELETED, changed_at__lt=before)
     return sum(
         delete_in_batches(rows)

@@ -13,13 +13,13 @@ from typing import Final
 from standardwebhooks.webhooks import Webhook
 
 # People, and programs that search for leaked secrets, recognise a secret by it.
-PREFIX: Final = "whsec_"
+_PREFIX: Final = "whsec_"
 SECRET_BYTES: Final = 32  # the specification asks for 24 to 64
 
 
 def new_secret() -> str:
     """Return a random secret."""
-    return PREFIX + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode()
+    return _PREFIX + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode()
 
 
 def sign_message(secrets: Sequence[str], *, id: str, at: int, body: bytes) -> str:

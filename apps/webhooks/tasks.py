@@ -13,10 +13,10 @@ from apps.webhooks.sending import SendResult
 
 @app.task(name=outbox.DISPATCH_JOB, queue=outbox.DISPATCH_QUEUE, pass_context=True)
 def dispatch_deliveries(context: JobContext) -> None:
-    dispatch.Dispatcher(send=send, clock=timezone.now).run(stopping=context.should_abort)
+    dispatch.Dispatcher(send=_send, clock=timezone.now).run(stopping=context.should_abort)
 
 
-def send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
+def _send(url: str, body: bytes, headers: Mapping[str, str]) -> SendResult:
     exemptions = configured_exemptions()
     return sending.send(url, body=body, headers=headers, exemptions=exemptions)
 

@@ -183,7 +183,7 @@ class NoticesViewSet(OwnedViewSet):
     )
     def update(self, request: Request) -> Response:
         """Choose of which events to be told by e-mail; none is a choice too."""
-        subscription = notices.subscribe(
+        subscription = notices.update_notices(
             owner=self.owner, **self.read(NoticesChangeSerializer), now=self.now
         )
         return Response(NoticesSerializer.render(subscription))

@@ -4,7 +4,7 @@ import pytest
 
 from apps.algorithms.lifecycle import (
     ALGORITHM_TRANSITIONS,
-    LISTED,
+    LISTED_STATUSES,
     AlgorithmStatus,
     after_save,
     is_editable,
@@ -44,7 +44,7 @@ def test_no_move_leads_out_of_the_archive() -> None:
 
 
 def test_a_list_is_filtered_by_every_status_but_the_archive() -> None:
-    assert set(LISTED) == {"draft", "active", "paused", "stopped", "error"}
+    assert set(LISTED_STATUSES) == {"draft", "active", "paused", "stopped", "error"}
 
 
 @pytest.mark.parametrize(

@@ -489,7 +489,7 @@ def test_a_client_that_prefers_to_wait_has_its_answer_held(
     response = client.post(PATH, body, headers={"Prefer": "wait=10"})
     assert (response.status_code, response.json()["status"]) == (201, "queued")
     assert "Preference-Applied" not in response
-    poll = long_poll.attached(response)
+    poll = long_poll.get_long_poll(response)
     assert poll is not None
     assert (poll.payload, poll.seconds) == (response.json()["id"], 10)
     run_queued()
@@ -497,7 +497,7 @@ def test_a_client_that_prefers_to_wait_has_its_answer_held(
     assert json.loads(poll.render())["status"] == "completed"
     read = client.get(f"{PATH}/{response.json()['id']}", headers={"Prefer": "wait=3"})
     assert (read.status_code, read["Preference-Applied"]) == (200, "wait=3")
-    assert long_poll.attached(client.post(PATH, body)) is None
+    assert long_poll.get_long_poll(client.post(PATH, body)) is None
 
 
 def test_a_refusal_that_is_kept_for_a_key_is_not_waited_for(

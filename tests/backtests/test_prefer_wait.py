@@ -37,7 +37,7 @@ def queued(history: None, alice: User) -> Backtest:
 def delayed(backtest: Backtest) -> tuple[HttpResponse, LongPoll | None]:
     response = HttpResponse()
     prefer_wait.delay_until_ended(response, backtest, seconds=7)
-    return response, long_poll.attached(response)
+    return response, long_poll.get_long_poll(response)
 
 
 def test_the_answer_of_an_unfinished_backtest_waits_for_its_end(queued: Backtest) -> None:

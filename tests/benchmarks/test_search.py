@@ -75,7 +75,7 @@ def in_the_database(query: str) -> float:
         return execute(sql, parameters, *arguments)
 
     with connection.execute_wrapper(listen):
-        searching.search(
+        searching.search_among(
             Instrument.objects.filter(enabled=True), query=query, today=TODAY, limit=20
         )
     return sum(min(_explained(*question) for _ in range(3)) for question in asked)

@@ -43,7 +43,9 @@ def test_a_curve() -> None:
         results.save_result(next(backtests), trades=none, curve=curve)
 
     def by_the_orm() -> None:
-        BacktestResult.objects.create(backtest=next(backtests), trades=0, curve=results.pack(curve))
+        BacktestResult.objects.create(
+            backtest=next(backtests), trades=0, curve=results.pack_array(curve)
+        )
 
     name = f"{len(curve):,} points packed and stored, as bytes against Django's text"
     compare(name, as_bytes, by_the_orm, ROUNDS)

@@ -32,7 +32,7 @@ def test_no_bound_promises_more_than_there_is(timeframe: str) -> None:
     store_candles("NSE:SBIN", "5m", flat([at("2024-03-04 09:15"), at("2024-03-04 09:20")]))
     for start, end in [(START, END), (0, 2**33), (START + 36_000, END + 36_000), (END, END + 60)]:
         bound = lower_bounds(["NSE:SBIN"], timeframe, start=start, end=end)["NSE:SBIN"]
-        before, within = store.count("NSE:SBIN", timeframe, start=start, end=end)
+        before, within = store.count_bars("NSE:SBIN", timeframe, start=start, end=end)
         assert (bound.before <= before, bound.within <= within) == (True, True)
 
 
@@ -65,11 +65,11 @@ def test_each_day_of_a_finer_timeframe_is_one_before_the_range_and_in_it() -> No
     """But for two that the data may not have finished."""
     hold_quarter("NSE:SBIN")
     bound = lower_bounds(["NSE:SBIN"], "1d", start=START, end=END)["NSE:SBIN"]
-    counts = store.count("NSE:SBIN", "1d", start=START, end=END)
+    counts = store.count_bars("NSE:SBIN", "1d", start=START, end=END)
     assert (bound.before + 2, bound.within + 2) == counts
 
 
 def test_weeks_are_counted_exactly() -> None:
     hold_quarter("NSE:SBIN")
     [(symbol, counts)] = short("NSE:SBIN", timeframe="1w", within=99, total=99)
-    assert counts == store.count(symbol, "1w", start=START, end=END)
+    assert counts == store.count_bars(symbol, "1w", start=START, end=END)

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from apps.market import store
 from apps.market.feeds.follower import follow
 from apps.market.feeds.kite import KiteFeed
-from apps.market.feeds.ticks import GRACE, MinuteBars, Tick
+from apps.market.feeds.ticks import LATE_TRADE_SECONDS, MinuteBars, Tick
 from apps.market.intraday_buffer import CandleRow
 from apps.symbols.models import Instrument, InstrumentAlias, Source
 from tests.market.bars import at
@@ -40,8 +40,8 @@ def test_trades_of_a_minute_make_its_bar_once_it_is_over() -> None:
     minutes = MinuteBars(connected_at=OPENING - 30)
     send_ticks(minutes, (-5, 99, 40), (1, 100, 50), (20, 102, 60), (40, 98, 65), (59, 101, 90))
     send_ticks(minutes, (10, 25_000, None), (50, 25_010, None), symbol=NIFTY)
-    assert ended(minutes, 60 + GRACE - 1) == []
-    assert ended(minutes, 60 + GRACE) == [
+    assert ended(minutes, 60 + LATE_TRADE_SECONDS - 1) == []
+    assert ended(minutes, 60 + LATE_TRADE_SECONDS) == [
         {
             SBIN: (OPENING, 100, 102, 98, 101, 50),
             NIFTY: (OPENING, 25_000, 25_010, 25_000, 25_010, 0),

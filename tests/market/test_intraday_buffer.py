@@ -48,7 +48,9 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
         store_candles(SBIN, "1m", day)
     store_candles(SBIN, "5m", minutes("2026-09-01 09:15", 75, step=300))
     whole = {name: read_all(name) for name in ("1m", "5m", "15m", "1d", "1w")}
-    counts = {name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole}
+    counts = {
+        name: store.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
+    }
     timeframes, gaps = store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)
     CandleChunk.objects.filter(timeframe="1m").delete()
     for day in days:
@@ -58,7 +60,8 @@ def test_reading_does_not_tell_blocks_from_bars_that_came_in() -> None:
             whole, True
         )
         assert counts == {
-            name: store.count(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33) for name in whole
+            name: store.count_bars(SBIN, name, start=at(f"{DAY} 00:00"), end=2**33)
+            for name in whole
         }
         assert (store.stored_timeframes(SBIN), coverage.gaps_of(SBIN)) == (timeframes, gaps), held
         services.compact(symbols=[SBIN], now=NOW)

@@ -84,7 +84,7 @@ def test_a_sample_is_not_mixed_into_real_bars() -> None:
 def test_nothing_is_held_of_an_unknown_symbol() -> None:
     assert len(read_all("15m")) == 0
     assert store.stored_timeframes(SBIN) == []
-    assert store.count(SBIN, "1m", start=0, end=2**33) == (0, 0)
+    assert store.count_bars(SBIN, "1m", start=0, end=2**33) == (0, 0)
 
 
 @pytest.mark.parametrize("timeframe", ["5m", "15m", "30m", "1h", "4h", "1d"])
@@ -173,7 +173,10 @@ def test_count_says_what_read_would_give() -> None:
     for timeframe in ("1m", "15m", "1d"):
         read = store.read(SBIN, timeframe, start=start, end=end, warmup=True)
         within = len(read.between(start, end))
-        assert store.count(SBIN, timeframe, start=start, end=end) == (len(read) - within, within)
+        assert store.count_bars(SBIN, timeframe, start=start, end=end) == (
+            len(read) - within,
+            within,
+        )
 
 
 def page(**span: Any) -> Candles:

@@ -7,7 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from apps.symbols.models import Instrument
-from apps.symbols.search import search
+from apps.symbols.search import search_among
 from tests.symbols.instruments import equity, future
 
 pytestmark = pytest.mark.django_db
@@ -44,6 +44,6 @@ def test_contracts_are_found_by_an_index_on_how_they_begin() -> None:
     plan = rows.filter(code__startswith="TCS").order_by("code", "exchange")[:20].explain()
     assert "derivatives_by_code" in plan
     assert "Sort" not in plan
-    assert [row.code for row in search(rows, query="tcs", today=date(2026, 1, 1), limit=5)] == [
-        "TCS99JANFUT"
-    ]
+    assert [
+        row.code for row in search_among(rows, query="tcs", today=date(2026, 1, 1), limit=5)
+    ] == ["TCS99JANFUT"]

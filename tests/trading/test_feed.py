@@ -12,7 +12,7 @@ from apps.accounts.models import User
 from apps.market import clock, intraday_buffer, store
 from apps.market.feeds import replay, services
 from apps.market.models import BufferedCandle
-from apps.market.tasks import compact
+from apps.market.tasks import compact_nightly
 from tests.market.bars import NOW, at, flat, minutes, same, store_candles, write_file
 from tests.trading.live.market_day import started, steps
 
@@ -163,7 +163,7 @@ def test_an_algorithm_that_gets_no_bars_is_told(alice: User) -> None:
 def test_what_came_in_before_today_is_folded() -> None:
     yesterday, today = minutes("2026-11-01 10:00", 5), minutes("2026-11-02 09:15", 10)
     intraday_buffer.save({SBIN: yesterday, TCS: today}, "1m", now=NOW)
-    compact(timestamp=int(NOW.timestamp()))
+    compact_nightly(timestamp=int(NOW.timestamp()))
     assert set(BufferedCandle.objects.values_list("symbol", flat=True)) == {TCS}
     assert same(store.read(SBIN, "1m", start=0, end=2**33), yesterday)
     assert services.compact_ended(now=NOW) == 0

@@ -59,7 +59,7 @@ def test_every_event_of_an_algorithm_carries_its_name(alice: User) -> None:
     first, second = Event.objects.order_by("sequence")
     assert first.data["algorithmName"] == algorithm.name != "Called\nanew"
     assert second.data["algorithmName"] == "Called\nanew"
-    notices.subscribe(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
+    notices.update_notices(owner=alice, events=[EventType.ALGORITHM_PAUSED], now=make.NOW)
     notices.send_mail_of(event_id=second.pk, now=make.NOW)
     (sent,) = mail.outbox
     assert sent.subject == "algorithm.paused: Called anew"

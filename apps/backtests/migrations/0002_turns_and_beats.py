@@ -6,7 +6,7 @@ import numpy as np
 from django.conf import settings
 from django.db import migrations, models
 
-from apps.backtests.results import TRADES_PER_BLOCK, pack, unpack
+from apps.backtests.results import TRADES_PER_BLOCK, pack_array, unpack_array
 from apps.engine.kernel.records import TRADE
 
 
@@ -27,12 +27,12 @@ def into_blocks(apps, schema_editor):
         trades = parted(result.whole)
         TradeBlock.objects.bulk_create(
             TradeBlock(
-                result=result, first=first, data=pack(trades[first : first + TRADES_PER_BLOCK])
+                result=result, first=first, data=pack_array(trades[first : first + TRADES_PER_BLOCK])
             )
             for first in range(0, len(trades), TRADES_PER_BLOCK)
         )
         result.trades = len(trades)
-        result.curve = pack(parted(result.curve))
+        result.curve = pack_array(parted(result.curve))
         result.save(update_fields=['trades', 'curve'])
 
 
@@ -41,11 +41,11 @@ def out_of_blocks(apps, schema_editor):
     TradeBlock = apps.get_model('backtests', 'TradeBlock')
     for result in apps.get_model('backtests', 'BacktestResult').objects.iterator(chunk_size=10):
         blocks = [
-            unpack(block.data)
+            unpack_array(block.data)
             for block in TradeBlock.objects.filter(result=result.pk).order_by('first')
         ]
         result.whole = whole(np.concatenate(blocks) if blocks else np.empty(0, TRADE))
-        result.curve = whole(unpack(result.curve))
+        result.curve = whole(unpack_array(result.curve))
         result.save(update_fields=['whole', 'curve'])
 
 

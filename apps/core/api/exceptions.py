@@ -63,7 +63,7 @@ RETRIED: Final = (429, 503)
 """The statuses that tell a client when to come back."""
 
 # How each meaning is answered, and how loudly it is logged.
-DATABASE: Final[Mapping[Meaning, tuple[Code, int, str]]] = {
+_DATABASE: Final[Mapping[Meaning, tuple[Code, int, str]]] = {
     Meaning.TAKEN: (
         Code.CONFLICT,
         logging.WARNING,
@@ -119,7 +119,7 @@ def refusal_of_http(status: int) -> ErrorBody:
 
 
 def refusal_of_database(meaning: Meaning) -> ErrorBody:
-    code, _, message = DATABASE[meaning]
+    code, _, message = _DATABASE[meaning]
     status = STATUS[code]
     details = {"retryAfter": RETRY_AFTER_SECONDS} if status in RETRIED else None
     return body_of(code, message, status=status, details=details)
@@ -177,7 +177,7 @@ def for_exception(error: Exception) -> ErrorBody:
         case SuspiciousOperation():
             return refusal_of_http(400)
     if meaning := meaning_of(error):
-        log.log(DATABASE[meaning][1], "the database: %s", meaning.name.lower(), exc_info=error)
+        log.log(_DATABASE[meaning][1], "the database: %s", meaning.name.lower(), exc_info=error)
         return refusal_of_database(meaning)
     log.error("unforeseen error", exc_info=error)
     return refusal_of_http(500)

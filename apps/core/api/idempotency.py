@@ -29,7 +29,7 @@ from apps.core.models import IdempotencyKey
 
 HEADER: Final = "Idempotency-Key"
 REPLAYED: Final = "Idempotent-Replayed"
-KEPT: Final = timedelta(hours=24)
+_KEPT: Final = timedelta(hours=24)
 WAIT: Final = "2s"
 REFUSALS_STORED: Final = frozenset({403, 404, 422})
 _FORM = re.compile(r"[\x21-\x7e]{1,255}")
@@ -141,7 +141,7 @@ def _claimed(
         "path": request.path,
         "key": key,
     }
-    values = [*unique.values(), _fingerprint(request.data), now + KEPT, now]
+    values = [*unique.values(), _fingerprint(request.data), now + _KEPT, now]
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('lock_timeout', %s, true)", [WAIT])

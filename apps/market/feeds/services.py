@@ -18,7 +18,7 @@ from apps.market import candle_chunks, candle_writer, intraday_buffer
 from apps.market.calendars import calendars_of
 from apps.market.candle_chunks import overlay
 from apps.market.dates import day_in_india, midnight
-from apps.market.feeds.validation import IntakeCounts, ValidatedBars, validate
+from apps.market.feeds.validation import IntakeCounts, ValidatedBars, validate_bars
 from apps.market.intraday_buffer import CandleRow
 from apps.market.models import BufferedCandle, CandleChunk, Replay
 from apps.market.quality import Flags
@@ -74,7 +74,7 @@ def receive(
     """
     calendars, at = calendars_of(series), int(now.timestamp())
     validated = {
-        symbol: validate(rows, timeframe, calendars[symbol], now=at)
+        symbol: validate_bars(rows, timeframe, calendars[symbol], now=at)
         for symbol, rows in series.items()
     }
     candle_writer.lock_symbols(series)
@@ -134,10 +134,10 @@ def _write(
     }
     history = {symbol: bars for symbol, bars in new.items() if len(bars) > _MANY}
     if corrections:
-        candle_writer.append(corrections, timeframe, now=now)
+        candle_writer.merge_candles(corrections, timeframe, now=now)
     if history:
-        candle_writer.compact(history, now=now)
-        candle_writer.append(history, timeframe, now=now)
+        candle_writer.compact_into_chunks(history, now=now)
+        candle_writer.merge_candles(history, timeframe, now=now)
     intraday_buffer.save(
         {symbol: new[symbol] for symbol in new.keys() - history}, timeframe, now=now
     )
@@ -167,7 +167,7 @@ def _counts(accepted: ValidatedBars, compared: _Comparison, dropped: int) -> Int
 def compact(*, symbols: Collection[str], now: datetime) -> int:
     """Move buffered bars into their chunks and return how many; readers see no difference."""
     candle_writer.lock_symbols(symbols)
-    return candle_writer.compact(symbols, now=now)
+    return candle_writer.compact_into_chunks(symbols, now=now)
 
 
 def compact_ended(*, now: datetime) -> int:

@@ -8,7 +8,7 @@ from apps.market.intraday_buffer import CandleRow
 
 MINUTE: Final = 60
 # Seconds after a minute in which its last trades may still arrive.
-GRACE: Final = 2
+LATE_TRADE_SECONDS: Final = 2
 
 
 class Tick(NamedTuple):
@@ -74,7 +74,7 @@ class MinuteBars:
 
     def ended(self, now: int) -> list[Mapping[str, CandleRow]]:
         """Return the bars of each minute that has ended by now, in order, each once."""
-        due = sorted(minute for minute in self._open if minute + MINUTE + GRACE <= now)
+        due = sorted(minute for minute in self._open if minute + MINUTE + LATE_TRADE_SECONDS <= now)
         if due:
             self._done_until = due[-1] + MINUTE
         return [

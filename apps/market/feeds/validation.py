@@ -70,7 +70,7 @@ class IntakeCounts:
     rejected: tuple[RejectedBar, ...]
 
 
-def validate(
+def validate_bars(
     rows: Sequence[CandleRow], timeframe: str, sessions: Sessions, *, now: int
 ) -> ValidatedBars:
     """Validate rows in the order in which they were sent."""

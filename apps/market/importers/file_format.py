@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.market.importers.bar_columns import BarColumns, FileInstruments
-from apps.market.importers.layout import COMMON, Layout, Names, positions
+from apps.market.importers.layout import COMMON, Layout, Names, column_positions
 from apps.market.importers.tables import FileTable
 from apps.market.importers.timestamps import StampSide, seconds_of
 
@@ -43,4 +43,4 @@ class FileFormat:
     adjusted: bool = False
 
     def matches(self, header: Sequence[str]) -> bool:
-        return self.marks <= positions(header).keys()
+        return self.marks <= column_positions(header).keys()

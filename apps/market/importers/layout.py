@@ -43,7 +43,7 @@ class Layout:
 
 def layout_of(table: FileTable, names: Names) -> Layout:
     """Return the file's layout; refuse a header that has none with what it has and lacks."""
-    header = positions(table.names)
+    header = column_positions(table.names)
     columns = {role: _position(header, names, role) for role in (*PRICES, "volume", "symbol")}
     stamp = _position(header, names, "stamp")
     if stamp is None and names is COMMON and table.names[0] == "":
@@ -63,20 +63,20 @@ def layout_of(table: FileTable, names: Names) -> Layout:
 
 def number_columns(header: Sequence[str], names: Names) -> Collection[int]:
     """Return the indices of prices and volume in this header, as far as it has them."""
-    known = positions(header)
+    known = column_positions(header)
     indices = (_position(known, names, role) for role in (*PRICES, "volume"))
     return [index for index in indices if index is not None]
 
 
 def column_index(table: FileTable, name: str) -> int:
     """Return the index of a column that a format needs, by its normalised name."""
-    header = positions(table.names)
+    header = column_positions(table.names)
     if name not in header:
         table.refuse(f"its columns are {', '.join(table.names)}; missing: {name}")
     return header[name]
 
 
-def positions(header: Sequence[str]) -> Mapping[str, int]:
+def column_positions(header: Sequence[str]) -> Mapping[str, int]:
     """Return the first index of each normalised name."""
     columns = reversed(list(enumerate(header)))
     return {normalise(name): index for index, name in columns}

@@ -30,7 +30,7 @@ from apps.market.rulebook.rows import (
 )
 from apps.market.rulebook.rule_set import RuleSet
 
-PAISA: Final = Decimal("0.01")
+_PAISA: Final = Decimal("0.01")
 # The broker whose prices hold where none is named, or one without known prices.
 DEFAULT_BROKER: Final = "discount"
 
@@ -79,7 +79,7 @@ class Charge:
 
     @property
     def rounded(self) -> Decimal:
-        return self.amount.quantize(PAISA, ROUND_HALF_UP)
+        return self.amount.quantize(_PAISA, ROUND_HALF_UP)
 
 
 @dataclass(frozen=True, slots=True)

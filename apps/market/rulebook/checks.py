@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 from itertools import groupby, pairwise, product
-from typing import TypeVar
 
 from apps.market.rulebook.rows import (
     BrokerRow,
@@ -14,12 +13,11 @@ from apps.market.rulebook.rows import (
     EtfRow,
     HoursRow,
     MarginRow,
+    RowType,
     RulebookFault,
-    RuleRow,
     TickRow,
 )
 
-RowType = TypeVar("RowType", bound=RuleRow)
 _ANY = ("",)
 
 

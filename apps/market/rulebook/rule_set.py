@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from apps.core.errors import Code, ServiceError
 from apps.market.rulebook import checks
@@ -22,6 +22,7 @@ from apps.market.rulebook.rows import (
     EtfRow,
     HoursRow,
     MarginRow,
+    RowType,
     RulebookFault,
     RuleRow,
     TickRow,
@@ -41,8 +42,6 @@ _NAMES: Final[Mapping[type[RuleRow], str]] = {
 }
 FILES: Final = tuple(_NAMES.values())
 _BUNDLED: Final = Path(__file__).parent / "bundled"
-
-RowType = TypeVar("RowType", bound=RuleRow)
 
 
 class InvalidRulebook(ServiceError):
@@ -122,11 +121,11 @@ def read_rule_set(files: Mapping[str, str]) -> RuleSet:
     if reader.faults:
         raise InvalidRulebook(reader.faults)
     return RuleSet(
-        digest(files), charges, brokers, commodities, hours, days, ticks, margins, etfs, depository
+        _digest(files), charges, brokers, commodities, hours, days, ticks, margins, etfs, depository
     )
 
 
-def digest(files: Mapping[str, str]) -> str:
+def _digest(files: Mapping[str, str]) -> str:
     """Return the SHA-256 of the files' names and texts, in hex."""
     whole = sha256()
     for name in FILES:

@@ -216,7 +216,7 @@ class Application:
         finally:
             response.close()
         status, headers = started[-1]
-        poll = long_poll.attached(response)
+        poll = long_poll.get_long_poll(response)
         context = copy_context() if poll is not None else None
         is_head = environ["REQUEST_METHOD"] == "HEAD"
         return DjangoResponse(

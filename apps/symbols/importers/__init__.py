@@ -22,7 +22,7 @@ __all__ = [
     "read_master",
 ]
 
-MOST_SHOWN: Final = 10
+_MOST_SHOWN: Final = 10
 
 
 @dataclass(slots=True)
@@ -35,7 +35,7 @@ class Rejections:
     def add(self, line: int, refused: RejectedRow) -> None:
         self.counts[refused.reason] += 1
         examples = self.shown.setdefault(refused.reason, [])
-        if len(examples) < MOST_SHOWN:
+        if len(examples) < _MOST_SHOWN:
             examples.append((line, refused.detail))
 
 

@@ -59,7 +59,7 @@ def _lot(record: Record, venue: MarketSegment) -> int | None:
 
 def _share(record: Record, line: int, venue: MarketSegment, alias: str) -> InstrumentRow:
     name = text(record, "Instrument Name")
-    raw, series = shares.split(alias) if venue.exchange == "NSE" else (alias, "")
+    raw, series = shares.split_series(alias) if venue.exchange == "NSE" else (alias, "")
     if raw.endswith(_INDICATIVE_VALUE) and name.upper().startswith(_INDICATIVE_VALUE):
         raise RejectedRow(RejectReason.NOT_A_SHARE, f"{raw} is a fund's indicative value")
     rank = shares.rank(venue.exchange, series=series)

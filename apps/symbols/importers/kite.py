@@ -36,7 +36,7 @@ def read(record: Record, line: int) -> InstrumentRow:
         return InstrumentRow(line, *venue, Type.INDEX, alias, name or alias, alias, token)
     kind = text(record, "instrument_type")
     if venue.segment == Segment.CASH:
-        raw, series = shares.split(alias) if venue.exchange == "NSE" else (alias, "")
+        raw, series = shares.split_series(alias) if venue.exchange == "NSE" else (alias, "")
         rank = shares.rank(venue.exchange, series=series)
         lot = whole(record, "lot_size")
         return InstrumentRow(

@@ -64,7 +64,7 @@ class MasterFormat:
     read: Callable[[Record, int], InstrumentRow]
 
 
-FORMATS: Final = (
+_FORMATS: Final = (
     MasterFormat(kite.SOURCE, kite.COLUMNS, kite.read),
     MasterFormat(upstox.SOURCE, upstox.COLUMNS, upstox.read),
     MasterFormat(upstox.SOURCE, upstox.JSON_COLUMNS, upstox.read_json),
@@ -138,7 +138,7 @@ class MasterFile:
 
     def _recognised(self, columns: Sequence[str], source: Source | None) -> MasterFormat:
         names = frozenset(columns)
-        for known in FORMATS:
+        for known in _FORMATS:
             if known.columns <= names and source in (None, known.source):
                 return known
         expected = f"no list of {source.label}" if source else "no master that is known here"

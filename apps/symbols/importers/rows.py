@@ -17,7 +17,7 @@ from apps.symbols.models import Segment, Type
 # A row as the file has it: texts from CSV, texts and numbers from JSON.
 Record = Mapping[str, object]
 
-INDIA: Final = timezone(timedelta(hours=5, minutes=30))
+_INDIA: Final = timezone(timedelta(hours=5, minutes=30))
 _MILLISECONDS_FROM: Final = 100_000_000_000  # as seconds this would be the year 5138
 _LARGEST: Final = Decimal(999_999_999)
 _LARGEST_PRICE: Final = Decimal(999_999)
@@ -198,4 +198,4 @@ def _day(written: str) -> date:
 
 def _moment(since_1970: int) -> datetime:
     seconds = since_1970 / 1000 if since_1970 >= _MILLISECONDS_FROM else since_1970
-    return datetime.fromtimestamp(seconds, tz=UTC).astimezone(INDIA)
+    return datetime.fromtimestamp(seconds, tz=UTC).astimezone(_INDIA)

@@ -41,7 +41,7 @@ def rank(exchange: str, *, series: str = "", isin: str = "") -> int:
     return 0
 
 
-def split(name: str) -> tuple[str, str]:
+def split_series(name: str) -> tuple[str, str]:
     """Split a name from the NSE series after a hyphen, "" without one: BAJAJ-AUTO has none."""
     stem, hyphen, last = name.rpartition("-")
     known = last in _NSE or last == _BLOCK or last in _NSE_OTHER

@@ -24,7 +24,7 @@ from apps.market.dates import INDIA
 from apps.symbols.serializers import SYMBOL
 from apps.trading.models import Intent, Order, OrderStatus, Position, Signal, Trade
 
-SIDES: Final = ("long", "short")
+_SIDES: Final = ("long", "short")
 # What each list can be sorted by, the first by default; and the column of each.
 POSITION_SORTS: Final = {
     "openedAt": "opened_at", "symbol": "symbol", "unrealisedProfit": "unrealised",
@@ -249,7 +249,7 @@ class ExecutedTradeSerializer(AnswerSerializer):
     id = IdField()
     runId = IdField()
     symbol = CharField()
-    side = ChoiceField(choices=SIDES)
+    side = ChoiceField(choices=_SIDES)
     quantity = IntegerField()
     entryTime = MomentField()
     entryDate = IndiaDateField(source="entry_time", help_text="The date in Asia/Kolkata.")
@@ -288,7 +288,7 @@ class SignalSerializer(AnswerSerializer):
     runId = IdField()
     symbol = CharField()
     time = MomentField(source="bar_time", help_text="Start of the bar at whose close it was known.")
-    side = ChoiceField(choices=SIDES)
+    side = ChoiceField(choices=_SIDES)
     action = ChoiceField(choices=("entry", "exit"))
     followed = BooleanField()
     reason = CharField(allow_null=True, help_text="Why it was not followed.")

@@ -30,13 +30,13 @@ BANDS: Final = (
 )
 """Of contracts on indices; which of NSE and BSE it is makes no difference."""
 OWN: Final = Band(frozenset(), date.min, 20.0)
-INDICES: Final = frozenset({"NIFTY", "BANKNIFTY", "FINNIFTY", "MIDCPNIFTY", "SENSEX", "BANKEX"})
+_INDICES: Final = frozenset({"NIFTY", "BANKNIFTY", "FINNIFTY", "MIDCPNIFTY", "SENSEX", "BANKEX"})
 
 
 def band_of(symbol: str, day: date) -> Band:
     """The one in force on a day."""
     known = parse(symbol)
-    if known.root not in INDICES:
+    if known.root not in _INDICES:
         return OWN
     held = [band for band in BANDS if known.type in band.types and band.since <= day]
     return max(held, key=lambda band: band.since, default=OWN)

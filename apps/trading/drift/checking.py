@@ -29,7 +29,7 @@ def check_ended(*, now: datetime, market_now: int, stopping: Callable[[], bool])
             if stopping():
                 return done
             try:
-                done += check(stream, sessions[first : first + _RUNS_AT_ONCE], now=now)
+                done += check_sessions(stream, sessions[first : first + _RUNS_AT_ONCE], now=now)
             except Exception as error:  # one stream's, whatever it is
                 failures.append(error)
     if failures:
@@ -42,10 +42,12 @@ def check_day(*, algorithm_id: str, day: date, now: datetime, market_now: int) -
     sessions = SessionStart.objects.filter(run__algorithm=algorithm_id, day=day)
     over = day < day_in_india(market_now)
     by_stream = _by_stream(sessions.select_related("run").order_by("run"))
-    return sum(check(stream, part, now=now, over=over) for (stream, _), part in by_stream.items())
+    return sum(
+        check_sessions(stream, part, now=now, over=over) for (stream, _), part in by_stream.items()
+    )
 
 
-def check(
+def check_sessions(
     stream: BarStream, sessions: Sequence[SessionStart], *, now: datetime, over: bool = True
 ) -> int:
     """Store reports on sessions of one stream and day; return their number."""

@@ -40,7 +40,7 @@ from apps.trading.models import (
 from apps.trading.queries import execute_columns
 from apps.trading.step_result import BarStep
 
-ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 5
 
 
 class RunsChanged(Exception):
@@ -93,7 +93,7 @@ def commit_batches(batches: Sequence[BarStreamBatch], *, now: datetime) -> Batch
 
 
 def _commit_with_retries(batches: Sequence[BarStreamBatch], now: datetime) -> BatchResult:
-    for _ in range(ATTEMPTS - 1):
+    for _ in range(_ATTEMPTS - 1):
         with suppress(RunsChanged):
             return _commit(batches, now)
     return _commit(batches, now)
@@ -296,7 +296,7 @@ def _end_runs(
             )
         elif snapshot.ended_at is not None and not step.state.positions["side"].any():
             run = Run.objects.select_related("account").get(pk=step.run.pk)
-            services.release(run=run, now=now)
+            services.release_run(run=run, now=now)
 
 
 @transaction.atomic

@@ -22,7 +22,7 @@ from apps.trading.bar_rows import empty_row, nominal_end, pack_bars, unpack_bars
 from apps.trading.models import BarRow, BarStream, Position
 
 # Seconds after the end of the row in which its bars may still come.
-GRACE: Final = 300
+GRACE_SECONDS: Final = 300
 
 
 class ContractExpiry(NamedTuple):
@@ -33,10 +33,12 @@ class ContractExpiry(NamedTuple):
     closes: int
 
 
-def settle(*, now: datetime) -> int:
+def insert_final_rows(*, now: datetime) -> int:
     """Insert the rows that are missing; return their number."""
     market_now = clock.market_time(now=now)
-    due = {expiry for expiry in _expiries(market_now) if expiry.closes + GRACE <= market_now}
+    due = {
+        expiry for expiry in _expiries(market_now) if expiry.closes + GRACE_SECONDS <= market_now
+    }
     return sum(_insert_row(expiry, market_now=market_now, now=now) for expiry in sorted(due))
 
 

@@ -20,7 +20,7 @@ LEASE: Final = timedelta(seconds=15)
 # no fewer than FEWEST (a pass costs as much as so many streams) and no more than MOST.
 SHARE: Final = 3
 FEWEST: Final = 8
-MOST: Final = 64
+_MOST: Final = 64
 # A stream that has been due for so long is leased by any runner, whoever had it before.
 OVERDUE: Final = timedelta(seconds=5)
 
@@ -34,7 +34,7 @@ def acquire(*, known: Iterable[BarStream], now: datetime) -> list[BarStream]:
     streams = list(known)
     parameters = {
         "now": now, "until": now + LEASE, "overdue": now - OVERDUE, "share": SHARE,
-        "fewest": FEWEST, "most": MOST * SHARE, "ids": [stream.pk for stream in streams],
+        "fewest": FEWEST, "most": _MOST * SHARE, "ids": [stream.pk for stream in streams],
         "tokens": [stream.lease_token for stream in streams],
     }  # fmt: skip
     leased = BarStream.objects.raw(queries.ACQUIRE_LEASES, parameters)

@@ -32,7 +32,7 @@ RUNS_PER_TRANSACTION: Final = 500
 # Rows of one stream before other streams are leased.
 ROWS_PER_LEASE: Final = 50
 # After so many seconds nothing more is begun: far before the leases end.
-MAX_SECONDS: Final = 5.0
+MAX_BATCH_SECONDS: Final = 5.0
 
 log = logging.getLogger(__name__)
 
@@ -140,7 +140,7 @@ class LeasedStreams:
 
     def _take_rows(self) -> None:
         """Take all streams through their first row, then those that have more through the next."""
-        deadline = time.monotonic() + MAX_SECONDS
+        deadline = time.monotonic() + MAX_BATCH_SECONDS
         for index in range(ROWS_PER_LEASE):
             pending = [work for work in self._not_abandoned() if work.next_index == index]
             if not pending:

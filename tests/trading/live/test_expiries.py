@@ -51,16 +51,16 @@ def market(alice: User) -> Market:
 
 
 def settle() -> int:
-    return expiry.settle(now=make.NOW)
+    return expiry.insert_final_rows(now=make.NOW)
 
 
 def test_it_settles_at_its_last_close_when_no_bar_comes(market: Market) -> None:
-    market.at(CLOSE + expiry.GRACE - 1)
+    market.at(CLOSE + expiry.GRACE_SECONDS - 1)
     assert settle() == 0
-    market.at(CLOSE + expiry.GRACE)
+    market.at(CLOSE + expiry.GRACE_SECONDS)
     settle_expired(timestamp=int(make.NOW.timestamp()))
     assert settle() == 0  # it is there
-    market.at(CLOSE + expiry.GRACE + 1)
+    market.at(CLOSE + expiry.GRACE_SECONDS + 1)
     trade = Trade.objects.get()
     assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
     assert not Position.objects.open().exists()
@@ -100,15 +100,15 @@ def flat(starts: Sequence[int], price: float) -> Candles:
 
 
 def test_bars_that_wait_and_a_runner_at_work_come_first(market: Market) -> None:
-    market.at(CLOSE + expiry.GRACE)
+    market.at(CLOSE + expiry.GRACE_SECONDS)
     BarStream.objects.update(leased_until=make.NOW + leases.LEASE)
     assert settle() == 0
     BarStream.objects.update(leased_until=None)
     market.store([LAST_SESSION + 11 * LENGTH], [102])
     assert settle() == 0
-    market.at(CLOSE + expiry.GRACE)
+    market.at(CLOSE + expiry.GRACE_SECONDS)
     assert settle() == 1
-    market.at(CLOSE + expiry.GRACE)
+    market.at(CLOSE + expiry.GRACE_SECONDS)
     assert Trade.objects.get().exit_price == Decimal(102)
     assert not BarRow.objects.filter(time__gte=CLOSE).exists()
 
@@ -138,9 +138,9 @@ def test_a_master_of_the_last_day_ends_the_contract(unknown: Market) -> None:
 def test_a_master_that_comes_after_the_last_bar_settles_it(unknown: Market) -> None:
     unknown.go(22)
     june_future(LATER)
-    unknown.at(CLOSE + expiry.GRACE)
+    unknown.at(CLOSE + expiry.GRACE_SECONDS)
     assert settle() == 1
-    unknown.at(CLOSE + expiry.GRACE + 1)
+    unknown.at(CLOSE + expiry.GRACE_SECONDS + 1)
     trade = Trade.objects.get()
     assert (trade.exit_reason, trade.exit_price) == ("expiry", Decimal(101))
     assert not Position.objects.open().exists()
@@ -153,7 +153,7 @@ def test_a_master_that_comes_after_the_last_bar_settles_it(unknown: Market) -> N
 def test_where_a_row_did_not_settle_it_no_other_is_put(unknown: Market) -> None:
     unknown.go(22)
     june_future(LATER)
-    unknown.at(CLOSE + expiry.GRACE)
+    unknown.at(CLOSE + expiry.GRACE_SECONDS)
     assert settle() == 1
     BarStream.objects.update(row_time=BarRow.objects.latest("time").time)
     assert settle() == 0
@@ -174,7 +174,7 @@ def test_it_settles_without_a_last_bar_too(alice: User) -> None:
     market = Market([101] * 10, symbol, first=LAST_SESSION)
     started(alice, always_in(symbol, productType="carryforward"), at=LAST_SESSION)
     market.go(10)
-    market.at(CLOSE + expiry.GRACE)
+    market.at(CLOSE + expiry.GRACE_SECONDS)
     assert settle() == 1
-    market.at(CLOSE + expiry.GRACE + 1)
+    market.at(CLOSE + expiry.GRACE_SECONDS + 1)
     assert Trade.objects.get().exit_reason == "expiry"

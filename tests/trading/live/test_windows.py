@@ -206,7 +206,7 @@ def test_a_row_that_a_turn_had_no_time_for_is_not_kept(
     step(runner, both, "15m", starts[0] + LENGTH)
     with monkeypatch.context() as hurried:
         hurried.setattr(runners, "RUNS_PER_TRANSACTION", 1)
-        hurried.setattr(runners, "MAX_SECONDS", -1.0)
+        hurried.setattr(runners, "MAX_BATCH_SECONDS", -1.0)
         clock.move(starts[1] + LENGTH, symbols=both, timeframe="15m", now=make.NOW)
         bar_streams.wake(both, "15m", now=make.NOW)
         runner.work(now=make.NOW)

@@ -17,7 +17,7 @@ from apps.market.importers.formats import (
     yfinance,
 )
 
-FORMATS: Final = (
+_FORMATS: Final = (
     udiff.FORMAT,
     nse_cash.OLD,
     nse_cash.FULL,
@@ -36,4 +36,4 @@ FORMATS: Final = (
 
 def format_of(header: Sequence[str]) -> FileFormat:
     """Return the first format that matches the header; the last of them matches any."""
-    return next(file_format for file_format in FORMATS if file_format.matches(header))
+    return next(file_format for file_format in _FORMATS if file_format.matches(header))

@@ -29,7 +29,7 @@ _SEGMENTS: Final = {
 _CASH: Final = frozenset({"NSE", "NSE_IDX", "BSE", "BSE_IDX"})
 
 
-def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
+def _instruments_by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
     by_row, keys = group_rows(table, ["ticker"])
     tickers = [ticker for (ticker,) in keys]
     names = name_contracts(map(_by_ticker, tickers))
@@ -53,6 +53,6 @@ FORMAT: Final = FileFormat(
     name="Global Datafeeds",
     marks=frozenset({"ticker", "date", "time", "open", "openinterest"}),
     columns={**COMMON, "symbol": ("ticker",)},
-    instruments=by_ticker,
+    instruments=_instruments_by_ticker,
     stamps=StampSide.END,
 )

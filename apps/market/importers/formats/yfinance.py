@@ -18,7 +18,7 @@ from apps.market.importers.tables import FileTable
 _SUFFIXES: Final = {"NS": "NSE", "BO": "BSE"}
 
 
-def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
+def _instruments_by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
     if table.name_in_file is None:
         return by_column_or_name(table, layout)
     name, _, suffix = table.name_in_file.rpartition(".")
@@ -32,6 +32,6 @@ def by_ticker(table: FileTable, layout: Layout) -> FileInstruments:
 FORMAT: Final = FileFormat(
     name="yfinance",
     marks=frozenset({"adjclose", "open", "high", "low", "close"}),
-    instruments=by_ticker,
+    instruments=_instruments_by_ticker,
     adjusted=True,
 )
