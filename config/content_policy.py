@@ -29,12 +29,12 @@ class ContentPolicyMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self.get_response(request)
         if response.get("Content-Type", "").startswith("text/html"):
-            response.headers.setdefault(HEADER, policy())
+            response.headers.setdefault(HEADER, _policy())
         return response
 
 
 @cache
-def policy() -> str:
+def _policy() -> str:
     styles = [_hash(style) for name in WITH_STYLE for style in _STYLE.findall(_source(name))]
     return "; ".join(
         (

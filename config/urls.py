@@ -54,9 +54,9 @@ urlpatterns = [
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     path("metrics", metrics.metrics),
-    path("openapi.json", docs.document, name="openapi"),
+    path("openapi.json", docs.openapi_document, name="openapi"),
     path("docs", docs.page),
-    path("docs/openapi.json", docs.document_for_page, name="openapi-for-page"),
+    path("docs/openapi.json", docs.openapi_document_for_page, name="openapi-for-page"),
     path("docs/webhooks", docs.webhooks),
     path("admin/", admin.site.urls),
     # ----------------------------------------------------------------------------------- accounts

@@ -42,7 +42,7 @@ def root(request: HttpRequest) -> HttpResponse:
 
 
 @public_page
-def document(request: HttpRequest) -> HttpResponse:
+def openapi_document(request: HttpRequest) -> HttpResponse:
     with _writing:
         written = _bytes()
     return HttpResponse(written, content_type=JSON)
@@ -56,7 +56,7 @@ def _bytes_for_page() -> bytes:
 
 
 @public_page
-def document_for_page(request: HttpRequest) -> HttpResponse:
+def openapi_document_for_page(request: HttpRequest) -> HttpResponse:
     with _writing:
         written = _bytes_for_page()
     return HttpResponse(written, content_type=JSON)

@@ -25,10 +25,10 @@ from apps.ops.supervisor import Backoff
 from apps.trading import bar_streams
 from apps.trading.live.runner import Runner
 
-POLL_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 1.0
 # How long a transaction that brings bars may take to commit.
 MARGIN: Final = timedelta(seconds=5)
-GOOD_RUN: Final = 10.0
+_GOOD_RUN: Final = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 def work() -> None:
     """Trade until SIGTERM or SIGINT; bars in progress are committed first."""
     signals = Signals()
-    backoff, runner = Backoff(good_run=GOOD_RUN), Runner()
+    backoff, runner = Backoff(good_run=_GOOD_RUN), Runner()
     lost_at: float | None = None
     while not signals.stopping:
         started = time.monotonic()
@@ -83,7 +83,7 @@ def _serve(runner: Runner, notifications: psycopg.Connection, signals: Signals) 
             pass
         payloads = [
             notification.payload
-            for notification in notifications.notifies(timeout=POLL_SECONDS, stop_after=1)
+            for notification in notifications.notifies(timeout=_POLL_SECONDS, stop_after=1)
         ]
         payloads += [notification.payload for notification in notifications.notifies(timeout=0)]
         for timeframe, symbols in _by_timeframe(payloads).items():
@@ -108,7 +108,7 @@ class MissedNotifications:
 
     def poll(self) -> None:
         now = timezone.now()
-        if (now - self._polled_at).total_seconds() < POLL_SECONDS:
+        if (now - self._polled_at).total_seconds() < _POLL_SECONDS:
             return
         bar_streams.wake_for_new_bars(since=self._polled_at - MARGIN, now=now)
         if (moment := clock.replayed_until()) != self._replayed_until:

@@ -34,12 +34,12 @@ QUEUES: Final[Mapping[str, list[str]]] = {
 }
 CONCURRENCY: Final[Mapping[str, int]] = {"small": 4, "webhooks": 1, "backtests": 1}
 # After that, a backtest that still runs is requeued.
-SECONDS_TO_FINISH: Final = 5.0
+_SECONDS_TO_FINISH: Final = 5.0
 SECONDS_FOR_A_CONNECTION: Final = 3.0
 # After that, a worker returns the memory that its jobs have freed.
 SECONDS_IDLE: Final = 2.0
 # Seconds after which the backoff starts from the shortest wait again.
-GOOD_RUN: Final = 10.0
+_GOOD_RUN: Final = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ async def _until_signalled(work: Coroutine[Any, Any, None]) -> None:
 
 async def _keep_working(queue: str) -> None:
     """Run one worker after another. An outage is logged when it begins and when it is over."""
-    backoff, returns_memory = Backoff(good_run=GOOD_RUN), memory_returning()
+    backoff, returns_memory = Backoff(good_run=_GOOD_RUN), memory_returning()
     lost_at: float | None = None
     while True:
         started = time.monotonic()
@@ -115,7 +115,7 @@ async def _work_once(queue: str, returns_memory: WorkerMiddleware) -> None:
                 name=queue,
                 queues=QUEUES[queue],
                 concurrency=CONCURRENCY[queue],
-                shutdown_graceful_timeout=SECONDS_TO_FINISH,
+                shutdown_graceful_timeout=_SECONDS_TO_FINISH,
                 delete_jobs="successful",
                 install_signal_handlers=False,
                 task_middleware=[close_db_connections],

@@ -17,7 +17,7 @@ import pytest
 from apps.engine.candles import Candles
 from apps.market.rulebook.sessions import sessions_of
 from apps.ops.demo.client import Client
-from apps.ops.demo.walkthrough import ALGORITHM
+from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.benchmarks.walks import session_bars
 from tests.faults.service import Service, service
@@ -29,7 +29,7 @@ SESSIONS = 248  # of 375 minutes: 93,000
 UNTIMED, TIMED = 5, 30
 
 EVERY_RULE = {
-    **ALGORITHM,
+    **DEMO_ALGORITHM,
     "basicInfo": {"strategyType": "momentum", "timeframe": "1m", "symbols": [SYMBOL]},
     "exitConditions": {
         "stopLoss": {"type": "percentage", "percentage": 0.5},

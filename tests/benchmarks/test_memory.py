@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.ops.demo.walkthrough import ALGORITHM
+from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from tests.benchmarks.side_by_side import MEASURED, Row
 from tests.benchmarks.test_latency import backtest, signed_up
 from tests.faults.service import Service, service
@@ -29,7 +29,7 @@ def running() -> Iterator[Service]:
 
 def test_after_a_first_backtest_and_at_rest_after_many(running: Service) -> None:
     client = signed_up(running.port)
-    algorithm = client.call("POST", "/api/trading/algorithms", ALGORITHM, expect=201)["id"]
+    algorithm = client.call("POST", "/api/trading/algorithms", DEMO_ALGORITHM, expect=201)["id"]
     with closing(HTTPConnection("127.0.0.1", running.port, timeout=60)) as connection:
         backtest(connection, client.token, algorithm, FIRST, LAST)
         first = measure(running, "after the first backtest")
@@ -37,10 +37,10 @@ def test_after_a_first_backtest_and_at_rest_after_many(running: Service) -> None
             backtest(connection, client.token, algorithm, FIRST, LAST)
     most = measure(running, f"at the end of {BURST} more")
     time.sleep(SECONDS_AT_REST)
-    rest = measure(running, f"{SECONDS_AT_REST / 60:g} minutes later")
+    idle = measure(running, f"{SECONDS_AT_REST / 60:g} minutes later")
     name = f"all processes and the database: after a first backtest, at rest after {BURST} more"
-    MEASURED.append(Row(name, f"{first:,.0f} MB", f"{rest:,.0f} MB"))
-    assert min(first, most, rest) > 0
+    MEASURED.append(Row(name, f"{first:,.0f} MB", f"{idle:,.0f} MB"))
+    assert min(first, most, idle) > 0
 
 
 def measure(running: Service, moment: str) -> float:

@@ -18,7 +18,7 @@ import psycopg
 import pytest
 
 from apps.ops.demo.client import Client
-from apps.ops.demo.walkthrough import ALGORITHM
+from apps.ops.demo.walkthrough import DEMO_ALGORITHM
 from apps.ops.embedded_postgres.shared_server import socket_directory
 from tests.benchmarks.load import CONNECTIONS, ask, request
 from tests.benchmarks.peers.environments import PeersMissing
@@ -88,7 +88,7 @@ def _filled(started: Service) -> tuple[str, str]:
         body = {"email": f"{name}@example.com", "password": "a long password", "name": name}
         client.token = ""
         client.token = client.call("POST", "/api/auth/signup", body, expect=201)["accessToken"]
-        algorithm = client.call("POST", "/api/trading/algorithms", ALGORITHM, expect=201)["id"]
+        algorithm = client.call("POST", "/api/trading/algorithms", DEMO_ALGORITHM, expect=201)["id"]
         with started.database() as database:
             _copy(database, algorithm, count)
     return client.token, algorithm

@@ -3,7 +3,7 @@
 import pytest
 from django.test import Client
 
-from apps.core.api.exceptions import REASONS, STATUS, refusal_of_http
+from apps.core.api.exceptions import REASON_OF_STATUS, STATUS, refusal_of_http
 from apps.core.errors import Code, Fault, InvalidInput
 from tests.envelope import assert_error
 
@@ -91,11 +91,11 @@ def test_every_code_has_one_status() -> None:
     assert set(STATUS) == set(Code)
 
 
-@pytest.mark.parametrize("status", sorted(REASONS))
+@pytest.mark.parametrize("status", sorted(REASON_OF_STATUS))
 def test_refusals_of_http_keep_their_status(status: int) -> None:
     error = refusal_of_http(status)["error"]
     assert error["status"] == status
-    assert error["details"] == {"reason": REASONS[status][0]}
+    assert error["details"] == {"reason": REASON_OF_STATUS[status][0]}
 
 
 def test_the_first_fault_leads_and_all_are_listed() -> None:

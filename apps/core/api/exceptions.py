@@ -46,7 +46,7 @@ OWN_STATUS: Final[Mapping[type[ServiceError], int]] = {PreconditionFailed: 412}
 
 # Refusals of HTTP itself that the table of codes does not list keep their status; `reason` tells
 # them apart.
-REASONS: Final[Mapping[int, tuple[str, str]]] = {
+REASON_OF_STATUS: Final[Mapping[int, tuple[str, str]]] = {
     400: ("bad_request", "The request cannot be understood."),
     403: ("forbidden", "This may not be done."),
     405: ("method_not_allowed", "This address does not take this method."),
@@ -110,10 +110,10 @@ def refusal_of_http(status: int) -> ErrorBody:
         return body_of(Code.NOT_FOUND, "Nothing is found at this address.", status=404)
     if status == 503:
         return refusal_of_database(Meaning.BUSY)
-    if status not in REASONS:
+    if status not in REASON_OF_STATUS:
         message = "Something went wrong on our side; quote the requestId when you report it."
         return body_of(Code.INTERNAL_SERVER_ERROR, message, status=status)
-    reason, message = REASONS[status]
+    reason, message = REASON_OF_STATUS[status]
     code = Code.FORBIDDEN if status == 403 else Code.VALIDATION_ERROR
     return body_of(code, message, status=status, details={"reason": reason})
 

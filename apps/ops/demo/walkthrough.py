@@ -8,7 +8,7 @@ from typing import Any, Final
 from apps.ops.demo.client import Client, DemoFailed
 from apps.ops.demo.webhook_receiver import WebhookReceiver
 
-ALGORITHM: Final[Mapping[str, object]] = {
+DEMO_ALGORITHM: Final[Mapping[str, object]] = {
     "name": "Crossing averages",
     "basicInfo": {"strategyType": "momentum", "timeframe": "5m", "symbols": ["NSE:RELIANCE"]},
     "positionSizing": {"method": "risk_based", "riskPercentage": 1},
@@ -46,7 +46,9 @@ SECONDS_WITHOUT_SIGNALS: Final = 3.0
 PlayCandles = Callable[[str, str, date], None]
 
 
-def run(client: Client, *, password: str, feed: PlayCandles, receiver: WebhookReceiver) -> None:
+def run_demo(
+    client: Client, *, password: str, feed: PlayCandles, receiver: WebhookReceiver
+) -> None:
     """Go through every step. Raises DemoFailed at the first unexpected response."""
     _sign_up(client, password)
     _look_up_symbols(client)
@@ -82,7 +84,7 @@ def _describe_algorithm(client: Client) -> str:
     mistyped = {"exitConditions": {"stopLos": {"type": "percentage", "percentage": 0.5}}}
     refusal = client.call("PATCH", path, mistyped, expect=400)["error"]
     client.say(f"    refused, as it should be: {refusal['message']}")
-    complete = client.call("PUT", path, ALGORITHM)
+    complete = client.call("PUT", path, DEMO_ALGORITHM)
     client.say(f"    {complete['name']}: {complete['status']}, version {complete['version']}")
     validation = client.call("POST", path + "/validate")
     client.say(

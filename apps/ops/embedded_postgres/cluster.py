@@ -30,12 +30,12 @@ from apps.ops.system_account import SystemAccount, plain_environment
 OWNER = DATABASE = "algotrade"  # made with the data: a superuser, who owns the tables
 SERVICE = "algotrade_service"  # who reads and writes them (roles.py)
 MAP = "accounts"  # of the machine's accounts to roles, in pg_ident.conf
-PORT = 5432  # part of the socket's file name; nothing listens on TCP
+_PORT = 5432  # part of the socket's file name; nothing listens on TCP
 SECONDS_TO_START = 120.0  # recovery after a crash replays what was written since the checkpoint
 
 SETTINGS = {
     "listen_addresses": "",
-    "port": str(PORT),
+    "port": str(_PORT),
     "log_min_messages": "log",  # a refused statement is logged by its client
     "log_checkpoints": "off",
 }
@@ -84,7 +84,7 @@ class Cluster:
     def connect(self, database: str = DATABASE) -> psycopg.Connection:
         return psycopg.connect(
             host=str(self.socket),
-            port=PORT,
+            port=_PORT,
             user=OWNER,
             dbname=database,
             connect_timeout=10,

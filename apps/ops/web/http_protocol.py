@@ -33,7 +33,7 @@ SECONDS_KEPT_ALIVE: Final = 5.0
 # A client may take so long to read a refusal, or the end of an answer, before it is cut off.
 SECONDS_TO_CLOSE: Final = 2.0
 # A deadline that is nearer than the last one is kept so late at most.
-SECONDS_BETWEEN_CHECKS: Final = 2.0
+_SECONDS_BETWEEN_CHECKS: Final = 2.0
 
 MAX_URL: Final = 8190
 MAX_FIELD: Final = 8190
@@ -187,7 +187,7 @@ class HttpProtocol(HttpToolsProtocol):
         now = self.loop.time()
         if self._deadline is not None and now >= self._deadline:
             self._end()
-        next_check = now + SECONDS_BETWEEN_CHECKS
+        next_check = now + _SECONDS_BETWEEN_CHECKS
         if self._deadline is not None and self._deadline > now:
             next_check = min(next_check, self._deadline)
         self._timer = self.loop.call_at(next_check, self._watch)

@@ -30,16 +30,16 @@ BACKLOG: Final = 2048
 SEND_BUFFER: Final = 256 * 1024
 # Connections that a process accepts before it does anything else, or leaves some to others.
 ACCEPTED_AT_ONCE: Final = 8
-MOST_FILES: Final = 65_536
+_MOST_FILES: Final = 65_536
 # For the requests that are being answered when the service stops.
-SECONDS_TO_FINISH: Final = 4
+_SECONDS_TO_FINISH: Final = 4
 SECONDS_TO_HANG: Final = 30.0
 # The forks of a server that was killed may hold the port for so long.
 SECONDS_TO_BIND: Final = 10.0
 # A computing thread gives the interpreter up so often: the event loop needs it several times for
 # each request, and would else wait 5 ms each time while a page is rendered.
 SWITCH_INTERVAL: Final = 0.0005
-POLL_SECONDS: Final = 0.1
+_POLL_SECONDS: Final = 0.1
 # A process that lives no longer than this is forked again after as long a pause.
 SHORT_LIFE: Final = 1.0
 
@@ -87,12 +87,12 @@ class Processes:
             self._reap()
             for number in range(self._count):
                 self._restart_if_needed(number)
-            time.sleep(POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
         self._listener.close()
         self._send(signal.SIGTERM)
         while self._pids:
             self._reap()
-            time.sleep(POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
 
     def _restart_if_needed(self, number: int) -> None:
         now = time.monotonic()
@@ -174,7 +174,7 @@ def uvicorn_config(application: Application) -> uvicorn.Config:
         backlog=ACCEPTED_AT_ONCE,
         timeout_keep_alive=int(SECONDS_KEPT_ALIVE),
         timeout_notify=1,
-        timeout_graceful_shutdown=SECONDS_TO_FINISH,
+        timeout_graceful_shutdown=_SECONDS_TO_FINISH,
     )
 
 
@@ -191,7 +191,7 @@ def listen(host: str, port: int) -> socket.socket:
         except OSError as error:
             if error.errno != errno.EADDRINUSE or time.monotonic() > until:
                 raise
-            time.sleep(POLL_SECONDS)
+            time.sleep(_POLL_SECONDS)
         else:
             # Connections inherit both options. A client that does not read holds no megabytes.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
@@ -203,7 +203,7 @@ def listen(host: str, port: int) -> socket.socket:
 def allow_many_files() -> None:
     """Raise the limit of open files: every connection is one."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, MOST_FILES)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
     if soft != resource.RLIM_INFINITY and soft < most:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
 

@@ -50,7 +50,7 @@ class Command(BaseCommand):
         try:
             with receiving() as receiver:
                 password = secrets.token_urlsafe()
-                walkthrough.run(client, password=password, feed=feed, receiver=receiver)
+                walkthrough.run_demo(client, password=password, feed=feed, receiver=receiver)
         except DemoFailed as error:
             raise CommandError(str(error)) from error
 
