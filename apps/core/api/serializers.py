@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from functools import cache
 from itertools import islice
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from django.http import QueryDict
 from rest_framework import serializers
@@ -251,8 +251,8 @@ class StrictSerializer(serializers.Serializer[Any]):
         try:
             values = serializer.run_validation(data)
         except serializers.ValidationError as error:
-            assert isinstance(error.detail, dict), "a serializer's errors are by field"
-            faults += _faults(serializer, error.detail, data)
+            by_field = cast("dict[str, Any]", error.detail)
+            faults += _faults(serializer, by_field, data)
         if faults:
             raise InvalidInput(*faults)
         return values
