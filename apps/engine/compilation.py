@@ -27,8 +27,7 @@ PROJECT: Final = Path(__file__).resolve().parents[2]
 # simulations use. A group is compiled by a process of its own.
 GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "kernel": ("apps.engine.simulation.simulate",),
-    "signals": (
-        "apps.engine.signals.compiled",
+    "studies": (
         "apps.engine.simulation.market",
         "apps.engine.studies.monte_carlo",
     ),

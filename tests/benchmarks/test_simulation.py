@@ -10,8 +10,8 @@ from apps.engine.indicators.series import compute, series
 from apps.engine.kernel import records as r
 from apps.engine.kernel.kernel import run
 from apps.engine.language.strategy import parse
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
-from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import Terms, plan_of, terms_of
 from apps.engine.simulation.plays import to_nobody
 from apps.engine.simulation.simulate import NO_CHARGES, History
@@ -47,7 +47,7 @@ def test_every_rule_in_the_kernel_against_the_plain_case() -> None:
     end = int(candles.time[-1]) + 60
     stage = stage_of(strategy, [History(SYMBOL, candles)], start=0, end=end, report=to_nobody)
     plain, every = plan_of(strategy), plan_of(every_rule())
-    market, signals = stage.cued(watch_of(strategy), plain)
+    market, signals = stage.cued(required_inputs(strategy), plain)
     free, charged = (terms_of(stage.contracts, rates) for rates in (NO_CHARGES, CHARGED))
     out = r.Out(np.empty(1000, r.TRADE), np.empty(len(market.time)))
 
@@ -79,7 +79,7 @@ def test_indicators_by_blocks_against_one_pass() -> None:
     ratio = compare(
         f"two averages of 100,000 minutes, one pass against {blocks} blocks with all signals",
         lambda: [compute(indicator, candles) for indicator in ema],
-        lambda: signals_of(watch_of(strategy), candles, {}, 0, len(candles)),
+        lambda: signals_of(required_inputs(strategy), candles, {}, 0, len(candles)),
         rounds=15,
     )
     assert ratio > 0

@@ -10,8 +10,8 @@ from apps.engine.indicators.longer import longer_of
 from apps.engine.kernel.codes import ENTER_LONG, ENTER_SHORT
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.strategy import Strategy, parse
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
-from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.explain import Finding, exits_at, opposite_at, sides_at, signals_at
 from apps.engine.simulation.levels import Levels, levels_of
 from apps.engine.simulation.plan import Contract
@@ -64,7 +64,7 @@ def test_a_side_has_a_signal_exactly_where_signals_have_its_bit() -> None:
         entering(RSI_ABOVE_50, EITHER, confirmationCandles=3),
         entering(CROSS, LONG_ALONE, ENGULFING, logicalOperator="OR"),
     ):
-        bits = signals_of(watch_of(strategy), candles, {}, 0, len(candles))
+        bits = signals_of(required_inputs(strategy), candles, {}, 0, len(candles))
         seen, changes = track(candles), np.flatnonzero(np.diff(bits))[:12]
         for bar in {*range(0, len(candles), 20), *changes.tolist(), *(changes + 1).tolist()}:
             long, short = sides_at(strategy, seen, bar)

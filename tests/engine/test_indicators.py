@@ -30,7 +30,8 @@ def column(
     chosen = row.output(output or row.outputs[0].name)
     defaults = {parameter.name: parameter.default for parameter in row.parameters}
     wanted = series(type, chosen.name, source, defaults | changes)
-    return compute(wanted, candles)[chosen.column]
+    column: NDArray[np.float64] = compute(wanted, candles)[chosen.column]
+    return column
 
 
 @cache

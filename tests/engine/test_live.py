@@ -25,8 +25,8 @@ from apps.engine.kernel import codes as c
 from apps.engine.kernel import kernel as k
 from apps.engine.kernel import records as r
 from apps.engine.language.strategy import Strategy, parse
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
-from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import Contract, contract_rows, plan_of
 from apps.engine.simulation.simulate import History, Result, simulate
 from tests.engine.cases import bars_of
@@ -126,9 +126,9 @@ def live(strategy: Strategy, candles: list[Candles], start: int) -> tuple[bytes,
             n = len(seen)
             cell[0, s] = len(bars)
             bars.append((seen.open[-1], seen.high[-1], seen.low[-1], seen.close[-1]))
-            ranges.append(np.nan_to_num(atr_columns(watch_of(strategy), seen, n - 1, n)[-1]))
+            ranges.append(np.nan_to_num(atr_columns(required_inputs(strategy), seen, n - 1, n)[-1]))
             known = longer_of(seen, own.between(0, now + 1), timeframe)
-            signals[0, s] = signals_of(watch_of(strategy), seen, known, n - 1, n)[-1]
+            signals[0, s] = signals_of(required_inputs(strategy), seen, known, n - 1, n)[-1]
         time = frozen(np.array([now]))
         market = r.Market(
             time,

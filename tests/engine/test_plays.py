@@ -12,7 +12,7 @@ from apps.engine.kernel.many import PLAN, plan_at
 from apps.engine.kernel.records import Plan
 from apps.engine.metrics.equity import day_ends
 from apps.engine.metrics.table import METRICS, figures
-from apps.engine.signals.watch import watch_of
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation import plays
 from apps.engine.simulation.plan import Contract, plan_of, terms_of
 from apps.engine.simulation.plays import Part, Played, part_of, play, play_all, room_for, to_nobody
@@ -39,7 +39,7 @@ PLANS = [
 
 
 STAGE = stage_of(CROSS, SYMBOLS, start=0, end=2**40, report=to_nobody)
-MARKET, SIGNALS = STAGE.cued(watch_of(CROSS), PLANS[0])
+MARKET, SIGNALS = STAGE.cued(required_inputs(CROSS), PLANS[0])
 HEARD = np.stack([SIGNALS, SIGNALS & 1, SIGNALS])  # the second never sells short
 GIVEN = {"capital": 1e6, "candles": STAGE.candles, "report": to_nobody}
 

@@ -33,11 +33,10 @@ from apps.engine.kernel.codes import (
 from apps.engine.language.sides import Check, Comparison, Hours, Movement, Read, entry_check
 from apps.engine.language.strategy import Strategy, parse
 from apps.engine.sessions import Regime, Sessions
-from apps.engine.signals import signals, values
-from apps.engine.signals.compiled import COMPILED
+from apps.engine.signals import blocks
+from apps.engine.signals.columns import ColumnCache
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns, signals_of
-from apps.engine.signals.values import ColumnCache
-from apps.engine.signals.watch import watch_of
 from tests.engine.steps import CROSS, RSI_ABOVE_50, complete, entering
 
 KOLKATA = timezone(timedelta(hours=5, minutes=30))
@@ -66,7 +65,7 @@ def price(operator: str, value: float | None = None, **more: object) -> dict[str
 
 def bits(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
     strategy = parse(entering(*conditions, **entry))
-    return list(signals_of(watch_of(strategy), bars(closes), {}, 0, len(closes)).tolist())
+    return list(signals_of(required_inputs(strategy), bars(closes), {}, 0, len(closes)).tolist())
 
 
 def entries(closes: Sequence[float], *conditions: dict[str, Any], **entry: object) -> list[int]:
@@ -214,7 +213,7 @@ def pattern_bits(*conditions: dict[str, Any], **entry: object) -> list[int]:
     """Of the last five bars; those before them only swing."""
     candles = in_turns(SWINGS)
     strategy = parse(entering(*conditions, **entry))
-    return list(signals_of(watch_of(strategy), candles, {}, 0, len(candles)).tolist()[-5:])
+    return list(signals_of(required_inputs(strategy), candles, {}, 0, len(candles)).tolist()[-5:])
 
 
 def test_a_pattern_is_seen_at_the_candle_that_ends_it() -> None:
@@ -322,7 +321,7 @@ def test_the_opposite_signal_of_one_side_only_closes(
     steps = entering(price("above", 10), positionType=position)
     if exits is not None:
         steps["exitConditions"]["exitOnOppositeSignal"] = exits
-    found = signals_of(watch_of(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
+    found = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
     assert found.tolist() == expected
 
 
@@ -331,7 +330,7 @@ def closing(*conditions: dict[str, Any], position: str, **exits: object) -> list
     steps = entering(price("above", 1), positionType=position, confirmationCandles=3)
     steps["exitConditions"] = {"conditions": list(conditions), **exits}
     steps["riskParameters"]["stopLoss"] = 1
-    found = signals_of(watch_of(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
+    found = signals_of(required_inputs(parse(steps)), bars([9, 10, 11]), {}, 0, 3)
     return list((found & (CLOSE_LONG | CLOSE_SHORT)).tolist())
 
 
@@ -494,10 +493,10 @@ def everything(timeframe: str, longer: str) -> Strategy:
 
 def test_signals_are_those_of_the_range() -> None:
     strategy = parse(entering(price("above", 1)))
-    found = signals_of(watch_of(strategy), bars([2] * 6), {}, 2, 4)
+    found = signals_of(required_inputs(strategy), bars([2] * 6), {}, 2, 4)
     assert found.tolist() == [1, 1]
-    assert signals_of(watch_of(strategy), bars([2] * 6), {}, 3, 3).tolist() == []
-    assert signals_of(watch_of(strategy), bars([]), {}, 0, 0).tolist() == []
+    assert signals_of(required_inputs(strategy), bars([2] * 6), {}, 3, 3).tolist() == []
+    assert signals_of(required_inputs(strategy), bars([]), {}, 0, 0).tolist() == []
 
 
 KINDS = [("30m", "1d", 1800, 3000), ("1m", "15m", 60, 9000), ("1d", "1w", 86400, 4500)]
@@ -510,7 +509,7 @@ def over_all(kind: tuple[str, str, int, int]) -> tuple[Candles, Strategy, list[i
     candles, strategy = walk(count, step), everything(timeframe, longer)
     every = longer_candles(candles, timeframe, longer)
     whole = signals_of(
-        watch_of(strategy), candles, seen_in(candles, timeframe, longer, every), 0, count
+        required_inputs(strategy), candles, seen_in(candles, timeframe, longer, every), 0, count
     )
     return candles, strategy, whole.tolist()
 
@@ -533,29 +532,31 @@ def test_neither_the_start_of_a_range_nor_its_end_changes_a_bit(
     known = longer_candles(candles.slice(0, last), timeframe, longer)
     block = int(np.searchsorted(known.time, start_of_block(begins, longer)))
     known = known.slice(max(block - WARMUP_BARS, 0), len(known))
-    watch = watch_of(strategy)
+    watch = required_inputs(strategy)
     part = signals_of(
         watch, held, seen_in(held, timeframe, longer, known), first - held_from, len(held)
     )
     assert part.tolist() == whole[first:last]
 
 
-def test_a_range_in_parts_and_compiled_is_the_range_at_once(
+def test_a_range_in_batches_is_the_range_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked = ranges(size=7, stop=14, target=14, trail=21)
-    averages = atr_columns(watch_of(asked), walk(3000, 1800), 100, 2900)
-    monkeypatch.setattr(values, "PART_BARS", 700)
+    averages = atr_columns(required_inputs(asked), walk(3000, 1800), 100, 2900)
+    monkeypatch.setattr(blocks, "BATCH_BARS", 700)
     for kind in KINDS:
         candles, strategy, whole = over_all(kind)
         known = longer_candles(candles, *kind[:2])
         longer = seen_in(candles, *kind[:2], known)
-        cache = ColumnCache(10**8, COMPILED)
-        for most in (20, 2):  # the second time as columns were kept, and without long programs
-            monkeypatch.setattr(signals, "MOST_COMPARED", most)
-            found = signals_of(watch_of(strategy), candles, longer, 0, len(candles), columns=cache)
+        cache, inputs = ColumnCache(10**8), required_inputs(strategy)
+        for _ in range(2):  # the second time from the cache
+            found = signals_of(inputs, candles, longer, 0, len(candles), cache=cache)
             assert found.tolist() == whole
-    assert atr_columns(watch_of(asked), walk(3000, 1800), 100, 2900).tobytes() == averages.tobytes()
+    assert (
+        atr_columns(required_inputs(asked), walk(3000, 1800), 100, 2900).tobytes()
+        == averages.tobytes()
+    )
 
 
 HOURS = Sessions.build([Regime(0, 40_000, 33300, 55800)])
@@ -577,7 +578,7 @@ def test_a_longer_timeframe_is_read_from_the_array_of_its_own_block() -> None:
     steps["basicInfo"]["timeframe"] = "30m"
     known = longer_candles(candles, "30m", "1h")
     longer = seen_in(candles, "30m", "1h", known)
-    found = signals_of(watch_of(parse(steps)), candles, longer, 0, len(candles))
+    found = signals_of(required_inputs(parse(steps)), candles, longer, 0, len(candles))
     assert 0.1 < found.mean() < 0.9
     for bar in range(100, len(candles), 47):
         closed = longer_candles(candles.slice(0, bar + 1), "30m", "1h")
@@ -601,9 +602,9 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
     """OBV starts with its array, so one bar too many or a value from the block before shows."""
     candles = walk(4000, 1800)
     strategy = parse(entering(pair({"type": "OBV"}, "crosses_above", {"type": "OBV", "offset": 2})))
-    found = signals_of(watch_of(strategy), candles, {}, 0, 4000)
+    found = signals_of(required_inputs(strategy), candles, {}, 0, 4000)
     above = parse(entering(level({"type": "OBV"}, "above", 3000)))
-    levels = signals_of(watch_of(above), candles, {}, 0, 4000)
+    levels = signals_of(required_inputs(above), candles, {}, 0, 4000)
     for bar in range(3, 4000):
         part = array_of_rule_11(candles, bar, "30m")
         obv = talib.OBV(part.close, part.volume)
@@ -614,7 +615,7 @@ def test_every_operand_of_a_bar_comes_from_the_array_of_its_own_block() -> None:
 def test_the_ranges_that_rules_ask_for_come_from_the_same_arrays() -> None:
     candles = walk(3000, 1800)
     strategy = ranges(size=7, stop=14, target=14, trail=21)
-    found = atr_columns(watch_of(strategy), candles, 2200, 2900)
+    found = atr_columns(required_inputs(strategy), candles, 2200, 2900)
     assert found.shape == (700, 4)
     for bar in range(2200, 2900, 7):
         part = array_of_rule_11(candles, bar, "30m")
@@ -638,24 +639,24 @@ def ranges(size: int, stop: int, target: int, trail: int) -> Strategy:
 def test_a_range_that_no_rule_asks_for_is_unknown() -> None:
     candles = walk(100, 60)
     only_stop = parse(complete(exitConditions__stopLoss={"type": "atr", "atrPeriod": 10}))
-    found = atr_columns(watch_of(only_stop), candles, 0, 100)
+    found = atr_columns(required_inputs(only_stop), candles, 0, 100)
     assert np.isnan(found[:, [0, 2, 3]]).all()
     assert np.isnan(found[:10, 1]).all()
     assert (found[10:, 1] > 0).all()
 
 
 def test_without_a_rule_that_asks_there_are_no_ranges() -> None:
-    assert atr_columns(watch_of(parse(complete())), walk(10, 60), 0, 10).shape == (0, 4)
+    assert atr_columns(required_inputs(parse(complete())), walk(10, 60), 0, 10).shape == (0, 4)
     idle = {"enabled": False, "type": "atr"}
     strategy = parse(complete(exitConditions__trailingStop=idle))
-    assert atr_columns(watch_of(strategy), walk(10, 60), 0, 10).shape == (0, 4)
+    assert atr_columns(required_inputs(strategy), walk(10, 60), 0, 10).shape == (0, 4)
 
 
 def test_a_session_average_is_of_its_own_day_even_after_a_block_edge() -> None:
     """The first day of a month starts afresh, whatever the array holds before it."""
     candles = walk(9000, 60)
     strategy = parse(entering(pair(PRICE, "above", {"type": "VWAP"})))
-    found = signals_of(watch_of(strategy), candles, {}, 0, 9000)
+    found = signals_of(required_inputs(strategy), candles, {}, 0, 9000)
     for bar in range(8250, 9000, 13):
         day = slice(bar - bar % 375, bar + 1)
         typical = (candles.high[day] + candles.low[day] + candles.close[day]) / 3

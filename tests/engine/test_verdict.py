@@ -14,8 +14,8 @@ from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
 from apps.engine.sessions import Regime, Sessions
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import signals_of
-from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.levels import orders_reached
 from apps.engine.simulation.simulate import History, Result, simulate
 from apps.engine.simulation.timeline import Track, track_of
@@ -52,7 +52,7 @@ def verdicts(
     found = []
     for symbol, one in enumerate(histories):
         track = track_of(given, one, 0, 2**40)
-        bits = signals_of(watch_of(given), track.candles, {}, 0, len(track.candles)).tolist()
+        bits = signals_of(required_inputs(given), track.candles, {}, 0, len(track.candles)).tolist()
         for place, bit in enumerate(bits):
             signals = [side for entering, side in SIDES if bit & entering]
             if len(signals) == 1 and bit & (EXIT_LONG | EXIT_SHORT):

@@ -24,6 +24,8 @@ from apps.engine.indicators.catalogue import CATALOGUE
 from apps.engine.indicators.formulas import OWN
 
 Column = NDArray[np.float64]
+Table = NDArray[np.float64]
+"""All columns of a series, f8[columns, bars]."""
 
 
 class Series(NamedTuple):
@@ -48,12 +50,12 @@ def series(type: str, output: str, source: str, parameters: Mapping[str, float])
     )
 
 
-def compute(series: Series, candles: Candles) -> tuple[Column, ...]:
-    """All columns of a series, f8[n] each, NaN where unknown, from the first bar of `candles`."""
-    return tuple(known(column) for column in next(over(series, candles, [slice(None)])))
+def compute(series: Series, candles: Candles) -> Table:
+    """All columns of a series, NaN where unknown, from the first bar of `candles`."""
+    return known(next(over(series, candles, [slice(None)])))
 
 
-def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[tuple[Column, ...]]:
+def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[Table]:
     """The columns of each part of `candles`, from the part's first bar, as if it stood alone.
 
     NaN where not known yet; infinite, or NaN, where something was divided by nothing.
@@ -64,8 +66,10 @@ def over(series: Series, candles: Candles, parts: Iterable[slice]) -> Iterator[t
     arguments, warmup = dict(series.arguments), lookback(series)
     for part in parts:
         result = formula(*[column[part] for column in inputs], **arguments)
-        columns = result if isinstance(result, tuple) else (result,)
-        yield tuple([_begun(column, warmup) for column in columns])
+        if isinstance(result, tuple):
+            yield np.stack([_begun(column, warmup) for column in result])
+        else:
+            yield _begun(result, warmup)[np.newaxis]
 
 
 def _begun(column: NDArray[np.generic], warmup: int) -> Column:
@@ -77,10 +81,10 @@ def _begun(column: NDArray[np.generic], warmup: int) -> Column:
     return values
 
 
-def known(column: Column) -> Column:
-    """NaN where the column is infinite."""
-    infinite = np.isinf(column)
-    return np.where(infinite, np.nan, column) if infinite.any() else column
+def known(table: Table) -> Table:
+    """NaN where the columns are infinite."""
+    infinite = np.isinf(table)
+    return np.where(infinite, np.nan, table) if infinite.any() else table
 
 
 @lru_cache(maxsize=4096)

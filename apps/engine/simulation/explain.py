@@ -24,9 +24,10 @@ from apps.engine.language.sides import (
     exit_check,
 )
 from apps.engine.language.strategy import Strategy
+from apps.engine.signals.blocks import batches_of
+from apps.engine.signals.columns import ColumnCache, Columns
+from apps.engine.signals.required_inputs import lookback, required_inputs
 from apps.engine.signals.signals import atr_columns, confirmed
-from apps.engine.signals.values import NO_CACHE, Values, parts_of
-from apps.engine.signals.watch import looks_back, watch_of
 from apps.engine.simulation.timeline import Track
 
 OTHER: Final[Mapping[Side, Side]] = {"long": "short", "short": "long"}
@@ -94,7 +95,7 @@ def ranges_known(strategy: Strategy, track: Track, bar: int) -> bool:
     """Whether every average true range that the strategy asks for is there: without, no entry."""
     if not any(strategy.atr_periods):
         return True
-    (found,) = atr_columns(watch_of(strategy), track.used, bar, bar + 1)
+    (found,) = atr_columns(required_inputs(strategy), track.used, bar, bar + 1)
     return all(
         value > 0 for value, period in zip(found, strategy.atr_periods, strict=True) if period
     )
@@ -152,32 +153,32 @@ def _found(side: Side, whole: Joined, parts: Sequence[Joined], view: _View) -> S
 
 
 def _view(strategy: Strategy, track: Track, bar: int, check: Check, candles: int) -> _View:
-    lead = looks_back(check) + candles
-    (part,) = parts_of(track.used, strategy.basicInfo.timeframe, bar, bar + 1, lead)
-    return _View(Values(track.used, part, track.longer, NO_CACHE), candles)
+    timeframe, bars = strategy.basicInfo.timeframe, lookback(check) + candles
+    (batch,) = batches_of(track.used, timeframe, bar, bar + 1, bars)
+    return _View(Columns(track.used, batch, track.longer, ColumnCache(0)), candles)
 
 
 class _View:
-    """The values that lead up to a bar, and how many candles confirm."""
+    """The columns that lead up to a bar, and how many candles confirm."""
 
-    def __init__(self, values: Values, candles: int) -> None:
-        self._values, self._candles = values, candles
+    def __init__(self, columns: Columns, candles: int) -> None:
+        self._columns, self._candles = columns, candles
 
     def is_confirmed(self, check: Check) -> bool:
-        return bool(confirmed(check, self._values, self._candles)[-1])
+        return bool(confirmed(check, self._columns, self._candles)[-1])
 
     def finding(self, check: Check) -> Finding:
         parts = check.checks if isinstance(check, Joined) else ()
         return Finding(
             text_of(check),
-            bool(confirmed(check, self._values, 1)[-1]),
+            bool(confirmed(check, self._columns, 1)[-1]),
             self.is_confirmed(check),
             tuple(self._operand(one) for one in _reads(check)),
             tuple(self.finding(part) for part in parts),
         )
 
     def _operand(self, read: Read) -> Operand:
-        before, value = self._values.read(read)[-2:].tolist()
+        before, value = self._columns.read(read)[-2:].tolist()
         return Operand(name_of(read), _if_known(value), _if_known(before))
 
 

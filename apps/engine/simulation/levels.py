@@ -19,8 +19,8 @@ from apps.engine.kernel.codes import AT_LIMIT, AT_MARKET, STOP, TARGET, TICKS_PE
 from apps.engine.kernel.records import Array, Plan
 from apps.engine.language.conditions import Side
 from apps.engine.language.strategy import Strategy
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import atr_columns
-from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import Contract, plan_of
 from apps.engine.simulation.timeline import Track
 
@@ -66,7 +66,7 @@ def levels_of(
     there = 0 < entry < len(used) and used.time[entry] == trade["entry_time"]
     if plan.max_entries > 1 or not there:
         return None
-    found = atr_columns(watch_of(strategy), used, entry - 1, entry)
+    found = atr_columns(required_inputs(strategy), used, entry - 1, entry)
     ranges = np.nan_to_num(found[0]) if len(found) else np.zeros(4)
     side, price = float(trade["side"]), float(trade["entry_price"])
     return levels_at(Position(plan, contract, used, side, entry, price, ranges), bar)

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST, Candles, are_one, frozen, table_of
 from apps.engine.kernel.records import Bars, Market
-from apps.engine.signals.programs import Bits
-from apps.engine.signals.signals import NO_RANGES
+from apps.engine.signals.signals import NO_RANGES, SignalMask
 from apps.engine.simulation.timeline import Cues, Track
 
 Times = NDArray[np.int64]
@@ -47,9 +46,9 @@ def join(tracks: Sequence[Track]) -> Joined:
 def cue(
     joined: Joined,
     cues: Iterable[Cues],
-    into: Bits | None = None,
+    into: SignalMask | None = None,
     laid: Floats | None = None,
-) -> tuple[Market, Bits]:
+) -> tuple[Market, SignalMask]:
     """The market with the ranges of one strategy, and its signals u1[rows, symbols]; `into` is the
     place of these, and `laid` are the ranges, as they lie in another market, if they are given.
     """
@@ -90,7 +89,7 @@ def _bars(candles: Sequence[Candles]) -> tuple[Bars, list[int]]:
     return Bars(*(frozen(np.concatenate(each)) for each in columns)), begins
 
 
-def _laid(parts: Sequence[Bits], places: Sequence[slice], bars: int) -> Bits:
+def _laid(parts: Sequence[SignalMask], places: Sequence[slice], bars: int) -> SignalMask:
     """Each at its place; nothing where they are empty, as nobody asks for them."""
     if len(parts) == 1 or not len(parts[0]):
         return parts[0]
@@ -179,7 +178,7 @@ def _place(cell: Cells, own: Times, begin: int, time: Times) -> None:
 
 
 @njit(nogil=True, cache=True)
-def _hear(signals: Bits, cell: Cells, heard: Bits) -> None:
+def _hear(signals: SignalMask, cell: Cells, heard: SignalMask) -> None:
     """What is signalled in each cell, 0 where there is no bar."""
     rows, symbols = cell.shape
     for row in range(np.uint64(rows)):

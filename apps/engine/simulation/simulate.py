@@ -23,8 +23,8 @@ from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.excursions import Excursions
 from apps.engine.metrics.fill_quality import FillQuality, fill_quality_of
 from apps.engine.metrics.table import Performance, performance
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
-from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.market import cue, join
 from apps.engine.simulation.plan import (
     Contract,
@@ -92,7 +92,7 @@ def simulate(
     stage = stage_of(strategy, histories, start=start, end=end, report=report)
     schedule = charged(strategy, schedule)
     plan = plan_of(strategy)
-    terms, cued = terms_of(stage.contracts, schedule), stage.cued(watch_of(strategy), plan)
+    terms, cued = terms_of(stage.contracts, schedule), stage.cued(required_inputs(strategy), plan)
     played = play(plan, *cued, terms, capital=capital, report=report, candles=stage.candles)
     return result_of(strategy, stage, schedule, played, capital=capital, seed=seed)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from apps.engine.candles import Candles, address
+from apps.engine.candles import Candles
 from apps.engine.kernel.records import Market, Plan
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.compiled import COMPILED
-from apps.engine.signals.programs import Bits, Run
-from apps.engine.signals.values import ColumnCache, Parts
-from apps.engine.signals.watch import Watch
+from apps.engine.signals.columns import ColumnCache
+from apps.engine.signals.required_inputs import RequiredInputs
+from apps.engine.signals.signals import SignalMask
 from apps.engine.simulation.market import Joined, cue, join
 from apps.engine.simulation.plan import Contract, ranges_asked
 from apps.engine.simulation.timeline import History, Track, cues_of, track_of
@@ -51,31 +49,29 @@ class Stage(NamedTuple):
 
     def cued(
         self,
-        watch: Watch,
+        inputs: RequiredInputs,
         plan: Plan,
-        into: Bits | None = None,
-        run: Run | None = None,
-    ) -> tuple[Market, Bits]:
-        """The market with the ranges that are watched, and its signals u1[rows, symbols]; `into` is
-        the place of these, if it is given, and of a lone symbol `run` may set them later.
+        into: SignalMask | None = None,
+    ) -> tuple[Market, SignalMask]:
+        """The market with the ranges that are required, and its signals u1[rows, symbols]; `into`
+        is the place of these, if it is given.
 
         Raises InsufficientData when too few bars are warm for it.
         """
         if len(self.tracks) == 1:
-            own, later = (None, None) if into is None else (into[:, 0], run)
-            kept = self.caches[0]
-            only = cues_of(watch, plan, self.tracks[0], columns=kept, into=own, run=later)
+            own = None if into is None else into[:, 0]
+            only = cues_of(inputs, plan, self.tracks[0], cache=self.caches[0], into=own)
             return cue(self.joined, [only])
         cues = (
-            cues_of(watch, plan, track, columns=kept)
-            for track, kept in zip(self.tracks, self.caches, strict=True)
+            cues_of(inputs, plan, track, cache=cache)
+            for track, cache in zip(self.tracks, self.caches, strict=True)
         )
-        if not any(watch.atr_periods):
+        if not any(inputs.atr_periods):
             return cue(self.joined, cues, into)
-        key = watch.atr_periods, ranges_asked(plan).tobytes()
+        key = inputs.atr_periods, ranges_asked(plan).tobytes()
         (laid,) = self.laid.get(key) or (None,)
         market, heard = cue(self.joined, cues, into, laid)
-        self.laid.keep(key, (market.atr,))
+        self.laid.add(key, (market.atr,))
         return market, heard
 
 
@@ -97,12 +93,5 @@ def stage_of(
         tracks.append(track_of(strategy, history, start, end))
         report(0.0)
     share = cache_bytes // (len(tracks) + (len(tracks) > 1))
-    caches = _caches(tracks, share)
+    caches = [ColumnCache(share) for _ in tracks]
     return Stage(histories, tracks, join(tracks), caches, ColumnCache(share), start, end)
-
-
-def _caches(tracks: Sequence[Track], share: int) -> list[ColumnCache]:
-    """One of each; where bars have the same times, their parts are worked out once."""
-    parts = defaultdict[tuple[int, int], Parts](dict)
-    times = [track.used.time for track in tracks]
-    return [ColumnCache(share, COMPILED, parts[address(time), len(time)]) for time in times]

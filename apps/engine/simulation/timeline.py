@@ -20,10 +20,9 @@ from apps.engine.kernel.codes import ENTER, EXIT_LONG, EXIT_SHORT
 from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions, in_session, session_bars
-from apps.engine.signals.programs import Bits, Run
-from apps.engine.signals.signals import NO_RANGES, atr_columns, signals_of
-from apps.engine.signals.values import NO_CACHE, ColumnCache, Kept
-from apps.engine.signals.watch import Watch
+from apps.engine.signals.columns import Arrays, ColumnCache
+from apps.engine.signals.required_inputs import RequiredInputs
+from apps.engine.signals.signals import NO_RANGES, SignalMask, atr_columns, signals_of
 from apps.engine.simulation.plan import Contract, ranges_asked, square_off_flags
 
 CLOSES: Final = np.array([0, EXIT_SHORT, EXIT_LONG, 0], np.uint8)
@@ -80,7 +79,7 @@ class Track(NamedTuple):
 class Cues(NamedTuple):
     """What a strategy reads off a track: signal bits and average true ranges at each bar."""
 
-    signals: Bits
+    signals: SignalMask
     ranges: NDArray[np.float64]
 
 
@@ -105,46 +104,42 @@ def track_of(strategy: Strategy, history: History, start: int, end: int) -> Trac
 
 
 def cues_of(
-    watch: Watch,
+    inputs: RequiredInputs,
     plan: Plan,
     track: Track,
     *,
-    columns: ColumnCache = NO_CACHE,
-    into: Bits | None = None,
-    run: Run | None = None,
+    cache: ColumnCache | None = None,
+    into: SignalMask | None = None,
 ) -> Cues:
-    """`into` and `run` as for `signals_of`. Raises InsufficientData when too few bars of the range
-    are warm.
+    """`cache` and `into` as for `signals_of`. Raises InsufficientData when too few bars of the
+    range are warm.
     """
     used, longer = track.used, track.longer
     first, last = len(used) - len(track.candles), len(used)
-    warm = last - max(first, *watch.needs, *_warm_from(watch.longer, longer))
+    warm = last - max(first, *inputs.warmups, *_warm_from(inputs.longer, longer))
     if warm < LEAST_BARS:
         raise InsufficientData(track.symbol, held=max(warm, 0), needed=LEAST_BARS)
-    return cues_at(watch, plan, used, longer, first, columns=columns, into=into, run=run)
+    return cues_at(inputs, plan, used, longer, first, cache=cache, into=into)
 
 
 def cues_at(
-    watch: Watch,
+    inputs: RequiredInputs,
     plan: Plan,
     used: Candles,
     longer: Mapping[str, Longer],
     first: int,
     *,
-    columns: ColumnCache = NO_CACHE,
-    into: Bits | None = None,
-    run: Run | None = None,
+    cache: ColumnCache | None = None,
+    into: SignalMask | None = None,
 ) -> Cues:
-    """What is read at the bars of `used` from `first` on, however few of them are warm; `into` and
-    `run` as for `signals_of`.
+    """What is read at the bars of `used` from `first` on, however few of them are warm; `cache` and
+    `into` as for `signals_of`.
     """
-    last = len(used)
-    asks = any(watch.atr_periods)
-    later = None if asks else run  # signals are held against the ranges at once
-    signals = signals_of(watch, used, longer, first, last, columns=columns, into=into, run=later)
-    if not asks:
+    cache = cache or ColumnCache(0)
+    signals = signals_of(inputs, used, longer, first, len(used), cache=cache, into=into)
+    if not any(inputs.atr_periods):
         return Cues(signals, NO_RANGES)
-    ranges, unknown = _ranges_at(watch, plan, used, first, columns)
+    ranges, unknown = _ranges_at(inputs, plan, used, first, cache)
     entries = signals[unknown] & ENTER
     signals[unknown] ^= entries
     if plan.reverse:
@@ -152,18 +147,21 @@ def cues_at(
     return Cues(signals, ranges)
 
 
-def _ranges_at(watch: Watch, plan: Plan, used: Candles, first: int, columns: ColumnCache) -> Kept:
+def _ranges_at(
+    inputs: RequiredInputs, plan: Plan, used: Candles, first: int, cache: ColumnCache
+) -> Arrays:
     """The ranges that the kernel reads, f8[bars, 4], and the places of the bars at which one that
-    is asked for is not known, i8. Kept where columns are.
+    is asked for is not known, i8.
     """
     asked, last = ranges_asked(plan), len(used)
-    key = (watch.atr_periods, asked.tobytes(), first, last)
-    kept = columns.get(key)
-    if kept is None:
-        ranges = atr_columns(watch, used, first, last, columns=columns)
+    key = (inputs.atr_periods, asked.tobytes(), first, last)
+    arrays = cache.get(key)
+    if arrays is None:
+        ranges = atr_columns(inputs, used, first, last, cache=cache)
         unknown = np.flatnonzero(~(ranges[:, asked] > 0).all(axis=1))
-        kept = columns.keep(key, (np.where(asked, np.nan_to_num(ranges), 0.0), unknown))
-    return kept
+        arrays = np.where(asked, np.nan_to_num(ranges), 0.0), unknown
+        cache.add(key, arrays)
+    return arrays
 
 
 def _used(candles: Candles, timeframe: str, start: int, end: int) -> Candles:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from apps.engine.kernel.records import Plan
 from apps.engine.language.strategy import Strategy
-from apps.engine.signals.watch import Watch, watch_of
+from apps.engine.signals.required_inputs import RequiredInputs, required_inputs
 from apps.engine.simulation.plan import plan_of
 from apps.engine.studies.strategies import Strategies, Values
 
@@ -21,14 +21,14 @@ _Picked = Callable[[Values], object]
 
 
 class Script(NamedTuple):
-    """A strategy as its plan and what it watches for."""
+    """A strategy as its plan and the inputs that it requires."""
 
     plan: Plan
-    watch: Watch
+    inputs: RequiredInputs
 
 
 def script_of(strategy: Strategy) -> Script:
-    return Script(plan_of(strategy), watch_of(strategy))
+    return Script(plan_of(strategy), required_inputs(strategy))
 
 
 class Scripts:

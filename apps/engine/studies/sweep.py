@@ -25,8 +25,7 @@ from apps.engine.lazy import lazy
 from apps.engine.metrics.equity import day_ends, years_held
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import LEAST_DAYS, METRICS, Figure, figures, is_too_short
-from apps.engine.signals.compiled import COMPILED
-from apps.engine.signals.programs import Bits, Pending, Run
+from apps.engine.signals.signals import SignalMask
 from apps.engine.simulation.plan import Terms, terms_of
 from apps.engine.simulation.plays import (
     EVERY_ROW,
@@ -83,7 +82,7 @@ class Cued(NamedTuple):
 
     plan: Plan
     market: Market
-    signals: Bits
+    signals: SignalMask
 
 
 class _Abandoned(Exception):
@@ -111,15 +110,13 @@ class Search:
     def _script(self, index: int) -> Script | None:
         return self._scripts.of(self.grid.values(index))
 
-    def _cued(
-        self, script: Script | None, into: Bits | None = None, run: Run | None = None
-    ) -> Cued:
-        """What is played of a set; `into` and `run` as for `Stage.cued`. Raises CannotRun."""
+    def _cued(self, script: Script | None, into: SignalMask | None = None) -> Cued:
+        """What is played of a set; `into` as for `Stage.cued`. Raises CannotRun."""
         if script is None:
             raise CannotRun
-        plan, watch = script
+        plan, inputs = script
         try:
-            return Cued(plan, *self.stage.cued(watch, plan, into, run))
+            return Cued(plan, *self.stage.cued(inputs, plan, into))
         except InsufficientData as error:
             raise CannotRun from error
 
@@ -146,36 +143,34 @@ class Search:
         indices: Sequence[int],
         parts: Sequence[Part],
         room: Room,
-        heard: Bits,
+        heard: SignalMask,
         report: Progress,
     ) -> Iterator[tuple[int, list[Played] | None]]:
         """Each set from the capital, in each part or in one after the other; None for one that
         cannot run. In any order; a whole curve lasts until the next. `heard` u1[sets, rows,
         symbols] is where signals are put together.
         """
-        ready, begin, pending = dict[int, Cued](), 0, Pending(COMPILED.run)
+        ready, begin = dict[int, Cued](), 0
         scripts = {index: self._script(index) for index in indices}
         for index, script in sorted(scripts.items(), key=_by_ranges):
             report(0.0)  # the columns of a batch may take long
             try:
-                cued = self._cued(script, heard[begin + len(ready)], pending.add)
+                cued = self._cued(script, heard[begin + len(ready)])
             except CannotRun:
                 yield index, None
                 continue
             before = next(iter(ready.values()), cued)
             if before.market.atr is not cued.market.atr:
-                pending.run()
                 yield from self._played(ready, heard[begin:], parts, room, report)
                 ready, begin = {}, begin + len(ready)
             ready[index] = cued
-        pending.run()
         if ready:
             yield from self._played(ready, heard[begin:], parts, room, report)
 
     def _played(
         self,
         ready: Mapping[int, Cued],
-        heard: Bits,
+        heard: SignalMask,
         parts: Sequence[Part],
         room: Room,
         report: Progress,
@@ -200,14 +195,14 @@ class Search:
 def _by_ranges(set_of_search: tuple[int, Script | None]) -> tuple[tuple[int, ...], int]:
     """Those that share ranges follow each other, and else those that share slow values."""
     index, script = set_of_search
-    return script.watch.atr_periods if script else (), index
+    return script.inputs.atr_periods if script else (), index
 
 
 class _Seat(NamedTuple):
     """Where a thread works."""
 
     room: Room
-    heard: Bits
+    heard: SignalMask
 
 
 def _seat(market: Market, parts: Sequence[Part], plans: int) -> _Seat:

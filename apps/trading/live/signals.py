@@ -10,9 +10,9 @@ from apps.engine.indicators.longer import Longer
 from apps.engine.kernel.records import Array, Bars, Market
 from apps.engine.language.strategy import Strategy, longer_warmups
 from apps.engine.sessions import Sessions
+from apps.engine.signals.columns import ColumnCache
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.signals.signals import NO_RANGES
-from apps.engine.signals.values import ColumnCache
-from apps.engine.signals.watch import watch_of
 from apps.engine.simulation.plan import square_off_flags, squares_off
 from apps.engine.simulation.timeline import cues_at
 from apps.trading.bar_rows import BarSnapshot
@@ -34,7 +34,7 @@ class SignalEvaluator:
         self._window, self._symbols, self._closes = window, symbols, row.closes
         self._with_bar = [s for s in range(len(symbols)) if row.has(s)]
         self._bars = {s: window.bars(s) for s in self._with_bar}
-        self._columns = {s: ColumnCache(COLUMN_BYTES, parts={}) for s in self._with_bar}
+        self._columns = {s: ColumnCache(COLUMN_BYTES) for s in self._with_bar}
         self._longer: dict[tuple[int, str, Sessions], Longer] = {}
         self._flags: dict[tuple[int, bool, str | None, Sessions], Array] = {}
         self._time = frozen(np.array([row.time]))
@@ -49,12 +49,12 @@ class SignalEvaluator:
         Raises MissingCalendar, and what the engine cannot compute.
         """
         signals = np.zeros((1, len(self._symbols)), np.uint8)
-        ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], watch_of(context.strategy)
+        ranges, flags, inputs = [NO_RANGES], [_NO_FLAGS], required_inputs(context.strategy)
         for s in self._with_bar:
             bars, calendar = self._bars[s], terms.calendars[s]
             longer = self._longer_of(s, context.strategy, calendar)
             evaluated = cues_at(
-                inputs, context.plan, bars, longer, len(bars) - 1, columns=self._columns[s]
+                inputs, context.plan, bars, longer, len(bars) - 1, cache=self._columns[s]
             )
             signals[0, s] = evaluated.signals[0]
             ranges.append(evaluated.ranges)

@@ -13,7 +13,7 @@ from apps.engine import memory
 from apps.engine.candles import Candles, Table
 from apps.engine.charges import NO_CHARGES, ChargeRow, Schedule
 from apps.engine.language.strategy import Strategy, parse
-from apps.engine.signals.watch import watch_of
+from apps.engine.signals.required_inputs import required_inputs
 from apps.engine.simulation.plan import plan_of, terms_of
 from apps.engine.simulation.plays import play, to_nobody
 from apps.engine.simulation.simulate import History, simulate
@@ -148,7 +148,7 @@ def by_every_rule(path: str) -> Work:
 
 def _traded(crossing: Strategy, stage: Stage, schedule: Schedule) -> int:
     plan = plan_of(crossing)
-    cued, terms = stage.cued(watch_of(crossing), plan), terms_of(stage.contracts, schedule)
+    cued, terms = stage.cued(required_inputs(crossing), plan), terms_of(stage.contracts, schedule)
     return len(play(plan, *cued, terms, capital=CAPITAL, report=to_nobody).trades)
 
 

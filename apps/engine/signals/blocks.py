@@ -1,0 +1,94 @@
+"""The blocks of rule 11: what an indicator is computed over, and how columns of blocks are packed.
+
+At a bar of a block every value, at earlier bars too, is read from one array: the indicator over the
+WARMUP_BARS bars before the block, and the block up to that bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import WARMUP_BARS, Candles, block_id, block_starts
+from apps.engine.indicators.series import Table, known
+
+BATCH_BARS = 100_000
+"""Bars whose columns are held at a time, or one block: they fit a processor's cache."""
+
+
+class Block(NamedTuple):
+    """The wanted bars [first, stop) of a block, which are computed over the bars [start, stop).
+
+    `begins` is the first moment of the block (epoch seconds), `place` where its first wanted bar is
+    in a packed column.
+    """
+
+    start: int
+    first: int
+    stop: int
+    begins: int
+    place: int
+
+
+class BlockBatch(NamedTuple):
+    """Blocks that follow each other, and columns of which are packed in their order.
+
+    The wanted bars of each come after `lookback` earlier ones of the same array, NaN where it has
+    fewer: a condition that looks back no further never sees the block before.
+    """
+
+    blocks: tuple[Block, ...]
+    lookback: int
+
+    @property
+    def size(self) -> int:
+        """The length of a packed column."""
+        *_, (_, first, stop, _, place) = self.blocks
+        return place + stop - first
+
+    def first_packed(self, block: Block) -> int:
+        """Return the first bar of the block's array that is packed."""
+        return max(block.first - self.lookback, block.start)
+
+    def pack(self, tables: Iterable[Table]) -> Table:
+        """Pack what was computed over the array of each block; what is infinite is unknown."""
+        parts = list[Table]()
+        for block, table in zip(self.blocks, tables, strict=True):
+            first = self.first_packed(block)
+            missing = self.lookback - (block.first - first)
+            parts += [np.full((len(table), missing), np.nan), table[:, first - block.start :]]
+        return known(np.concatenate(parts, axis=1))
+
+    def unpack(self, column: NDArray[np.generic], into: NDArray[np.generic]) -> None:
+        """Write the values of the wanted bars one after the other."""
+        begin = self.blocks[0].first
+        for _, first, stop, _, place in self.blocks:
+            into[first - begin : stop - begin] = column[place : place + stop - first]
+
+
+def batches_of(
+    candles: Candles, timeframe: str, first: int, last: int, lookback: int
+) -> list[BlockBatch]:
+    """Return the blocks of the bars [first, last) in batches of at least BATCH_BARS, if there are
+    so many.
+    """
+    if first >= last:
+        return []
+    batches, blocks, place = list[BlockBatch](), list[Block](), 0
+    low, high = block_id(candles.time[[first, last - 1]], timeframe).tolist()
+    begins = block_starts(np.arange(low, high + 1), timeframe)
+    edges = np.searchsorted(candles.time, begins).tolist()
+    for begin, edge, end in zip(begins.tolist(), edges, [*edges[1:], last], strict=True):
+        wanted = max(edge, first)
+        if wanted == end:
+            continue  # a block without bars
+        if place >= BATCH_BARS:
+            batches.append(BlockBatch(tuple(blocks), lookback))
+            blocks, place = [], 0
+        place += lookback
+        blocks.append(Block(max(edge - WARMUP_BARS, 0), wanted, end, begin, place))
+        place += end - wanted
+    return [*batches, BlockBatch(tuple(blocks), lookback)]

@@ -1,0 +1,160 @@
+"""What conditions read: columns of indicators over the bars of a batch of blocks (rule 11).
+
+A higher timeframe has blocks of its own: its array is that of the block which holds the first day
+of the bar's.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from threading import Lock
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import WARMUP_BARS, Candles, start_of_block
+from apps.engine.indicators.longer import Longer
+from apps.engine.indicators.series import Column, Series, Table, compute, over
+from apps.engine.language.sides import Read
+from apps.engine.signals.blocks import Block, BlockBatch, batches_of
+
+MOST_TABLES = 40
+"""Series whose columns are held at a time: as many as twenty conditions name."""
+
+Arrays: TypeAlias = tuple[NDArray[Any], ...]
+
+
+class ColumnCache:
+    """What strategies share that read the same bars: arrays by what they are computed from.
+
+    It holds at most so many bytes, without what was read longest ago. Any number of threads may
+    share one.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._bytes = most_bytes, 0
+        self._arrays = OrderedDict[Hashable, Arrays]()
+        self._batches = dict[tuple[int, int, int], list[BlockBatch]]()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> Arrays | None:
+        with self._lock:
+            arrays = self._arrays.get(key)
+            if arrays is not None:
+                self._arrays.move_to_end(key)
+            return arrays
+
+    def add(self, key: Hashable, arrays: Arrays) -> None:
+        """Hold the arrays, if they are not too large."""
+        size = _bytes_of(arrays)
+        with self._lock:
+            if size > self._most_bytes or key in self._arrays:
+                return
+            self._arrays[key] = arrays
+            self._bytes += size
+            while self._bytes > self._most_bytes:
+                self._bytes -= _bytes_of(self._arrays.popitem(last=False)[1])
+
+    def batches_of(
+        self, candles: Candles, timeframe: str, first: int, last: int, lookback: int
+    ) -> list[BlockBatch]:
+        """Return what `blocks.batches_of` does, which is worked out once."""
+        key = first, last, lookback
+        if key not in self._batches:
+            self._batches[key] = batches_of(candles, timeframe, first, last, lookback)
+        return self._batches[key]
+
+
+def _bytes_of(arrays: Arrays) -> int:
+    return sum(array.nbytes for array in arrays)
+
+
+class Columns:
+    """Columns over the bars of a batch, packed; each series is computed once."""
+
+    def __init__(
+        self,
+        candles: Candles,
+        batch: BlockBatch,
+        longer: Mapping[str, Longer],
+        cache: ColumnCache,
+    ) -> None:
+        self._candles, self._batch, self._longer, self._cache = candles, batch, longer, cache
+        self._tables = dict[Hashable, Table]()
+
+    def __len__(self) -> int:
+        return self._batch.size
+
+    def read(self, read: Read) -> Column:
+        if read.timeframe:
+            return self._read_longer(read, self._longer[read.timeframe])
+        return shifted(self._table(read.series)[read.column], read.offset)
+
+    def _table(self, series: Series) -> Table:
+        """Return the packed columns of a series."""
+        table = self._tables.get(series)
+        if table is None:
+            table = self._held(series, self._cached(series))
+        return table
+
+    def _cached(self, series: Series) -> Table:
+        key = series, self._batch.lookback, self._batch.blocks[0].begins
+        arrays = self._cache.get(key)
+        if arrays is None:
+            arrays = (self._computed(series),)
+            self._cache.add(key, arrays)
+        return arrays[0]
+
+    def _computed(self, series: Series) -> Table:
+        blocks = self._batch.blocks
+        begin, end = blocks[0].start, blocks[-1].stop
+        arrays = [slice(block.start - begin, block.stop - begin) for block in blocks]
+        return self._batch.pack(over(series, self._candles.slice(begin, end), arrays))
+
+    def _held(self, key: Hashable, table: Table) -> Table:
+        if len(self._tables) == MOST_TABLES:
+            del self._tables[next(iter(self._tables))]
+        self._tables[key] = table
+        return table
+
+    def _read_longer(self, read: Read, longer: Longer) -> Column:
+        """Return at each bar the value of the last closed longer candle, or of `offset` before."""
+        packed, arrays = np.full(len(self), np.nan), _longer_arrays(longer, self._batch)
+        stops = dict(arrays.values())  # where arrays begin alike, the last one holds the others
+        for block, (start, _) in arrays.items():
+            first = self._batch.first_packed(block)
+            index = longer.seen[first : block.stop] - read.offset - start
+            known = np.flatnonzero(index >= 0)
+            if len(known):
+                column = self._longer_table(read.series, longer, start, stops[start])[read.column]
+                packed[block.place - block.first + first + known] = column[index[known]]
+        return packed
+
+    def _longer_table(self, series: Series, longer: Longer, start: int, stop: int) -> Table:
+        """Return the columns of a series over the longer candles [start, stop)."""
+        key = series, longer.timeframe, start
+        table = self._tables.get(key)
+        if table is None:
+            table = self._held(key, compute(series, longer.candles.slice(start, stop)))
+        return table
+
+
+def _longer_arrays(longer: Longer, batch: BlockBatch) -> dict[Block, tuple[int, int]]:
+    """Return the longer candles [start, stop) that the values of each block are computed over."""
+    arrays = {}
+    for block in batch.blocks:
+        begins = start_of_block(block.begins, longer.timeframe)
+        start = max(int(np.searchsorted(longer.candles.time, begins)) - WARMUP_BARS, 0)
+        arrays[block] = start, max(int(longer.seen[block.stop - 1]) + 1, start)
+    return arrays
+
+
+def shifted(column: Column, bars: int) -> Column:
+    """Return the value of so many bars ago; unknown before the array starts."""
+    if not bars:
+        return column
+    earlier = np.full(len(column), np.nan)
+    earlier[bars:] = column[: max(len(column) - bars, 0)]
+    return earlier

@@ -1,0 +1,126 @@
+"""What a strategy requires at the close of each bar: conditions, and the history that they read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from apps.engine.kernel.codes import (
+    CLOSE_LONG,
+    CLOSE_SHORT,
+    ENTER_LONG,
+    ENTER_SHORT,
+    EXIT_LONG,
+    EXIT_SHORT,
+)
+from apps.engine.language.conditions import Side
+from apps.engine.language.sides import (
+    Check,
+    Comparison,
+    Joined,
+    Movement,
+    Read,
+    entry_check,
+    exit_check,
+)
+from apps.engine.language.strategy import Strategy, needs
+
+
+class SignalCondition(NamedTuple):
+    """A bit of the signals, and the check that sets it when so many candles confirm it."""
+
+    bit: int
+    check: Check
+    candles: int
+
+
+class RequiredInputs(NamedTuple):
+    """What signals and ATR columns are made of, worked out once for any number of symbols.
+
+    `lookbacks` are how many bars before its own each operand is read, with those that confirm, and
+    one more, so that the value before is known. `warmups` are the strategy's of its own timeframe,
+    `longer` those of longer ones.
+    """
+
+    timeframe: str
+    conditions: tuple[SignalCondition, ...]
+    lookbacks: tuple[int, ...]
+    warmups: tuple[int, ...]
+    longer: tuple[tuple[str, int], ...]
+    atr_periods: tuple[int, int, int, int]
+
+    @property
+    def lookback(self) -> int:
+        """How many bars before its own a condition may read."""
+        return max(self.lookbacks)
+
+
+def required_inputs(strategy: Strategy) -> RequiredInputs:
+    conditions, warmups = tuple(_conditions(strategy)), needs(strategy)
+    return RequiredInputs(
+        strategy.basicInfo.timeframe,
+        conditions,
+        tuple(
+            bars + condition.candles
+            for condition in conditions
+            for bars in (0, *_lookbacks(condition.check))
+        ),
+        tuple(candles for timeframe, candles in warmups if timeframe is None),
+        tuple((timeframe, candles) for timeframe, candles in warmups if timeframe is not None),
+        strategy.atr_periods,
+    )
+
+
+def _conditions(strategy: Strategy) -> Iterator[SignalCondition]:
+    entry, exits = strategy.entryConditions, strategy.exitConditions
+    bits = _bits_and_sides(strategy)
+    for bit, side in bits:
+        check = _unwrapped(entry_check(side, entry))
+        yield SignalCondition(bit, check, max(entry.confirmationCandles, 1))
+    closing: tuple[tuple[int, int, Side], ...] = (
+        (ENTER_LONG, CLOSE_LONG, "long"),
+        (ENTER_SHORT, CLOSE_SHORT, "short"),
+    )
+    for entered, bit, side in closing:
+        if exits.conditions and entered in dict(bits):
+            yield SignalCondition(bit, _unwrapped(exit_check(side, exits, entry)), 1)
+
+
+def _unwrapped(check: Joined) -> Check:
+    """Return the only check of a group of one."""
+    return check.checks[0] if len(check.checks) == 1 else check
+
+
+def _bits_and_sides(strategy: Strategy) -> list[tuple[int, Side]]:
+    match strategy.entryConditions.positionType, strategy.exits_on_opposite_signal:
+        case "both", _:
+            return [(ENTER_LONG, "long"), (ENTER_SHORT, "short")]
+        case "long", False:
+            return [(ENTER_LONG, "long")]
+        case "long", True:
+            return [(ENTER_LONG, "long"), (EXIT_LONG, "short")]
+        case "short", False:
+            return [(ENTER_SHORT, "short")]
+    return [(ENTER_SHORT, "short"), (EXIT_SHORT, "long")]
+
+
+def lookback(check: Check) -> int:
+    """Return how many bars before its own a check reads, when one candle confirms it."""
+    return max(_lookbacks(check), default=0)
+
+
+def _lookbacks(check: Check) -> Iterator[int]:
+    """Yield the same for each operand."""
+    match check:
+        case Comparison(left, _, right):
+            yield from (1 + _offset(left), 1 + _offset(right))
+        case Joined(_, checks):
+            for part in checks:
+                yield from _lookbacks(part)
+        case Movement(read, _, steps) if not read.timeframe:
+            yield read.offset + steps
+
+
+def _offset(operand: Read | float) -> int:
+    """Return the bars back that an operand is read; offsets of longer timeframes are no bars."""
+    return operand.offset if isinstance(operand, Read) and not operand.timeframe else 0
