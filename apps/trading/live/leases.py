@@ -17,10 +17,10 @@ from apps.trading.models import BarStream
 # How long a lease holds without being renewed.
 LEASE: Final = timedelta(seconds=15)
 # A runner leases one in SHARE of the streams that are due, so that other runners find some too, but
-# no fewer than FEWEST (a pass costs as much as so many streams) and no more than MOST.
+# at least FEWEST_STREAMS (a pass costs as much as so many streams) and at most MOST_STREAMS.
 SHARE: Final = 3
-FEWEST: Final = 8
-_MOST: Final = 64
+FEWEST_STREAMS: Final = 8
+MOST_STREAMS: Final = 64
 # A stream that has been due for so long is leased by any runner, whoever had it before.
 OVERDUE: Final = timedelta(seconds=5)
 
@@ -34,7 +34,8 @@ def acquire(*, known: Iterable[BarStream], now: datetime) -> list[BarStream]:
     streams = list(known)
     parameters = {
         "now": now, "until": now + LEASE, "overdue": now - OVERDUE, "share": SHARE,
-        "fewest": FEWEST, "most": _MOST * SHARE, "ids": [stream.pk for stream in streams],
+        "fewest": FEWEST_STREAMS, "most": MOST_STREAMS * SHARE,
+        "ids": [stream.pk for stream in streams],
         "tokens": [stream.lease_token for stream in streams],
     }  # fmt: skip
     leased = BarStream.objects.raw(queries.ACQUIRE_LEASES, parameters)
