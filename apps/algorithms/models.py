@@ -75,7 +75,7 @@ class Algorithm(models.Model):
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="algorithms")
     name = models.CharField(max_length=MAX_NAME)
     number = models.BigIntegerField(
-        null=True, help_text="The highest n under which it was ever named Algorithm #n"
+        null=True, help_text="The highest n of the names Algorithm #n that it has had"
     )
     description = models.TextField(blank=True)
     status = models.CharField(
@@ -85,7 +85,7 @@ class Algorithm(models.Model):
     )
     active = models.BooleanField(default=False)
     version = models.PositiveIntegerField(default=1)
-    rev = models.PositiveBigIntegerField(default=1, help_text="Goes up with every write")
+    rev = models.PositiveBigIntegerField(default=1, help_text="Incremented by every write")
 
     basic_info = JSONField(default=dict)
     position_sizing = JSONField(default=dict)
@@ -96,7 +96,7 @@ class Algorithm(models.Model):
 
     performance = JSONField(default=performance.new)
     performance_at = models.DateTimeField(
-        null=True, help_text="When the performance last changed; null before it ever did"
+        null=True, help_text="When the performance last changed; null before the first change"
     )
     alerts = JSONField(default=dict, help_text="Performance alerts by metric, as they are sent")
     last_execution = JSONField(null=True)
@@ -178,9 +178,9 @@ class StatusChange(models.Model):
     algorithm = models.ForeignKey(
         Algorithm, models.CASCADE, related_name="status_changes", db_index=False
     )
-    before = models.CharField(max_length=8, null=True, help_text="Null: it was made")
+    before = models.CharField(max_length=8, null=True, help_text="Null for its creation")
     after = models.CharField(max_length=8)
-    actor = models.CharField(max_length=24, help_text="Id of a user, or: system")
+    actor = models.CharField(max_length=24, help_text="Id of a user, or system")
     reason = models.TextField()
     at = models.DateTimeField()
 

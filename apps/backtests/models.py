@@ -160,11 +160,11 @@ class Backtest(models.Model):
     timeframe = models.CharField(max_length=3)
     start_date = models.CharField(max_length=40)
     end_date = models.CharField(max_length=40)
-    start = models.BigIntegerField(help_text="first second of the range")
-    end = models.BigIntegerField(help_text="first second after the range")
+    start = models.BigIntegerField(help_text="First second of the range, epoch seconds")
+    end = models.BigIntegerField(help_text="First second after the range, epoch seconds")
     initial_capital = models.DecimalField(max_digits=18, decimal_places=2)
     seed = models.BigIntegerField()
-    request_id = models.CharField(max_length=128, help_text="of the request that asked for it")
+    request_id = models.CharField(max_length=128, help_text="Id of the request that submitted it")
     status = models.CharField(max_length=10, choices=[(s.value, s.value) for s in BacktestStatus])
     progress = models.PositiveSmallIntegerField(default=0)
     attempt = models.PositiveIntegerField(default=0)
@@ -176,7 +176,7 @@ class Backtest(models.Model):
     created_at = models.DateTimeField()
     started_at = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True, db_column="beat_at")
-    completed_at = models.DateTimeField(null=True, help_text="when it ended, however it ended")
+    completed_at = models.DateTimeField(null=True, help_text="When it ended, whatever its status")
 
     objects = BacktestQuerySet.as_manager()
 
@@ -244,10 +244,10 @@ class BacktestResult(models.Model):
     backtest = models.OneToOneField(
         Backtest, on_delete=models.CASCADE, primary_key=True, related_name="result"
     )
-    trades = models.PositiveIntegerField(help_text="how many there are")
+    trades = models.PositiveIntegerField(help_text="Number of trades")
     curve = models.BinaryField()
     breakdowns = models.TextField(
-        null=True, help_text="JSON in the order of an answer; null of results older than it"
+        null=True, help_text="JSON in the order of the response; null for older results"
     )
 
 
@@ -255,13 +255,15 @@ class TradeBlock(models.Model):
     """A part of a result's trades, in the order of their exits: a page reads few blocks."""
 
     result = models.ForeignKey(BacktestResult, on_delete=models.CASCADE, related_name="blocks")
-    first = models.PositiveIntegerField(help_text="the place of its first trade among all")
+    first = models.PositiveIntegerField(
+        help_text="Index of its first trade among those of the result"
+    )
     data = models.BinaryField()
     excursions = models.BinaryField(
-        null=True, help_text="of each of them (see results); null of results older than it"
+        null=True, help_text="Excursions of each trade (see results); null for older results"
     )
     fills = models.BinaryField(
-        null=True, help_text="of each of them (see results); null of results older than it"
+        null=True, help_text="Fill quality of each trade (see results); null for older results"
     )
 
     class Meta:
@@ -293,8 +295,8 @@ class ReportPage(models.Model):
         Backtest, on_delete=models.CASCADE, primary_key=True, related_name="report_page"
     )
     made_with = models.CharField(max_length=64, help_text="SHA-256 (see report.page_cache)")
-    html = models.BinaryField(help_text="compressed by zlib, without the script of the charts")
-    size = models.PositiveIntegerField(help_text="bytes of html")
+    html = models.BinaryField(help_text="Compressed by zlib, without the script of the charts")
+    size = models.PositiveIntegerField(help_text="Bytes of html")
     made_at = models.DateTimeField()
 
 

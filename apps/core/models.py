@@ -22,7 +22,7 @@ class IdempotencyKey(models.Model):
         max_length=24,
         blank=True,
         default="",
-        help_text="id of the session or API key, where the answer holds a secret",
+        help_text="Id of the session or API key, where the response holds a secret",
     )
     method = models.CharField(max_length=7)
     path = models.CharField(max_length=512)
@@ -47,11 +47,13 @@ class AuditRecord(models.Model):
     """
 
     at = models.DateTimeField()
-    action = models.CharField(max_length=40, help_text="one of audit.Action")
-    actor = models.CharField(max_length=24, blank=True, help_text="id of the user, if known")
-    actor_kind = models.CharField(max_length=10, help_text="one of audit.ActorKind")
-    session_id = models.CharField(max_length=24, blank=True, help_text="of the session or key")
-    address = models.CharField(max_length=64, blank=True, help_text="of the client")
+    action = models.CharField(max_length=40, help_text="One of audit.Action")
+    actor = models.CharField(max_length=24, blank=True, help_text="Id of the user, if known")
+    actor_kind = models.CharField(max_length=10, help_text="One of audit.ActorKind")
+    session_id = models.CharField(
+        max_length=24, blank=True, help_text="Id of the session or API key"
+    )
+    address = models.CharField(max_length=64, blank=True, help_text="IP address of the client")
     request_id = models.CharField(max_length=128)
     object_type = models.CharField(max_length=40, blank=True)
     object_id = models.CharField(max_length=64, blank=True)

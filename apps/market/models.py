@@ -26,17 +26,21 @@ class CandleChunk(models.Model):
     symbol = models.CharField(max_length=MAX_LENGTH)
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
     period_start = models.DateField(
-        db_column="block_start", help_text="first day of the period, Asia/Kolkata"
+        db_column="block_start", help_text="First day of the period, Asia/Kolkata"
     )
     bars = models.PositiveIntegerField()
-    first_time = models.DateTimeField(help_text="start of the first bar")
-    last_time = models.DateTimeField(help_text="start of the last bar")
-    days = models.BinaryField(help_text="one bit a day of the period: set where there are bars")
-    data = models.BinaryField(help_text="as encoded by apps/market/candle_chunks.py")
+    first_time = models.DateTimeField(help_text="Start of the first bar")
+    last_time = models.DateTimeField(help_text="Start of the last bar")
+    days = models.BinaryField(
+        help_text="One bit for each day of the period, set where there are bars"
+    )
+    data = models.BinaryField(help_text="Encoded by apps/market/candle_chunks.py")
     sha256 = models.CharField(max_length=64)
-    synthetic = models.BooleanField(default=False, help_text="generated sample, not the market's")
+    synthetic = models.BooleanField(
+        default=False, help_text="A generated sample, not prices of the market"
+    )
     adjusted = models.BooleanField(
-        default=False, help_text="prices as their source adjusted them for splits, not as traded"
+        default=False, help_text="Prices as their source adjusted them for splits, not as traded"
     )
     updated_at = models.DateTimeField()
 
@@ -111,7 +115,7 @@ class Replay(models.Model):
     id = models.PositiveSmallIntegerField(primary_key=True, default=SINGLETON_ID, editable=False)
     began = models.BigIntegerField(help_text="Start of its first bars, epoch seconds")
     moment = models.BigIntegerField(help_text="Epoch seconds up to which bars are known")
-    moved_at = models.DateTimeField(help_text="When it was last moved")
+    moved_at = models.DateTimeField(help_text="When the clock was last moved")
 
     class Meta:
         constraints = [
@@ -129,7 +133,7 @@ class RuleSetVersion(models.Model):
     """One version of the market's rules. The newest row is in force; rows are never changed."""
 
     files = models.JSONField(help_text="The text of each file by its name")
-    sha256 = models.CharField(max_length=64, help_text="Of the files")
+    sha256 = models.CharField(max_length=64, help_text="SHA-256 of the files")
     source = models.CharField(max_length=200, help_text="Where they were loaded from")
     loaded_at = models.DateTimeField()
 
@@ -144,15 +148,15 @@ class RuleSetVersion(models.Model):
 class CandleFile(models.Model):
     """The report on one imported candle file. A file that changed nothing has a row too."""
 
-    file = models.CharField(max_length=300, help_text="its name, after the archive it was in")
-    sha256 = models.CharField(max_length=64, help_text="of the file, unpacked")
+    file = models.CharField(max_length=300, help_text="Name of the file, after that of its archive")
+    sha256 = models.CharField(max_length=64, help_text="SHA-256 of the unpacked file")
     format = models.CharField(max_length=40)
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
     instruments = models.PositiveIntegerField()
     rows = models.PositiveIntegerField()
     bars = models.PositiveIntegerField()
     report = models.JSONField(
-        help_text="where the other rows went, and what was repaired, moved and shifted"
+        help_text="Rows left out by reason, and numbers of rows repaired, moved and shifted"
     )
     loaded_at = models.DateTimeField()
 
@@ -177,7 +181,7 @@ class CorporateAction(models.Model):
         BONUS = "bonus"
 
     symbol = models.CharField(max_length=MAX_LENGTH)
-    ex_date = models.DateField(help_text="first day on which the new number of shares counts")
+    ex_date = models.DateField(help_text="First day on which the new number of shares counts")
     kind = models.CharField(max_length=5, choices=Kind.choices)
     shares_before = models.PositiveIntegerField()
     shares_after = models.PositiveIntegerField()

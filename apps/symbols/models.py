@@ -71,12 +71,12 @@ class Instrument(models.Model):
     exchange_name = models.CharField(
         max_length=LONGEST_ALIAS,
         db_collation="C",
-        help_text="As the exchange writes it, such as M&M where the code is MM",
+        help_text="The exchange's own spelling, such as M&M where the code is MM",
     )
     name = models.CharField(max_length=LONGEST_NAME, db_collation="C")
     type = models.CharField(max_length=9, choices=Type.choices)
     underlying = models.CharField(
-        max_length=MAX_LENGTH, blank=True, help_text="What a derivative is derived from"
+        max_length=MAX_LENGTH, blank=True, help_text="Code of the underlying of a derivative"
     )
     expiry = models.DateField(null=True, blank=True)
     strike = models.DecimalField(max_digits=12, decimal_places=2, null=True, blank=True)
@@ -90,8 +90,12 @@ class Instrument(models.Model):
     )
     freeze_quantity = models.PositiveBigIntegerField(null=True, blank=True, help_text=_FREEZE)
     isin = models.CharField(max_length=12, blank=True)
-    enabled = models.BooleanField(default=True, help_text="Switched off, it cannot be traded")
-    sample = models.BooleanField(default=False, help_text="From the bundled sample, not a master")
+    enabled = models.BooleanField(
+        default=True, help_text="Whether it can be traded; operators switch it off"
+    )
+    sample = models.BooleanField(
+        default=False, help_text="Whether it is from the bundled sample, not from a master"
+    )
     valid_from = models.DateField(null=True, blank=True)
     valid_to = models.DateField(null=True, blank=True)
     source = models.CharField(max_length=200)
@@ -159,7 +163,7 @@ class InstrumentTerms(models.Model):
     instrument = models.ForeignKey(
         Instrument, on_delete=models.CASCADE, related_name="terms", db_index=False
     )
-    valid_from = models.DateField(help_text="The day of the master that said so first")
+    valid_from = models.DateField(help_text="Day of the first master with these terms")
     lot_size = models.PositiveIntegerField(help_text=_LOT)
     tick_size = models.DecimalField(max_digits=10, decimal_places=4, null=True, blank=True)
     multiplier = models.DecimalField(
@@ -188,10 +192,14 @@ class InstrumentAlias(models.Model):
     )
     source = models.CharField(max_length=7, choices=Source.choices)
     name = models.CharField(
-        max_length=LONGEST_ALIAS, db_collation="C", help_text="As that source writes it"
+        max_length=LONGEST_ALIAS,
+        db_collation="C",
+        help_text="Name of the instrument in that source",
     )
     token = models.CharField(
-        max_length=LONGEST_ALIAS, blank=True, help_text="By which its interface knows it"
+        max_length=LONGEST_ALIAS,
+        blank=True,
+        help_text="Identifier of the instrument in the source's API",
     )
 
     class Meta:
@@ -211,7 +219,7 @@ class MasterLoad(models.Model):
     source = models.CharField(max_length=7, choices=Source.choices)
     exchange = models.CharField(max_length=5, choices=[(name, name) for name in EXCHANGES])
     segment = models.CharField(max_length=11, choices=Segment.choices)
-    as_of = models.DateField(help_text="The day that the master describes")
+    as_of = models.DateField(help_text="Day that the master describes")
     instruments = models.PositiveIntegerField()
     file = models.CharField(max_length=200)
     loaded_at = models.DateTimeField()

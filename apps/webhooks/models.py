@@ -42,12 +42,14 @@ class Event(models.Model):
     type = models.CharField(max_length=40, choices=[(t.value, t.value) for t in EventType])
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="+")
     algorithm_id = models.CharField(
-        max_length=24, help_text="What it happened to; of a test, the endpoint"
+        max_length=24, help_text="Id of the algorithm; for a test event, of the endpoint"
     )
     backtest_id = models.CharField(
-        max_length=24, blank=True, help_text="Of the algorithm's backtest that it is about"
+        max_length=24, blank=True, help_text="Id of the backtest, if the event is about one"
     )
-    sequence = models.PositiveBigIntegerField(help_text="Its place among the algorithm's events")
+    sequence = models.PositiveBigIntegerField(
+        help_text="Number of the event among those of the algorithm, from 1"
+    )
     created_at = models.DateTimeField()
     data = models.JSONField()
 
@@ -95,7 +97,7 @@ class Endpoint(models.Model):
     id = IdField()
     owner = models.ForeignKey("accounts.User", models.CASCADE, related_name="endpoints")
     url = models.CharField(max_length=MAX_URL_LENGTH)
-    events = models.JSONField(help_text="The types it is told of")
+    events = models.JSONField(help_text="Types of the events that it receives")
     description = models.CharField(max_length=MAX_DESCRIPTION, blank=True)
     status = models.CharField(
         max_length=8,
@@ -109,11 +111,15 @@ class Endpoint(models.Model):
     previous_secret = models.BinaryField(null=True)
     previous_until = models.DateTimeField(null=True)
     failing_since = models.DateTimeField(null=True)
-    failures = models.PositiveIntegerField(default=0, help_text="Since the last success")
+    failures = models.PositiveIntegerField(
+        default=0, help_text="Failed attempts since the last success"
+    )
     slow = models.BooleanField(default=False)
-    served_at = models.DateTimeField(null=True, help_text="When its turn was last")
+    served_at = models.DateTimeField(null=True, help_text="When a delivery to it was last claimed")
     created_at = models.DateTimeField()
-    changed_at = models.DateTimeField(help_text="When its owner or its status last changed it")
+    changed_at = models.DateTimeField(
+        help_text="When its owner or a change of its status last updated it"
+    )
 
     objects = EndpointQuerySet.as_manager()
 
@@ -252,7 +258,7 @@ class Attempt(models.Model):
     at = models.DateTimeField()
     seconds = models.FloatField(null=True)
     http_status = models.PositiveSmallIntegerField(null=True)
-    error = models.CharField(max_length=40, blank=True, help_text="The class of what went wrong")
+    error = models.CharField(max_length=40, blank=True, help_text="Name of the error's class")
 
     class Meta:
         constraints = [
@@ -274,7 +280,7 @@ class EmailNotices(models.Model):
 
     owner = models.OneToOneField("accounts.User", models.CASCADE, primary_key=True)
     events = models.JSONField(default=list)
-    day = models.DateField(null=True, help_text="In UTC")
+    day = models.DateField(null=True, help_text="Day in UTC on which the mails were counted")
     sent = models.PositiveIntegerField(default=0)
 
     class Meta:

@@ -20,7 +20,7 @@ class BrokerHealth(models.Model):
     name = models.CharField(max_length=40, primary_key=True)
     state = models.CharField(max_length=11, choices=[(s.value, s.value) for s in BrokerState])
     detail = models.CharField(max_length=200, blank=True)
-    since = models.DateTimeField(help_text="When its state became what it is")
+    since = models.DateTimeField(help_text="When its state last changed")
     checked_at = models.DateTimeField()
 
     class Meta:

@@ -11,13 +11,15 @@ class DriftReport(models.Model):
     # Its own index on the run would repeat the constraint's.
     run = models.ForeignKey(Run, models.CASCADE, related_name="drift", db_index=False)
     day = models.DateField(help_text="Asia/Kolkata")
-    rows = models.PositiveIntegerField(help_text="That were played again")
-    total = models.PositiveIntegerField(help_text="Differences, of which the first are listed")
+    rows = models.PositiveIntegerField(help_text="Number of rows that were simulated again")
+    total = models.PositiveIntegerField(
+        help_text="Number of differences; the first of them are listed"
+    )
     differences = models.JSONField()
     checked_at = models.DateTimeField()
     through = models.BigIntegerField(
         null=True,
-        help_text="Start of the last row of a session under way; null of one that is over",
+        help_text="Start of the last checked row of a session under way; null when it is over",
     )
 
     class Meta:

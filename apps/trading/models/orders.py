@@ -54,15 +54,15 @@ class Order(models.Model):
         choices=[(status.value, status.value) for status in OrderStatus],
     )
     reason = models.CharField(
-        max_length=20, blank=True, help_text="Of an exit, or why it was not filled"
+        max_length=20, blank=True, help_text="Reason of an exit, or why the order was not filled"
     )
-    bar_time = models.DateTimeField(help_text="Start of the bar whose close or range made it")
+    bar_time = models.DateTimeField(help_text="Start of the bar that created the order")
     placed_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
     cancel_requested_at = models.DateTimeField(
         null=True,
         db_column="cancel_asked_at",
-        help_text="When its owner asked for it to be cancelled",
+        help_text="When its owner requested the cancellation",
     )
 
     class Meta:
@@ -99,7 +99,9 @@ class Fill(models.Model):
 
     # Its own index on the order would repeat the constraint's.
     order = models.ForeignKey(Order, models.CASCADE, related_name="fills", db_index=False)
-    number = models.PositiveSmallIntegerField(default=1, help_text="Among those of the order")
+    number = models.PositiveSmallIntegerField(
+        default=1, help_text="Number of the fill among those of the order, from 1"
+    )
     quantity = models.BigIntegerField()
     price = models.DecimalField(max_digits=18, decimal_places=4)
     charges = models.DecimalField(max_digits=18, decimal_places=2)
@@ -127,7 +129,7 @@ class Position(models.Model):
     # Its own index on the run would repeat the constraint's for those that are open.
     run = models.ForeignKey(Run, models.CASCADE, related_name="positions")
     symbol = models.CharField(max_length=MAX_LENGTH)
-    quantity = models.BigIntegerField(help_text="Below zero when it is short")
+    quantity = models.BigIntegerField(help_text="Negative for a short position")
     entry_price = models.DecimalField(max_digits=18, decimal_places=4)
     unrealised = models.DecimalField(
         max_digits=18, decimal_places=2, default=ZERO, help_text="Rupees, at the last mark"
@@ -136,7 +138,7 @@ class Position(models.Model):
         max_digits=18,
         decimal_places=2,
         db_default=ZERO,
-        help_text="Rupees won or lost on parts of shares that splits left over",
+        help_text="Rupees won or lost on fractions of shares left by splits",
     )
     mark = models.DecimalField(max_digits=18, decimal_places=4, null=True, help_text="Last close")
     stop = models.DecimalField(max_digits=18, decimal_places=4, null=True)
@@ -144,7 +146,7 @@ class Position(models.Model):
     opened_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
     close_requested_at = models.DateTimeField(
-        null=True, db_column="close_asked_at", help_text="When its owner asked for it to be closed"
+        null=True, db_column="close_asked_at", help_text="When its owner requested the closing"
     )
 
     objects = PositionQuerySet.as_manager()
@@ -245,11 +247,13 @@ class Signal(models.Model):
         "algorithms.Algorithm", models.CASCADE, related_name="signals", db_index=False
     )
     symbol = models.CharField(max_length=MAX_LENGTH)
-    bar_time = models.DateTimeField(help_text="Start of the bar at whose close it was known")
+    bar_time = models.DateTimeField(help_text="Start of the bar at whose close it arose")
     side = models.CharField(max_length=5, choices=[("long", "long"), ("short", "short")])
     action = models.CharField(max_length=5, choices=[("entry", "entry"), ("exit", "exit")])
     followed = models.BooleanField()
-    reason = models.CharField(max_length=20, blank=True, help_text="Why it was not followed")
+    reason = models.CharField(
+        max_length=20, blank=True, help_text="Why the signal was not executed"
+    )
 
     class Meta:
         constraints = [

@@ -49,19 +49,19 @@ class Run(models.Model):
     capital = models.DecimalField(
         max_digits=18,
         decimal_places=2,
-        help_text="Its part of the account: what it began with and has won or lost since",
+        help_text="Rupees of the account: the initial capital and the run's profit or loss",
     )
     started_at = models.DateTimeField()
     close_requested_at = models.DateTimeField(
         null=True,
         db_column="close_asked_at",
-        help_text="When its owner asked for all its positions to be closed",
+        help_text="When its owner requested to close all positions",
     )
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(
         max_length=10, blank=True, choices=[(reason.value, reason.value) for reason in EndReason]
     )
-    released_at = models.DateTimeField(null=True, help_text="When its capital was given back")
+    released_at = models.DateTimeField(null=True, help_text="When its capital was released")
 
     objects = RunQuerySet.as_manager()
 
@@ -102,23 +102,25 @@ class BarStreamQuerySet(models.QuerySet["BarStream"]):
 
 
 class BarStream(models.Model):
-    """All runs that trade the same symbols, in the same order, on the same timeframe, and all with
-    or all without the bars outside of sessions.
+    """The bars of some symbols in a given order and timeframe, with or without those outside of
+    sessions. All runs on these bars subscribe to the stream.
 
-    They see the same rows (engine rule 16), so a row is made once and all of them are stepped by it
-    in one transaction. One runner at a time works on a stream: taking it raises `lease_token`, and
-    whoever writes names the token that it took. `wake_at` is when somebody should look again: bars
-    have come, a row's patience is over, or bars may be missing.
+    Its runs see the same rows (engine rule 16), so a row is made once and one transaction steps all
+    of them by it. One runner at a time works on a stream: a lease raises `lease_token`, and whoever
+    writes names the token of its lease. `wake_at` is when the stream is due: bars have come, the
+    grace period of a row is over, or bars may be missing.
 
-    `began` is the first row of the present stretch, `row_time` the last one that all runs have been
-    through, both bars' starts in epoch seconds. Rows of a segment are without gaps: a stream that
-    had no runs for a while begins a new one.
+    `segment_start` is the first row of the present segment, `row_time` the last one by which all
+    runs have been stepped; both are starts of bars in epoch seconds. The rows of a segment have no
+    gaps: a stream that had no runs for a while begins a new segment.
     """
 
     symbols = models.JSONField()
     timeframe = models.CharField(max_length=3, choices=[(name, name) for name in TIMEFRAMES])
     include_out_of_session = models.BooleanField(default=False)
-    key = models.CharField(max_length=64, unique=True, help_text="SHA-256 of these")
+    key = models.CharField(
+        max_length=64, unique=True, help_text="SHA-256 of the three fields above"
+    )
     segment_start = models.BigIntegerField(null=True, db_column="began")
     row_time = models.BigIntegerField(null=True)
     wake_at = models.DateTimeField(null=True)
@@ -168,10 +170,10 @@ class BarRow(models.Model):
 
 
 class RunState(models.Model):
-    """Where a run stands after a row: the engine's saved state, and its way there.
+    """The state of a run after its last row: the engine's saved state, equity and drawdown.
 
-    The row is advanced by one conditional UPDATE that names the row before, so that a row is never
-    taken twice (`row_time`: null before the first). A run that holds nothing any more has none.
+    It is advanced by one conditional UPDATE that names the row before, so that no run is stepped by
+    a row twice (`row_time` is null before the first). An ended run without positions has no state.
     """
 
     run = models.OneToOneField(Run, models.CASCADE, primary_key=True, related_name="state")
@@ -181,30 +183,32 @@ class RunState(models.Model):
         null=True,
         related_name="states",
         db_column="lane_id",
-        help_text="None until it is found",
+        help_text="Null until a runner has assigned a stream",
     )
-    data = models.BinaryField(help_text="As apps/engine/kernel/records.py saves it")
+    data = models.BinaryField(help_text="State of the engine, as it saves it")
     row_time = models.BigIntegerField(null=True)
     since = models.BigIntegerField(
-        help_text="The market's time when it started; it is stepped by rows that close later"
+        help_text="The market's time at the start; the run is stepped by rows that close later"
     )
-    equity = models.FloatField(help_text="Rupees, at the close of that row")
+    equity = models.FloatField(help_text="Rupees, at the close of the last row")
     peak = models.FloatField(help_text="The highest equity")
-    drawdown = models.FloatField(default=0, help_text="The largest fall, in percent of its peak")
-    drawdown_amount = models.FloatField(default=0, help_text="The largest fall in rupees")
+    drawdown = models.FloatField(default=0, help_text="Maximum drawdown in percent of the peak")
+    drawdown_amount = models.FloatField(default=0, help_text="Maximum drawdown in rupees")
 
     def __str__(self) -> str:
         return f"State of {self.run_id}"
 
 
 class SessionStart(models.Model):
-    """The state with which a run entered a session: from it that session can be played again."""
+    """The state with which a run entered a session; from it the session can be simulated again."""
 
     # Its own index on the run would repeat the constraint's.
     run = models.ForeignKey(Run, models.CASCADE, related_name="sessions", db_index=False)
     day = models.DateField(help_text="Asia/Kolkata")
-    first_row = models.BigIntegerField(help_text="The first that it went through, epoch seconds")
-    data = models.BinaryField(help_text="As apps/engine/kernel/records.py saves it")
+    first_row = models.BigIntegerField(
+        help_text="Start of the first row of the session, epoch seconds"
+    )
+    data = models.BinaryField(help_text="State of the engine, as it saves it")
     equity = models.FloatField()
 
     class Meta:
