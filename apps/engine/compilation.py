@@ -29,6 +29,7 @@ GROUPS: Final[Mapping[str, Sequence[str]]] = {
     "kernel": ("apps.engine.simulation.simulate",),
     "studies": (
         "apps.engine.simulation.market",
+        "apps.engine.metrics.drawdowns",
         "apps.engine.studies.monte_carlo",
     ),
 }

@@ -55,7 +55,23 @@ def rounded(value: float, unit: Unit) -> float:
     return round(value, DECIMALS[unit]) + 0.0
 
 
+def each_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
+    """Return `rounded` of each, equal to the last bit.
+
+    Scaled to whole numbers, values round as their decimals do unless they are within a thousandth
+    of a tie, or too large for that to be told: those are rounded one by one.
+    """
+    decimals = DECIMALS[unit]
+    scaled = values * 10.0**decimals
+    whole = np.rint(scaled)
+    column: list[float] = (whole / 10.0**decimals + 0.0).tolist()
+    is_clear = (np.abs(np.abs(scaled - whole) - 0.5) > 1e-3) & (np.abs(scaled) < 1e12)
+    for index in np.flatnonzero(~is_clear).tolist():
+        column[index] = rounded(float(values[index]), unit)
+    return column
+
+
 def all_rounded(values: NDArray[np.float64], unit: Unit) -> list[float]:
-    """`rounded` of a column."""
+    """Round a column as NumPy does, in which ties may end otherwise than in `rounded`."""
     column: list[float] = (np.round(values, DECIMALS[unit]) + 0.0).tolist()
     return column

@@ -76,11 +76,14 @@ def test_of_a_long_result_the_newest_periods_are_told() -> None:
     curve = np.zeros(4_000, CURVE)
     curve["time"] = at("2010-01-04T10:00")[0] + np.arange(4_000) * 86_400
     curve["equity"] = np.arange(1.0, 4_001.0)
-    found: Any = breakdowns(np.empty(0, TRADE), curve, symbols=SYMBOLS, capital=1.0)
+    trades = np.zeros(2, TRADE)  # one in a period that is too old, one in the newest
+    trades["exit_time"], trades["gross"], trades["value"] = curve["time"][[9, -1]], [5, 7], 100
+    found: Any = breakdowns(trades, curve, symbols=SYMBOLS, capital=1.0)
     told = [(found[name][0]["name"], len(found[name])) for name in ("byDay", "byWeek", "byMonth")]
     assert told == [("2020-04-01", 260), ("2015-12-28", 260), ("2010-01", 132)]
     assert found["byDay"][-1]["name"] == "2020-12-16"
     assert found["byDay"][-1]["returnPercentage"] == pytest.approx(100 / 3_999)
+    assert [sum(profits(found[name]).values()) for name in ("byDay", "byMonth")] == [7, 12]
 
 
 def test_a_result_without_trades_has_periods_alone() -> None:

@@ -6,7 +6,12 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from apps.engine.metrics.deflation import deflated, expected_maximum, probability
+from apps.engine.metrics.sharpe import (
+    SharpeEstimate,
+    deflated,
+    expected_maximum,
+    sharpe_estimate,
+)
 
 BEST, SPREAD, DAYS = 2.5 / sqrt(250), 0.5 / 250, 1250
 """Five years of days; annualised 2.5, and a variance of 1/2 over the trials."""
@@ -14,7 +19,7 @@ BEST, SPREAD, DAYS = 2.5 / sqrt(250), 0.5 / 250, 1250
 
 def chance(trials: int, *, skewness: float, kurtosis: float) -> float | None:
     benchmark = expected_maximum(trials, SPREAD)
-    return probability(BEST, benchmark, returns=DAYS, skewness=skewness, kurtosis=kurtosis)
+    return SharpeEstimate(BEST, DAYS, skewness, kurtosis).probability(benchmark)
 
 
 def test_the_published_example() -> None:
@@ -33,11 +38,11 @@ def test_one_trial_is_compared_with_nothing() -> None:
 
 def test_moments_are_those_of_the_returns() -> None:
     """Of -1, 0, 0, 1: skewness 0, kurtosis 0.5 / 0.25 = 2."""
-    found = deflated(np.array([-1.0, 0.0, 0.0, 1.0]), 0.2, [0.2])
+    found = deflated(sharpe_estimate(0.2, np.array([-1.0, 0.0, 0.0, 1.0])), [0.2])
     wanted = NormalDist().cdf(0.2 * sqrt(3) / sqrt(1 + (2 - 1) / 4 * 0.2**2))
     assert found["deflatedSharpeRatio"] == pytest.approx(wanted)
     assert (found["trials"], found["expectedMaximum"]) == (1, 0)
 
 
 def test_without_a_ratio_there_is_nothing_to_deflate() -> None:
-    assert deflated(np.zeros(3), None, [])["deflatedSharpeRatio"] is None
+    assert deflated(sharpe_estimate(None, np.zeros(3)), [])["deflatedSharpeRatio"] is None

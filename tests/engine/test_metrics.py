@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import DAY, IST
 from apps.engine.kernel.records import CURVE, TRADE
-from apps.engine.metrics import drawdowns
 from apps.engine.metrics import equity as of_equity
 from apps.engine.metrics import trades as of_trades
+from apps.engine.metrics.drawdowns import largest_falls, max_drawdown
 from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.sharpe import sharpe_ratio
 from apps.engine.metrics.table import performance
 
 PERCENT = [1.0, 10.0, -4.0, 2.0, 3.0, 2.0, 1.0, -10.0]
@@ -120,7 +121,7 @@ def test_exposure_counts_rows_with_a_position_once() -> None:
     made = trades(1.0, 1.0)
     made["entry_time"] = np.array([2, 3]) * DAY - IST
     made["exit_time"] = np.array([4, 5]) * DAY - IST
-    assert of_trades.exposure(made, curve(*[1.0] * 10)["time"]) == 40
+    assert ResultData(made, curve(*[1.0] * 10), 1000.0).exposure == 40
 
 
 def test_turnover_is_beside_the_mean_of_equity_at_the_end_of_days() -> None:
@@ -132,12 +133,12 @@ def test_turnover_is_beside_the_mean_of_equity_at_the_end_of_days() -> None:
 
 def test_sharpe_ratio_is_mean_over_sample_deviation_of_trade_returns() -> None:
     returns = np.array([0.1, 0.2, 0.3])
-    assert of_equity.sharpe_ratio(returns) == pytest.approx(0.2 / 0.1)
-    assert of_equity.sharpe_ratio(returns[:1]) is None
-    assert of_equity.sharpe_ratio(np.array([0.1, 0.1, 0.1])) is None
+    assert sharpe_ratio(returns) == pytest.approx(0.2 / 0.1)
+    assert sharpe_ratio(returns[:1]) is None
+    assert sharpe_ratio(np.array([0.1, 0.1, 0.1])) is None
     one_percent = np.array([(98.01 - 99) / 99, (97.02 - 98) / 98, (104.94 - 106) / 106])
     assert len(set(one_percent.tolist())) > 1
-    assert of_equity.sharpe_ratio(one_percent) is None
+    assert sharpe_ratio(one_percent) is None
 
 
 def test_a_trades_return_is_its_profit_over_the_value_of_its_entry() -> None:
@@ -147,7 +148,7 @@ def test_a_trades_return_is_its_profit_over_the_value_of_its_entry() -> None:
 def test_annual_sharpe_ratio_equals_empyricals_on_its_own_vector() -> None:
     """empyrical-reloaded, tests/test_stats.py: 1.7238613961706866 for the mixed returns."""
     returns = np.array(PERCENT) / 100
-    daily = of_equity.sharpe_ratio(returns)
+    daily = sharpe_ratio(returns)
     assert daily is not None
     assert daily * of_equity.SESSIONS_A_YEAR**0.5 == pytest.approx(1.7238613961706866)
 
@@ -218,13 +219,13 @@ def test_max_drawdown_equals_empyricals_on_its_own_vectors(
 ) -> None:
     """empyrical-reloaded, tests/test_stats.py: mixed, negative, positive, up-down-up returns."""
     equity = np.r_[1.0, np.cumprod(1 + np.array(percent) / 100)]
-    assert drawdowns.max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
+    assert max_drawdown(equity) == pytest.approx(drawdown, abs=1e-6)
 
 
 def test_max_drawdown_in_rupees_may_be_another_fall_than_in_percent() -> None:
     equity = np.array([100.0, 80.0, 1000.0, 900.0])
-    assert drawdowns.max_drawdown(equity) == pytest.approx(20)
-    assert drawdowns.max_drawdown_amount(equity) == 100
+    assert max_drawdown(equity) == pytest.approx(20)
+    assert largest_falls(equity)[1] == 100
 
 
 def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data: Path) -> None:
@@ -236,7 +237,7 @@ def test_profit_factor_equals_the_gain_to_loss_ratio_of_bacons_book(market_data:
     found = figures(*(returns * 1000))
     assert found["profitFactor"] == pytest.approx(1.779783, abs=5e-7)
     equity = np.r_[1.0, np.cumprod(1 + returns)]
-    assert drawdowns.max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
+    assert max_drawdown(equity) == pytest.approx(14.4673, abs=1e-4)
 
 
 def test_a_day_ends_with_its_last_row_or_with_the_curve() -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from apps.engine.errors import TooManyTrades
 from apps.engine.language.strategy import parse
-from apps.engine.metrics.deflation import expected_maximum
-from apps.engine.metrics.equity import daily_returns, day_ends, sharpe_ratio
+from apps.engine.metrics.equity import daily_returns, day_ends
+from apps.engine.metrics.sharpe import expected_maximum, sharpe_ratio
 from apps.engine.simulation.simulate import History, Result, simulate
 from apps.engine.studies.configs import OptimizationConfig
 from apps.engine.studies.configs import parse as read

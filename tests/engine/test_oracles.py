@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from apps.engine.candles import Candles
+from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.trades import (
-    exposure,
     net_profits,
     system_quality,
     trade_returns,
@@ -145,7 +145,8 @@ def published_win_rate(result: Result) -> float:
 
 
 def test_exposure_of_the_closed_trades_is_the_published_one(goog: Result) -> None:
-    assert exposure(goog.trades[:-1], goog.curve["time"]) == pytest.approx(94.273743, abs=5e-7)
+    closed = ResultData(goog.trades[:-1], goog.curve, 10_000.0)
+    assert closed.exposure == pytest.approx(94.273743, abs=5e-7)
 
 
 def test_sbin_has_one_trade_that_breaks_even(sbin: Result) -> None:

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from apps.engine.candles import DAY, IST, Candles
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import CURVE, TRADE
-from apps.engine.metrics.excursions import buy_and_hold, excursions_of
+from apps.engine.metrics.benchmark import buy_and_hold
+from apps.engine.metrics.excursions import excursions_of
 from apps.engine.metrics.result_data import ResultData
 from apps.engine.metrics.table import performance
+from apps.engine.metrics.trade_bars import trades_by_symbol
 
 BARS = Candles.build(
     np.arange(5) * DAY - IST,
@@ -31,7 +33,8 @@ def one(*, entry: int, leave: int, bars: int, reason: str, price: float, side: i
 
 
 def furthest(*trades: NDArray[Any], by_limit: bool = False) -> list[tuple[float, float]]:
-    found = excursions_of(np.concatenate(trades), [BARS], by_limit=by_limit)
+    records = np.concatenate(trades)
+    found = excursions_of(records, trades_by_symbol(records, [BARS]), by_limit=by_limit)
     return [(round(a, 9), round(f, 9)) for a, f in zip(*found, strict=True)]
 
 
@@ -93,7 +96,8 @@ def test_excursions_equal_a_loop_over_the_bars() -> None:
     made["entry_price"] = made["exit_price"] = close[edges[:, 0]]
     lows = [bars.low[first:last].min() for first, last in edges]
     expected = (made["entry_price"] - lows) / made["entry_price"]
-    assert excursions_of(made, [bars], by_limit=False).adverse == pytest.approx(expected)
+    found = excursions_of(made, trades_by_symbol(made, [bars]), by_limit=False)
+    assert found.adverse == pytest.approx(expected)
 
 
 def test_buying_and_holding_parts_the_money_equally_and_waits_for_the_first_bar() -> None:

@@ -5,7 +5,7 @@ import pytest
 
 from apps.engine.metrics.table import METRICS
 from apps.engine.metrics.wire_units import UNITS, round_for_wire
-from apps.engine.units import DECIMALS, Unit, all_rounded, rounded
+from apps.engine.units import DECIMALS, Unit, all_rounded, each_rounded, rounded
 from tests.documented import long_numbers
 
 
@@ -41,3 +41,20 @@ def test_a_field_without_a_unit_of_its_own_has_that_of_the_field_it_stands_in() 
 def test_what_is_no_fraction_stays_as_it_is() -> None:
     values = [12, True, "0.30000000000000004", None]
     assert str(round_for_wire({"profit": values})) == str({"profit": values})
+
+
+def test_a_column_is_rounded_as_its_values_are() -> None:
+    """Ties among them: a number of four decimals and a half is above or below it in binary."""
+    dice = np.random.default_rng(1)
+    values = np.concatenate(
+        [
+            dice.normal(0, 1e4, 10_000),
+            (dice.integers(-(10**9), 10**9, 10_000) + 0.5) / 1e4,
+            dice.integers(-(10**9), 10**9, 1_000) / 1e4,
+            10.0 ** dice.uniform(5, 18, 1_000),
+            [-0.0, -0.00001, 0.00005],
+        ]
+    )
+    for unit in (Unit.RUPEES, Unit.PERCENT):
+        expected = [rounded(value, unit) for value in values.tolist()]
+        assert np.array(each_rounded(values, unit)).tobytes() == np.array(expected).tobytes()

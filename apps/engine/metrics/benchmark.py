@@ -6,10 +6,14 @@ off. None for fewer than two, and where what is divided by does not vary, the la
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.metrics.equity import SAME, deviation, of_a_year, sharpe_ratio
+from apps.engine.candles import Candles
+from apps.engine.metrics.equity import deviation, of_a_year
+from apps.engine.metrics.sharpe import SAME, sharpe_ratio
 
 Floats = NDArray[np.float64]
 
@@ -24,14 +28,13 @@ def beta(returns: Floats, benchmark: Floats) -> float | None:
     return float(np.cov(returns, benchmark)[0, 1] / benchmark.var(ddof=1))
 
 
-def alpha(returns: Floats, benchmark: Floats, periods: int) -> float | None:
+def alpha(returns: Floats, benchmark: Floats, beta: float | None, periods: int) -> float | None:
     """Percent a year beside beta x the benchmark: the rest of a period, compounded (Jensen 1968,
     empyrical). None of a rest that cannot be compounded: MOST_A_DAY or more, or all that there is.
     """
-    slope = beta(returns, benchmark)
-    if slope is None:
+    if beta is None:
         return None
-    rest = float(returns.mean() - slope * benchmark.mean())
+    rest = float(returns.mean() - beta * benchmark.mean())
     return ((1 + rest) ** periods - 1) * 100 if -1 < rest < MOST_A_DAY else None
 
 
@@ -56,3 +59,23 @@ def information_ratio(returns: Floats, benchmark: Floats, periods: int) -> float
 def _is_flat(returns: Floats, *, beside: Floats | None = None) -> bool:
     scale = returns if beside is None else beside
     return len(returns) < 2 or bool(np.ptp(returns) <= SAME * np.abs(scale).max())
+
+
+def buy_and_hold(candles: Sequence[Candles], start: int, ends: NDArray[np.int64]) -> Floats:
+    """What one rupee became at each of `ends` (starts of rows, epoch seconds), f8[ends].
+
+    It is parted equally among the symbols and never moved: each part buys at the open of the
+    symbol's first bar from `start` on, is money until then, and pays no charges.
+    """
+    worth = [_held(bars, start, ends) for bars in candles]
+    mean: Floats = np.mean(worth, axis=0)
+    return mean
+
+
+def _held(bars: Candles, start: int, ends: NDArray[np.int64]) -> Floats:
+    first = int(np.searchsorted(bars.time, start))
+    last = np.searchsorted(bars.time, ends, side="right") - 1
+    if first == len(bars):
+        return np.ones(len(ends))
+    worth: Floats = np.where(last < first, 1.0, bars.close[last] / bars.open[first])
+    return worth

@@ -7,9 +7,9 @@ are those of Asia/Kolkata.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from math import floor, log10
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,11 @@ from apps.engine.candles import DAY, IST, ist_day
 from apps.engine.kernel.reasons import EXIT_REASONS
 from apps.engine.kernel.records import Array
 from apps.engine.metrics.equity import day_ends
-from apps.engine.metrics.trades import SECONDS_AN_HOUR, net_profits, ratio, trade_returns
-from apps.engine.units import Unit, rounded
+from apps.engine.metrics.trades import SECONDS_AN_HOUR, net_profits, trade_returns
+from apps.engine.units import Unit, each_rounded
+
+Floats = NDArray[np.float64]
+Index = NDArray[Any]  # whole numbers of any kind, or truth
 
 WEEKDAYS: Final = (
     "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday",
@@ -27,31 +30,37 @@ WEEKDAYS: Final = (
 HOURS: Final = tuple(f"{hour:02}:00" for hour in range(24))
 SIDES: Final = ("short", "long")
 DAYS, WEEKS, MONTHS, YEARS = "M8[D]", "M8[W]", "M8[M]", "M8[Y]"
+# The newest that are reported: a year of days, five of weeks, fifty of months.
 MOST_PERIODS: Final = {DAYS: 260, WEEKS: 260, MONTHS: 600, YEARS: 600}
-"""The newest that are told: a year of days, five of weeks, fifty of months."""
 
 
 class Group(NamedTuple):
-    """Trades that have something in common, `name`."""
+    """Trades that have something in common, `name`. `win_rate` is percent of those that won or
+    lost, `average` the rupees of a trade; each is None of none.
+    """
 
     name: str
     trades: int
     won: int
     lost: int
+    win_rate: float | None
     gross: float
     charges: float
     profit: float
+    average: float | None
 
-    @property
-    def win_rate(self) -> float | None:
-        """Percent of those that won or lost."""
-        share = ratio(self.won, self.won + self.lost)
-        return None if share is None else share * 100
-
-    @property
-    def average(self) -> float | None:
-        """Rupees a trade."""
-        return ratio(self.profit, self.trades)
+    def to_wire(self) -> dict[str, object]:
+        return {
+            "name": self.name,
+            "trades": self.trades,
+            "winningTrades": self.won,
+            "losingTrades": self.lost,
+            "winRate": self.win_rate,
+            "grossProfit": self.gross,
+            "charges": self.charges,
+            "netProfit": self.profit,
+            "averageProfit": self.average,
+        }
 
 
 class Period(NamedTuple):
@@ -63,28 +72,171 @@ class Period(NamedTuple):
     group: Group
     percent: float
 
+    def to_wire(self) -> dict[str, object]:
+        return self.group.to_wire() | {"returnPercentage": self.percent}
+
+
+class _Grouping(NamedTuple):
+    """A partition of trades: the names of the groups, and the index of each trade's group."""
+
+    names: Sequence[str]
+    group: NDArray[Any]  # whole numbers of any kind, or truth
+
+
+def breakdowns(
+    trades: Array, curve: Array, *, symbols: Sequence[str], capital: float
+) -> dict[str, list[dict[str, object]]]:
+    """Return every breakdown under its name on the wire."""
+    days = _days(trades, curve)
+    lengths = {"byDay": DAYS, "byWeek": WEEKS, "byMonth": MONTHS, "byYear": YEARS}
+    groupings = {
+        "bySymbol": _symbols(trades, symbols),
+        "bySide": _sides(trades),
+        "byExitReason": _exit_reasons(trades),
+        "byWeekday": _weekdays(trades),
+    }
+    periods = {name: _periods(days, capital, length) for name, length in lengths.items()}
+    by_length = [grouping for grouping, _ in periods.values()]
+    groups = _groups(trades, *groupings.values(), *by_length)
+    rows: dict[str, list[Group] | list[Period]] = {
+        name: _traded(some) for name, some in zip(groupings, groups, strict=False)
+    }
+    for (name, (_, percent)), some in zip(periods.items(), groups[len(groupings) :], strict=True):
+        rows[name] = _newest(some, percent, lengths[name])
+    return {name: [row.to_wire() for row in table] for name, table in rows.items()}
+
 
 def by_symbol(trades: Array, symbols: Sequence[str]) -> list[Group]:
-    return _some(_groups(trades, trades["symbol"], symbols))
+    return _traded(*_groups(trades, _symbols(trades, symbols)))
 
 
 def by_side(trades: Array) -> list[Group]:
-    return _some(_groups(trades, (trades["side"] > 0).astype(np.int64), SIDES))
+    return _traded(*_groups(trades, _sides(trades)))
 
 
 def by_exit_reason(trades: Array) -> list[Group]:
-    return _some(_groups(trades, trades["reason"], EXIT_REASONS))
+    return _traded(*_groups(trades, _exit_reasons(trades)))
 
 
 def by_weekday(trades: Array) -> list[Group]:
-    """The weekday of the entry; 1970-01-01 was a Thursday."""
-    return _some(_groups(trades, (ist_day(trades["entry_time"]) + 3) % 7, WEEKDAYS))
+    """By the weekday of the entry."""
+    return _traded(*_groups(trades, _weekdays(trades)))
 
 
 def by_hour(trades: Array) -> list[Group]:
     """By the hour of the entry, by the clock of India: `09:00` has entries before 10:00."""
     hour = (trades["entry_time"] + IST) % DAY // SECONDS_AN_HOUR
-    return _some(_groups(trades, hour, HOURS))
+    return _traded(*_groups(trades, _Grouping(HOURS, hour)))
+
+
+def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[Period]:
+    """Periods of this length in which the curve has a row, oldest first, MOST_PERIODS at most."""
+    grouping, percent = _periods(_days(trades, curve), capital, length)
+    (groups,) = _groups(trades, grouping)
+    return _newest(groups, percent, length)
+
+
+def _newest(groups: Sequence[Group], percent: Sequence[float], length: str) -> list[Period]:
+    return list(map(Period, groups, percent))[-MOST_PERIODS[length] :]
+
+
+def _symbols(trades: Array, symbols: Sequence[str]) -> _Grouping:
+    return _Grouping(symbols, trades["symbol"])
+
+
+def _sides(trades: Array) -> _Grouping:
+    return _Grouping(SIDES, trades["side"] > 0)
+
+
+def _exit_reasons(trades: Array) -> _Grouping:
+    return _Grouping(EXIT_REASONS, trades["reason"])
+
+
+def _weekdays(trades: Array) -> _Grouping:
+    """1970-01-01 was a Thursday."""
+    return _Grouping(WEEKDAYS, (ist_day(trades["entry_time"]) + 3) % 7)
+
+
+class _Days(NamedTuple):
+    """The dates on which the curve has a row, as day numbers, with its equity at their end; and the
+    index of the date on which each trade was left.
+    """
+
+    number: NDArray[np.int64]
+    equity: NDArray[np.float64]
+    of_exit: NDArray[np.intp]
+
+
+def _days(trades: Array, curve: Array) -> _Days:
+    ends = day_ends(curve["time"])
+    number = ist_day(curve["time"][ends]).astype(np.int64)
+    of_exit = np.searchsorted(number, ist_day(trades["exit_time"]))
+    return _Days(number, curve["equity"][ends], of_exit)
+
+
+def _periods(days: _Days, capital: float, length: str) -> tuple[_Grouping, list[float]]:
+    """Return the periods of this length, and the return of equity in each, in percent."""
+    first_dates = _first_dates(days.number, length)
+    dates, starts, period_of_day = np.unique(first_dates, return_index=True, return_inverse=True)
+    last = np.append(starts, len(first_dates))[1:] - 1
+    closes = np.concatenate([[capital], days.equity[last]])
+    before, after = closes[:-1], closes[1:]
+    growth = np.divide(after, before, out=np.ones(len(after)), where=before > 0) - 1
+    names = np.datetime_as_string(dates).tolist()
+    return _Grouping(names, period_of_day[days.of_exit]), (growth * 100).tolist()
+
+
+def _first_dates(days: NDArray[np.int64], length: str) -> NDArray[np.datetime64]:
+    """Return the first date of the period of each day. NumPy's own weeks begin on Thursdays, as
+    1970 did.
+    """
+    if length == WEEKS:
+        return (days - (days + 3) % 7).astype(DAYS)
+    return days.astype(DAYS).astype(length)
+
+
+def _groups(trades: Array, *groupings: _Grouping) -> list[list[Group]]:
+    """Return the groups of each grouping, in the order of their names, all added up at once."""
+    edges = np.cumsum([0, *(len(grouping.names) for grouping in groupings)])
+    index = np.empty((len(groupings), len(trades)), np.intp)
+    for row, grouping, begin in zip(index, groupings, edges, strict=False):
+        np.add(grouping.group, begin, out=row)
+    profit = net_profits(trades)
+    count, won, lost = (
+        np.bincount(index[:, chosen].ravel(), minlength=int(edges[-1]))
+        for chosen in (slice(None), profit > 0, profit < 0)
+    )
+    sums: list[Floats] = []
+    for amounts in (trades["gross"], trades["charges"], profit):
+        weights = np.tile(amounts, len(groupings))
+        total: Any = np.bincount(index.ravel(), weights=weights, minlength=int(edges[-1]))
+        sums.append(total)  # Any: NumPy's types take every count for whole numbers
+    gross, charges, net = sums
+    decided = won + lost
+    groups = list(
+        map(
+            Group,
+            chain.from_iterable(grouping.names for grouping in groupings),
+            count.tolist(),
+            won.tolist(),
+            lost.tolist(),
+            _none_for_zero((won / np.maximum(decided, 1) * 100).tolist(), decided),
+            each_rounded(gross, Unit.RUPEES),
+            each_rounded(charges, Unit.RUPEES),
+            each_rounded(net, Unit.RUPEES),
+            _none_for_zero(each_rounded(net / np.maximum(count, 1), Unit.RUPEES), count),
+        )
+    )
+    return [groups[begin:end] for begin, end in pairwise(edges.tolist())]
+
+
+def _none_for_zero(quotients: list[float], divisors: NDArray[np.int64]) -> list[float | None]:
+    known = zip(quotients, divisors.tolist(), strict=True)
+    return [quotient if divisor else None for quotient, divisor in known]
+
+
+def _traded(groups: Sequence[Group]) -> list[Group]:
+    return [group for group in groups if group.trades]
 
 
 class Bin(NamedTuple):
@@ -115,81 +267,3 @@ def _round_width(least: float) -> float:
     """Return the first of 1, 2 and 5 times a power of ten that is not less."""
     power = 10.0 ** floor(log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least)
-
-
-def by_period(trades: Array, curve: Array, capital: float, length: str) -> list[Period]:
-    """Periods of this length in which the curve has a row, oldest first, MOST_PERIODS at most."""
-    if not len(curve):
-        return []
-    ends = day_ends(curve["time"])
-    each = _period_of(curve["time"][ends], length)
-    periods, first = np.unique(each, return_index=True)
-    last = ends[np.append(first[1:], len(ends)) - 1]
-    closes = np.concatenate([[capital], curve["equity"][last]])
-    before, after = closes[:-1], closes[1:]
-    growth = np.divide(after, before, out=np.ones(len(last)), where=before > 0) - 1
-    place = np.searchsorted(periods, _period_of(trades["exit_time"], length))
-    groups = _groups(trades, place, np.datetime_as_string(periods).tolist())
-    found = [Period(*one) for one in zip(groups, (growth * 100).tolist(), strict=True)]
-    return found[-MOST_PERIODS[length] :]
-
-
-def _period_of(time: NDArray[np.int64], length: str) -> NDArray[np.datetime64]:
-    """Its first date. NumPy's own weeks begin on Thursdays, as 1970 did."""
-    if length == WEEKS:
-        days = ist_day(time).astype(np.int64)
-        return (days - (days + 3) % 7).astype(DAYS)
-    return (time + IST).astype("M8[s]").astype(length)
-
-
-def _some(groups: Sequence[Group]) -> list[Group]:
-    return [group for group in groups if group.trades]
-
-
-def _groups(trades: Array, place: NDArray[np.integer], names: Sequence[str]) -> list[Group]:
-    """One for each name, in the order of the names; `place`: that of each trade's name."""
-    profit = net_profits(trades)
-    counts, won, lost, gross, charges, sums = (
-        np.bincount(place, weights=weights, minlength=len(names)).tolist()
-        for weights in (
-            None, profit > 0, profit < 0, trades["gross"], trades["charges"], profit
-        )
-    )  # fmt: skip
-    return [
-        Group(name, counts[i], int(won[i]), int(lost[i]), gross[i], charges[i], sums[i])
-        for i, name in enumerate(names)
-    ]
-
-
-def breakdowns(
-    trades: Array, curve: Array, *, symbols: Sequence[str], capital: float
-) -> dict[str, list[dict[str, object]]]:
-    """Every breakdown, under its names on the wire."""
-    return {
-        "bySymbol": [_told(group) for group in by_symbol(trades, symbols)],
-        "bySide": [_told(group) for group in by_side(trades)],
-        "byExitReason": [_told(group) for group in by_exit_reason(trades)],
-        "byWeekday": [_told(group) for group in by_weekday(trades)],
-        "byDay": _periods_told(by_period(trades, curve, capital, DAYS)),
-        "byWeek": _periods_told(by_period(trades, curve, capital, WEEKS)),
-        "byMonth": _periods_told(by_period(trades, curve, capital, MONTHS)),
-        "byYear": _periods_told(by_period(trades, curve, capital, YEARS)),
-    }
-
-
-def _periods_told(periods: Sequence[Period]) -> list[dict[str, object]]:
-    return [_told(group) | {"returnPercentage": percent} for group, percent in periods]
-
-
-def _told(group: Group) -> dict[str, object]:
-    return {
-        "name": group.name,
-        "trades": group.trades,
-        "winningTrades": group.won,
-        "losingTrades": group.lost,
-        "winRate": group.win_rate,
-        "grossProfit": rounded(group.gross, Unit.RUPEES),
-        "charges": rounded(group.charges, Unit.RUPEES),
-        "netProfit": rounded(group.profit, Unit.RUPEES),
-        "averageProfit": None if group.average is None else rounded(group.average, Unit.RUPEES),
-    }

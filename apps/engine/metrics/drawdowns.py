@@ -1,6 +1,7 @@
 """Falls of equity under its running peak.
 
 The running peak is that of equity at closes, open positions marked (empyrical, backtesting.py).
+`under` is what `drawdowns` makes of the points of equity.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.engine.kernel.fills import kernel
 from apps.engine.metrics.equity import DUST, Floats
 
 Days = NDArray[np.int32]
@@ -26,23 +28,31 @@ def drawdowns(equity: Floats) -> Floats:
     return under
 
 
+@kernel
+def largest_falls(equity: Floats) -> tuple[float, float]:
+    """Return the largest fall under the running peak, as a fraction of the peak and in rupees, in
+    one pass over all rows; 0 where it is DUST.
+    """
+    peak, fraction, rupees = equity[0], 0.0, 0.0
+    for value in equity:
+        peak = max(peak, value)
+        fall = peak - value
+        if fall > DUST * peak:
+            rupees = max(rupees, fall)
+            fraction = max(fraction, fall / peak)
+    return fraction, rupees
+
+
 def max_drawdown(equity: Floats) -> float:
     """Return the largest fall in percent of the running peak."""
-    return float(drawdowns(equity).max() * 100)
+    return largest_falls(equity)[0] * 100
 
 
-def max_drawdown_amount(equity: Floats) -> float:
-    """Return the largest fall in rupees under the running peak; 0 where that is DUST."""
-    peak = np.maximum.accumulate(equity)
-    under = peak - equity
-    return float(np.where(under > DUST * peak, under, 0.0).max())
-
-
-def ulcer_index(equity: Floats) -> float:
+def ulcer_index(under: Floats) -> float:
     """Return the root of the mean squared drawdown, in percent (Martin and McCann 1989); the first
     point, from which the others are counted, is not one of them.
     """
-    return float(np.sqrt(np.mean(drawdowns(equity)[1:] ** 2)) * 100)
+    return float(np.sqrt(np.mean(under[1:] ** 2)) * 100)
 
 
 class DrawdownEpisodes(NamedTuple):
@@ -56,9 +66,8 @@ class DrawdownEpisodes(NamedTuple):
     depth: Floats
 
 
-def drawdown_episodes(equity: Floats) -> DrawdownEpisodes:
+def drawdown_episodes(under: Floats) -> DrawdownEpisodes:
     """Return all episodes, oldest first."""
-    under = drawdowns(equity)
     edges = np.flatnonzero(np.append(under[:-1] == 0, True))
     depth = np.maximum.reduceat(under, edges)[:-1]
     depth[-1:] = np.maximum(depth[-1:], under[-1])
@@ -82,7 +91,8 @@ def worst_drawdowns(equity: Floats, days: Days, count: int) -> list[Drawdown]:
     """Return the `count` deepest episodes, deepest first; ties go to the older one (the columns of
     pyfolio's gen_drawdown_table). `days`: the date of each point, as a day number.
     """
-    under, episodes = drawdowns(equity), drawdown_episodes(equity)
+    under = drawdowns(equity)
+    episodes = drawdown_episodes(under)
     dates: list[date] = days.astype("M8[D]").tolist()
     worst = []
     for episode in np.argsort(-episodes.depth, kind="stable")[:count].tolist():
@@ -100,11 +110,15 @@ def worst_drawdowns(equity: Floats, days: Days, count: int) -> list[Drawdown]:
     return worst
 
 
-def recovery_days(equity: Floats, days: Days) -> int | None:
+def recovery_days(under: Floats, days: Days) -> int | None:
     """Return the days from the bottom of the largest drawdown to a new peak; None where it has not
     come, or where there was no drawdown. `days`: the date of each point, as a day number.
     """
-    under = drawdowns(equity)
     bottom = int(np.argmax(under))
     back = np.flatnonzero(under[bottom:] == 0)
     return int(days[bottom + back[0]] - days[bottom]) if under[bottom] and len(back) else None
+
+
+def warm_up() -> None:
+    """Compile, or load what was compiled."""
+    largest_falls(np.ones(2))

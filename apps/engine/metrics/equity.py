@@ -12,12 +12,10 @@ from bisect import bisect_left
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from apps.engine.candles import ist_days
+from apps.engine.candles import day_start, ist_day
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.deflation import moments, probability
 
 Floats = NDArray[np.float64]
 Curve = Array | Mapping[str, Array]
@@ -27,16 +25,17 @@ SESSIONS_A_YEAR, WEEKS_A_YEAR = 252, 52
 DAYS_A_YEAR = 365.25
 DUST = 1e-12
 """What binary fractions leave of nothing, as a share of what it was taken from."""
-SAME = 1e-9
-"""Returns that differ by less, as a share of the largest, are equal but for their last bits."""
 DAYS_A_WEEK, LEAST_OF_A_WEEK = 7, 5
 """Days from a weekly bar to the next, and the fewest that may be."""
 
 
 def day_ends(time: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The last row of each date in Asia/Kolkata."""
-    day = ist_days(time)
-    return np.flatnonzero(np.diff(day, append=day[-1:] + 1))
+    """Return the index of the last row of each date in Asia/Kolkata; times ascend."""
+    if not len(time):
+        return np.empty(0, np.int64)
+    first, last = ist_day(time[[0, -1]]).tolist()
+    ends = np.searchsorted(time, day_start(np.arange(first + 1, last + 2, dtype=np.int32)))
+    return ends[np.diff(ends, prepend=0) > 0] - 1
 
 
 def daily_returns(equity: Floats, ends: NDArray[np.int64], capital: float) -> Floats:
@@ -86,40 +85,6 @@ def years_held(days: NDArray[np.int32]) -> float:
     return len(days) / periods_a_year(days)
 
 
-def sharpe_ratio(returns: Floats) -> float | None:
-    """Mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
-
-    None for fewer than two returns, or when all are equal, the last bits aside.
-    """
-    return sharpe_ratios(returns[np.newaxis])[0]
-
-
-def sharpe_ratios(returns: Floats) -> list[float | None]:
-    """Of each row."""
-    rows, count = returns.shape
-    if count < 2:
-        return [None] * rows
-    least, most = returns.min(axis=1), returns.max(axis=1)
-    flat = most - least <= SAME * np.maximum(np.abs(least), np.abs(most))
-    mean = np.add.reduce(returns, axis=1) / count
-    apart = returns - mean[:, np.newaxis]
-    spread = np.sqrt(np.add.reduce(apart * apart, axis=1) / (count - 1))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = (mean / spread).tolist()
-    return [None if same else one for same, one in zip(flat.tolist(), ratios, strict=True)]
-
-
-def rolling_sharpe_ratio(returns: Floats, window: int, periods: int) -> Floats:
-    """Return the Sharpe ratio of the last `window` returns at each return, for a year (pyfolio's
-    rolling_sharpe): NaN before there are so many, and where it has none.
-    """
-    rolling = np.full(len(returns), np.nan)
-    if window <= len(returns):
-        ratios = sharpe_ratios(sliding_window_view(returns, window))
-        rolling[window - 1 :] = np.array(ratios, np.float64) * float(periods**0.5)
-    return rolling
-
-
 def of_a_year(of_one: float | None, periods: int) -> float | None:
     """A ratio of mean to deviation, of so many periods a year, for a year."""
     return None if of_one is None else of_one * float(periods**0.5)
@@ -154,26 +119,6 @@ def omega_ratio(returns: Floats) -> float | None:
     """Gains over losses, summed (Keating and Shadwick 2002, threshold 0); None without a loss."""
     lost = -float(returns[returns < 0].sum())
     return float(returns[returns > 0].sum()) / lost if lost else None
-
-
-def skewness(returns: Floats) -> float | None:
-    """Of the population's moments. None where Sharpe has none."""
-    return None if sharpe_ratio(returns) is None else moments(returns)[0]
-
-
-def kurtosis(returns: Floats) -> float | None:
-    """Of the population's moments, 3 for a normal distribution. None where Sharpe has none."""
-    return None if sharpe_ratio(returns) is None else moments(returns)[1]
-
-
-def probabilistic_sharpe_ratio(returns: Floats) -> float | None:
-    """Percent: how likely the true Sharpe ratio is above 0 (Bailey and Lopez de Prado 2012)."""
-    sharpe = sharpe_ratio(returns)
-    if sharpe is None:
-        return None
-    skew, kurt = moments(returns)
-    chance = probability(sharpe, 0.0, returns=len(returns), skewness=skew, kurtosis=kurt)
-    return None if chance is None else chance * 100
 
 
 def value_at_risk(returns: Floats, tail: float) -> float | None:

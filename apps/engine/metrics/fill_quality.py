@@ -15,26 +15,26 @@ from apps.engine.candles import (
     Candles,
     bar_ends,
     ist_day,
-    ist_days,
 )
 from apps.engine.kernel.reasons import EXIT_REASONS
-from apps.engine.kernel.records import Array
+from apps.engine.metrics.equity import day_ends
+from apps.engine.metrics.trade_bars import Indices, SymbolTrades
 from apps.engine.sessions import Sessions
 
 Floats = NDArray[np.float64]
+Times = NDArray[np.int64]
 
 LATE_BARS = 3
 """A fill is late after more bars than these."""
 THIN_SHARE = 0.1
 """A fill is thin that takes more of its bar's volume than this fraction."""
 
-_DECIDED_AT_A_CLOSE = [
-    EXIT_REASONS.index(name)
-    for name in ("signal", "opposite_signal", "max_holding", "daily_loss_limit", "stopped")
-]
-"""Exits that a close decides and the symbol's next open fills."""
-_NO_FILLS = [EXIT_REASONS.index(name) for name in ("end_of_data", "expiry")]
-"""Exits that no order in the bar makes."""
+# Whether an exit, by its reason, is decided at a close and filled at the symbol's next open.
+_DECIDED_AT_A_CLOSE = np.isin(
+    EXIT_REASONS, ("signal", "opposite_signal", "max_holding", "daily_loss_limit", "stopped")
+)
+# Whether no order in the bar makes the exit.
+_WITHOUT_ORDER = np.isin(EXIT_REASONS, ("end_of_data", "expiry"))
 
 
 class FillQuality(NamedTuple):
@@ -58,22 +58,15 @@ class FillQuality(NamedTuple):
 
 
 def fill_quality_of(
-    trades: Array,
-    candles: Sequence[Candles],
-    calendars: Sequence[Sessions | None],
-    timeframe: str,
+    by_symbol: Sequence[SymbolTrades], calendars: Sequence[Sessions | None], timeframe: str
 ) -> FillQuality:
-    """The facts of TRADE records, by the bars that were simulated and the calendars of their
-    symbols, both in the order of the symbols.
-    """
-    fills = unknown_fill_quality(len(trades))
-    for index, (bars, sessions) in enumerate(zip(candles, calendars, strict=True)):
-        rows = np.flatnonzero(trades["symbol"] == index)
-        if len(rows):
-            of_symbol = _of_symbol(trades.take(rows), bars, sessions, timeframe)
-            for column, values in zip(fills, of_symbol, strict=True):
-                column[rows] = values
-    return fills
+    """Return the facts of trades with their bars; `calendars` are in the order of the symbols."""
+    quality = unknown_fill_quality(sum(len(symbol.rows) for symbol in by_symbol))
+    for symbol in by_symbol:
+        of_symbol = _of_symbol(symbol, calendars[symbol.symbol], timeframe)
+        for column, values in zip(quality, of_symbol, strict=True):
+            column[symbol.rows] = values
+    return quality
 
 
 def unknown_fill_quality(count: int) -> FillQuality:
@@ -98,27 +91,22 @@ def is_late(bars: Floats) -> NDArray[np.bool_]:
     return bars > LATE_BARS  # never true of NaN
 
 
-def _of_symbol(
-    trades: Array, bars: Candles, sessions: Sessions | None, timeframe: str
-) -> FillQuality:
-    entry = np.searchsorted(bars.time, trades["entry_time"])
-    leave = np.searchsorted(bars.time, trades["exit_time"])
-    volume = bars.volume if bars.volume.any() else np.full(len(bars), np.nan)
-    volume_at_exit = np.where(np.isin(trades["reason"], _NO_FILLS), np.nan, volume[leave])
-    decided = np.isin(trades["reason"], _DECIDED_AT_A_CLOSE)
+def _of_symbol(symbol: SymbolTrades, sessions: Sessions | None, timeframe: str) -> FillQuality:
+    bars, reason = symbol.candles, np.ascontiguousarray(symbol.trades["reason"])
+    entry_volume, exit_volume = bars.volume[symbol.entry], bars.volume[symbol.exit]
+    if not entry_volume.all() and not bars.volume.any():  # nobody knows what was traded
+        entry_volume, exit_volume = (np.full(len(reason), np.nan) for _ in range(2))
+    exit_volume[_WITHOUT_ORDER[reason]] = np.nan
     if sessions is None:
-        unknown = np.full(len(trades), np.nan)
-        return FillQuality(unknown, unknown, volume[entry], unknown, unknown, volume_at_exit)
+        unknown = np.full(len(reason), np.nan)
+        return FillQuality(unknown, unknown, entry_volume, unknown, unknown, exit_volume)
     clock = _SessionClock(bars, sessions, timeframe)
-    entry_bars, entry_minutes = clock.delays(entry)
-    exit_bars, exit_minutes = clock.delays(leave)
+    entry_bars, entry_minutes = clock.delays(symbol.entry)
+    exit_bars, exit_minutes = clock.delays(symbol.exit)
+    at_once = ~_DECIDED_AT_A_CLOSE[reason]
+    exit_bars[at_once] = exit_minutes[at_once] = np.nan
     return FillQuality(
-        entry_bars,
-        entry_minutes,
-        volume[entry],
-        np.where(decided, exit_bars, np.nan),
-        np.where(decided, exit_minutes, np.nan),
-        volume_at_exit,
+        entry_bars, entry_minutes, entry_volume, exit_bars, exit_minutes, exit_volume
     )
 
 
@@ -130,58 +118,67 @@ class _SessionClock:
     """
 
     def __init__(self, bars: Candles, sessions: Sessions, timeframe: str) -> None:
-        self._time, self._sessions, self._timeframe = bars.time, sessions, timeframe
+        self._time, self._sessions = bars.time, sessions
+        self._timeframe, self._length = timeframe, TIMEFRAMES[timeframe]
         self._first = int(ist_day(bars.time[:1])[0])
         last = int(ist_day(bars.time[-1:])[0]) + TIMEFRAMES["1w"] // DAY
         days = np.arange(self._first, last + 1, dtype=np.int32)
         has_bar = np.zeros(len(days), np.bool_)
-        has_bar[ist_days(bars.time) - self._first] = True
+        has_bar[self._day(bars.time[day_ends(bars.time)])] = True
         is_session = sessions.is_session(days) & (sessions.certain_closes(days) >= 0) | has_bar
         self._opens, closes = sessions.hours(days)
         self._seconds = np.where(is_session & (self._opens >= 0), closes - self._opens, 0)
-        self._slots = -(-self._seconds // TIMEFRAMES[timeframe])
+        self._slots = -(-self._seconds // self._length)
         self._seconds_before = _sums_before(self._seconds)
         self._slots_before = _sums_before(self._slots)
         self._sessions_before = _sums_before(is_session.astype(np.int64))
 
-    def delays(self, filled: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """Bars and minutes of sessions that passed before fills in the bars of these indices; NaN
-        on dates of which nobody knows the hours.
+    def delays(self, filled: Indices) -> tuple[Floats, Floats]:
+        """Return the bars and minutes of sessions that passed before fills in the bars of these
+        indices; NaN on dates of which nobody knows the hours. None pass before a bar that follows
+        the one before it directly, on the same date, as most do.
         """
-        before, after = self._time[np.maximum(filled - 1, 0)], self._time[filled]
-        length = TIMEFRAMES[self._timeframe]
-        if length < DAY:
-            bars = self._slots_until(after) - self._slots_until(before) - 1
-            ends = bar_ends(before, self._timeframe, self._sessions)
-            seconds = self._seconds_until(after) - self._seconds_until(ends)
-        else:
-            first, last = self._day(before) + length // DAY, self._day(after)
-            bars = self._sessions_before[last] - self._sessions_before[first]
-            bars = bars if length == DAY else (last - first) * DAY // length
-            seconds = self._seconds_before[last] - self._seconds_before[first]
-        known = self._opens[self._day(after)] >= 0
-        return (
-            np.where(known, np.maximum(bars, 0), np.nan),
-            np.where(known, np.maximum(seconds, 0) / 60, np.nan),
-        )
+        starts, before = self._time[filled], self._time[np.maximum(filled - 1, 0)]
+        day = self._day(starts)
+        waited = np.flatnonzero((starts - before != self._length) | (day != self._day(before)))
+        bars, minutes = np.zeros(len(filled)), np.zeros(len(filled))
+        passed = self._passed if self._length < DAY else self._days_passed
+        bars[waited], seconds = passed(before[waited], starts[waited])
+        minutes[waited] = np.maximum(seconds, 0) / 60
+        unknown = self._opens[day] < 0
+        bars[unknown] = minutes[unknown] = np.nan
+        return np.maximum(bars, 0), minutes
 
-    def _seconds_until(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _passed(self, before: Times, starts: Times) -> tuple[Times, Times]:
+        """Bars and seconds of sessions from the end of one bar to the start of a later one."""
+        ends = bar_ends(before, self._timeframe, self._sessions)
+        bars = self._slots_until(starts) - self._slots_until(before) - 1
+        return bars, self._seconds_until(starts) - self._seconds_until(ends)
+
+    def _days_passed(self, before: Times, starts: Times) -> tuple[Times, Times]:
+        """`_passed`, of bars of a day or a week."""
+        first, last = self._day(before) + self._length // DAY, self._day(starts)
+        sessions = self._sessions_before[last] - self._sessions_before[first]
+        bars = sessions if self._length == DAY else (last - first) * DAY // self._length
+        return bars, self._seconds_before[last] - self._seconds_before[first]
+
+    def _seconds_until(self, moments: Times) -> Times:
         """Of sessions, before each moment."""
         day = self._day(moments)
         today = np.clip(moments - self._opens[day], 0, self._seconds[day])
         return np.asarray(self._seconds_before[day] + today)
 
-    def _slots_until(self, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _slots_until(self, starts: Times) -> Times:
         """How many bars of the timeframe could have started before each bar."""
         day = self._day(starts)
-        today = (starts - self._opens[day]) // TIMEFRAMES[self._timeframe]
+        today = (starts - self._opens[day]) // self._length
         last = np.maximum(self._slots[day] - 1, 0)
         return np.asarray(self._slots_before[day] + np.clip(today, 0, last))
 
-    def _day(self, moments: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _day(self, moments: Times) -> Times:
         """Indices of dates."""
         return (moments + IST) // DAY - self._first
 
 
-def _sums_before(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def _sums_before(values: Times) -> Times:
     return np.concatenate([[0], np.cumsum(values)])

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from apps.engine.candles import Candles
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import Curve, returns_of, sharpe_ratios
+from apps.engine.metrics.equity import Curve, returns_of
 from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.sharpe import sharpe_ratios
 from apps.engine.metrics.trades import net_profits
 
 NO_FLAGS: Final = np.empty(0, np.uint8)

@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles, ist_day
+from apps.engine.candles import Candles, are_one, ist_day
 from apps.engine.kernel.records import Array
 from apps.engine.lazy import lazy
+from apps.engine.metrics.benchmark import beta, buy_and_hold
 from apps.engine.metrics.drawdowns import (
     DrawdownEpisodes,
     drawdown_episodes,
-    max_drawdown,
-    max_drawdown_amount,
+    drawdowns,
+    largest_falls,
 )
 from apps.engine.metrics.equity import (
     Curve,
@@ -23,14 +24,18 @@ from apps.engine.metrics.equity import (
     day_ends,
     days_covered,
     periods_a_year,
-    sharpe_ratio,
     years_held,
 )
-from apps.engine.metrics.excursions import Excursions, buy_and_hold, excursions_of
+from apps.engine.metrics.excursions import Excursions, excursions_of
+from apps.engine.metrics.sharpe import SharpeEstimate, sharpe_estimate, sharpe_ratio
+from apps.engine.metrics.trade_bars import (
+    SymbolTrades,
+    late_square_offs,
+    trades_by_symbol,
+)
 from apps.engine.metrics.trades import (
     exposure,
     holding_hours,
-    late_square_offs,
     net_profits,
     total,
     turnover,
@@ -93,10 +98,22 @@ class ResultData:
         return turnover(self.trades)
 
     @lazy
+    def by_symbol(self) -> list[SymbolTrades]:
+        """The trades with the bars that they were entered and left in; none without candles."""
+        return trades_by_symbol(self.trades, self.candles) if self.candles else []
+
+    @lazy
     def exposure(self) -> float:
         """Percent of rows."""
-        late = late_square_offs(self.trades, self.candles, self.flags)
-        return exposure(self.trades, self.curve["time"], late)
+        time = self.curve["time"]
+        late = late_square_offs(self.by_symbol, self.candles, self.flags)
+        if len(self.by_symbol) == 1 and are_one(time, self.candles[0].time):  # rows are bars
+            first, end = self.by_symbol[0].entry, self.by_symbol[0].exit + 1
+        else:
+            first = np.searchsorted(time, self.trades["entry_time"])
+            end = np.searchsorted(time, self.trades["exit_time"]) + 1
+        end[list(late)] = np.searchsorted(time, list(late.values()))
+        return exposure(first, end, len(time))
 
     @lazy
     def equity(self) -> Floats:
@@ -104,14 +121,9 @@ class ResultData:
         return np.concatenate([[self.capital], self.curve["equity"]])
 
     @lazy
-    def max_drawdown(self) -> float:
-        """Percent of the running peak."""
-        return max_drawdown(self.equity)
-
-    @lazy
-    def max_drawdown_amount(self) -> float:
-        """Rupees under the running peak."""
-        return max_drawdown_amount(self.equity)
+    def largest_falls(self) -> tuple[float, float]:
+        """Under the running peak of all rows: a fraction of it, and rupees."""
+        return largest_falls(self.equity)
 
     @lazy
     def ends(self) -> NDArray[np.int64]:
@@ -132,6 +144,10 @@ class ResultData:
     def sharpe(self) -> float | None:
         """The ratio of daily returns, nothing annualised."""
         return sharpe_ratio(self.daily)
+
+    @lazy
+    def sharpe_estimate(self) -> SharpeEstimate | None:
+        return sharpe_estimate(self.sharpe, self.daily)
 
     @lazy
     def days(self) -> int:
@@ -155,9 +171,13 @@ class ResultData:
         return np.concatenate([days[:1], days])
 
     @lazy
+    def under(self) -> Floats:
+        """How far each of `closes` lies under their running peak, a fraction of it."""
+        return drawdowns(self.closes)
+
+    @lazy
     def drawdown_episodes(self) -> DrawdownEpisodes:
-        """Of `closes` under their peak."""
-        return drawdown_episodes(self.closes)
+        return drawdown_episodes(self.under)
 
     @lazy
     def drawdown_days(self) -> NDArray[np.int32]:
@@ -167,14 +187,14 @@ class ResultData:
 
     @lazy
     def excursions(self) -> Excursions | None:
-        if not len(self.candles):
+        if not self.candles:
             return None
-        return excursions_of(self.trades, self.candles, by_limit=self.by_limit)
+        return excursions_of(self.trades, self.by_symbol, by_limit=self.by_limit)
 
     @lazy
     def benchmark(self) -> Floats | None:
         """1, then what buying and holding the symbols made of it by the end of each day."""
-        if not len(self.candles):
+        if not self.candles:
             return None
         held = buy_and_hold(self.candles, int(self.curve["time"][0]), self.ends)
         return np.concatenate([[1.0], held])
@@ -185,6 +205,10 @@ class ResultData:
         if self.benchmark is None or not len(self.daily):
             return None
         return self.daily, self.benchmark[1:] / self.benchmark[:-1] - 1
+
+    @lazy
+    def beta(self) -> float | None:
+        return None if self.beside is None else beta(*self.beside)
 
     @lazy
     def _day_ends(self) -> NDArray[np.int64]:

@@ -21,6 +21,7 @@ from apps.engine.metrics import benchmark as beside
 from apps.engine.metrics import drawdowns, equity
 from apps.engine.metrics import trades as trade
 from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.sharpe import sharpe_ratio
 from apps.engine.metrics.trades import Floats, ratio, total
 from apps.engine.units import Unit, rounded
 
@@ -194,32 +195,33 @@ TRADES: Final[Mapping[str, Metric]] = {
 
 EQUITY: Final[Mapping[str, Metric]] = {
     "sharpeRatio": Metric(RATIO, "Mean return of a trade over its deviation.",
-        lambda f: equity.sharpe_ratio(f.profit / f.trades["value"])),
+        lambda f: sharpe_ratio(f.profit / f.trades["value"])),
     "sharpeRatioAnnualized": Metric(RATIO, "Of daily equity.",
         lambda f: equity.of_a_year(f.sharpe, f.periods_a_year), annual=True),
     "probabilisticSharpeRatio": Metric(PERCENT, "How likely the true Sharpe ratio is above 0.",
-        lambda f: equity.probabilistic_sharpe_ratio(f.daily)),
+        lambda f: f.sharpe_estimate and _percent(f.sharpe_estimate.probability(0.0))),
     "sortinoRatio": Metric(RATIO, "Mean over downside deviation, of daily equity.",
         lambda f: equity.of_a_year(equity.sortino_ratio(f.daily), f.periods_a_year), annual=True),
     "calmarRatio": Metric(RATIO, "Growth a year over the largest drawdown.",
-        lambda f: _over(_growth(f), f.max_drawdown), annual=True, within_days=True),
+        lambda f: _over(_growth(f), f.largest_falls[0] * 100), annual=True, within_days=True),
     "martinRatio": Metric(RATIO, "Growth a year over the ulcer index.",
-        lambda f: _over(_growth(f), drawdowns.ulcer_index(f.closes)), annual=True),
+        lambda f: _over(_growth(f), drawdowns.ulcer_index(f.under)), annual=True),
     "omegaRatio": Metric(RATIO, "Daily gains over daily losses.",
         lambda f: equity.omega_ratio(f.daily)),
     "recoveryFactor": Metric(RATIO, "Net profit over the largest drawdown in rupees.",
-        lambda f: _over(f.net, f.max_drawdown_amount), within_days=True),
+        lambda f: _over(f.net, f.largest_falls[1]), within_days=True),
     "cagr": Metric(PERCENT, "Growth a year, compounded.", _growth, annual=True),
     "annualVolatility": Metric(PERCENT, "Deviation of daily returns, for a year.",
         lambda f: equity.of_a_year(equity.deviation(f.daily), f.periods_a_year), falls=True,
         annual=True),
-    "skewness": Metric(RATIO, "Of daily returns.", lambda f: equity.skewness(f.daily)),
+    "skewness": Metric(RATIO, "Of daily returns.",
+        lambda f: f.sharpe_estimate and f.sharpe_estimate.skewness),
     "kurtosis": Metric(RATIO, "Of daily returns; 3 is normal.",
-        lambda f: equity.kurtosis(f.daily), falls=True),
+        lambda f: f.sharpe_estimate and f.sharpe_estimate.kurtosis, falls=True),
     "maxDrawdown": Metric(PERCENT, "The largest fall, of the running peak.",
-        lambda f: f.max_drawdown, falls=True, within_days=True),
+        lambda f: f.largest_falls[0] * 100, falls=True, within_days=True),
     "maxDrawdownAmount": Metric(RUPEES, "The largest fall in rupees.",
-        lambda f: f.max_drawdown_amount, falls=True, within_days=True),
+        lambda f: f.largest_falls[1], falls=True, within_days=True),
     "averageDrawdown": Metric(PERCENT, "The largest fall of each spell under the peak, by days.",
         lambda f: _percent(trade.mean(f.drawdown_episodes.depth)) or 0.0, falls=True),
     "maxDrawdownDays": Metric(DAYS, "The longest spell under the peak, by the calendar.",
@@ -227,11 +229,11 @@ EQUITY: Final[Mapping[str, Metric]] = {
     "averageDrawdownDays": Metric(DAYS, "Of a spell under the peak, by the calendar.",
         lambda f: trade.mean(f.drawdown_days) or 0.0, falls=True),
     "recoveryDays": Metric(DAYS, "From the largest fall's bottom to a new peak; null without one.",
-        lambda f: drawdowns.recovery_days(f.closes, f.dates), falls=True),
+        lambda f: drawdowns.recovery_days(f.under, f.dates), falls=True),
     "underwaterPercentage": Metric(PERCENT, "Days that end under the peak.",
-        lambda f: float((drawdowns.drawdowns(f.closes)[1:] > 0).mean() * 100), falls=True),
+        lambda f: float((f.under[1:] > 0).mean() * 100), falls=True),
     "ulcerIndex": Metric(PERCENT, "Root of the mean squared drawdown of days.",
-        lambda f: drawdowns.ulcer_index(f.closes), falls=True),
+        lambda f: drawdowns.ulcer_index(f.under), falls=True),
     "bestDay": Metric(PERCENT, "The largest daily return.",
         lambda f: _percent(trade.largest(f.daily))),
     "worstDay": Metric(PERCENT, "The smallest daily return.",
@@ -253,9 +255,10 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
     "benchmarkMaxDrawdown": Metric(PERCENT, "Its largest fall, by days.",
         lambda f: _benchmark(f, drawdowns.max_drawdown), falls=True, within_days=True),
     "alpha": Metric(PERCENT, "A year, beside beta x the benchmark.",
-        lambda f: _beside_a_year(f, beside.alpha), annual=True, within_days=True),
+        lambda f: f.beside and beside.alpha(*f.beside, f.beta, f.periods_a_year), annual=True,
+        within_days=True),
     "beta": Metric(RATIO, "Movement with the benchmark's.",
-        lambda f: _beside(f, beside.beta), within_days=True),
+        lambda f: f.beta, within_days=True),
     "correlation": Metric(RATIO, "With the benchmark, -1 to 1.",
         lambda f: _beside(f, beside.correlation), within_days=True),
     "trackingError": Metric(PERCENT, "Deviation from the benchmark, for a year.",
@@ -264,7 +267,7 @@ BENCHMARK: Final[Mapping[str, Metric]] = {
     "informationRatio": Metric(RATIO, "Mean difference to the benchmark over its deviation.",
         lambda f: _beside_a_year(f, beside.information_ratio), annual=True, within_days=True),
     "treynorRatio": Metric(PERCENT, "Growth a year for each unit of beta.",
-        lambda f: _over(_growth(f), _beside(f, beside.beta)), annual=True, within_days=True),
+        lambda f: _over(_growth(f), f.beta), annual=True, within_days=True),
 }  # fmt: skip
 """Beside buying and holding, without charges, by daily returns."""
 

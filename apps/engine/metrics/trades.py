@@ -6,23 +6,17 @@ in rupees net of charges. A ratio whose denominator is empty is None, never NaN 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.engine.candles import Candles
-from apps.engine.kernel.codes import BY_SQUARE_OFF, LAST_OF_SESSION
 from apps.engine.kernel.records import Array
-from apps.engine.metrics.equity import DUST, sharpe_ratio
+from apps.engine.metrics.equity import DUST
+from apps.engine.metrics.sharpe import sharpe_ratio
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 
 SECONDS_AN_HOUR = 3600
-
-NONE_LATE: Final[Mapping[int, int]] = MappingProxyType({})
 
 
 def net_profits(trades: Array) -> Floats:
@@ -126,39 +120,12 @@ def longest_run(truth: NDArray[np.bool_]) -> int:
     return int(np.diff(ends).max()) - 1
 
 
-def exposure(trades: Array, time: NDArray[np.int64], late: Mapping[int, int] = NONE_LATE) -> float:
-    """Percent of rows in which a position was open for any part (as backtesting.py has it).
-
-    `late` are those of `late_square_offs`, open until the row before.
+def exposure(first: Indices, end: Indices, rows: int) -> float:
+    """Return the percent of rows in which a position was open for any part (as backtesting.py has
+    it). Each trade was open in the rows from `first` to before `end`.
     """
-    edges = np.zeros(len(time) + 1, np.int64)
-    ends = np.searchsorted(time, trades["exit_time"]) + 1
-    for index, squared_off in late.items():
-        ends[index] = np.searchsorted(time, squared_off)
-    np.add.at(edges, np.searchsorted(time, trades["entry_time"]), 1)
-    np.add.at(edges, ends, -1)
-    return float((np.cumsum(edges[:-1]) > 0).mean() * 100)
-
-
-def late_square_offs(
-    trades: Array, candles: Sequence[Candles], flags: NDArray[np.uint8]
-) -> dict[int, int]:
-    """By index, the trades whose symbol had no last bar in its session (engine rule 9), and the
-    start of the bar before which each was squared off at its last close.
-
-    `flags` u1[bars] are those of all candles, one symbol after the other; none where nothing is
-    squared off.
-    """
-    found: dict[int, int] = {}
-    begins = 0
-    for symbol, bars in enumerate(candles if len(flags) else ()):
-        own = flags[begins : begins + len(bars)]
-        begins += len(bars)
-        mine = (trades["symbol"] == symbol) & (trades["reason"] == BY_SQUARE_OFF)
-        indices = np.flatnonzero(mine)
-        first = np.searchsorted(bars.time, trades["entry_time"][indices])
-        last = np.searchsorted(bars.time, trades["exit_time"][indices])
-        at_close = last - first + 1 == trades["bars"][indices]
-        late = at_close & (own[last] & LAST_OF_SESSION == 0) & (last + 1 < len(bars))
-        found |= zip(indices[late].tolist(), bars.time[last[late] + 1].tolist(), strict=True)
-    return found
+    order = np.argsort(first, kind="stable")
+    begins, ends = first[order], end[order]
+    before = np.maximum.accumulate(np.concatenate([[0], ends[:-1]]))
+    held = np.maximum(ends - np.maximum(begins, before), 0)
+    return float(held.sum() / rows * 100)

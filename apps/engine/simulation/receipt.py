@@ -16,48 +16,50 @@ from apps.engine.charges import Schedule, has_rates
 from apps.engine.kernel.records import ENGINE_VERSION
 from apps.engine.language.strategy import Strategy
 from apps.engine.metrics.fill_quality import LATE_BARS, THIN_SHARE, FillQuality, is_late, is_thin
-from apps.engine.simulation.timeline import History, Note, Track
+from apps.engine.simulation.stage import Stage
+from apps.engine.simulation.timeline import Note, Track
 from apps.engine.symbols import parse
 
 
 def receipt(
     strategy: Strategy,
-    histories: Sequence[History],
-    tracks: Sequence[Track],
+    stage: Stage,
     schedule: Schedule,
     *,
-    start: int,
-    end: int,
+    candles_hash: str,
     capital: float,
     seed: int,
     notes: Sequence[Note],
 ) -> dict[str, object]:
     """Equal receipts mean equal results, to the last byte (rule 14).
 
-    `configuration`, `candles` and `rulebook` (charges, contracts, square-off, at which bars longer
-    candles count) are SHA-256 in hex.
+    `configuration`, `candles` (what `hash_candles` returns) and `rulebook` (charges, contracts,
+    square-off, at which bars longer candles count) are SHA-256 in hex.
     """
-    used = [
-        candles
-        for track in tracks
-        for candles in (track.used, *(one.candles for one in track.longer.values()))
-    ]
-    candles = [getattr(one, column.name) for one in used for column in fields(one)]
-    contracts = [asdict(history.contract) for history in histories]
-    seen = [one.seen for track in tracks for one in track.longer.values()]
+    contracts = [asdict(history.contract) for history in stage.histories]
+    seen = [longer.seen for track in stage.tracks for longer in track.longer.values()]
+    flags = [track.flags for track in stage.tracks]
     return {
         "engineVersion": ENGINE_VERSION,
         "configuration": hash_of(strategy.model_dump(mode="json", exclude_none=True)),
-        "candles": _hash_columns(candles),
-        "rulebook": hash_of(
-            [schedule, contracts, _hash_columns([*(track.flags for track in tracks), *seen])]
-        ),
-        "start": start,
-        "end": end,
+        "candles": candles_hash,
+        "rulebook": hash_of([schedule, contracts, _hash_columns([*flags, *seen])]),
+        "start": stage.start,
+        "end": stage.end,
         "capital": capital,
         "seed": seed,
         "notes": [asdict(note) for note in notes],
     }
+
+
+def hash_candles(tracks: Sequence[Track]) -> str:
+    """Return the hash of all candles that were read: a second for every two gigabytes."""
+    read = [
+        candles
+        for track in tracks
+        for candles in (track.used, *(longer.candles for longer in track.longer.values()))
+    ]
+    return _hash_columns([getattr(one, column.name) for one in read for column in fields(one)])
 
 
 def hash_of(value: object) -> str:
@@ -74,33 +76,26 @@ def _hash_columns(columns: Sequence[NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def notes_on(
-    strategy: Strategy,
-    histories: Sequence[History],
-    tracks: Sequence[Track],
-    schedule: Schedule,
-    *,
-    ruined: bool,
-) -> list[Note]:
+def notes_on(strategy: Strategy, stage: Stage, schedule: Schedule, *, ruined: bool) -> list[Note]:
     """What the reader of a result must know."""
-    found = [note for history in histories for note in history.notes]
-    found += _on_bars_out_of_session(strategy, tracks)
+    notes = [note for history in stage.histories for note in history.notes]
+    notes += _on_bars_out_of_session(strategy, stage.tracks)
     free = [
         history.symbol
-        for history, track in zip(histories, tracks, strict=True)
+        for history, track in zip(stage.histories, stage.tracks, strict=True)
         if not has_rates(
             schedule, history.contract.segment, int(ist_day(track.candles.time[:1])[0])
         )
     ]
     if free:
-        found.append(Note("no_charges", f"No charges are included for {', '.join(free)}."))
+        notes.append(Note("no_charges", f"No charges are included for {', '.join(free)}."))
     if _sells_shares_short(strategy):
         message = "Shares are sold short in delivery here; exchanges allow that intraday only."
-        found.append(Note("delivery_shorts", message))
+        notes.append(Note("delivery_shorts", message))
     if ruined:
         message = "Equity fell to zero or below; the simulation ended there, at the last close."
-        found.append(Note("ruined", message))
-    return found
+        notes.append(Note("ruined", message))
+    return notes
 
 
 def notes_on_fills(quantity: NDArray[np.float64], fills: FillQuality) -> list[Note]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +34,7 @@ from apps.engine.simulation.plan import (
     terms_of,
 )
 from apps.engine.simulation.plays import Played, Progress, play, to_nobody
-from apps.engine.simulation.receipt import notes_on, notes_on_fills, receipt
+from apps.engine.simulation.receipt import hash_candles, notes_on, notes_on_fills, receipt
 from apps.engine.simulation.stage import Stage, stage_of
 from apps.engine.simulation.timeline import Cues, History, Track
 
@@ -92,9 +93,14 @@ def simulate(
     stage = stage_of(strategy, histories, start=start, end=end, report=report)
     schedule = charged(strategy, schedule)
     plan = plan_of(strategy)
-    terms, cued = terms_of(stage.contracts, schedule), stage.cued(required_inputs(strategy), plan)
-    played = play(plan, *cued, terms, capital=capital, report=report, candles=stage.candles)
-    return result_of(strategy, stage, schedule, played, capital=capital, seed=seed)
+    with ThreadPoolExecutor(1) as pool:  # hashing takes as long as simulating, and needs no lock
+        candles_hash = pool.submit(hash_candles, stage.tracks)
+        terms, cued = terms_of(stage.contracts, schedule), stage.cued(required_inputs(strategy), plan)
+        played = play(plan, *cued, terms, capital=capital, report=report, candles=stage.candles)
+        return result_of(
+            strategy, stage, schedule, played, capital=capital, seed=seed,
+            candles_hash=candles_hash.result,
+        )  # fmt: skip
 
 
 def result_of(
@@ -105,34 +111,31 @@ def result_of(
     *,
     capital: float,
     seed: int,
+    candles_hash: Callable[[], str] | None = None,
 ) -> Result:
-    """What was played, with its figures and its receipt."""
+    """What was played, with its figures and its receipt. `candles_hash` returns what
+    `hash_candles` does, where it is worked out elsewhere.
+    """
     facts = played.facts
     calendars = [history.sessions for history in stage.histories]
-    fills = fill_quality_of(facts.trades, stage.candles, calendars, strategy.basicInfo.timeframe)
+    fills = fill_quality_of(facts.by_symbol, calendars, strategy.basicInfo.timeframe)
     notes = [
-        *notes_on(strategy, stage.histories, stage.tracks, schedule, ruined=played.ruined),
+        *notes_on(strategy, stage, schedule, ruined=played.ruined),
         *notes_on_fills(facts.trades["quantity"], fills),
     ]
+    metrics = performance(facts, rejected=played.rejected, paid=played.paid)
     return Result(
         symbols=stage.symbols,
         trades=facts.trades,
         curve=curve_of(played),
         excursions=facts.excursions,
         fills=fills,
-        performance=performance(facts, rejected=played.rejected, paid=played.paid),
+        performance=metrics,
         receipt=receipt(
-            strategy,
-            stage.histories,
-            stage.tracks,
-            schedule,
-            start=stage.start,
-            end=stage.end,
-            capital=capital,
-            seed=seed,
-            notes=notes,
+            strategy, stage, schedule, capital=capital, seed=seed, notes=notes,
+            candles_hash=candles_hash() if candles_hash else hash_candles(stage.tracks),
         ),
-    )
+    )  # fmt: skip
 
 
 def charged(strategy: Strategy, schedule: Schedule) -> Schedule:

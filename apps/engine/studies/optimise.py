@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 from apps.engine.charges import NO_CHARGES, Schedule
 from apps.engine.language.strategy import parse
-from apps.engine.metrics.deflation import deflated
 from apps.engine.metrics.result_data import ResultData
+from apps.engine.metrics.sharpe import deflated
 from apps.engine.metrics.table import METRICS, Figure
 from apps.engine.simulation.plays import EVERY_ROW, Progress, to_nobody
 from apps.engine.simulation.simulate import Result, charged, result_of
@@ -75,7 +75,6 @@ def optimise(
         raise NothingToTry(len(indices))
     ranked = rank({i: one.objective for i, one in judged.items()}, config.objective)
     best = search.play(ranked[0], report=to_nobody)
-    daily = best.facts.daily
     ratios = [one.sharpe for one in judged.values() if one.sharpe is not None]
     return result_of(strategy, stage, search.schedule, best, capital=capital, seed=seed), {
         "objective": config.objective,
@@ -83,7 +82,10 @@ def optimise(
         "sets": grid.size,
         "tried": len(judged),
         "invalid": len(indices) - len(judged),
-        "deflation": {**deflated(daily, judged[ranked[0]].sharpe, ratios), "days": len(daily)},
+        "deflation": {
+            **deflated(best.facts.sharpe_estimate, ratios),
+            "days": len(best.facts.daily),
+        },
         "ranking": _table(search, ranked, judged, threads, on_progress),
     }
 

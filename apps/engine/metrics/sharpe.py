@@ -1,0 +1,114 @@
+"""The Sharpe ratio: mean over sample deviation (n - 1), nothing annualised, no risk-free rate.
+
+How sure an estimate is, and what is left of the best of many, is from Bailey and Lopez de Prado,
+"The Sharpe Ratio Efficient Frontier", Journal of Risk 15 (2), 2012, and "The Deflated Sharpe Ratio:
+Correcting for Selection Bias, Backtest Overfitting, and Non-Normality", Journal of Portfolio
+Management 40 (5), 2014.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import e, sqrt
+from statistics import NormalDist, variance
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+# Returns that differ by less, as a share of the largest, are equal but for their last bits.
+SAME: Final = 1e-9
+_EULER_MASCHERONI: Final = 0.5772156649015329
+_NORMAL: Final = NormalDist()
+
+
+def sharpe_ratio(returns: Floats) -> float | None:
+    """None for fewer than two returns, or when all are equal, the last bits aside."""
+    return sharpe_ratios(returns[np.newaxis])[0]
+
+
+def sharpe_ratios(returns: Floats) -> list[float | None]:
+    """Return the ratio of each row."""
+    rows, count = returns.shape
+    if count < 2:
+        return [None] * rows
+    least, most = returns.min(axis=1), returns.max(axis=1)
+    flat = most - least <= SAME * np.maximum(np.abs(least), np.abs(most))
+    mean = np.add.reduce(returns, axis=1) / count
+    apart = returns - mean[:, np.newaxis]
+    deviation = np.sqrt(np.add.reduce(apart * apart, axis=1) / (count - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (mean / deviation).tolist()
+    return [None if same else ratio for same, ratio in zip(flat.tolist(), ratios, strict=True)]
+
+
+def rolling_sharpe_ratio(returns: Floats, window: int, periods: int) -> Floats:
+    """Return the ratio of the last `window` returns at each return, for a year of so many `periods`
+    (pyfolio's rolling_sharpe): NaN before there are so many, and where it has none.
+    """
+    rolling = np.full(len(returns), np.nan)
+    if window <= len(returns):
+        ratios = sharpe_ratios(sliding_window_view(returns, window))
+        rolling[window - 1 :] = np.array(ratios, np.float64) * float(periods**0.5)
+    return rolling
+
+
+class SharpeEstimate(NamedTuple):
+    """A ratio, and what its error depends on: the number of returns, and their skewness and
+    kurtosis as moments of the population. A normal kurtosis is 3.
+    """
+
+    ratio: float
+    returns: int
+    skewness: float
+    kurtosis: float
+
+    def probability(self, benchmark: float) -> float | None:
+        """Return how likely the true ratio is above the benchmark; None where the estimate has no
+        deviation (the formula's root is of nothing).
+        """
+        noise = 1 - self.skewness * self.ratio + (self.kurtosis - 1) / 4 * self.ratio**2
+        if self.returns < 2 or noise <= 0:
+            return None
+        return _NORMAL.cdf((self.ratio - benchmark) * sqrt(self.returns - 1) / sqrt(noise))
+
+
+def sharpe_estimate(ratio: float | None, returns: Floats) -> SharpeEstimate | None:
+    """Return the estimate for the returns of which `ratio` is the Sharpe ratio, if there is one."""
+    return None if ratio is None else SharpeEstimate(ratio, len(returns), *moments(returns))
+
+
+def moments(returns: Floats) -> tuple[float, float]:
+    """Return skewness and kurtosis, as moments of the population."""
+    apart = returns - returns.mean()
+    deviation = apart.std()
+    return float((apart**3).mean() / deviation**3), float((apart**4).mean() / deviation**4)
+
+
+def expected_maximum(trials: int, spread: float) -> float:
+    """Return the best ratio to be expected of so many trials without any skill, whose ratios have
+    the variance `spread`.
+    """
+    if trials < 2:
+        return 0.0
+    near = _NORMAL.inv_cdf(1 - 1 / trials)
+    far = _NORMAL.inv_cdf(1 - 1 / (trials * e))
+    return sqrt(spread) * ((1 - _EULER_MASCHERONI) * near + _EULER_MASCHERONI * far)
+
+
+def deflated(best: SharpeEstimate | None, tried: Sequence[float]) -> dict[str, float | None]:
+    """Return what is known of the chosen set; `tried` are the ratios of all sets that have one, the
+    chosen one among them.
+
+    `trials` counts them all as independent, which they are not: the result errs on the safe side.
+    """
+    benchmark = expected_maximum(len(tried), variance(tried) if len(tried) > 1 else 0.0)
+    return {
+        "trials": len(tried),
+        "sharpeRatioDaily": None if best is None else best.ratio,
+        "expectedMaximum": benchmark,
+        "deflatedSharpeRatio": None if best is None else best.probability(benchmark),
+    }

@@ -1,0 +1,78 @@
+"""The bars that trades were entered and left in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.engine.candles import Candles
+from apps.engine.kernel.codes import BY_SQUARE_OFF, LAST_OF_SESSION
+from apps.engine.kernel.records import Array
+
+Indices = NDArray[np.intp]
+NO_LATE_SQUARE_OFFS: Final[Mapping[int, int]] = MappingProxyType({})
+
+
+class SymbolTrades(NamedTuple):
+    """The trades of one symbol: `rows` are their indices among all trades, `entry` and `exit` the
+    indices of the bars that they were entered and left in.
+    """
+
+    symbol: int
+    candles: Candles
+    rows: Indices
+    trades: Array
+    entry: Indices
+    exit: Indices
+
+
+def trades_by_symbol(trades: Array, candles: Sequence[Candles]) -> list[SymbolTrades]:
+    """Return the trades of each symbol that has any. `candles` are the bars that were simulated, in
+    the order of the symbols.
+    """
+    if len(candles) == 1 and len(trades):
+        return [_symbol_trades(0, candles[0], np.arange(len(trades)), trades)]
+    order = np.argsort(trades["symbol"], kind="stable")
+    edges = np.searchsorted(trades["symbol"][order], np.arange(len(candles) + 1)).tolist()
+    return [
+        _symbol_trades(symbol, candles[symbol], order[begin:end], trades.take(order[begin:end]))
+        for symbol, (begin, end) in enumerate(pairwise(edges))
+        if end > begin
+    ]
+
+
+def _symbol_trades(symbol: int, candles: Candles, rows: Indices, trades: Array) -> SymbolTrades:
+    entry, leave = (
+        np.searchsorted(candles.time, np.ascontiguousarray(trades[name]))
+        for name in ("entry_time", "exit_time")
+    )
+    return SymbolTrades(symbol, candles, rows, trades, entry, leave)
+
+
+def late_square_offs(
+    by_symbol: Iterable[SymbolTrades], candles: Sequence[Candles], flags: NDArray[np.uint8]
+) -> Mapping[int, int]:
+    """Return, by index, the trades whose symbol had no last bar in its session (engine rule 9), and
+    the start of the bar before which each was squared off at its last close.
+
+    `flags` u1[bars] are those of all candles, one symbol after the other; none where nothing is
+    squared off.
+    """
+    if not len(flags):
+        return NO_LATE_SQUARE_OFFS
+    begins = np.cumsum([0, *map(len, candles)])
+    next_bars: dict[int, int] = {}
+    for symbol, bars, rows, trades, entry, leave in by_symbol:
+        at_close = leave - entry + 1 == trades["bars"]
+        squared_off = np.flatnonzero(at_close & (trades["reason"] == BY_SQUARE_OFF))
+        last = leave[squared_off]
+        is_last = flags[begins[symbol] + last] & LAST_OF_SESSION > 0
+        late = ~is_last & (last + 1 < len(bars))
+        starts = bars.time[last[late] + 1]
+        next_bars |= zip(rows[squared_off[late]].tolist(), starts.tolist(), strict=True)
+    return next_bars
