@@ -29,7 +29,6 @@ class CheckedClient(APIClient):
     """Every answer is held against the OpenAPI document."""
 
     def request(self, **request: Any) -> Any:
-        """Any: the WSGI environment, and Django's response of the test client."""
         response = super().request(**request)
         documented.check(response)
         return response

@@ -334,10 +334,7 @@ def history(*, owner: User, algorithm_id: str) -> QuerySet[StatusChange]:
 
 
 def templates(*, viewer: User) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Public templates of all users and the viewer's own, newest first, as rows of SHOWN.
-
-    Any: the columns are of many types.
-    """
+    """Public templates of all users and the viewer's own, newest first, as rows of SHOWN."""
     rows = Algorithm.objects.open_to(viewer).filter(is_template=True)
     shown: QuerySet[Algorithm, dict[str, Any]] = rows.in_order(("-created_at", "-pk")).values(
         *_SHOWN
@@ -360,7 +357,7 @@ def listed(
     strategy_type: str | None,
     ordering: tuple[str, ...],
 ) -> QuerySet[Algorithm, dict[str, Any]]:
-    """Return the owner's algorithms as rows of LISTED. Any: the columns are of many types."""
+    """Return the owner's algorithms as rows of LISTED."""
     wanted = {"status": status, "strategy_type": strategy_type}
     filters = {column: value for column, value in wanted.items() if value}
     rows = Algorithm.objects.owned_by(owner).filter(**filters).in_order(ordering)

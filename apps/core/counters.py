@@ -34,7 +34,6 @@ class PostgresCounters(BaseCache):
     """
 
     def __init__(self, location: str, params: dict[str, Any]) -> None:
-        """Any: Django's own shape of a cache's parameters."""
         super().__init__(params)
 
     def add(
@@ -62,7 +61,6 @@ class PostgresCounters(BaseCache):
         return count
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """Any: as Django's caches have it."""
         rows = Counter.objects.filter(
             key=self.make_and_validate_key(key, version), expires_at__gte=timezone.now()
         )

@@ -27,7 +27,7 @@ def purge(*, now: datetime) -> int:
 
 
 def delete_in_batches(rows: QuerySet[Any]) -> int:
-    """How many went. Any: of whatever table."""
+    """How many went."""
     total = 0
     while deleted := rows.model.objects.filter(pk__in=rows.values("pk")[:BATCH]).delete()[0]:
         total += deleted

@@ -58,7 +58,6 @@ class GlobalSwitchAdmin(OperatorAdmin):
     ordering = ("id",)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Any: as Django has it."""
         services.read_global_switch()
         return super().changelist_view(request, extra_context)
 
@@ -91,7 +90,6 @@ class BrokerHealthAdmin(OperatorAdmin):
     ordering = ("name",)
 
     def changelist_view(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Any: as Django has it."""
         health.paper(now=timezone.now())
         return super().changelist_view(request, extra_context)
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def migrate(name: str) -> Any:
-    """The models as they stand after it. Any: they are made as the state is read."""
+    """The models as they stand after it."""
     return MigrationExecutor(connection).migrate([("accounts", name)]).apps
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def migrate(name: str) -> Any:
-    """The models as they stand after this migration. Any: they are made as the state is read."""
+    """The models as they stand after this migration."""
     connection.check_constraints()  # PostgreSQL alters no table that has checks to come
     target = [("algorithms", name)]
     return MigrationExecutor(connection).migrate(target).apps

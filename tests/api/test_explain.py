@@ -36,7 +36,6 @@ def completed(alice: User) -> Backtest:
 
 
 def ask(client: APIClient, backtest: Backtest, symbol: str = SYMBOL, at: str = NOON) -> Any:
-    """Any: a response of Django's test client."""
     query = urlencode({"symbol": symbol, "at": at})
     return client.get(f"/api/backtests/{backtest.pk}/explain?{query}")
 

@@ -50,7 +50,7 @@ def reading(own: str, longer: str, candles: int) -> dict[str, Any]:
 
 
 def outcome(api: Api, alice: User, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What is said to the request, held against what its run comes to. Any: JSON."""
+    """What is said to the request, held against what its run comes to."""
     client = api(alice)
     answer = client.post(PATH, body)
     with monkeypatch.context() as patched:

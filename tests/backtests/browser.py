@@ -41,7 +41,6 @@ class Tab:
             self._call(f"{domain}.enable")
 
     def _call(self, method: str, **params: Any) -> dict[str, Any]:
-        """Any: JSON, as the protocol has it."""
         self._sent += 1
         message = {"id": self._sent, "method": method, "params": params}
         if self._session:
@@ -89,7 +88,7 @@ class Tab:
             self._next()
 
     def ask(self, script: str) -> Any:
-        """The value of an expression in the page; a promise is waited for. Any: JSON."""
+        """The value of an expression in the page; a promise is waited for."""
         answer = self._call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )

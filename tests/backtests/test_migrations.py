@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 
 
 def migrate(*names: str) -> Any:
-    """The models as they stand after these migrations. Any: they are made as the state is read."""
+    """The models as they stand after these migrations."""
     with connection.cursor() as cursor:
         # A test is one transaction, and PostgreSQL alters no table that has checks to come.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -69,7 +69,6 @@ def in_the_database(query: str) -> float:
     """Milliseconds that planning and running its statements took, each the best of three."""
     asked: list[tuple[str, Any]] = []
 
-    # Any: as Django calls such a wrapper.
     def listen(execute: Callable[..., Any], sql: str, parameters: Any, *arguments: Any) -> Any:
         asked.append((sql, parameters))
         return execute(sql, parameters, *arguments)

@@ -137,7 +137,6 @@ def test_no_call_contradicts_the_document(
     settled: set[Any] = set()  # any: functions of schemathesis
 
     def ask(case: Any) -> None:
-        """Any: schemathesis exports no type of its cases."""
         _put_in(case.path_parameters, own)
         _put_in(case.body, own)
         with transaction.atomic():
@@ -159,7 +158,7 @@ def test_no_call_contradicts_the_document(
 
 
 def _only(name: str) -> Any:
-    """The document, cut down to one operation. Any: as of the document itself."""
+    """The document, cut down to one operation."""
     config = {
         "checks": {
             "positive_data_acceptance": {"expected-statuses": FOUND_OUT_LATER},
@@ -191,7 +190,7 @@ def _put_in(values: object, own: dict[str, str]) -> None:
 
 
 def _is_foreseen(name: str, answer: Any) -> bool:
-    """Whether each of its faults is one that no schema can say. Any: schemathesis's answer."""
+    """Whether each of its faults is one that no schema can say."""
     status, rules = BEYOND_A_SCHEMA.get(name, (400, ANY_VALUE))
     if answer.status_code not in (status, 400):
         return False

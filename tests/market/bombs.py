@@ -64,7 +64,7 @@ def listed(path: Path) -> None:
 
 
 def table(path: Path, rows: int, **columns: Any) -> None:
-    """Any: Arrow's values. Ten times the same rows, so that writing takes little memory."""
+    """Ten times the same rows, so that writing takes little memory."""
     part = pa.table({name: pa.repeat(value, rows // 10) for name, value in columns.items()})
     with pq.ParquetWriter(path, part.schema, compression="zstd") as writer:
         for _ in range(10):

@@ -131,7 +131,6 @@ def test_kite_is_followed_through_a_lost_connection(kite: KiteStandIn) -> None:
 
 @pytest.mark.django_db
 def test_kite_is_off_unless_configured(settings: Any) -> None:
-    """Any: pytest-django's own."""
     with pytest.raises(CommandError, match="KITE_API_KEY"):
         call_command("feed", "--kite", "--symbols", SBIN)
     settings.KITE_API_KEY = settings.KITE_ACCESS_TOKEN = "given"

@@ -22,7 +22,7 @@ def endpoint_of(
     events: Sequence[EventType] = SUBSCRIBED,
     **fields: Any,
 ) -> Endpoint:
-    """One that wants these events; `fields` are set as they are. Any: as the model has them."""
+    """One that wants these events; `fields` are set as they are."""
     made, _ = services.create(owner=owner, url=url, events=events, now=timezone.now())
     if fields:
         Endpoint.objects.filter(pk=made.pk).update(**fields)

@@ -155,7 +155,7 @@ def _claimed(
 
 
 def _fingerprint(data: Mapping[str, Any] | list[Any]) -> str:
-    """Of the body as canonical JSON; an absent body equals {}. Any: JSON of any shape."""
+    """Of the body as canonical JSON; an absent body equals {}."""
     canonical = json.dumps(data, sort_keys=True, separators=(",", ":"))
     return sha256(canonical.encode()).hexdigest()
 

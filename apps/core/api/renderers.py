@@ -89,7 +89,6 @@ class TableRenderer(BaseRenderer):
         accepted_media_type: str | None = None,
         renderer_context: Mapping[str, Any] | None = None,
     ) -> str:
-        """Any: an answer, and REST framework's own context."""
         if renderer_context and "pagination" in data:
             headers = headers_of(data["pagination"], renderer_context["request"])
             for name, value in headers.items():

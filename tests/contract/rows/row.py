@@ -92,7 +92,7 @@ def wrong(name: str, path: str, value: object, /, **details: object) -> Row:
 def rows_of(
     letter: str, first: int, make_row: Callable[[str, Any], Row], *values: Any
 ) -> list[Row]:
-    """Rows that differ in one value, numbered on from `first`. Any: of any kind."""
+    """Rows that differ in one value, numbered on from `first`."""
     return [
         make_row(f"{letter}{first + n:02d} {shown(value)}", value) for n, value in enumerate(values)
     ]

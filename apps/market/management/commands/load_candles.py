@@ -57,7 +57,6 @@ class Command(BaseCommand):
             "--sample", action="store_true", help="load generated bars to try things out on"
         )
 
-    # Any: the options as Django passes them.
     def handle(self, **options: Any) -> None:
         if options["sample"] == bool(options["files"]):
             raise CommandError("give FILEs to load, or --sample")

@@ -30,7 +30,6 @@ class Command(BaseCommand):
             "--suggest", nargs="+", metavar="SYMBOL", help="look these up; store nothing"
         )
 
-    # Any: the options as Django passes them.
     def handle(self, **options: Any) -> None:
         if bool(options["files"]) == bool(options["suggest"]):
             raise CommandError("give FILEs to load, or --suggest SYMBOL")

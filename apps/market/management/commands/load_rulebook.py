@@ -26,7 +26,6 @@ class Command(BaseCommand):
         parser.add_argument("--source", default="", help="where it is from; else its path")
         parser.add_argument("--dry-run", action="store_true", help="check and report, load nothing")
 
-    # Any: the options as Django passes them.
     def handle(self, *, path: Path, source: str, dry_run: bool, **_: Any) -> None:
         files, now = _files(path), timezone.now()
         try:

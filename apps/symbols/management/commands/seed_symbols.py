@@ -53,7 +53,6 @@ class Command(BaseCommand):
             "--force", action="store_true", help="bring it in even if it looks damaged"
         )
 
-    # Any: the options as Django passes them.
     def handle(self, **options: Any) -> None:
         if not options["files"]:
             self._sample()

@@ -63,7 +63,6 @@ class Command(BaseCommand):
         parser.add_argument("--kite", action="store_true", help="follow Kite Connect's WebSocket")
         parser.add_argument("--end", action="store_true", help="end the replay")
 
-    # Any: the options as Django passes them.
     def handle(self, **options: Any) -> None:
         if options["end"]:
             ended = clock.end_replay()
@@ -150,7 +149,6 @@ class Command(BaseCommand):
     def _files(
         self, files: Sequence[Path], options: Mapping[str, Any]
     ) -> tuple[str, Mapping[str, Candles]]:
-        """Any: as in `handle`."""
         given = ImportOptions(
             symbol=options["symbols"][0] if len(options["symbols"]) == 1 else None,
             timeframe=options["timeframe"],
@@ -171,7 +169,6 @@ class Command(BaseCommand):
         return timeframes.pop(), {name: bars for name, bars in series.items() if name in wanted}
 
     def _stored(self, options: Mapping[str, Any]) -> tuple[str, Mapping[str, Candles]]:
-        """Any: as in `handle`."""
         timeframe: str = options["timeframe"] or "1m"
         if not options["symbols"]:
             raise CommandError("give FILEs to play, or --symbols whose stored candles to play")
@@ -197,7 +194,6 @@ def _tokens_of(symbols: Sequence[str]) -> Mapping[int, str]:
     return symbols_by_token
 
 
-# Any: the options as Django passes them.
 def _range(options: Mapping[str, Any], *, stored: bool) -> tuple[int, int]:
     """From where an earlier replay stands, or from --from."""
     start = options["start"]

@@ -28,7 +28,6 @@ class Command(BaseCommand):
             "--reason", required=True, type=_reason, help=f"at most {MAX_REASON} characters"
         )
 
-    # Any: the options as Django passes them.
     def handle(self, *, state: str, reason: str, **options: Any) -> None:
         operator, now = audit.command_line(), timezone.now()
         if state == _ON:
